@@ -1,0 +1,49 @@
+/** Owns the addresses of resources: from group, version and plural to a URL path, and the built-in ones that Refit uses. */
+import type { Event, KubeObject, Lease, Node, Pod } from './types.ts';
+
+export interface Resource<T extends KubeObject = KubeObject> {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+  /** Never set: it only carries the object's type. */
+  readonly object?: T;
+}
+
+export const nodes: Resource<Node> = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
+export const pods: Resource<Pod> = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
+export const events: Resource<Event> = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true };
+export const namespaces: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  namespaced: false,
+};
+export const leases: Resource<Lease> = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  kind: 'Lease',
+  plural: 'leases',
+  namespaced: true,
+};
+
+export function apiVersionOf(resource: Resource): string {
+  return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
+}
+
+export interface Address {
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  readonly subresource?: string | undefined;
+}
+
+/** The URL path of a collection, an object or a subresource. */
+export function pathOf(resource: Resource, { namespace, name, subresource }: Address = {}): string {
+  const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
+  const scope = resource.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
+  const tail = [name, subresource].filter((part) => part !== undefined).map((part) => `/${encodeURIComponent(part)}`);
+  return `${root}${scope}/${resource.plural}${tail.join('')}`;
+}

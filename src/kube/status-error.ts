@@ -1,0 +1,58 @@
+/** Owns the two ways a request can fail: the server said no (StatusError), or no answer came (TransportError). */
+import type { Status } from './types.ts';
+
+export class StatusError extends Error {
+  override readonly name = 'StatusError';
+  readonly status: Status;
+
+  constructor(status: Status) {
+    super(status.message ?? `API server answered ${status.code ?? 'without a code'}`);
+    this.status = status;
+  }
+
+  get code(): number {
+    return this.status.code ?? 0;
+  }
+
+  get reason(): string {
+    return this.status.reason ?? '';
+  }
+
+  /** Milliseconds the server asked to wait, undefined where it did not say. */
+  get retryAfterMs(): number | undefined {
+    const seconds = this.status.details?.retryAfterSeconds;
+    return seconds === undefined ? undefined : seconds * 1000;
+  }
+}
+
+/** Why no answer came; `maybeApplied` says that a write may have reached the server all the same. */
+export class TransportError extends Error {
+  override readonly name = 'TransportError';
+  readonly maybeApplied: boolean;
+
+  constructor(message: string, options: ErrorOptions & { maybeApplied?: boolean } = {}) {
+    super(message, options);
+    this.maybeApplied = options.maybeApplied ?? true;
+  }
+}
+
+const hasCode =
+  (code: number, ...reasons: string[]) =>
+  (thrown: unknown): thrown is StatusError =>
+    thrown instanceof StatusError && (thrown.code === code || reasons.includes(thrown.reason));
+
+export const isNotFound = hasCode(404, 'NotFound');
+export const isForbidden = hasCode(403, 'Forbidden');
+export const isUnauthorized = hasCode(401, 'Unauthorized');
+export const isInvalid = hasCode(422, 'Invalid');
+export const isTooManyRequests = hasCode(429, 'TooManyRequests');
+/** The resourceVersion asked for is gone: list anew. */
+export const isGone = hasCode(410, 'Gone', 'Expired');
+
+export function isConflict(thrown: unknown): thrown is StatusError {
+  return thrown instanceof StatusError && thrown.reason === 'Conflict';
+}
+
+export function isAlreadyExists(thrown: unknown): thrown is StatusError {
+  return thrown instanceof StatusError && thrown.reason === 'AlreadyExists';
+}

@@ -1,0 +1,116 @@
+/** Owns the shapes of the Kubernetes objects that Refit reads, as interfaces over plain JSON: fields not named here survive. */
+
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+export interface ObjectMeta {
+  name: string;
+  namespace?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  finalizers?: string[];
+  ownerReferences?: OwnerReference[];
+}
+
+export interface KubeObject {
+  apiVersion?: string;
+  kind?: string;
+  metadata: ObjectMeta;
+}
+
+export interface ListMeta {
+  resourceVersion?: string;
+  continue?: string;
+  remainingItemCount?: number;
+}
+
+export interface KubeList<T extends KubeObject> {
+  apiVersion?: string;
+  kind?: string;
+  metadata: ListMeta;
+  items: T[];
+}
+
+/** What a Kubernetes API server answers in place of an object where something went wrong. */
+export interface Status {
+  apiVersion?: string;
+  kind: 'Status';
+  status?: 'Success' | 'Failure';
+  message?: string;
+  reason?: string;
+  code?: number;
+  details?: {
+    name?: string;
+    kind?: string;
+    group?: string;
+    retryAfterSeconds?: number;
+    causes?: { reason?: string; message?: string; field?: string }[];
+  };
+}
+
+export interface Condition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string;
+  observedGeneration?: number;
+}
+
+export interface Node extends KubeObject {
+  spec?: { unschedulable?: boolean; taints?: { key: string; value?: string; effect: string }[] };
+  status?: {
+    conditions?: Condition[];
+    addresses?: { type: string; address: string }[];
+    nodeInfo?: { kubeletVersion?: string; operatingSystem?: string; architecture?: string };
+  };
+}
+
+export interface Pod extends KubeObject {
+  spec?: { nodeName?: string };
+  status?: { phase?: string; conditions?: Condition[] };
+}
+
+/** Times are MicroTime strings: exactly six digits after the point. */
+export interface Lease extends KubeObject {
+  spec?: {
+    holderIdentity?: string;
+    leaseDurationSeconds?: number;
+    acquireTime?: string;
+    renewTime?: string;
+    leaseTransitions?: number;
+  };
+}
+
+export interface ObjectReference {
+  apiVersion?: string;
+  kind?: string;
+  name?: string;
+  namespace?: string;
+  uid?: string;
+}
+
+/** The core/v1 Event. */
+export interface Event extends KubeObject {
+  involvedObject: ObjectReference;
+  type?: 'Normal' | 'Warning';
+  reason?: string;
+  message?: string;
+  count?: number;
+  firstTimestamp?: string;
+  lastTimestamp?: string;
+  source?: { component?: string; host?: string };
+  reportingComponent?: string;
+  reportingInstance?: string;
+}

@@ -1,0 +1,21 @@
+/** Owns plain JSON values: their types, equality and a stable text form. */
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+
+/** Structural equality of JSON values; a member that is `undefined` counts as absent. */
+export function sameJson(a: unknown, b: unknown): boolean {
+  return stableStringify(a) === stableStringify(b);
+}
+
+/** JSON text with sorted keys, so that equal values have equal texts. */
+export function stableStringify(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) => (isRecord(inner) ? sorted(inner) : inner)) ?? 'undefined';
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function sorted(record: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

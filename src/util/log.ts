@@ -1,0 +1,52 @@
+/** Owns the Logger contract, and the JSON-lines logger of processes that carry no library (the agent). */
+import { rfc3339Millis } from './clock.ts';
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+  /** A logger that adds `fields` to every line. */
+  child(fields: LogFields): Logger;
+}
+
+const ORDER: Readonly<Record<LogLevel, number>> = { debug: 10, info: 20, warn: 30, error: 40 };
+
+/** One JSON object a line: `time`, `level`, `msg`, then the fields. Errors are written with their causes. */
+export function jsonLogger(
+  write: (line: string) => void,
+  now: () => number,
+  level: LogLevel,
+  base: LogFields = {},
+): Logger {
+  const at =
+    (own: LogLevel) =>
+    (message: string, fields: LogFields = {}): void => {
+      if (ORDER[own] < ORDER[level]) return;
+      const line = { time: rfc3339Millis(now()), level: own, msg: message, ...base, ...fields };
+      write(`${JSON.stringify(line, (_key, value: unknown) => (value instanceof Error ? describe(value) : value))}\n`);
+    };
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => jsonLogger(write, now, level, { ...base, ...fields }),
+  };
+}
+
+function describe(error: Error): string {
+  const cause = error.cause instanceof Error ? `: ${describe(error.cause)}` : '';
+  return `${error.message}${cause}`;
+}
+
+export const silentLogger: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silentLogger,
+};

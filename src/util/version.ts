@@ -1,0 +1,51 @@
+/** Owns versions as Kubernetes distributions write them: parsing and order, with build suffixes that semver cannot see. */
+
+export interface Version {
+  readonly major: number;
+  readonly minor: number;
+  readonly patch: number;
+  /** Pre-release (`rc.1`), empty for a release. */
+  readonly pre: string;
+  /** Build suffix without the plus (`k0s.2`), empty where there is none. */
+  readonly build: string;
+}
+
+const PATTERN = /^v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?$/;
+
+/** Undefined where the text is no version: three numbers, optionally with `v`, pre-release and build suffix. */
+export function parseVersion(text: string): Version | undefined {
+  const match = PATTERN.exec(text);
+  if (!match) return undefined;
+  const [, major, minor, patch, pre = '', build = ''] = match;
+  return { major: Number(major), minor: Number(minor), patch: Number(patch), pre, build };
+}
+
+/** Negative where `a` comes before `b`: numbers, then pre-release before release, then the build suffix naturally. */
+export function compareVersions(a: Version, b: Version): number {
+  return (
+    a.major - b.major ||
+    a.minor - b.minor ||
+    a.patch - b.patch ||
+    Number(a.pre === '') - Number(b.pre === '') ||
+    compareNaturally(a.pre, b.pre) ||
+    compareNaturally(a.build, b.build)
+  );
+}
+
+/** Runs of digits compare as numbers, all else by code unit: `k0s.9` before `k0s.10`. */
+function compareNaturally(a: string, b: string): number {
+  const [left, right] = [chunks(a), chunks(b)];
+  for (let index = 0; index < Math.max(left.length, right.length); index++) {
+    const [x, y] = [left[index], right[index]];
+    if (x === undefined || y === undefined) return x === undefined ? -1 : 1;
+    if (x === y) continue;
+    const [p, q] = [Number(x), Number(y)];
+    if (Number.isNaN(p) || Number.isNaN(q)) return x < y ? -1 : 1;
+    if (p !== q) return p - q;
+  }
+  return 0;
+}
+
+function chunks(text: string): string[] {
+  return text.match(/\d+|\D+/g) ?? [];
+}
