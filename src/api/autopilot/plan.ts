@@ -2,13 +2,14 @@
 import { z } from 'zod';
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { targetSchema } from './target.ts';
+import type { CustomKind } from '../crd.ts';
+import { targetSchema, targetsSchema } from './target.ts';
 
 const platformsSchema = z
   .record(
     z.string(),
     z
-      .object({
+      .strictObject({
         url: z.string().describe('Where a node of this platform downloads the file.'),
         sha256: z.string().exactOptional().describe('Hex SHA-256 of the file; the file is not verified without it.'),
       })
@@ -17,30 +18,28 @@ const platformsSchema = z
   .describe('What to download, by `<os>-<arch>` such as `linux-amd64`.');
 
 const k0sUpdateSchema = z
-  .object({
+  .strictObject({
     version: z.string().describe('The version that the nodes run afterwards, such as `v1.36.3+k0s.0`.'),
     forceupdate: z.boolean().exactOptional().describe('Also replaces the file where the node already runs `version`.'),
     platforms: platformsSchema,
-    targets: z
-      .object({ controllers: targetSchema.exactOptional(), workers: targetSchema.exactOptional() })
-      .describe('Controllers go first, then workers.'),
+    targets: targetsSchema,
   })
   .describe('Replaces the k0s binary and restarts it.');
 
 const airgapUpdateSchema = z
-  .object({
+  .strictObject({
     version: z.string().describe('The version of the image bundle.'),
     platforms: platformsSchema,
-    workers: targetSchema,
+    workers: targetSchema.describe('The workers that get the bundle.'),
   })
   .describe('Puts a bundle of container images on workers, for clusters without a registry.');
 
 const commandSchema = z
-  .object({ k0supdate: k0sUpdateSchema.exactOptional(), airgapupdate: airgapUpdateSchema.exactOptional() })
+  .strictObject({ k0supdate: k0sUpdateSchema.exactOptional(), airgapupdate: airgapUpdateSchema.exactOptional() })
   .describe('One step of the plan: exactly one of its members.');
 
 const targetStatusSchema = z
-  .object({
+  .strictObject({
     name: z.string().describe('Name of the node.'),
     state: z.string().describe('How far the node is, such as `SignalPending`, `SignalSent` or `SignalCompleted`.'),
     lastUpdatedTimestamp: z
@@ -53,20 +52,23 @@ const controllersStatus = z.array(targetStatusSchema).exactOptional().describe('
 const workersStatus = z.array(targetStatusSchema).exactOptional().describe('One entry for each worker.');
 
 const commandStatusSchema = z
-  .object({
+  .strictObject({
     id: z.int().describe("The command's index in `spec.commands`, from zero."),
     state: z.string().describe("The command's state, from the same words as the plan's."),
     description: z.string().exactOptional().describe('Why the command stopped, where there is more to say.'),
     k0supdate: z
-      .object({ controllers: controllersStatus, workers: workersStatus })
+      .strictObject({ controllers: controllersStatus, workers: workersStatus })
       .exactOptional()
       .describe('The nodes of a `k0supdate`.'),
-    airgapupdate: z.object({ workers: workersStatus }).exactOptional().describe('The nodes of an `airgapupdate`.'),
+    airgapupdate: z
+      .strictObject({ workers: workersStatus })
+      .exactOptional()
+      .describe('The nodes of an `airgapupdate`.'),
   })
   .describe('The progress of one command.');
 
 const specSchema = z
-  .object({
+  .strictObject({
     id: z.string().describe('Tells this run from every other one; nodes get it with each signal. Must not be empty.'),
     timestamp: z.string().describe('Free text for people; never interpreted.'),
     commands: z.array(commandSchema).describe('What to do, in this order.'),
@@ -74,14 +76,14 @@ const specSchema = z
   .describe('What the plan does.');
 
 const statusSchema = z
-  .object({
+  .strictObject({
     state: z.string().describe('`SchedulableWait`, `Schedulable`, `Completed`, or the reason why it stopped.'),
     commands: z.array(commandStatusSchema).describe('One entry for each command.'),
   })
   .describe('How far the plan is; written by the controller only.');
 
 export const planSchema = z
-  .object({ spec: specSchema, status: statusSchema.exactOptional() })
+  .strictObject({ spec: specSchema, status: statusSchema.exactOptional() })
   .describe('Updates the nodes of a cluster. Only the Plan named `autopilot` is carried out.');
 
 export type PlanPlatforms = z.input<typeof platformsSchema>;
@@ -100,4 +102,14 @@ export const plans: Resource<Plan> = {
   kind: 'Plan',
   plural: 'plans',
   namespaced: false,
+};
+
+export const planKind: CustomKind = {
+  resource: plans,
+  schema: planSchema,
+  statusSubresource: true,
+  columns: [
+    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
 };

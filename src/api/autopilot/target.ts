@@ -2,13 +2,13 @@
 import { z } from 'zod';
 
 const staticNodesSchema = z
-  .object({
+  .strictObject({
     nodes: z.array(z.string().describe('Name of a node.')).exactOptional().describe('Names, in any order.'),
   })
   .describe('Names the nodes one by one.');
 
 const selectorSchema = z
-  .object({
+  .strictObject({
     labels: z
       .string()
       .exactOptional()
@@ -21,12 +21,12 @@ const selectorSchema = z
   .describe('Chooses every node that matches both selectors; an empty one matches all.');
 
 export const targetSchema = z
-  .object({
+  .strictObject({
     discovery: z
-      .object({ static: staticNodesSchema.exactOptional(), selector: selectorSchema.exactOptional() })
+      .strictObject({ static: staticNodesSchema.exactOptional(), selector: selectorSchema.exactOptional() })
       .describe('Where the nodes come from: `static` or `selector`; neither means no node.'),
     limits: z
-      .object({
+      .strictObject({
         concurrent: z
           .int()
           .default(1)
@@ -39,3 +39,11 @@ export const targetSchema = z
 
 /** As people write it: what has a default may be absent. */
 export type TargetSpec = z.input<typeof targetSchema>;
+
+/** The two groups of a k0supdate. */
+export const targetsSchema = z
+  .strictObject({
+    controllers: targetSchema.exactOptional().describe('The controllers, one at a time.'),
+    workers: targetSchema.exactOptional().describe('The workers, after all controllers.'),
+  })
+  .describe('The nodes to update.');

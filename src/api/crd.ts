@@ -1,0 +1,85 @@
+/** Owns the way from the description of a kind to the CustomResourceDefinition that teaches it to an API server. */
+import type { z } from 'zod';
+import type { Resource } from '../kube/resources.ts';
+import type { Condition, KubeObject } from '../kube/types.ts';
+import type { StructuralSchema } from './structural.ts';
+import { structural } from './structural.ts';
+
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  readonly jsonPath: string;
+}
+
+/** A kind of our own making or of one that we speak: everything a CRD says about it. */
+export interface CustomKind {
+  readonly resource: Resource;
+  /** The members beside `apiVersion`, `kind` and `metadata`. */
+  readonly schema: z.ZodObject;
+  /** Whether `status` is written through a subresource of its own. */
+  readonly statusSubresource: boolean;
+  /** What `kubectl get` shows beside the name; the server shows the age where there is none. */
+  readonly columns: readonly PrinterColumn[];
+}
+
+interface CrdVersion {
+  name: string;
+  served: boolean;
+  storage: boolean;
+  schema: { openAPIV3Schema: StructuralSchema };
+  subresources?: { status: Record<string, never> };
+  additionalPrinterColumns?: readonly PrinterColumn[];
+}
+
+export interface CustomResourceDefinition extends KubeObject {
+  spec: {
+    group: string;
+    names: { kind: string; listKind: string; plural: string; singular: string };
+    scope: 'Cluster' | 'Namespaced';
+    versions: CrdVersion[];
+  };
+  status?: { conditions?: Condition[] };
+}
+
+export const customResourceDefinitions: Resource<CustomResourceDefinition> = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+};
+
+/** The definition with one version, served and stored; what the server fills in by itself is left out. */
+export function definitionOf({ resource, schema, statusSubresource, columns }: CustomKind): CustomResourceDefinition {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${resource.plural}.${resource.group}` },
+    spec: {
+      group: resource.group,
+      names: {
+        kind: resource.kind,
+        listKind: `${resource.kind}List`,
+        plural: resource.plural,
+        singular: resource.kind.toLowerCase(),
+      },
+      scope: resource.namespaced ? 'Namespaced' : 'Cluster',
+      versions: [
+        {
+          name: resource.version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: rootOf(structural(schema)) },
+          ...(statusSubresource ? { subresources: { status: {} } } : {}),
+          ...(columns.length > 0 ? { additionalPrinterColumns: columns } : {}),
+        },
+      ],
+    },
+  };
+}
+
+/** Kubernetes lets a root say nothing of `metadata` but that it is an object: it has rules of its own for that. */
+function rootOf({ properties, ...rest }: StructuralSchema): StructuralSchema {
+  const members = { apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: { type: 'object' } };
+  return { ...rest, properties: { ...members, ...(properties as Record<string, StructuralSchema>) } };
+}

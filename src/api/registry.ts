@@ -1,0 +1,7 @@
+/** Owns the list of the custom kinds that Refit installs: every CRD, its documentation and its tests start here. */
+import { controlNodeKind } from './autopilot/control-node.ts';
+import { planKind } from './autopilot/plan.ts';
+import { updateConfigKind } from './autopilot/update-config.ts';
+import type { CustomKind } from './crd.ts';
+
+export const CUSTOM_KINDS: readonly CustomKind[] = [controlNodeKind, planKind, updateConfigKind];
