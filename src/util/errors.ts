@@ -10,24 +10,61 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** Every code with the process's exit code and the advice that ends its message. */
+/** Every code with its meaning, the process's exit code, and the advice that ends its message. */
 export const ERRORS = {
-  REFIT_USAGE: { exit: EXIT.usage, hint: 'see `refit --help`' },
-  REFIT_KUBECONFIG: { exit: EXIT.usage, hint: 'pass --kubeconfig or set KUBECONFIG to a file with a current context' },
-  REFIT_FILE: { exit: EXIT.usage, hint: 'check the path and what the file holds' },
-  REFIT_UNREACHABLE: { exit: EXIT.unreachable, hint: 'check that the API server runs and that its address is right' },
+  REFIT_USAGE: { meaning: 'The command line does not parse.', exit: EXIT.usage, hint: 'see `refit --help`' },
+  REFIT_KUBECONFIG: {
+    meaning: 'The kubeconfig cannot be read, or names no usable cluster.',
+    exit: EXIT.usage,
+    hint: 'pass --kubeconfig or set KUBECONFIG to a file with a current context',
+  },
+  REFIT_FILE: {
+    meaning: 'A file cannot be read, or does not hold what was asked for.',
+    exit: EXIT.usage,
+    hint: 'check the path and what the file holds',
+  },
+  REFIT_UNREACHABLE: {
+    meaning: 'No answer from the API server.',
+    exit: EXIT.unreachable,
+    hint: 'check that the API server runs and that its address is right',
+  },
   REFIT_TLS: {
+    meaning: 'The API server or this side does not trust the certificate of the other, or it has expired.',
     exit: EXIT.unreachable,
     hint: 'renew the certificate, or correct the certificate authority in the kubeconfig',
   },
-  REFIT_UNAUTHORIZED: { exit: EXIT.denied, hint: 'the credentials are not accepted: renew them' },
-  REFIT_FORBIDDEN: { exit: EXIT.denied, hint: 'the user lacks a right: see deploy/rbac.yaml for the documented roles' },
-  REFIT_NO_CRD: { exit: EXIT.failed, hint: 'apply deploy/crds first' },
-  REFIT_PLAN_FAILED: { exit: EXIT.failed, hint: 'see `refit status`' },
-  REFIT_AGENT: { exit: EXIT.failed, hint: 'see the log of the agent' },
-  REFIT_TESTENV: { exit: EXIT.failed, hint: 'see docs/testenv.md' },
-  REFIT_INTERNAL: { exit: EXIT.failed, hint: 'this is a fault of Refit: please report it with the log' },
-} as const satisfies Readonly<Record<string, { exit: number; hint: string }>>;
+  REFIT_UNAUTHORIZED: {
+    meaning: 'The API server does not know who asks.',
+    exit: EXIT.denied,
+    hint: 'the credentials are not accepted: renew them',
+  },
+  REFIT_FORBIDDEN: {
+    meaning: 'The API server knows who asks and says no.',
+    exit: EXIT.denied,
+    hint: 'the user lacks a right: see deploy/rbac.yaml for the documented roles',
+  },
+  REFIT_NO_CRD: {
+    meaning: 'The API server does not know the kinds that Refit works with.',
+    exit: EXIT.failed,
+    hint: 'apply deploy/crds first',
+  },
+  REFIT_PLAN_FAILED: { meaning: 'The plan ended without success.', exit: EXIT.failed, hint: 'see `refit status`' },
+  REFIT_AGENT: {
+    meaning: 'The agent cannot work on this host.',
+    exit: EXIT.failed,
+    hint: 'see the log of the agent',
+  },
+  REFIT_TESTENV: {
+    meaning: 'The real control plane for tests cannot be built or started.',
+    exit: EXIT.failed,
+    hint: 'see docs/testenv.md',
+  },
+  REFIT_INTERNAL: {
+    meaning: 'Something happened that nobody thought of.',
+    exit: EXIT.failed,
+    hint: 'this is a fault of Refit: please report it with the log',
+  },
+} as const satisfies Readonly<Record<string, { meaning: string; exit: number; hint: string }>>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
