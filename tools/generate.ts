@@ -1,0 +1,38 @@
+/** Owns the files that are made from the source: `npm run generate` writes the CRDs and the reference pages. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { stringify } from 'yaml';
+import type { CustomKind } from '../src/api/crd.ts';
+import { definitionOf } from '../src/api/crd.ts';
+import { CUSTOM_KINDS } from '../src/api/registry.ts';
+import { crdReference } from './reference/crds.ts';
+import { errorReference } from './reference/errors.ts';
+
+/** Every generated file: its path from the root of the repository, and its text. A test compares them to the tree. */
+export function generatedFiles(): ReadonlyMap<string, string> {
+  return new Map([
+    ...CUSTOM_KINDS.map((kind): [string, string] => [crdPath(kind), crdYaml(kind)]),
+    ['docs/reference/crds.md', crdReference(CUSTOM_KINDS)],
+    ['docs/reference/errors.md', errorReference()],
+  ]);
+}
+
+function crdPath({ resource }: CustomKind): string {
+  return `deploy/crds/${resource.group}_${resource.plural}.yaml`;
+}
+
+/** kubectl reads YAML 1.1, where an unquoted `no` is false: the writer has to know. */
+function crdYaml(kind: CustomKind): string {
+  const text = stringify(definitionOf(kind), { version: '1.1', aliasDuplicateObjects: false, lineWidth: 120 });
+  return `# Made from src/api by \`npm run generate\`: change it there.\n${text}`;
+}
+
+if (import.meta.main) {
+  const root = new URL('../', import.meta.url);
+  for (const [path, text] of generatedFiles()) {
+    const file = new URL(path, root);
+    mkdirSync(dirname(file.pathname), { recursive: true });
+    writeFileSync(file, text);
+    console.log(path);
+  }
+}
