@@ -1,0 +1,92 @@
+/** Owns the command line of each component. */
+import { join } from 'node:path';
+
+export interface Layout {
+  readonly directory: string;
+  readonly etcdUrl: string;
+  readonly etcdPeerUrl: string;
+  readonly apiServerPort: number;
+}
+
+export const pkiPath = (directory: string, file: string): string => join(directory, 'pki', file);
+
+/** The ClusterIP that the API server takes for itself is the first address of this range. */
+const SERVICE_RANGE = '10.96.0.0/16';
+
+export function etcdArguments({ directory, etcdUrl, etcdPeerUrl }: Layout): string[] {
+  return [
+    `--data-dir=${join(directory, 'etcd')}`,
+    `--listen-client-urls=${etcdUrl}`,
+    `--advertise-client-urls=${etcdUrl}`,
+    `--listen-peer-urls=${etcdPeerUrl}`,
+    `--initial-advertise-peer-urls=${etcdPeerUrl}`,
+    `--initial-cluster=default=${etcdPeerUrl}`,
+    '--log-level=warn',
+    // The data dies with the control plane anyhow.
+    '--unsafe-no-fsync',
+  ];
+}
+
+export function apiServerArguments({ directory, etcdUrl, apiServerPort }: Layout, auditLog: string | undefined) {
+  const pki = (file: string): string => pkiPath(directory, file);
+  return [
+    `--etcd-servers=${etcdUrl}`,
+    '--bind-address=127.0.0.1',
+    `--secure-port=${apiServerPort}`,
+    `--tls-cert-file=${pki('server.crt')}`,
+    `--tls-private-key-file=${pki('server.key')}`,
+    `--client-ca-file=${pki('ca.crt')}`,
+    '--authorization-mode=Node,RBAC',
+    '--enable-admission-plugins=NodeRestriction',
+    '--allow-privileged',
+    '--service-account-issuer=https://kubernetes.default.svc',
+    `--service-account-key-file=${pki('sa.pub')}`,
+    `--service-account-signing-key-file=${pki('sa.key')}`,
+    `--service-cluster-ip-range=${SERVICE_RANGE}`,
+    // Without it open watches keep a server that shall stop waiting for a minute.
+    '--shutdown-watch-termination-grace-period=1s',
+    // No pod ever looks for the `kubernetes` Service, and a loopback address is refused as its endpoint every 10 s.
+    '--endpoint-reconciler-type=none',
+    ...(auditLog === undefined
+      ? []
+      : [`--audit-policy-file=${join(import.meta.dirname, 'audit-policy.yaml')}`, `--audit-log-path=${auditLog}`]),
+  ];
+}
+
+/** What kube-controller-manager and kube-scheduler have in common. */
+function controllerArguments(directory: string, kubeconfig: string, port: number): string[] {
+  return [
+    `--kubeconfig=${kubeconfig}`,
+    `--authentication-kubeconfig=${kubeconfig}`,
+    `--authorization-kubeconfig=${kubeconfig}`,
+    '--leader-elect=false',
+    '--bind-address=127.0.0.1',
+    `--secure-port=${port}`,
+    `--tls-cert-file=${pkiPath(directory, 'server.crt')}`,
+    `--tls-private-key-file=${pkiPath(directory, 'server.key')}`,
+  ];
+}
+
+export function controllerManagerArguments(directory: string, kubeconfig: string, port: number): string[] {
+  return [
+    ...controllerArguments(directory, kubeconfig, port),
+    '--use-service-account-credentials',
+    `--service-account-private-key-file=${pkiPath(directory, 'sa.key')}`,
+    `--root-ca-file=${pkiPath(directory, 'ca.crt')}`,
+    '--allocate-node-cidrs=false',
+  ];
+}
+
+export const schedulerArguments = controllerArguments;
+
+export function kwokArguments(kubeconfig: string, port: number): string[] {
+  return [
+    `--kubeconfig=${kubeconfig}`,
+    `--config=${join(import.meta.dirname, 'stages.yaml')}`,
+    '--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake',
+    '--node-lease-duration-seconds=40',
+    '--cidr=10.250.0.0/16',
+    '--node-ip=127.0.0.1',
+    `--server-address=127.0.0.1:${port}`,
+  ];
+}

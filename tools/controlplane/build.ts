@@ -1,0 +1,105 @@
+/** Owns the components' binaries: taken from KUBEBUILDER_ASSETS or the cache, built from the Go module proxy where missing. */
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { RefitError } from '../../src/util/errors.ts';
+import { type Component, RECIPES } from './components.ts';
+import { withLock } from './lock.ts';
+import { run } from './run.ts';
+import { findToolchain, GO_VERSION, type Toolchain } from './toolchain.ts';
+
+export interface BuildOptions {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Gets one line for everything that takes time. */
+  readonly log: (line: string) => void;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+const TOOLS = join(import.meta.dirname, '..');
+/** Static binaries without traces of this tree, so that equal manifests give equal binaries. */
+const COMMON_FLAGS = ['-buildvcs=false', '-trimpath'];
+const PROGRESS_MS = 15_000;
+
+/** The folder of everything that is built or installed for the control plane; removing it costs only time. */
+export function cacheDirectory(environment: BuildOptions['environment']): string {
+  return join(environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'refit', 'controlplane');
+}
+
+/** Paths of the components' binaries. Throws REFIT_TESTENV where one cannot be built. */
+export async function ensureComponents<C extends Component>(
+  wanted: readonly C[],
+  options: BuildOptions,
+): Promise<Record<C, string>> {
+  const paths = await Promise.all(wanted.map(async (name) => [name, await locate(name, options)] as const));
+  const missing = paths.filter(([, path]) => !existsSync(path));
+  if (missing.length > 0) {
+    const cache = cacheDirectory(options.environment);
+    await mkdir(cache, { recursive: true });
+    const onWait = (): void => options.log('another process builds the control plane: waiting for it');
+    await withLock('build-controlplane', onWait, async () => await buildAll(missing, cache, options));
+  }
+  return Object.fromEntries(paths) as Record<C, string>;
+}
+
+async function locate(name: Component, { environment }: BuildOptions): Promise<string> {
+  const assets = environment['KUBEBUILDER_ASSETS'];
+  const given = assets ? join(assets, name) : undefined;
+  if (given !== undefined && existsSync(given)) return given;
+  return join(cacheDirectory(environment), await cacheKey(name), name);
+}
+
+/** Changes with whatever can change the binary, bar the Go toolchain's patch release. */
+async function cacheKey(name: Component): Promise<string> {
+  const { module, package: path, flags } = RECIPES[name];
+  const hash = createHash('sha256');
+  for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(join(TOOLS, module, file)));
+  hash.update([process.platform, process.arch, GO_VERSION, path, ...COMMON_FLAGS, ...flags].join('\n'));
+  return `${name}-${hash.digest('hex').slice(0, 16)}`;
+}
+
+async function buildAll(
+  missing: readonly (readonly [Component, string])[],
+  cache: string,
+  options: BuildOptions,
+): Promise<void> {
+  const still = missing.filter(([, path]) => !existsSync(path));
+  if (still.length === 0) return;
+  const toolchain = await findToolchain({ cache, run, log: options.log });
+  options.log(`building ${still.map(([name]) => name).join(', ')} into ${cache} (about five minutes for all, once)`);
+  const staging = await mkdtemp(join(cache, 'staging-'));
+  try {
+    for (const [name, path] of still) await build(name, path, staging, toolchain, options);
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+async function build(
+  name: Component,
+  path: string,
+  staging: string,
+  { go, environment }: Toolchain,
+  { log, now }: BuildOptions,
+): Promise<void> {
+  const recipe = RECIPES[name];
+  const started = now();
+  const seconds = (): number => Math.round((now() - started) / 1000);
+  const progress = setInterval(() => log(`building ${name} ${recipe.version}: ${seconds()} s`), PROGRESS_MS);
+  const output = join(staging, name);
+  const args = ['build', ...COMMON_FLAGS, ...recipe.flags, '-o', output, recipe.package];
+  const result = await run(go, args, {
+    cwd: join(TOOLS, recipe.module),
+    environment: { ...environment, CGO_ENABLED: '0', GOWORK: 'off' },
+  });
+  clearInterval(progress);
+  if (!result.ok) {
+    const last = result.stderr.trim().split('\n').slice(-5).join('\n');
+    throw new RefitError('REFIT_TESTENV', `building ${name} failed: ${last}`);
+  }
+  await mkdir(join(path, '..'), { recursive: true });
+  await rename(output, path);
+  log(`built ${name} ${recipe.version} in ${seconds()} s`);
+}

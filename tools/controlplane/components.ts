@@ -1,0 +1,46 @@
+/** Owns what the control plane is made of: each component's Go module, package, version and build flags. */
+
+export const KUBERNETES_VERSION = 'v1.36.3';
+const ETCD_VERSION = 'v3.6.14';
+const KWOK_VERSION = 'v0.8.0';
+
+export type Component = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kubectl' | 'kwok';
+
+export interface Recipe {
+  /** Folder of the dependency manifest below `tools/`. */
+  readonly module: 'etcd' | 'kube' | 'kwok';
+  readonly package: string;
+  readonly version: string;
+  readonly flags: readonly string[];
+}
+
+/** Kubernetes takes its version from the linker; without it every comparison of versions goes wrong. */
+const stamp = 'k8s.io/component-base/version';
+const [major, minor] = KUBERNETES_VERSION.slice(1).split('.');
+const kubernetesFlags = [
+  '-tags',
+  'providerless',
+  '-ldflags',
+  `-s -w -X ${stamp}.gitVersion=${KUBERNETES_VERSION} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor} -X ${stamp}.gitTreeState=clean`,
+];
+
+const kubernetes = (name: string): Recipe => ({
+  module: 'kube',
+  package: `k8s.io/kubernetes/cmd/${name}`,
+  version: KUBERNETES_VERSION,
+  flags: kubernetesFlags,
+});
+
+export const RECIPES: Readonly<Record<Component, Recipe>> = {
+  etcd: { module: 'etcd', package: 'go.etcd.io/etcd/server/v3', version: ETCD_VERSION, flags: ['-ldflags', '-s -w'] },
+  'kube-apiserver': kubernetes('kube-apiserver'),
+  'kube-controller-manager': kubernetes('kube-controller-manager'),
+  'kube-scheduler': kubernetes('kube-scheduler'),
+  kubectl: kubernetes('kubectl'),
+  kwok: {
+    module: 'kwok',
+    package: 'sigs.k8s.io/kwok/cmd/kwok',
+    version: KWOK_VERSION,
+    flags: ['-ldflags', `-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=${KWOK_VERSION.slice(1)}`],
+  },
+};

@@ -1,0 +1,144 @@
+/** Owns a real control plane on loopback: starts it, hands out credentials for it, and takes it away without a trace. */
+import { mkdir, mkdtemp, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../src/util/clock.ts';
+import { apiServerArguments, etcdArguments, type Layout, pkiPath } from './arguments.ts';
+import { ensureComponents } from './build.ts';
+import { issueClient, validFrom } from './certs.ts';
+import { type ClientComponent, startClientComponent } from './client-components.ts';
+import { guardDirectory } from './guard.ts';
+import { CA_SUBJECT, kubeconfigFor, type Place, subjectOf, type User, writeKubeconfig } from './kubeconfig.ts';
+import { applyManifest } from './kubectl.ts';
+import { writePki } from './pki.ts';
+import { freePort } from './ports.ts';
+import { type Probe, probeAs } from './probe.ts';
+import { type Process, startProcess } from './process.ts';
+
+export interface ControlPlaneOptions {
+  /** Started beside etcd and kube-apiserver; none where absent. */
+  readonly components?: readonly ClientComponent[];
+  /** Loopback addresses that the server certificate names beside 127.0.0.1, for proxies in front of it. */
+  readonly addresses?: readonly string[];
+  /** Whether each request leaves a line in `auditLog`. */
+  readonly audit?: boolean;
+  /** Gets one line for everything that takes time; standard error where absent. */
+  readonly log?: (line: string) => void;
+}
+
+export interface ControlPlane extends Place {
+  readonly port: number;
+  /** In PEM. */
+  readonly caCertificate: string;
+  readonly auditLog: string | undefined;
+  /** Path of a kubeconfig for `user`. */
+  kubeconfig(user: User): Promise<string>;
+  /** Path of a kubeconfig for the viewer, with a client certificate that expired an hour ago. */
+  expiredKubeconfig(): Promise<string>;
+  /** Stops kube-apiserver and starts it again on the same port; resolves when it is ready. */
+  restartApiServer(): Promise<void>;
+  /** Ends every process and removes the directory. */
+  stop(): Promise<void>;
+}
+
+const RBAC = join(import.meta.dirname, '..', '..', 'deploy', 'rbac.yaml');
+const HOUR_MS = 3_600_000;
+
+/** Resolves when everything is ready and the documented roles exist. Throws REFIT_TESTENV where that fails. */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const { components = [], addresses = [], audit = false, log = toStandardError } = options;
+  const now = (): number => systemClock.monotonic();
+  const wanted = ['etcd', 'kube-apiserver', 'kubectl', ...components] as const;
+  const binaries = await ensureComponents(wanted, { environment: process.env, log, now });
+
+  // Whatever happens below, what was started before ends in reverse order.
+  await using started = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), 'refit-controlplane-'));
+  const guard = guardDirectory(directory);
+  started.defer(async () => await guard.release());
+  for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
+  await writePki(directory, addresses, systemClock.now());
+
+  const layout = await chooseLayout(directory);
+  const place = { url: `https://127.0.0.1:${layout.apiServerPort}`, directory, kubectl: binaries.kubectl };
+  const probe = await adminProbe(directory);
+  const etcd = await startEtcd(binaries.etcd, layout, probe);
+  started.defer(async () => await etcd.stop());
+
+  const auditLog = audit ? join(directory, 'logs', 'audit.log') : undefined;
+  const startApiServer = async (): Promise<Process> =>
+    await startProcess({
+      name: 'kube-apiserver',
+      command: binaries['kube-apiserver'],
+      args: apiServerArguments(layout, auditLog),
+      directory,
+      ready: async () => await probe(`${place.url}/readyz`),
+      clock: systemClock,
+    });
+  let apiServer = await startApiServer();
+  started.defer(async () => await apiServer.stop());
+  await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), await readFile(RBAC, 'utf8'));
+
+  const starting = components.map(async (name) => await startClientComponent(name, binaries[name], place, probe));
+  const clients = await Promise.allSettled(starting);
+  started.defer(async () => {
+    await Promise.all(clients.map(async (client) => client.status === 'fulfilled' && (await client.value.stop())));
+  });
+  // All have been awaited: the first failure can be thrown without leaving another one behind.
+  await Promise.all(starting);
+
+  const everything = started.move();
+  return {
+    ...place,
+    port: layout.apiServerPort,
+    caCertificate: await readFile(pkiPath(directory, 'ca.crt'), 'utf8'),
+    auditLog,
+    kubeconfig: async (user) => await kubeconfigFor(place, user),
+    expiredKubeconfig: async () => await writeExpired(place),
+    async restartApiServer() {
+      await apiServer.stop();
+      apiServer = await startApiServer();
+    },
+    stop: async () => await everything.disposeAsync(),
+  };
+}
+
+async function chooseLayout(directory: string): Promise<Layout> {
+  return {
+    directory,
+    etcdUrl: `http://127.0.0.1:${await freePort()}`,
+    etcdPeerUrl: `http://127.0.0.1:${await freePort()}`,
+    apiServerPort: await freePort(),
+  };
+}
+
+async function startEtcd(command: string, layout: Layout, probe: Probe): Promise<Process> {
+  return await startProcess({
+    name: 'etcd',
+    command,
+    args: etcdArguments(layout),
+    directory: layout.directory,
+    ready: async () => await probe(`${layout.etcdUrl}/health`),
+    clock: systemClock,
+  });
+}
+
+async function adminProbe(directory: string): Promise<Probe> {
+  const authority = { subject: CA_SUBJECT, key: await readFile(pkiPath(directory, 'ca.key'), 'utf8') };
+  const admin = issueClient(authority, subjectOf('admin'), validFrom(systemClock.now()));
+  const ca = await readFile(pkiPath(directory, 'ca.crt'), 'utf8');
+  return probeAs({ ca, cert: admin.certificate, key: admin.key });
+}
+
+async function writeExpired(place: Place): Promise<string> {
+  const path = join(place.directory, 'kubeconfigs', 'expired.yaml');
+  const now = systemClock.now();
+  return await writeKubeconfig(place, path, subjectOf('viewer'), {
+    notBefore: now - 2 * HOUR_MS,
+    notAfter: now - HOUR_MS,
+  });
+}
+
+function toStandardError(line: string): void {
+  process.stderr.write(`${line}\n`);
+}

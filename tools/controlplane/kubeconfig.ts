@@ -1,0 +1,72 @@
+/** Owns the control plane's users: what each is called, and the kubeconfig that makes a client be it. */
+
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { stringify } from 'yaml';
+import { pkiPath } from './arguments.ts';
+import { issueClient, type Subject, type Validity, validFrom } from './certs.ts';
+import { applyManifest } from './kubectl.ts';
+
+/** See docs/testenv.md for what each may do; `node` is a worker's kubelet, `controlNode` the agent on a controller. */
+export type User = 'admin' | 'controller' | 'viewer' | { readonly node: string } | { readonly controlNode: string };
+
+/** How to reach a running control plane from any process: everything else is in its directory. */
+export interface Place {
+  readonly url: string;
+  readonly directory: string;
+  /** Path of the kubectl of the same version. */
+  readonly kubectl: string;
+}
+
+export const CA_SUBJECT: Subject = { commonName: 'refit-test-ca' };
+const ROOT = join(import.meta.dirname, '..', '..');
+
+/** Path of a kubeconfig with embedded credentials; the same file for the same user every time. */
+export async function kubeconfigFor(place: Place, user: User): Promise<string> {
+  const path = join(place.directory, 'kubeconfigs', `${fileName(user)}.yaml`);
+  if (existsSync(path)) return path;
+  if (typeof user === 'object' && 'controlNode' in user) await grantControlNode(place, user.controlNode);
+  return await writeKubeconfig(place, path, subjectOf(user), validFrom(Date.now()));
+}
+
+/** A kubeconfig for `subject`, written to `path` in one step, so that another process never reads half of it. */
+export async function writeKubeconfig(place: Place, path: string, subject: Subject, validity: Validity) {
+  const authority = { subject: CA_SUBJECT, key: await readFile(pkiPath(place.directory, 'ca.key'), 'utf8') };
+  const ca = await readFile(pkiPath(place.directory, 'ca.crt'), 'utf8');
+  const { certificate, key } = issueClient(authority, subject, validity);
+  const base64 = (pem: string): string => Buffer.from(pem).toString('base64');
+  const user = { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'refit', cluster: { server: place.url, 'certificate-authority-data': base64(ca) } }],
+    users: [{ name: subject.commonName, user }],
+    contexts: [{ name: 'refit', context: { cluster: 'refit', user: subject.commonName } }],
+    'current-context': 'refit',
+  };
+  await mkdir(dirname(path), { recursive: true });
+  const unfinished = `${path}.${randomUUID()}`;
+  await writeFile(unfinished, stringify(config), { mode: 0o600 });
+  await rename(unfinished, path);
+  return path;
+}
+
+export function subjectOf(user: User): Subject {
+  if (user === 'admin') return { commonName: 'admin', organization: 'system:masters' };
+  if (user === 'controller' || user === 'viewer') return { commonName: `refit-${user}` };
+  if ('node' in user) return { commonName: `system:node:${user.node}`, organization: 'system:nodes' };
+  return { commonName: `refit:controlnode:${user.controlNode}` };
+}
+
+function fileName(user: User): string {
+  if (typeof user === 'string') return user;
+  return 'node' in user ? `node-${user.node}` : `controlnode-${user.controlNode}`;
+}
+
+/** RBAC names objects one by one, so each control node has a role of its own. */
+async function grantControlNode(place: Place, name: string): Promise<void> {
+  const template = await readFile(join(ROOT, 'deploy', 'rbac-controlnode.yaml'), 'utf8');
+  await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), template.replaceAll('CONTROL_NODE', name));
+}

@@ -1,0 +1,47 @@
+/** Owns the lock that keeps two processes from building the same thing at once. */
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/**
+ * Runs `work` while no other process on this machine holds the lock `name`; `onWait` is told once where another does.
+ * The lock is a Linux abstract socket: the kernel frees it with the process that holds it, however that ends, and those
+ * who wait see their connection close. It only saves double work: what is built is renamed into place atomically.
+ */
+export async function withLock<T>(name: string, onWait: () => void, work: () => Promise<T>): Promise<T> {
+  const path = `\0refit-${name}`;
+  const waiting = new Set<Socket>();
+  let server = await acquire(path, waiting);
+  if (server === undefined) onWait();
+  while (server === undefined) {
+    await released(path);
+    server = await acquire(path, waiting);
+  }
+  try {
+    return await work();
+  } finally {
+    server.close();
+    for (const socket of waiting) socket.destroy();
+  }
+}
+
+async function acquire(path: string, waiting: Set<Socket>): Promise<Server | undefined> {
+  return await new Promise((resolve, reject) => {
+    const server = createServer((socket) => {
+      waiting.add(socket);
+      socket.on('error', () => socket.destroy());
+    });
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve(undefined) : reject(error),
+    );
+    server.listen(path, () => resolve(server));
+  });
+}
+
+/** Resolves when the present holder lets go, or has already done so. */
+async function released(path: string): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const socket = connect(path);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => resolve());
+    socket.resume();
+  });
+}

@@ -1,0 +1,84 @@
+/** Owns one long-running component: started with a log file, awaited until it is ready, stopped for certain. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Clock, sleep } from '../../src/util/clock.ts';
+import { RefitError } from '../../src/util/errors.ts';
+
+export interface ProcessOptions {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Holds `logs/` and `pids/`; also the home directory and working directory of the process. */
+  readonly directory: string;
+  /** Asked again and again until it says yes. */
+  readonly ready: () => Promise<boolean>;
+  readonly clock: Clock;
+}
+
+export interface Process {
+  readonly pid: number;
+  /** SIGTERM, and SIGKILL where that is not enough; resolves when the process has ended. */
+  stop(): Promise<void>;
+}
+
+/** A loaded machine of two cores needs a few seconds; this only bounds a start that will never end. */
+const READY_MS = 120_000;
+const STOP_MS = 10_000;
+const POLL_MS = 50;
+
+/** Throws REFIT_TESTENV with the end of the log where the process ends, or is not ready in time. */
+export async function startProcess(options: ProcessOptions): Promise<Process> {
+  const { name, command, args, directory } = options;
+  const log = openSync(join(directory, 'logs', `${name}.log`), 'a');
+  // A group of its own: Ctrl-C in a terminal must not end components in another order than `stop` does.
+  const child = spawn(command, args, {
+    cwd: directory,
+    env: { PATH: process.env['PATH'], HOME: directory },
+    stdio: ['ignore', log, log],
+    detached: true,
+  });
+  closeSync(log);
+  const state = { ended: undefined as string | undefined };
+  const ended = new Promise<void>((resolve) => {
+    const end = (how: string): void => {
+      state.ended ??= how;
+      resolve();
+    };
+    child.once('error', (error) => end(`could not be started: ${error.message}`));
+    child.once('exit', (code, signal) => end(`ended with ${signal ?? `exit code ${code}`}`));
+  });
+  const pidFile = join(directory, 'pids', name);
+  const stop = async (): Promise<void> => {
+    if (state.ended === undefined) await terminate(child, ended, options.clock);
+    await rm(pidFile, { force: true });
+  };
+  if (child.pid !== undefined) writeFileSync(pidFile, String(child.pid));
+  try {
+    await awaitReady(options, () => state.ended);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { pid: child.pid ?? 0, stop };
+}
+
+async function awaitReady({ name, directory, ready, clock }: ProcessOptions, ended: () => string | undefined) {
+  const deadline = clock.monotonic() + READY_MS;
+  while (!(await ready())) {
+    const how = ended() ?? (clock.monotonic() > deadline ? `was not ready after ${READY_MS / 1000} s` : undefined);
+    if (how !== undefined) {
+      const text = await readFile(join(directory, 'logs', `${name}.log`), 'utf8');
+      throw new RefitError('REFIT_TESTENV', `${name} ${how}: ${text.trim().split('\n').slice(-3).join('\n')}`);
+    }
+    await sleep(clock, POLL_MS);
+  }
+}
+
+async function terminate(child: ChildProcess, ended: Promise<void>, clock: Clock): Promise<void> {
+  child.kill('SIGTERM');
+  const cancel = clock.schedule(STOP_MS, () => child.kill('SIGKILL'));
+  await ended;
+  cancel();
+}

