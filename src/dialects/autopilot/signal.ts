@@ -1,0 +1,59 @@
+/** Owns the annotation signal seen from the engine: what an object's annotations say about one target of one campaign. */
+import type { Signal } from '../../engine/dialect.ts';
+import type { Campaign, Observation, Stage, Target } from '../../engine/model.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { decodeSignal, encodeSignal, type SignalData } from '../../signal/codec.ts';
+import { FENCE_ANNOTATION, REPORT_ANNOTATION } from '../../signal/names.ts';
+import { decodeReport } from '../../signal/report.ts';
+
+export const annotationSignal: Signal = {
+  read(object, campaign, stage, target) {
+    const signal = decodeSignal(object.metadata.annotations);
+    if (!signal || !isFor(signal, stage) || !belongs(object, signal, campaign, target)) return { kind: 'none' };
+    return observe(object, signal);
+  },
+
+  write(object, campaign, { stage, target, payload }) {
+    const { [REPORT_ANNOTATION]: _answered, ...annotations } = object.metadata.annotations ?? {};
+    const command = { id: stage.command, kind: 'k0supdate', ...payload, forceupdate: stage.forced } as const;
+    const signal = encodeSignal({ planId: campaign.id, created: target.since, command });
+    const fence = { [FENCE_ANNOTATION]: `${campaign.source.uid}/${target.since}` };
+    return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...signal, ...fence } } };
+  },
+};
+
+function isFor({ command }: SignalData, stage: Stage): boolean {
+  return command.kind === 'k0supdate' && command.id === stage.command;
+}
+
+/**
+ * Our signals carry a fence that names the campaign for good, so that neither a reused nor an edited plan id can mislead.
+ * A signal without one of its own comes from an original leader: it counts by plan id where it is not older than the plan.
+ */
+function belongs(
+  { metadata }: KubeObject,
+  { created, planId }: SignalData,
+  { source, id }: Campaign,
+  target: Target,
+): boolean {
+  const fence = metadata.annotations?.[FENCE_ANNOTATION];
+  if (fence === `${source.uid}/${created}`) return target.state !== 'intended' || created === target.since;
+  if (fence?.endsWith(`/${created}`)) return false;
+  return planId === id && Date.parse(created) >= Date.parse(source.created);
+}
+
+function observe({ metadata }: KubeObject, { created, status }: SignalData): Observation {
+  if (!status) return { kind: 'sent', attempt: created, since: created };
+  const seen = { attempt: created, since: status.timestamp };
+  switch (status.status) {
+    case 'Completed':
+      return { kind: 'succeeded', ...seen };
+    case 'Failed':
+    case 'FailedDownload': {
+      const why = decodeReport(metadata.annotations, created)?.reason ?? "the reason stands in the node's log";
+      return { kind: 'failed', ...seen, message: `${status.status}: ${why}` };
+    }
+    default:
+      return { kind: 'working', step: status.status, ...seen };
+  }
+}

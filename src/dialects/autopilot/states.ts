@@ -1,0 +1,61 @@
+/** Owns the state words of a Plan's status, and what each of them means to the engine. */
+import type { CampaignPhase, RecordedState } from '../../engine/model.ts';
+
+export const PLAN_STATES = {
+  schedulableWait: 'SchedulableWait',
+  schedulable: 'Schedulable',
+  completed: 'Completed',
+  applyFailed: 'ApplyFailed',
+  incompleteTargets: 'IncompleteTargets',
+  warning: 'Warning',
+} as const;
+
+/** Every state that ends a plan, with those that only earlier releases or other leaders write. */
+const FINAL_PHASES: Readonly<Record<string, CampaignPhase>> = {
+  Completed: 'done',
+  ApplyFailed: 'failed',
+  IncompleteTargets: 'incomplete',
+  InconsistentTargets: 'incomplete',
+  MissingSignalNode: 'incomplete',
+  Warning: 'invalid',
+  Restricted: 'invalid',
+};
+
+/** A state that nobody knows is taken as an end: what is not understood is not carried on. */
+export function phaseOfPlan(state: string | undefined): CampaignPhase {
+  if (!state) return 'new';
+  if (state === PLAN_STATES.schedulable || state === PLAN_STATES.schedulableWait) return 'running';
+  return FINAL_PHASES[state] ?? 'invalid';
+}
+
+export function planStateOf(phase: CampaignPhase, blocked: boolean): string {
+  switch (phase) {
+    case 'new':
+    case 'running':
+      return blocked ? PLAN_STATES.schedulable : PLAN_STATES.schedulableWait;
+    case 'done':
+      return PLAN_STATES.completed;
+    case 'failed':
+      return PLAN_STATES.applyFailed;
+    case 'incomplete':
+      return PLAN_STATES.incompleteTargets;
+    case 'invalid':
+      return PLAN_STATES.warning;
+  }
+}
+
+export const TARGET_STATES: Readonly<Record<RecordedState, string>> = {
+  pending: 'SignalPending',
+  intended: 'SignalSent',
+  done: 'SignalCompleted',
+  failed: 'SignalApplyFailed',
+  missing: 'SignalMissingNode',
+  unsupported: 'SignalMissingPlatform',
+};
+
+const RECORDED = new Map(Object.entries(TARGET_STATES).map(([recorded, word]) => [word, recorded as RecordedState]));
+
+/** A word that nobody knows counts as failed: it takes no slot, and it does not count as done. */
+export function recordedStateOf(word: string): RecordedState {
+  return RECORDED.get(word) ?? 'failed';
+}

@@ -1,0 +1,39 @@
+/**
+ * Owns the decision: one pure function from what is recorded and seen to what is recorded and signalled next. The same
+ * function runs in the controller, in `refit status`, in the tests and in the explorer; there is no second copy of a rule.
+ */
+import { advance } from './advance.ts';
+import { explain } from './explain.ts';
+import type { Campaign, Decision, Policy, Signalling, Snapshot } from './model.ts';
+import { isFinal } from './model.ts';
+import { factsOf, progressOf } from './progress.ts';
+import { activeStage } from './stages.ts';
+
+/** `now` in milliseconds since the Unix epoch. The same input always gives the same decision. */
+export function decide(snapshot: Snapshot, policy: Policy, now: number): Decision {
+  const campaign = settle(snapshot, policy, now);
+  const unrecorded = campaign !== snapshot.campaign;
+  const explanation = explain({ ...snapshot, campaign }, policy, now);
+  return {
+    ...explanation,
+    record: unrecorded ? campaign : undefined,
+    signals: unrecorded ? [] : signalsOf(snapshot, policy, now),
+    wantsHealth: explanation.waits.some(({ reason }) => reason.code === 'ControlPlaneUnknown'),
+  };
+}
+
+/** Moves on until nothing moves, so that one write records all: a target done, and the next ones intended. */
+function settle(snapshot: Snapshot, policy: Policy, now: number): Campaign {
+  const campaign = advance(snapshot, policy, now);
+  return campaign === snapshot.campaign ? campaign : settle({ ...snapshot, campaign }, policy, now);
+}
+
+function signalsOf(snapshot: Snapshot, policy: Policy, now: number): Signalling[] {
+  const stage = activeStage(snapshot.campaign);
+  if (!stage || isFinal(snapshot.campaign)) return [];
+  return stage.targets.flatMap((target) => {
+    if (progressOf(snapshot, stage, target, policy, now).effect !== 'signal') return [];
+    const payload = stage.payloads[factsOf(snapshot, target).platform ?? ''];
+    return payload ? [{ stage, target, payload }] : [];
+  });
+}

@@ -1,0 +1,19 @@
+/** Gate and verifier: while controllers move, every API server of the cluster must be ready, in the plan or not. */
+import { because } from '../reasons.ts';
+import { type Gate, PASS } from './types.ts';
+
+/** No watch tells when an API server becomes ready, so it is asked again. */
+const RECHECK_MS = 1000;
+
+export const apiServersReady: Gate = {
+  name: 'api-servers-ready',
+  evaluate({ stage, controlPlane }) {
+    if (stage.role !== 'controller') return PASS;
+    if (!controlPlane) return { kind: 'wait', reason: because('ControlPlaneUnknown', 'asking every API server') };
+    const down = controlPlane.filter(({ ready }) => !ready);
+    if (down.length === 0) return PASS;
+    const list = down.map(({ name, detail }) => `${name} (${detail ?? 'not ready'})`).join(', ');
+    const message = `the API server of ${list} is not ready`;
+    return { kind: 'wait', reason: because('ControlPlaneNotReady', message), recheckMs: RECHECK_MS };
+  },
+};

@@ -1,0 +1,15 @@
+/** Owns the lists of gates and verifiers, in the order in which they are asked. */
+import { apiServersReady } from './api-servers-ready.ts';
+import { nodeReady } from './node-ready.ts';
+import { platformSupported } from './platform-supported.ts';
+import { targetExists } from './target-exists.ts';
+import type { Gate } from './types.ts';
+
+/** Asked once for every target before anything starts: one that stops refuses the whole plan. */
+export const ADMISSION: readonly Gate[] = [targetExists, platformSupported];
+
+/** Asked before each target starts. */
+export const BEFORE: readonly Gate[] = [targetExists, platformSupported, apiServersReady, nodeReady];
+
+/** Asked after a target reported success, before its slot is free again. */
+export const AFTER: readonly Gate[] = [apiServersReady, nodeReady];

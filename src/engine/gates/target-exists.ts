@@ -1,0 +1,11 @@
+/** Gate: the target must exist, now and when its turn comes. */
+import { because } from '../reasons.ts';
+import { type Gate, PASS } from './types.ts';
+
+export const targetExists: Gate = {
+  name: 'target-exists',
+  evaluate({ facts, stage, target }) {
+    if (facts.exists) return PASS;
+    return { kind: 'stop', reason: because('TargetMissing', `${stage.role} ${target.name} does not exist`) };
+  },
+};

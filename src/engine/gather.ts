@@ -1,0 +1,44 @@
+/** Owns the way from objects to a Snapshot: what the API shows of each target, read once for one decision. */
+import type { KubeObject, Node } from '../kube/types.ts';
+import type { Dialect, World } from './dialect.ts';
+import type { Campaign, EndpointHealth, Snapshot, Stage, Target, TargetFacts } from './model.ts';
+
+export function gather<P extends KubeObject>(
+  dialect: Dialect<P>,
+  plan: P,
+  world: World,
+  now: number,
+  controlPlane?: readonly EndpointHealth[],
+): Snapshot {
+  const campaign = dialect.resolve(plan, world, now);
+  const facts = new Map<string, TargetFacts>();
+  for (const stage of campaign.stages) {
+    for (const target of stage.targets) {
+      facts.set(target.key, factsOf(dialect, world.get(stage.role, target.name), campaign, stage, target));
+    }
+  }
+  return { campaign, facts, controlPlane };
+}
+
+function factsOf<P extends KubeObject>(
+  dialect: Dialect<P>,
+  object: KubeObject | undefined,
+  campaign: Campaign,
+  stage: Stage,
+  target: Target,
+): TargetFacts {
+  if (!object) return { exists: false, observation: { kind: 'none' } };
+  const observation = dialect.signal.read(object, campaign, stage, target);
+  return { exists: true, platform: platformOf(object), ready: readyOf(object), observation };
+}
+
+/** `<os>-<architecture>` from the well-known labels, undefined where one is missing. */
+export function platformOf({ metadata: { labels = {} } }: KubeObject): string | undefined {
+  const [os, architecture] = [labels['kubernetes.io/os'], labels['kubernetes.io/arch']];
+  return os && architecture ? `${os}-${architecture}` : undefined;
+}
+
+function readyOf(object: KubeObject): boolean | undefined {
+  const condition = (object as Node).status?.conditions?.find(({ type }) => type === 'Ready');
+  return condition && condition.status === 'True';
+}

@@ -1,0 +1,168 @@
+/** Owns the engine's vocabulary: what is recorded about a campaign, and what is seen of its targets. Plain data only. */
+import type { Reason } from './reasons.ts';
+
+export type Role = 'controller' | 'worker';
+
+/** What a target needs so that it can move: one for each platform. */
+export interface Payload {
+  readonly version: string;
+  readonly url: string;
+  /** Lower-case hex; absent where the plan asks for no verification. */
+  readonly sha256?: string;
+}
+
+/** All that is ever recorded of a target. Whatever is finer than this is read from the node when it is needed. */
+export type RecordedState = 'pending' | 'intended' | 'done' | 'failed' | 'missing' | 'unsupported';
+
+export interface Target {
+  /** Unique in the campaign. */
+  readonly key: string;
+  readonly name: string;
+  readonly state: RecordedState;
+  /** RFC 3339: when the state was recorded. While it is `intended` this also names the attempt. */
+  readonly since: string;
+}
+
+/** Targets that may move together; stages run strictly one after the other. */
+export interface Stage {
+  readonly id: string;
+  /** Index of the command in the plan that this stage belongs to. */
+  readonly command: number;
+  readonly role: Role;
+  /** How many targets may move at once; controllers never more than one, whatever stands here. */
+  readonly maxInFlight: number;
+  /** By platform, `<os>-<architecture>`. */
+  readonly payloads: Readonly<Record<string, Payload>>;
+  /** Moves a target even if it already has what the payload would bring. */
+  readonly forced: boolean;
+  readonly targets: readonly Target[];
+}
+
+/**
+ * new: nothing is recorded yet · running · done · failed: a target failed · incomplete: a target is missing or its
+ * platform is · invalid: the plan cannot be carried out as written.
+ */
+export type CampaignPhase = 'new' | 'running' | 'done' | 'failed' | 'incomplete' | 'invalid';
+
+export interface Source {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  /** RFC 3339: when the plan was created. */
+  readonly created: string;
+}
+
+/** One run of one plan. Frozen when it is made, but for states. */
+export interface Campaign {
+  readonly source: Source;
+  /** The plan's own name for this run: together with the source's uid it names every signal. */
+  readonly id: string;
+  readonly phase: CampaignPhase;
+  /** True while a slot is free, targets are pending, and a gate lets none of them start. */
+  readonly blocked: boolean;
+  /** Why it ended, where it did not end well. */
+  readonly reason?: Reason | undefined;
+  readonly stages: readonly Stage[];
+  /** What is wrong with the plan as it stands now: nothing starts while this is not empty. */
+  readonly problems: readonly Reason[];
+}
+
+/** What the node itself says about the signal of this campaign; `attempt` and `since` are RFC 3339. */
+export type Observation =
+  | { readonly kind: 'none' }
+  | (Seen & { readonly kind: 'sent' })
+  | (Seen & { readonly kind: 'working'; readonly step: string })
+  | (Seen & { readonly kind: 'succeeded' })
+  | (Seen & { readonly kind: 'failed'; readonly message: string });
+
+interface Seen {
+  /** The name of the attempt: what `since` of the target was when the signal was written. */
+  readonly attempt: string;
+  readonly since: string;
+}
+
+/** What the API shows of a target at this moment. */
+export interface TargetFacts {
+  readonly exists: boolean;
+  /** `<os>-<architecture>`, undefined where the object's labels do not tell. */
+  readonly platform?: string | undefined;
+  /** The node's Ready condition; undefined for objects without conditions. */
+  readonly ready?: boolean | undefined;
+  readonly observation: Observation;
+}
+
+/** Whether the API server of one controller answered `/readyz` with 2xx. */
+export interface EndpointHealth {
+  readonly name: string;
+  readonly ready: boolean;
+  /** What was found instead, for people. */
+  readonly detail?: string;
+}
+
+export interface Snapshot {
+  readonly campaign: Campaign;
+  /** By target key. */
+  readonly facts: ReadonlyMap<string, TargetFacts>;
+  /** Of every controller of the cluster, not only of those in the plan; undefined until somebody asked them. */
+  readonly controlPlane?: readonly EndpointHealth[] | undefined;
+}
+
+export interface Policy {
+  /** Targets that may fail before nothing more is started. */
+  readonly maxFailures: number;
+  /** Milliseconds a target may be in flight before it counts as failed; Infinity waits for ever. */
+  readonly targetDeadlineMs: number;
+}
+
+export const DEFAULT_POLICY: Policy = {
+  maxFailures: 0,
+  // The agents bound each of their steps themselves; this one is for nodes that never come back.
+  targetDeadlineMs: 2 * 60 * 60 * 1000,
+};
+
+/** Why nothing happens to a target (or, without one, to the whole campaign), and what will end it. */
+export interface Wait {
+  readonly target?: string;
+  /** Name of the gate or verifier that says wait, or the phase that the target is in. */
+  readonly gate: string;
+  readonly reason: Reason;
+  /** RFC 3339. */
+  readonly since: string;
+  /** RFC 3339: the deadline that ends it, where there is one. */
+  readonly until?: string;
+}
+
+/** Where a target is, as shown to people: recorded state and observation taken together. */
+export type TargetPhase =
+  | 'pending'
+  | 'intended'
+  | 'signalled'
+  | 'working'
+  | 'verifying'
+  | 'done'
+  | 'failed'
+  | 'missing'
+  | 'unsupported';
+
+export interface Signalling {
+  readonly stage: Stage;
+  readonly target: Target;
+  readonly payload: Payload;
+}
+
+/** What to do now. `record` comes first, alone: signals are only ever decided for intents that are already recorded. */
+export interface Decision {
+  readonly record?: Campaign | undefined;
+  readonly signals: readonly Signalling[];
+  readonly waits: readonly Wait[];
+  readonly phases: ReadonlyMap<string, TargetPhase>;
+  /** True where only the health of the control plane, not yet asked for, stands in the way. */
+  readonly wantsHealth: boolean;
+  /** Milliseconds after which to decide again although nothing was seen to change. */
+  readonly recheckAfterMs?: number | undefined;
+}
+
+export function isFinal(campaign: Campaign): boolean {
+  return campaign.phase !== 'new' && campaign.phase !== 'running';
+}

@@ -1,0 +1,82 @@
+/** Owns the step of one target: sight, row of the transition table, verifiers, and what is to be recorded of it. */
+import { evaluate } from './gates/chain.ts';
+import { AFTER } from './gates/registry.ts';
+import type { Policy, RecordedState, Snapshot, Stage, Target, TargetFacts, TargetPhase } from './model.ts';
+import { because, type Reason } from './reasons.ts';
+import { type Effect, type Sight, TRANSITIONS } from './transitions.ts';
+
+export interface Progress {
+  readonly phase: TargetPhase;
+  readonly effect: Effect;
+  /** The state to record, where it is not the recorded one. */
+  readonly next?: RecordedState;
+  /** Why it failed, or what it waits for. */
+  readonly reason: Reason;
+  /** The verifier that says wait. */
+  readonly gate?: string;
+  readonly recheckMs?: number | undefined;
+}
+
+const ABSENT: TargetFacts = { exists: false, observation: { kind: 'none' } };
+
+export function factsOf({ facts }: Snapshot, target: Target): TargetFacts {
+  return facts.get(target.key) ?? ABSENT;
+}
+
+export function progressOf(snapshot: Snapshot, stage: Stage, target: Target, policy: Policy, now: number): Progress {
+  const facts = factsOf(snapshot, target);
+  const late = now >= deadlineOf(target, policy);
+  const sight = sightOf(facts, late);
+  const { phase, effect } = TRANSITIONS[target.state][sight];
+  switch (effect) {
+    case 'adopt':
+      return { phase, effect, next: 'intended', reason: restingReason(target, phase, facts) };
+    case 'fail':
+      return { phase, effect, next: 'failed', reason: failureReason(target, facts, sight) };
+    case 'verify':
+      return verify(snapshot, stage, target, facts, late);
+    case 'none':
+    case 'schedule':
+    case 'signal':
+      return { phase, effect, reason: restingReason(target, phase, facts) };
+  }
+}
+
+export function deadlineOf(target: Target, policy: Policy): number {
+  return Date.parse(target.since) + policy.targetDeadlineMs;
+}
+
+/** The recorded state of a target for which a gate said stop. */
+export function refusedState(reason: Reason): RecordedState {
+  return reason.code === 'TargetMissing' ? 'missing' : 'unsupported';
+}
+
+function sightOf({ exists, observation: { kind } }: TargetFacts, late: boolean): Sight {
+  if (!exists) return 'gone';
+  return late && (kind === 'sent' || kind === 'working') ? 'late' : kind;
+}
+
+function verify({ controlPlane }: Snapshot, stage: Stage, target: Target, facts: TargetFacts, late: boolean): Progress {
+  const verdict = evaluate(AFTER, { stage, target, facts, controlPlane });
+  const effect: Effect = 'verify';
+  if (verdict.kind === 'pass') {
+    return { phase: 'done', effect, next: 'done', reason: because('Completed', `${target.name} is done`) };
+  }
+  const { reason, gate } = verdict;
+  if (verdict.kind === 'stop' || late) return { phase: 'failed', effect, next: 'failed', reason };
+  return { phase: 'verifying', effect, reason, gate, recheckMs: verdict.recheckMs };
+}
+
+function restingReason(target: Target, phase: TargetPhase, { observation }: TargetFacts): Reason {
+  if (phase === 'intended') return because('Intended', `${target.name} is about to be signalled`);
+  if (phase === 'signalled') return because('Signalled', `${target.name} is signalled; its agent has not answered yet`);
+  const step = observation.kind === 'working' ? observation.step : phase;
+  return because('InFlight', `${target.name} is at ${step}`);
+}
+
+function failureReason(target: Target, { observation }: TargetFacts, sight: Sight): Reason {
+  if (sight === 'gone') return because('TargetGone', `${target.name} disappeared while it was in flight`);
+  if (observation.kind === 'failed') return because('TargetFailed', `${target.name}: ${observation.message}`);
+  const step = observation.kind === 'working' ? ` at ${observation.step}` : '';
+  return because('DeadlineExceeded', `${target.name} did not report within its deadline${step}`);
+}

@@ -1,0 +1,35 @@
+/** Owns the reasons that Refit gives: the same words in status, events, logs and on the command line. */
+
+/** Every code with what it means; docs/reference/reasons.md is generated from this. */
+export const REASONS = {
+  Started: 'the targets are resolved and recorded',
+  Completed: 'every target is done',
+  InvalidPlan: 'the plan cannot be carried out as written',
+  TargetMissing: 'a target is named that does not exist',
+  PlatformUnknown: 'the labels of a target do not tell its operating system and architecture',
+  PlatformUnsupported: 'the plan has no payload for the platform of a target',
+  TargetFailed: 'a target reported failure',
+  TargetGone: 'a target disappeared while it was in flight',
+  DeadlineExceeded: 'a target did not report within its deadline',
+  InFlight: 'a target is being worked on',
+  Intended: 'the intent is recorded, and the signal is about to be written',
+  Signalled: 'the signal is written, and the agent has not answered yet',
+  NoFreeSlot: 'as many targets are in flight as may be',
+  EarlierStage: 'an earlier stage is not done',
+  FinishingInFlight: 'a target failed: nothing new starts, and what is in flight may finish',
+  ControlPlaneUnknown: 'nobody has asked the API servers yet',
+  ControlPlaneNotReady: 'an API server does not answer that it is ready',
+  NodeNotReady: 'a node is not Ready',
+} as const satisfies Readonly<Record<string, string>>;
+
+export type ReasonCode = keyof typeof REASONS;
+
+export interface Reason {
+  readonly code: ReasonCode;
+  /** One sentence for people: which field or target, what was found, what would be right. */
+  readonly message: string;
+}
+
+export function because(code: ReasonCode, message: string): Reason {
+  return { code, message };
+}

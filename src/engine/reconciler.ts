@@ -1,0 +1,95 @@
+/** Owns the loop of one plan: gather, decide, execute, until nothing is left to do now. */
+import { isConflict } from '../kube/status-error.ts';
+import type { KubeObject } from '../kube/types.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/log.ts';
+import { decide } from './decide.ts';
+import type { Endpoint, World } from './dialect.ts';
+import { type Effects, record, send } from './execute.ts';
+import { gather } from './gather.ts';
+import type { Campaign, Decision, EndpointHealth, Policy } from './model.ts';
+import { type Announcement, narrate } from './narrate.ts';
+import type { View } from './own-writes.ts';
+import { freshWorld, type Views } from './world.ts';
+
+export interface ReconcilerOptions<P extends KubeObject> extends Effects<P> {
+  readonly plans: View<P>;
+  readonly views: Views;
+  readonly policy: Policy;
+  readonly clock: Clock;
+  readonly log: Logger;
+  askControlPlane(endpoints: readonly Endpoint[]): Promise<readonly EndpointHealth[]>;
+  announce(plan: P, announcement: Announcement): void;
+}
+
+export interface Outcome {
+  /** Milliseconds after which to look again although no watch may tell; absent where watches suffice. */
+  readonly requeueAfterMs?: number | undefined;
+}
+
+/** Records and signals that may follow each other in one go; far more than any plan needs, so that a fault cannot spin. */
+const MAX_ROUNDS = 20;
+/** Somebody else wrote first: the watch brings the news; this is for a watch that is late. */
+const CONFLICT_RECHECK_MS = 1000;
+
+export function createReconciler<P extends KubeObject>(
+  options: ReconcilerOptions<P>,
+): (name: string) => Promise<Outcome> {
+  const { dialect, ownWrites, plans, views, policy, clock } = options;
+  const world = freshWorld(dialect.objects, views, ownWrites);
+
+  return async function reconcile(name) {
+    let controlPlane: readonly EndpointHealth[] | undefined;
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const plan = ownWrites.latest(dialect.plans, plans, name);
+      if (!plan || plan.metadata.deletionTimestamp !== undefined) return {};
+      const snapshot = gather(dialect, plan, world, clock.now(), controlPlane);
+      const decision = decide(snapshot, policy, clock.now());
+      if (decision.wantsHealth && !controlPlane) {
+        controlPlane = await options.askControlPlane(dialect.endpoints(world));
+      } else if (decision.record) {
+        const recorded = await recordAndTell(options, plan, snapshot.campaign, decision.record);
+        if (!recorded) return { requeueAfterMs: CONFLICT_RECHECK_MS };
+      } else {
+        return await signalAll(options, world, snapshot.campaign, decision);
+      }
+    }
+    return { requeueAfterMs: CONFLICT_RECHECK_MS };
+  };
+}
+
+async function recordAndTell<P extends KubeObject>(
+  options: ReconcilerOptions<P>,
+  plan: P,
+  before: Campaign,
+  after: Campaign,
+): Promise<boolean> {
+  try {
+    await record(options, plan, after);
+  } catch (error) {
+    if (isConflict(error)) return false;
+    throw error;
+  }
+  for (const announcement of narrate(before, after)) {
+    options.log.info(announcement.reason.message, { plan: plan.metadata.name, reason: announcement.reason.code });
+    options.announce(plan, announcement);
+  }
+  return true;
+}
+
+async function signalAll<P extends KubeObject>(
+  options: ReconcilerOptions<P>,
+  world: World,
+  campaign: Campaign,
+  { signals, recheckAfterMs }: Decision,
+): Promise<Outcome> {
+  const results = await Promise.all(
+    signals.map(async (signalling) => {
+      const result = await send(options, world, campaign, signalling);
+      options.log.info(`signal ${result}`, { target: signalling.target.name, version: signalling.payload.version });
+      return result;
+    }),
+  );
+  if (results.includes('outdated')) return { requeueAfterMs: CONFLICT_RECHECK_MS };
+  return { requeueAfterMs: recheckAfterMs };
+}

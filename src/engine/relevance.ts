@@ -1,0 +1,14 @@
+/** Owns which changes of a target's object can change a decision: heartbeats and the like cannot. */
+import type { KubeObject, Node } from '../kube/types.ts';
+import { sameJson } from '../util/json.ts';
+
+/** True where a decision that was taken on `before` must be taken again on `after`. */
+export function matters(before: KubeObject, after: KubeObject): boolean {
+  return before.metadata.uid !== after.metadata.uid || !sameJson(decisive(before), decisive(after));
+}
+
+function decisive(object: KubeObject): unknown {
+  const { labels, annotations } = object.metadata;
+  const { conditions, addresses } = (object as Node).status ?? {};
+  return { labels, annotations, addresses, ready: conditions?.find(({ type }) => type === 'Ready')?.status };
+}

@@ -1,0 +1,37 @@
+/** Owns the choice of the next targets: list order, never chance, so that a repeated decision is the same decision. */
+import { evaluate } from '../gates/chain.ts';
+import { BEFORE } from '../gates/registry.ts';
+import type { Snapshot, Stage, Target } from '../model.ts';
+import { factsOf } from '../progress.ts';
+import type { Reason } from '../reasons.ts';
+
+export interface Refused {
+  readonly target: Target;
+  readonly gate: string;
+  readonly reason: Reason;
+  readonly recheckMs?: number;
+}
+
+export interface Choice {
+  /** To be recorded as intended, at most `slots` of them. */
+  readonly chosen: readonly Target[];
+  readonly waiting: readonly Refused[];
+  /** Targets for which waiting cannot help. */
+  readonly stopped: readonly Refused[];
+}
+
+/** A target whose gate says wait does not hold up those behind it. */
+export function chooseTargets(snapshot: Snapshot, stage: Stage, candidates: readonly Target[], slots: number): Choice {
+  const chosen: Target[] = [];
+  const waiting: Refused[] = [];
+  const stopped: Refused[] = [];
+  for (const target of candidates) {
+    if (chosen.length >= slots) break;
+    const facts = factsOf(snapshot, target);
+    const verdict = evaluate(BEFORE, { stage, target, facts, controlPlane: snapshot.controlPlane });
+    if (verdict.kind === 'pass') chosen.push(target);
+    else if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
+    else stopped.push({ target, ...verdict });
+  }
+  return { chosen, waiting, stopped };
+}

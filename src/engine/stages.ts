@@ -1,0 +1,28 @@
+/** Owns reading and replacing parts of a campaign: the active stage, what is in flight, what has failed. */
+import type { Campaign, RecordedState, Stage, Target } from './model.ts';
+
+const SETTLED: ReadonlySet<RecordedState> = new Set(['done', 'failed', 'missing', 'unsupported']);
+
+export function isSettled({ state }: Target): boolean {
+  return SETTLED.has(state);
+}
+
+/** Stages run one after the other: the first with a target that is not settled is the only one in which anything moves. */
+export function activeStage({ stages }: Campaign): Stage | undefined {
+  return stages.find(({ targets }) => !targets.every(isSettled));
+}
+
+export function targetsIn({ stages }: Pick<Campaign, 'stages'>, ...states: readonly RecordedState[]): Target[] {
+  return stages.flatMap(({ targets }) => targets.filter(({ state }) => states.includes(state)));
+}
+
+/** The campaign with those targets replaced by key; the very same campaign where there are none. */
+export function withTargets(campaign: Campaign, targets: readonly Target[]): Campaign {
+  if (targets.length === 0) return campaign;
+  const byKey = new Map(targets.map((target) => [target.key, target]));
+  const replace = (stage: Stage): Stage =>
+    stage.targets.some(({ key }) => byKey.has(key))
+      ? { ...stage, targets: stage.targets.map((target) => byKey.get(target.key) ?? target) }
+      : stage;
+  return { ...campaign, stages: campaign.stages.map(replace) };
+}

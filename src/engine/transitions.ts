@@ -1,0 +1,51 @@
+/** Owns the transition table of a target as data: what is recorded × what is seen → where it is, and what follows. */
+import type { Observation, RecordedState, TargetPhase } from './model.ts';
+
+/** What can be seen of a target: the node's own words, or that there is no node, or that its time is over. */
+export type Sight = Observation['kind'] | 'gone' | 'late';
+
+export type Effect =
+  | 'none'
+  /** May start when its turn comes and the gates pass. */
+  | 'schedule'
+  | 'signal'
+  /** Ask the verifiers; where they pass, record `done`. */
+  | 'verify'
+  /** Record as intended what is already under way: another leader signalled it and could not record that. */
+  | 'adopt'
+  | 'fail';
+
+export interface Row {
+  readonly phase: TargetPhase;
+  readonly effect: Effect;
+}
+
+const SETTLED = (phase: TargetPhase): Readonly<Record<Sight, Row>> => {
+  const row: Row = { phase, effect: 'none' };
+  return { none: row, sent: row, working: row, succeeded: row, failed: row, gone: row, late: row };
+};
+
+export const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<Sight, Row>>>> = {
+  pending: {
+    none: { phase: 'pending', effect: 'schedule' },
+    sent: { phase: 'signalled', effect: 'adopt' },
+    working: { phase: 'working', effect: 'adopt' },
+    succeeded: { phase: 'verifying', effect: 'adopt' },
+    failed: { phase: 'failed', effect: 'fail' },
+    gone: { phase: 'pending', effect: 'schedule' },
+    late: { phase: 'pending', effect: 'schedule' },
+  },
+  intended: {
+    none: { phase: 'intended', effect: 'signal' },
+    sent: { phase: 'signalled', effect: 'none' },
+    working: { phase: 'working', effect: 'none' },
+    succeeded: { phase: 'verifying', effect: 'verify' },
+    failed: { phase: 'failed', effect: 'fail' },
+    gone: { phase: 'failed', effect: 'fail' },
+    late: { phase: 'failed', effect: 'fail' },
+  },
+  done: SETTLED('done'),
+  failed: SETTLED('failed'),
+  missing: SETTLED('missing'),
+  unsupported: SETTLED('unsupported'),
+};
