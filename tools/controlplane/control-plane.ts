@@ -8,7 +8,7 @@ import { ensureComponents } from './build.ts';
 import { issueClient, validFrom } from './certs.ts';
 import { type ClientComponent, startClientComponent } from './client-components.ts';
 import { guardDirectory } from './guard.ts';
-import { CA_SUBJECT, kubeconfigFor, type Place, subjectOf, type User, writeKubeconfig } from './kubeconfig.ts';
+import { CA_SUBJECT, expiredKubeconfigFor, kubeconfigFor, type Place, subjectOf, type User } from './kubeconfig.ts';
 import { applyManifest } from './kubectl.ts';
 import { writePki } from './pki.ts';
 import { freePort } from './ports.ts';
@@ -42,7 +42,6 @@ export interface ControlPlane extends Place {
 }
 
 const RBAC = join(import.meta.dirname, '..', '..', 'deploy', 'rbac.yaml');
-const HOUR_MS = 3_600_000;
 
 /** Resolves when everything is ready and the documented roles exist. Throws REFIT_TESTENV where that fails. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
@@ -94,7 +93,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     caCertificate: await readFile(pkiPath(directory, 'ca.crt'), 'utf8'),
     auditLog,
     kubeconfig: async (user) => await kubeconfigFor(place, user),
-    expiredKubeconfig: async () => await writeExpired(place),
+    expiredKubeconfig: async () => await expiredKubeconfigFor(place),
     async restartApiServer() {
       await apiServer.stop();
       apiServer = await startApiServer();
@@ -128,15 +127,6 @@ async function adminProbe(directory: string): Promise<Probe> {
   const admin = issueClient(authority, subjectOf('admin'), validFrom(systemClock.now()));
   const ca = await readFile(pkiPath(directory, 'ca.crt'), 'utf8');
   return probeAs({ ca, cert: admin.certificate, key: admin.key });
-}
-
-async function writeExpired(place: Place): Promise<string> {
-  const path = join(place.directory, 'kubeconfigs', 'expired.yaml');
-  const now = systemClock.now();
-  return await writeKubeconfig(place, path, subjectOf('viewer'), {
-    notBefore: now - 2 * HOUR_MS,
-    notAfter: now - HOUR_MS,
-  });
 }
 
 function toStandardError(line: string): void {

@@ -21,6 +21,7 @@ export interface Place {
 }
 
 export const CA_SUBJECT: Subject = { commonName: 'refit-test-ca' };
+const HOUR_MS = 3_600_000;
 const ROOT = join(import.meta.dirname, '..', '..');
 
 /** Path of a kubeconfig with embedded credentials; the same file for the same user every time. */
@@ -29,6 +30,16 @@ export async function kubeconfigFor(place: Place, user: User): Promise<string> {
   if (existsSync(path)) return path;
   if (typeof user === 'object' && 'controlNode' in user) await grantControlNode(place, user.controlNode);
   return await writeKubeconfig(place, path, subjectOf(user), validFrom(Date.now()));
+}
+
+/** Path of a kubeconfig for the viewer, with a client certificate that expired an hour ago. */
+export async function expiredKubeconfigFor(place: Place): Promise<string> {
+  const path = join(place.directory, 'kubeconfigs', 'expired.yaml');
+  const now = Date.now();
+  return await writeKubeconfig(place, path, subjectOf('viewer'), {
+    notBefore: now - 2 * HOUR_MS,
+    notAfter: now - HOUR_MS,
+  });
 }
 
 /** A kubeconfig for `subject`, written to `path` in one step, so that another process never reads half of it. */
