@@ -1,0 +1,42 @@
+/** Owns the proof that the conventions hold all over the tree, and that each check can fail. */
+import { expect, test } from 'vitest';
+import { breaches, CONVENTIONS, namelessFiles } from './conventions.ts';
+import { filesOf, sourceFile } from './tree.ts';
+
+/** All that people wrote; recordings of real clusters and lock files are not ours to word. */
+const written = filesOf(
+  '{src,test,tools,bench,docs,deploy,.ci}/**/*.{ts,md,yaml,sh}',
+  '*.{ts,md,json}',
+  '.ci/run',
+).filter(({ path }) => !path.startsWith('test/fixtures/') && path !== 'package-lock.json');
+
+/** One path for each part of the tree in which some convention holds. */
+const places = ['src/engine/planted.ts', 'src/util/planted.ts', 'test/model/planted.ts', 'docs/planted.md'];
+
+test.each(CONVENTIONS)('$title', (convention) => {
+  expect(breaches(convention, written)).toEqual([]);
+});
+
+test.each(CONVENTIONS)('a breach is found: $title', (convention) => {
+  const place = places.find((path) => convention.holdsIn(sourceFile(path, ''))) ?? 'nowhere';
+  for (const example of convention.examples) {
+    const planted = sourceFile(place, `\n${example.replaceAll('~', '')}\n`);
+    expect(breaches(convention, [planted]), example).toEqual([`${place}:2`]);
+  }
+});
+
+test('every file has a name that says something', () => {
+  expect(namelessFiles(written.filter(({ path }) => path.endsWith('.ts')).map(({ path }) => path))).toEqual([]);
+});
+
+test('names that say nothing: found', () => {
+  const planted = ['src/a/utils.ts', 'src/a/helper.ts', 'src/a/index.ts', 'src/a/nodeLease.ts', 'src/a/Queue.ts'];
+  expect(namelessFiles([...planted, 'src/a/node-lease.test.ts', 'vitest.config.ts'])).toEqual(planted);
+});
+
+test('a test asserts something', () => {
+  const silent = (text: string) => /\b(?:it|test)\(/.test(text) && !/\bexpect|\bassert/.test(text);
+  const tests = written.filter(({ path }) => path.endsWith('.test.ts'));
+  expect(tests.filter(({ text }) => silent(text)).map(({ path }) => path)).toEqual([]);
+  expect(silent("test('a', () => run());")).toBe(true);
+});

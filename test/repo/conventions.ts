@@ -1,0 +1,98 @@
+/** Owns the conventions that a pattern can check: for each one where it holds, what breaks it, and an example that does. */
+import type { SourceFile } from './tree.ts';
+import { isTest } from './tree.ts';
+
+interface Convention {
+  readonly title: string;
+  readonly holdsIn: (file: SourceFile) => boolean;
+  readonly broken: RegExp;
+  /** Each breaks it once every `~` is taken out; with it, no search finds the example itself. */
+  readonly examples: readonly string[];
+}
+
+const everywhere = (): boolean => true;
+const inCode = ({ path }: SourceFile): boolean => path.endsWith('.ts');
+const inProduct = (file: SourceFile): boolean => file.path.startsWith('src/') && !isTest(file);
+const inEngine = ({ path }: SourceFile): boolean => path.startsWith('src/engine/');
+const inTests = (file: SourceFile): boolean => isTest(file) || file.path.startsWith('test/');
+
+export const CONVENTIONS: readonly Convention[] = [
+  {
+    title: 'the engine takes time, chance and timers as parameters',
+    holdsIn: (file) => inEngine(file) && !isTest(file),
+    broken:
+      /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bperformance\.now\b|\bTemporal\.Now\b|\bset(?:Timeout|Interval)\b/,
+    examples: ['Date.now()', 'new Date()', 'Math.random()', 'performance.now()', 'setTimeout(tick, 5)'],
+  },
+  {
+    title: 'the engine names no dialect and no product',
+    holdsIn: inEngine,
+    broken: /k0s|autopilot|cattle|rancher|kubeadm|kubeone|cluster.?api|\bcapi\b/i,
+    examples: ['const k0sVersion = 1;', '// as in AutoPilot', "'cluster-api'", '/** The CAPI way. */'],
+  },
+  {
+    title: 'exports have names',
+    holdsIn: ({ path }) => path.endsWith('.ts') && !path.endsWith('.config.ts'),
+    broken: /^export default\b|^export \{[^}]*\bas default\b/m,
+    examples: ['export ~default run;', 'export { run as ~default };'],
+  },
+  {
+    title: 'nobody tells the type checker or the linter to look away',
+    holdsIn: inCode,
+    broken:
+      /\bas\sany\b|:\sany\b|<(?:any)>|@ts-(?:ignore|expect-error|nocheck)|(?:ox|es)lint-(?:disable)|biome-(?:ignore)/,
+    examples: ['x as ~any', 'let x: ~any;', '// @ts-~ignore', '// oxlint-~disable no-empty'],
+  },
+  {
+    title: 'no error is swallowed without a word',
+    holdsIn: inCode,
+    broken: /catch (?:\(\w*\) )?\{\s*\}/,
+    examples: ['try { go(); } catch ~{}', 'catch (error) {\n}'],
+  },
+  {
+    title: 'no work is left in comments',
+    holdsIn: everywhere,
+    broken: /\b(?:T(?:ODO)|F(?:IXME)|X{3}|H(?:ACK))\b/,
+    examples: ['// TO~DO: later', 'FIX~ME'],
+  },
+  {
+    title: 'no test is skipped, focused or still to do',
+    holdsIn: inTests,
+    broken: /\b(?:describe|it|test)\.(?:only|skip|todo)\b|\bx(?:it|describe)\(/,
+    examples: ["test.~only('a')", "describe.~skip('a')", "xit~('a')"],
+  },
+  {
+    title: 'tests wait for conditions, never for a fixed time',
+    holdsIn: inTests,
+    broken: /setTimeout\([^,]*(?:resolve|done|r),|\bsleep\(\d/,
+    examples: ['new Promise((resolve) => setTimeout(~resolve~, 5))', 'await sleep(~5)'],
+  },
+  {
+    title: 'the product writes to its own outputs, not to the console',
+    holdsIn: inProduct,
+    broken: /\bconsole\./,
+    examples: ['console.log(1)'],
+  },
+  {
+    title: "no path of somebody's machine, no host of a registry",
+    holdsIn: everywhere,
+    broken: /(?:^|[\s"'`=(])\/(?:home|root|Users|work)\/[a-zA-Z]|https?:\/\/(?:registry|proxy|sum|files|deb)\.[a-z]/,
+    examples: ['cd /~home/me/refit', "'/~Users/me'", 'https://~registry.example.com/x'],
+  },
+];
+
+/** Where the convention is broken, as `path:line`. */
+export function breaches({ holdsIn, broken }: Convention, files: readonly SourceFile[]): string[] {
+  return files.filter(holdsIn).flatMap(({ path, text }) => {
+    const match = broken.exec(text);
+    return match === null ? [] : [`${path}:${text.slice(0, match.index).split('\n').length}`];
+  });
+}
+
+/** A file's name says what it holds: kebab-case, and never a word that fits everything. */
+export function namelessFiles(paths: readonly string[]): string[] {
+  return paths.filter((path) => {
+    const name = path.split('/').at(-1) ?? '';
+    return !/^[a-z0-9]+(?:[.-][a-z0-9]+)*\.ts$/.test(name) || /^(?:utils?|helpers?|common|misc|index)\./.test(name);
+  });
+}

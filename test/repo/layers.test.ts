@@ -1,0 +1,65 @@
+/** Owns the proof that imports point downward only, that there are no cycles, and that the agent stays one small file. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { importCycles, packagesOfAgent, undeclaredPackages, upwardImports } from './layers.ts';
+import { productFiles, ROOT, sourceFile } from './tree.ts';
+
+const files = productFiles();
+const dependencies = Object.keys(
+  (JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { dependencies: object }).dependencies,
+);
+
+test('imports point downward only, and never out of src/', () => {
+  expect(upwardImports(files)).toEqual([]);
+});
+
+test.each([
+  ['kube imports runtime', 'src/kube/a.ts', "import { b } from '../runtime/b.ts';"],
+  ['engine imports a dialect, as a type', 'src/engine/a.ts', "import type { B } from '../dialects/x/b.ts';"],
+  ['the agent imports schemas', 'src/agent/a.ts', "export { b } from '../api/b.ts';"],
+  ['cmd imports the embedded server', 'src/cmd/a.ts', "const b = await import('../embedded/b.ts');"],
+  ['src imports a test', 'src/util/a.ts', "import '../../test/b.ts';"],
+  ['a folder nobody named', 'src/stuff/a.ts', ''],
+  ['over several lines', 'src/signal/a.ts', "import {\n  b,\n  c,\n} from '../engine/b.ts';"],
+])('%s: found', (_, path, text) => {
+  expect(upwardImports([sourceFile(path, text)])).toHaveLength(1);
+});
+
+test('an import downward, a package and a module of Node are none of that', () => {
+  const text = "import { a } from '../engine/a.ts';\nimport z from 'zod';\nimport { join } from 'node:path';";
+  expect(upwardImports([sourceFile('src/dialects/x.ts', text)])).toEqual([]);
+});
+
+test('no file imports itself over others', () => {
+  expect(importCycles(files)).toEqual([]);
+});
+
+test('a cycle over three files: found', () => {
+  const ring = ['a', 'b', 'c'].map((name, index, all) =>
+    sourceFile(`src/util/${name}.ts`, `import type { X } from './${all[(index + 1) % 3]}.ts';`),
+  );
+  expect(importCycles(ring)).toEqual(['src/util/a.ts → src/util/b.ts → src/util/c.ts → src/util/a.ts']);
+});
+
+test('the agent loads no package but the YAML reader of the kubeconfig', () => {
+  expect(packagesOfAgent(files)).toEqual([]);
+});
+
+test('a package two files away from the agent: found', () => {
+  const planted = [
+    sourceFile('src/agent/a.ts', "import { b } from '../kube/b.ts';\nimport type { Z } from 'zod';"),
+    sourceFile('src/kube/b.ts', "import { c } from './kubeconfig.ts';\nimport { d } from '../util/d.ts';"),
+    sourceFile('src/kube/kubeconfig.ts', "import { parse } from 'yaml';"),
+    sourceFile('src/util/d.ts', "import { parse } from 'yaml';"),
+  ];
+  expect(packagesOfAgent(planted)).toEqual(['src/util/d.ts imports yaml']);
+});
+
+test('src/ uses only packages that are installed with it', () => {
+  expect(undeclaredPackages(files, dependencies)).toEqual([]);
+});
+
+test('a package of development: found', () => {
+  const planted = [sourceFile('src/util/a.ts', "import { expect } from 'vitest';\nimport { parse } from 'yaml';")];
+  expect(undeclaredPackages(planted, ['yaml'])).toEqual(['src/util/a.ts imports vitest']);
+});

@@ -1,0 +1,38 @@
+/** Owns the rule that every file opens with the sentence that says what it owns. */
+import { expect, test } from 'vitest';
+import { filesOf } from './tree.ts';
+
+/** Before the opening comment only the line may stand that names an interpreter. */
+const OPENING = /^(?:#!.*\n)?\/\*\*([\s\S]*?)\*\//;
+
+/** Whether a documentation comment comes first and holds a sentence: a capital, some words, a full stop. */
+function opensWithSentence(text: string): boolean {
+  const comment =
+    OPENING.exec(text)?.[1]
+      ?.replaceAll(/\s+(?:\* )?/g, ' ')
+      .trim() ?? '';
+  return /^[A-Z].{19,}\./.test(comment);
+}
+
+test('every file opens with the sentence that says what it owns', () => {
+  const files = filesOf('{src,test,tools,bench}/**/*.ts', '*.ts');
+  expect(files.length).toBeGreaterThan(0);
+  expect(files.filter(({ text }) => !opensWithSentence(text)).map(({ path }) => path)).toEqual([]);
+});
+
+test.each([
+  ['no comment', "import { a } from './a.ts';\n"],
+  ['a comment for the linter', '/* global */\nconst a = 1;\n'],
+  ['a sentence further down', 'const a = 1;\n/** Owns the number one, and what follows from it. */\n'],
+  ['no sentence', '/** ok */\n'],
+  ['a comment that says nothing', '/** The clock. */\n'],
+])('%s: found', (_, text) => {
+  expect(opensWithSentence(text)).toBe(false);
+});
+
+test.each([
+  '/** Owns the clock and its fake; nothing else here knows the time. */\n',
+  '#!/usr/bin/env node\n/**\n * Owns the entry point\n * of the agent.\n */\n',
+])('%j is one', (text) => {
+  expect(opensWithSentence(text)).toBe(true);
+});
