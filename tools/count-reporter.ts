@@ -1,0 +1,38 @@
+/** Owns the last line of a test run: `N passed, N failed, N skipped`. */
+import type { Reporter, SerializedError, TestModule } from 'vitest/node';
+
+export interface Counts {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+export class CountReporter implements Reporter {
+  readonly #print: (line: string) => void;
+
+  constructor(print: (line: string) => void = console.log) {
+    this.#print = print;
+  }
+
+  onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
+    this.#print(countLine(countOf(modules, unhandledErrors)));
+  }
+}
+
+export function countLine({ passed, failed, skipped }: Counts): string {
+  return `${passed} passed, ${failed} failed, ${skipped} skipped`;
+}
+
+/** A file that could not be loaded and an error outside of every test count as one failed test each. */
+function countOf(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): Counts {
+  const counts = { passed: 0, failed: unhandledErrors.length, skipped: 0 };
+  for (const module of modules) {
+    if (module.errors().length > 0) counts.failed += 1;
+    for (const test of module.children.allTests()) {
+      const { state } = test.result();
+      // A test that never got its turn did not pass.
+      counts[state === 'pending' ? 'failed' : state] += 1;
+    }
+  }
+  return counts;
+}
