@@ -1,8 +1,10 @@
-/** The test projects: which files each one runs, and in what isolation. */
+/** Owns the test projects: which files each one runs, in what isolation, and one after which other. */
 import { defineConfig } from 'vitest/config';
+import { CountReporter } from './tools/count-reporter.ts';
 
-const project = (name: string, include: string[], more: Record<string, unknown> = {}) => ({
-  test: { name, include, testTimeout: 60_000, hookTimeout: 120_000, ...more },
+/** Projects with the same turn run side by side; those that start processes get the machine for themselves. */
+const project = (name: string, turn: number, include: string[], more: Record<string, unknown> = {}) => ({
+  test: { name, include, testTimeout: 60_000, hookTimeout: 120_000, sequence: { groupOrder: turn }, ...more },
 });
 
 /** Projects that talk to the real control plane share one, started by this file before the first test. */
@@ -11,12 +13,14 @@ const realControlPlane = { globalSetup: ['test/testenv/global-setup.ts'], pool: 
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    reporters: ['default', new CountReporter()],
     projects: [
-      project('unit', ['src/**/*.test.ts', 'test/repo/**/*.test.ts', 'test/faults/**/*.test.ts']),
-      project('conformance', ['test/conformance/**/*.test.ts'], realControlPlane),
-      project('testenv', ['test/testenv/**/*.test.ts'], realControlPlane),
-      project('agent', ['test/agent/**/*.test.ts'], { pool: 'forks' }),
-      project('model', ['test/model/**/*.test.ts']),
+      project('unit', 0, ['{src,tools}/**/*.test.ts', 'test/{repo,faults}/**/*.test.ts']),
+      project('model', 0, ['test/model/**/*.test.ts']),
+      project('agent', 1, ['test/agent/**/*.test.ts'], { pool: 'forks' }),
+      project('conformance', 2, ['test/conformance/**/*.test.ts'], realControlPlane),
+      // One file after the other: a cluster has one Plan of each name.
+      project('testenv', 3, ['test/testenv/**/*.test.ts'], { ...realControlPlane, fileParallelism: false }),
     ],
   },
 });

@@ -1,0 +1,32 @@
+/** Owns the proof that the last line of a test run counts everything that went wrong. */
+import { expect, test } from 'vitest';
+import type { TestModule } from 'vitest/node';
+import { CountReporter } from './count-reporter.ts';
+
+/** As much of a module as the reporter reads. */
+function moduleOf(states: readonly string[], errors: readonly string[] = []): TestModule {
+  const tests = states.map((state) => ({ result: () => ({ state }) }));
+  return { errors: () => errors, children: { allTests: () => tests } } as unknown as TestModule;
+}
+
+test.each([
+  ['nothing', [], [], '0 passed, 0 failed, 0 skipped'],
+  [
+    'several files',
+    [moduleOf(['passed', 'failed']), moduleOf(['passed', 'skipped'])],
+    [],
+    '2 passed, 1 failed, 1 skipped',
+  ],
+  [
+    'a file that does not load',
+    [moduleOf([], ['SyntaxError']), moduleOf(['passed'])],
+    [],
+    '1 passed, 1 failed, 0 skipped',
+  ],
+  ['a test that never ran', [moduleOf(['pending'])], [], '0 passed, 1 failed, 0 skipped'],
+  ['an error outside of every test', [moduleOf(['passed'])], [{ message: 'x' }], '1 passed, 1 failed, 0 skipped'],
+])('%s', (_, modules, errors, expected) => {
+  const lines: string[] = [];
+  new CountReporter((line) => lines.push(line)).onTestRunEnd(modules, errors);
+  expect(lines).toEqual([expected]);
+});
