@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { RefitError } from '../../src/util/errors.ts';
 import { type Component, RECIPES } from './components.ts';
 import { withLock } from './lock.ts';
-import { run } from './run.ts';
+import { lastLines, run } from './run.ts';
 import { findToolchain, GO_VERSION, type Toolchain } from './toolchain.ts';
 
 export interface BuildOptions {
@@ -16,6 +16,7 @@ export interface BuildOptions {
   readonly log: (line: string) => void;
   /** Monotonic milliseconds. */
   readonly now: () => number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const TOOLS = join(import.meta.dirname, '..');
@@ -39,7 +40,11 @@ export async function ensureComponents<C extends Component>(
     const cache = cacheDirectory(options.environment);
     await mkdir(cache, { recursive: true });
     const onWait = (): void => options.log('another process builds the control plane: waiting for it');
-    await withLock('build-controlplane', onWait, async () => await buildAll(missing, cache, options));
+    await withLock(
+      'build-controlplane',
+      { onWait, signal: options.signal },
+      async () => await buildAll(missing, cache, options),
+    );
   }
   return Object.fromEntries(paths) as Record<C, string>;
 }
@@ -67,7 +72,7 @@ async function buildAll(
 ): Promise<void> {
   const still = missing.filter(([, path]) => !existsSync(path));
   if (still.length === 0) return;
-  const toolchain = await findToolchain({ cache, run, log: options.log });
+  const toolchain = await findToolchain({ cache, run, log: options.log, signal: options.signal });
   options.log(`building ${still.map(([name]) => name).join(', ')} into ${cache} (about five minutes for all, once)`);
   const staging = await mkdtemp(join(cache, 'staging-'));
   try {
@@ -82,7 +87,7 @@ async function build(
   path: string,
   staging: string,
   { go, environment }: Toolchain,
-  { log, now }: BuildOptions,
+  { log, now, signal }: BuildOptions,
 ): Promise<void> {
   const recipe = RECIPES[name];
   const started = now();
@@ -93,11 +98,10 @@ async function build(
   const result = await run(go, args, {
     cwd: join(TOOLS, recipe.module),
     environment: { ...environment, CGO_ENABLED: '0', GOWORK: 'off' },
-  });
-  clearInterval(progress);
+    signal,
+  }).finally(() => clearInterval(progress));
   if (!result.ok) {
-    const last = result.stderr.trim().split('\n').slice(-5).join('\n');
-    throw new RefitError('REFIT_TESTENV', `building ${name} failed: ${last}`);
+    throw new RefitError('REFIT_TESTENV', `building ${name} failed: ${lastLines(result.stderr)}`);
   }
   await mkdir(join(path, '..'), { recursive: true });
   await rename(output, path);

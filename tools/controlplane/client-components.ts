@@ -46,6 +46,7 @@ export async function startClientComponent(
   command: string,
   place: Place,
   probe: Probe,
+  signal?: AbortSignal,
 ): Promise<Process> {
   const { subject, args, ready } = CLIENTS[name];
   const { directory, url } = place;
@@ -59,5 +60,6 @@ export async function startClientComponent(
     directory,
     ready: async () => (await Promise.all(ready(port, url).map(probe))).every(Boolean),
     clock: systemClock,
+    signal,
   });
 }

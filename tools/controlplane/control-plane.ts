@@ -24,6 +24,8 @@ export interface ControlPlaneOptions {
   readonly audit?: boolean;
   /** Gets one line for everything that takes time; standard error where absent. */
   readonly log?: (line: string) => void;
+  /** Gives the start up; what was started until then ends before the promise rejects. */
+  readonly signal?: AbortSignal;
 }
 
 export interface ControlPlane extends Place {
@@ -45,10 +47,10 @@ const RBAC = join(import.meta.dirname, '..', '..', 'deploy', 'rbac.yaml');
 
 /** Resolves when everything is ready and the documented roles exist. Throws REFIT_TESTENV where that fails. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { components = [], addresses = [], audit = false, log = toStandardError } = options;
+  const { components = [], addresses = [], audit = false, log = toStandardError, signal } = options;
   const now = (): number => systemClock.monotonic();
   const wanted = ['etcd', 'kube-apiserver', 'kubectl', ...components] as const;
-  const binaries = await ensureComponents(wanted, { environment: process.env, log, now });
+  const binaries = await ensureComponents(wanted, { environment: process.env, log, now, signal });
 
   // Whatever happens below, what was started before ends in reverse order.
   await using started = new AsyncDisposableStack();
@@ -61,7 +63,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const layout = await chooseLayout(directory);
   const place = { url: `https://127.0.0.1:${layout.apiServerPort}`, directory, kubectl: binaries.kubectl };
   const probe = await adminProbe(directory);
-  const etcd = await startEtcd(binaries.etcd, layout, probe);
+  const etcd = await startEtcd(binaries.etcd, layout, probe, signal);
   started.defer(async () => await etcd.stop());
 
   const auditLog = audit ? join(directory, 'logs', 'audit.log') : undefined;
@@ -73,12 +75,15 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       directory,
       ready: async () => await probe(`${place.url}/readyz`),
       clock: systemClock,
+      signal,
     });
   let apiServer = await startApiServer();
   started.defer(async () => await apiServer.stop());
   await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), await readFile(RBAC, 'utf8'));
 
-  const starting = components.map(async (name) => await startClientComponent(name, binaries[name], place, probe));
+  const starting = components.map(
+    async (name) => await startClientComponent(name, binaries[name], place, probe, signal),
+  );
   const clients = await Promise.allSettled(starting);
   started.defer(async () => {
     await Promise.all(clients.map(async (client) => client.status === 'fulfilled' && (await client.value.stop())));
@@ -111,7 +116,7 @@ async function chooseLayout(directory: string): Promise<Layout> {
   };
 }
 
-async function startEtcd(command: string, layout: Layout, probe: Probe): Promise<Process> {
+async function startEtcd(command: string, layout: Layout, probe: Probe, signal?: AbortSignal): Promise<Process> {
   return await startProcess({
     name: 'etcd',
     command,
@@ -119,6 +124,7 @@ async function startEtcd(command: string, layout: Layout, probe: Probe): Promise
     directory: layout.directory,
     ready: async () => await probe(`${layout.etcdUrl}/health`),
     clock: systemClock,
+    signal,
   });
 }
 

@@ -6,13 +6,18 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
  * The lock is a Linux abstract socket: the kernel frees it with the process that holds it, however that ends, and those
  * who wait see their connection close. It only saves double work: what is built is renamed into place atomically.
  */
-export async function withLock<T>(name: string, onWait: () => void, work: () => Promise<T>): Promise<T> {
+export async function withLock<T>(
+  name: string,
+  { onWait, signal }: { readonly onWait: () => void; readonly signal?: AbortSignal | undefined },
+  work: () => Promise<T>,
+): Promise<T> {
   const path = `\0refit-${name}`;
   const waiting = new Set<Socket>();
   let server = await acquire(path, waiting);
   if (server === undefined) onWait();
   while (server === undefined) {
-    await released(path);
+    await released(path, signal);
+    signal?.throwIfAborted();
     server = await acquire(path, waiting);
   }
   try {
@@ -36,12 +41,17 @@ async function acquire(path: string, waiting: Set<Socket>): Promise<Server | und
   });
 }
 
-/** Resolves when the present holder lets go, or has already done so. */
-async function released(path: string): Promise<void> {
+/** Resolves when the present holder lets go or has already done so, and when `signal` aborts. */
+async function released(path: string, signal: AbortSignal | undefined): Promise<void> {
   await new Promise<void>((resolve) => {
     const socket = connect(path);
+    const giveUp = (): void => void socket.destroy();
+    signal?.addEventListener('abort', giveUp, { once: true });
     socket.on('error', () => socket.destroy());
-    socket.on('close', () => resolve());
+    socket.on('close', () => {
+      signal?.removeEventListener('abort', giveUp);
+      resolve();
+    });
     socket.resume();
   });
 }

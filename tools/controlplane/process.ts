@@ -5,6 +5,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
+import { lastLines } from './run.ts';
 
 export interface ProcessOptions {
   readonly name: string;
@@ -15,6 +16,7 @@ export interface ProcessOptions {
   /** Asked again and again until it says yes. */
   readonly ready: () => Promise<boolean>;
   readonly clock: Clock;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Process {
@@ -54,6 +56,7 @@ export async function startProcess(options: ProcessOptions): Promise<Process> {
     if (state.ended === undefined) await terminate(child, ended, options.clock);
     await rm(pidFile, { force: true });
   };
+  // For the guard, which ends what is left where this process cannot.
   if (child.pid !== undefined) writeFileSync(pidFile, String(child.pid));
   try {
     await awaitReady(options, () => state.ended);
@@ -64,15 +67,15 @@ export async function startProcess(options: ProcessOptions): Promise<Process> {
   return { pid: child.pid ?? 0, stop };
 }
 
-async function awaitReady({ name, directory, ready, clock }: ProcessOptions, ended: () => string | undefined) {
+async function awaitReady({ name, directory, ready, clock, signal }: ProcessOptions, ended: () => string | undefined) {
   const deadline = clock.monotonic() + READY_MS;
   while (!(await ready())) {
     const how = ended() ?? (clock.monotonic() > deadline ? `was not ready after ${READY_MS / 1000} s` : undefined);
     if (how !== undefined) {
       const text = await readFile(join(directory, 'logs', `${name}.log`), 'utf8');
-      throw new RefitError('REFIT_TESTENV', `${name} ${how}: ${text.trim().split('\n').slice(-3).join('\n')}`);
+      throw new RefitError('REFIT_TESTENV', `${name} ${how}: ${lastLines(text)}`);
     }
-    await sleep(clock, POLL_MS);
+    await sleep(clock, POLL_MS, signal);
   }
 }
 

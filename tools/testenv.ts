@@ -1,0 +1,107 @@
+/** The command behind `npm run testenv`: a real control plane in the foreground, for work by hand. */
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { EXIT, messageOf, RefitError } from '../src/util/errors.ts';
+import { KUBERNETES_VERSION } from './controlplane/components.ts';
+import { type ControlPlane, startControlPlane } from './controlplane/control-plane.ts';
+import { kubectl } from './controlplane/kubectl.ts';
+import { simulatedNodes } from './controlplane/simulated-nodes.ts';
+
+const MAX_NODES = 1000;
+const CRDS = join(import.meta.dirname, '..', 'deploy', 'crds');
+
+const HELP = `Usage: npm run testenv -- up [--nodes N]
+
+Starts etcd, kube-apiserver, kube-controller-manager and kube-scheduler on loopback, with the roles of deploy/rbac.yaml
+and the CRDs of deploy/crds, prints a kubeconfig, and runs until Ctrl-C. Nothing is left behind.
+
+  --nodes N   simulated nodes w1 to wN, linux/amd64, played by kwok (default 0, at most ${MAX_NODES})
+  --help      this text
+`;
+
+/** Thrown for a command line that makes no sense; the message is the one line that a person gets. */
+class UsageError extends Error {}
+
+type Command = { readonly name: 'help' } | { readonly name: 'up'; readonly nodes: number };
+
+function parseCommand(args: string[]): Command {
+  const { values, positionals } = parse(args);
+  if (values.help === true) return { name: 'help' };
+  if (positionals.length !== 1 || positionals[0] !== 'up') {
+    const found = positionals.length === 0 ? 'none was given' : `found "${positionals.join(' ')}"`;
+    throw new UsageError(`the only command is "up", ${found}`);
+  }
+  const { nodes = '0' } = values;
+  if (!/^\d+$/.test(nodes) || Number(nodes) > MAX_NODES) {
+    throw new UsageError(`--nodes wants a whole number from 0 to ${MAX_NODES}, found "${nodes}"`);
+  }
+  return { name: 'up', nodes: Number(nodes) };
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: { nodes: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+    });
+  } catch (error) {
+    // Node explains the problem in its first sentence; the rest is about its own syntax.
+    throw new UsageError(messageOf(error).split(/\. |\n/)[0], { cause: error });
+  }
+}
+
+/** Runs until `signal` aborts. */
+async function up(nodes: number, signal: AbortSignal): Promise<void> {
+  const controlPlane = await startControlPlane({
+    components: ['kube-controller-manager', 'kube-scheduler', ...(nodes > 0 ? (['kwok'] as const) : [])],
+    signal,
+  });
+  try {
+    const kubeconfig = await controlPlane.kubeconfig('admin');
+    await populate(controlPlane, kubeconfig, nodes);
+    process.stdout.write(
+      `Kubernetes ${KUBERNETES_VERSION} at ${controlPlane.url}, ${nodes} simulated nodes; Ctrl-C ends it.\n` +
+        `kubeconfig: ${kubeconfig}\nkubectl:    ${controlPlane.kubectl}\nexport KUBECONFIG=${kubeconfig}\n`,
+    );
+    if (!signal.aborted) await once(signal, 'abort');
+  } finally {
+    await controlPlane.stop();
+  }
+}
+
+async function populate(controlPlane: ControlPlane, kubeconfig: string, nodes: number): Promise<void> {
+  const call = async (args: string[], input?: string): Promise<void> => {
+    const { ok, stderr } = await kubectl(controlPlane.kubectl, kubeconfig, args, input);
+    if (!ok) throw new RefitError('REFIT_TESTENV', `kubectl ${args.join(' ')}: ${stderr.trim()}`);
+  };
+  if (existsSync(CRDS)) await call(['apply', '-f', CRDS]);
+  if (nodes === 0) return;
+  // Only what matters of nodeInfo is filled in.
+  await call(['create', '--validate=ignore', '-f', '-'], simulatedNodes(nodes));
+  await call(['wait', '--for=condition=Ready', 'nodes', '--all', '--timeout=5m']);
+}
+
+/** The exit code. */
+async function main(args: string[], signal: AbortSignal): Promise<number> {
+  try {
+    const command = parseCommand(args);
+    if (command.name === 'help') process.stdout.write(HELP);
+    else await up(command.nodes, signal);
+    return EXIT.ok;
+  } catch (error) {
+    if (signal.aborted) return EXIT.interrupted;
+    if (error instanceof UsageError) {
+      process.stderr.write(`testenv: ${error.message} (see npm run testenv -- --help)\n`);
+      return EXIT.usage;
+    }
+    process.stderr.write(`${error instanceof RefitError ? error.line : messageOf(error)}\n`);
+    return EXIT.failed;
+  }
+}
+
+const interruption = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interruption.abort());
+process.exitCode = await main(process.argv.slice(2), interruption.signal);
