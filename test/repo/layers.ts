@@ -29,10 +29,14 @@ export function upwardImports(files: readonly SourceFile[]): string[] {
     const from = layerOf(path);
     const below = BELOW[from];
     if (below === undefined) return [`${path}: ${from} is no layer`];
-    return imports
-      .flatMap((it) => it.path ?? [])
-      .filter((to) => !to.startsWith(`src/${from}/`) && !(to.startsWith('src/') && below.includes(layerOf(to))))
-      .map((to) => `${path} imports ${to}`);
+    return (
+      imports
+        .flatMap((it) => it.path ?? [])
+        .filter((to) => !to.startsWith(`src/${from}/`) && !(to.startsWith('src/') && below.includes(layerOf(to))))
+        // Where the version is written.
+        .filter((to) => to !== 'package.json')
+        .map((to) => `${path} imports ${to}`)
+    );
   });
 }
 

@@ -1,0 +1,59 @@
+/** Owns reading what was recorded from real clusters: the shapes of the original CRDs, and objects that they hold. */
+import { readFileSync } from 'node:fs';
+import type { KubeObject } from '../src/kube/types.ts';
+import { isRecord } from '../src/util/json.ts';
+
+export interface Shape {
+  /** Of the CRD. */
+  readonly name: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/** A custom object, of whatever kind. */
+export interface CustomObject extends KubeObject {
+  spec?: unknown;
+  status?: unknown;
+}
+
+/** The original CRDs as an API server gave them back, without descriptions. */
+export function recordedShapes(): Shape[] {
+  return read('crd-shapes.json') as Shape[];
+}
+
+/** The recorded objects of the custom kinds. */
+export function recordedObjects(): CustomObject[] {
+  return Object.values(read('objects.json') as Record<string, CustomObject>).filter((object) =>
+    object.apiVersion?.startsWith('autopilot.k0sproject.io/'),
+  );
+}
+
+function read(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(`fixtures/autopilot/${name}`, import.meta.url), 'utf8'));
+}
+
+/** A CRD's spec in a form that can be compared: no descriptions, required members in order, no default of the server. */
+export function canonicalSpec(spec: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { conversion: _, versions, ...rest } = structuredClone(spec);
+  const shaped = (versions as { schema: { openAPIV3Schema: unknown } }[]).map((version) => ({
+    ...version,
+    schema: { openAPIV3Schema: canonical(version.schema.openAPIV3Schema) },
+  }));
+  return { ...rest, versions: shaped };
+}
+
+/** Only the keyword goes: a member that is *called* description stays. */
+function canonical(schema: unknown): unknown {
+  if (!isRecord(schema)) return schema;
+  const { description: _, ...node } = schema;
+  for (const key of ['items', 'additionalProperties'] as const) {
+    if (node[key] !== undefined) node[key] = canonical(node[key]);
+  }
+  if (node['required'] !== undefined) {
+    node['required'] = (node['required'] as string[]).toSorted((a, b) => a.localeCompare(b));
+  }
+  if (isRecord(node['properties'])) {
+    const members = Object.entries(node['properties']);
+    node['properties'] = Object.fromEntries(members.map(([name, inner]) => [name, canonical(inner)]));
+  }
+  return node;
+}
