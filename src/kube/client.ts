@@ -25,6 +25,8 @@ export interface WatchOptions extends RequestOptions {
   /** Asks the server to stream the current state first, ended by an annotated bookmark. */
   readonly sendInitialEvents?: boolean | undefined;
   readonly timeoutSeconds?: number | undefined;
+  /** Milliseconds of silence after which the stream is given up (`deadlineMs` ends with the head of the answer). */
+  readonly idleMs?: number | undefined;
 }
 
 export type WatchEvent<T extends KubeObject> =

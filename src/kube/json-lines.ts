@@ -1,0 +1,28 @@
+/** Owns cutting a stream of bytes into JSON values, one a line, as a watch delivers them. */
+
+const NEWLINE = 10;
+
+/**
+ * Each byte is looked at once and copied at most once, whatever the size of chunks and lines. Throws a SyntaxError where
+ * a line is not JSON or the stream ends inside one.
+ */
+export async function* jsonLines(chunks: AsyncIterable<Buffer>): AsyncGenerator {
+  let parts: Buffer[] = [];
+  for await (const chunk of chunks) {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      parts.push(chunk.subarray(start, end));
+      const line = join(parts);
+      parts = [];
+      start = end + 1;
+      if (line !== '') yield JSON.parse(line) as unknown;
+    }
+    if (start < chunk.length) parts.push(chunk.subarray(start));
+  }
+  if (parts.length > 0) throw new SyntaxError('the stream ended inside a line');
+}
+
+function join(parts: readonly Buffer[]): string {
+  const [only] = parts;
+  return (parts.length === 1 && only ? only : Buffer.concat(parts)).toString('utf8').trim();
+}

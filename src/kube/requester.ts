@@ -1,0 +1,240 @@
+/** Owns one call to the API server from credentials to the parsed answer: deadline, 401, Retry-After, metrics. */
+import type { IncomingMessage } from 'node:http';
+import { type Clock, sleep } from '../util/clock.ts';
+import { isRecord } from '../util/json.ts';
+import type { Credentials } from './credentials.ts';
+import { jsonLines } from './json-lines.ts';
+import { StatusError, TransportError } from './status-error.ts';
+import { TimeLimit } from './time-limit.ts';
+import type { Transport } from './transport.ts';
+import type { Status } from './types.ts';
+
+export interface Call {
+  /** As RBAC names it: get, list, watch, create, update, patch, delete. */
+  readonly verb: string;
+  /** Plural with subresource, `nodes/status`: few values, fit for a metric's label. */
+  readonly resource: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly contentType?: string;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+  readonly deadlineMs: number;
+}
+
+/** One attempt as the metrics see it; `code` is 0 where no answer came. */
+export interface RequestRecord {
+  readonly verb: string;
+  readonly resource: string;
+  readonly code: number;
+  /** Until the head of the answer. */
+  readonly ms: number;
+}
+
+export interface RequesterParts {
+  readonly transport: Transport;
+  readonly credentials: Credentials;
+  readonly clock: Clock;
+  readonly userAgent: string;
+  readonly onRequest: (record: RequestRecord) => void;
+}
+
+/** Methods that may be sent again: the same request twice leaves the same state as once. */
+const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
+
+export class Requester {
+  readonly #parts: RequesterParts;
+  readonly #running = new Set<TimeLimit>();
+
+  constructor(parts: RequesterParts) {
+    this.#parts = parts;
+  }
+
+  /** The answer whatever its code; rejects with a TransportError where none came within the deadline. */
+  async text(call: Call): Promise<{ status: number; body: string }> {
+    return await this.#within(call, async (limit) => {
+      const response = await this.#open(call, limit);
+      return { status: response.statusCode ?? 0, body: await readText(response) };
+    });
+  }
+
+  /** The parsed answer; rejects with a StatusError where the server refused. */
+  async json<T>(call: Call): Promise<T> {
+    return await this.#within(call, async (limit) => {
+      const response = await this.#open(call, limit);
+      const body = await readText(response);
+      if (!isSuccess(response)) throw new StatusError(toStatus(call, response, body));
+      return JSON.parse(body) as T;
+    });
+  }
+
+  /** The values of a stream that may go on for ever, but not stay silent for longer than `idleMs`. */
+  async *stream<T>(call: Call, idleMs: number): AsyncGenerator<T> {
+    const limit = this.#begin(call);
+    try {
+      const response = await this.#open(call, limit);
+      if (!isSuccess(response)) throw new StatusError(toStatus(call, response, await readText(response)));
+      for await (const value of jsonLines(alive(response, limit, idleMs))) yield value as T;
+    } catch (error) {
+      throw asFailure(call, limit, error);
+    } finally {
+      this.#end(limit);
+    }
+  }
+
+  close(): void {
+    for (const limit of this.#running) limit.cancel(new Error('the client was closed'));
+    this.#parts.transport.close();
+  }
+
+  async #within<T>(call: Call, work: (limit: TimeLimit) => Promise<T>): Promise<T> {
+    const limit = this.#begin(call);
+    try {
+      return await work(limit);
+    } catch (error) {
+      throw asFailure(call, limit, error);
+    } finally {
+      this.#end(limit);
+    }
+  }
+
+  #begin(call: Call): TimeLimit {
+    const limit = new TimeLimit(this.#parts.clock, call.signal);
+    limit.allow(call.deadlineMs, `no answer within ${call.deadlineMs} ms`);
+    this.#running.add(limit);
+    return limit;
+  }
+
+  #end(limit: TimeLimit): void {
+    limit.end();
+    this.#running.delete(limit);
+  }
+
+  /** Sends until there is an answer to give: once more after a 401, and as often as the server asks to come back. */
+  async #open(call: Call, limit: TimeLimit): Promise<IncomingMessage> {
+    let refreshed = false;
+    for (;;) {
+      const response = await this.#attempt(call, limit);
+      const waitMs = retryAfterMs(response);
+      const mayWait = IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
+      if (response.statusCode === 401 && !refreshed && this.#parts.credentials.refresh()) refreshed = true;
+      else if (isOverload(response) && mayWait) await sleep(this.#parts.clock, waitMs, limit.signal);
+      else return response;
+      response.resume();
+    }
+  }
+
+  async #attempt(call: Call, limit: TimeLimit): Promise<IncomingMessage> {
+    const { transport, credentials, clock, onRequest } = this.#parts;
+    const identity = await untilAborted(credentials.current(), limit.signal);
+    const startedAt = clock.monotonic();
+    let code = 0;
+    try {
+      const response = await transport.open({
+        method: call.method,
+        path: call.path + queryText(call.query ?? {}),
+        headers: { ...identity.headers, ...this.#headers(call) },
+        tls: identity.tls,
+        body: call.body === undefined ? undefined : JSON.stringify(call.body),
+        signal: limit.signal,
+      });
+      code = response.statusCode ?? 0;
+      return response;
+    } finally {
+      onRequest({ verb: call.verb, resource: call.resource, code, ms: clock.monotonic() - startedAt });
+    }
+  }
+
+  #headers(call: Call): Record<string, string> {
+    return {
+      accept: 'application/json',
+      'user-agent': this.#parts.userAgent,
+      ...(call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' }),
+    };
+  }
+}
+
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function* alive(response: IncomingMessage, limit: TimeLimit, idleMs: number): AsyncGenerator<Buffer> {
+  const onChunk = (): void => limit.allow(idleMs, `the watch was silent for ${idleMs} ms`);
+  onChunk();
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    onChunk();
+    yield chunk;
+  }
+}
+
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let onAbort = (): void => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'));
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function asFailure(call: Call, limit: TimeLimit, error: unknown): unknown {
+  if (error instanceof StatusError || error instanceof TransportError) return error;
+  const cause: unknown = limit.signal.aborted ? limit.signal.reason : error;
+  return new TransportError(`${call.method} ${call.path}`, { cause, maybeApplied: call.method !== 'GET' });
+}
+
+function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
+  return statusCode >= 200 && statusCode < 300;
+}
+
+function isOverload({ statusCode }: IncomingMessage): boolean {
+  return statusCode === 429 || statusCode === 503;
+}
+
+/** Milliseconds of the Retry-After header; API servers give whole seconds, never a date. */
+function retryAfterMs(response: IncomingMessage): number | undefined {
+  const seconds = Number.parseInt(response.headers['retry-after'] ?? '', 10);
+  return Number.isNaN(seconds) ? undefined : seconds * 1000;
+}
+
+/** The server's own Status, or one made from what came instead (a proxy's page, `404 page not found`). */
+function toStatus(call: Call, response: IncomingMessage, body: string): Status {
+  const code = response.statusCode ?? 0;
+  const waitMs = retryAfterMs(response);
+  const details = waitMs === undefined ? {} : { retryAfterSeconds: waitMs / 1000 };
+  const given = parseStatus(body);
+  if (given) return { ...given, code, details: { ...details, ...given.details } };
+  const text = body.trim().slice(0, 200) || response.statusMessage || 'no text';
+  const reason = code === 404 ? 'NotFound' : '';
+  return {
+    kind: 'Status',
+    status: 'Failure',
+    code,
+    reason,
+    details,
+    message: `${call.method} ${call.path}: ${code} ${text}`,
+  };
+}
+
+function parseStatus(body: string): Status | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return isRecord(value) && value['kind'] === 'Status' ? (value as unknown as Status) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function queryText(query: Readonly<Record<string, string | number | boolean | undefined>>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const text = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();
+  return text === '' ? '' : `?${text}`;
+}
