@@ -80,6 +80,17 @@ interface Seen {
   /** The name of the attempt: what `since` of the target was when the signal was written. */
   readonly attempt: string;
   readonly since: string;
+  readonly report?: TargetReport | undefined;
+}
+
+/** What a target tells of itself beyond its step; nothing is decided on it. */
+export interface TargetReport {
+  /** Version that it had before. */
+  readonly from?: string | undefined;
+  /** Milliseconds spent in each step that is over. */
+  readonly spent?: Readonly<Record<string, number>> | undefined;
+  /** True where it put back what it had before. */
+  readonly rolledBack?: boolean | undefined;
 }
 
 /** What the API shows of a target at this moment. */

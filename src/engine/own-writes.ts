@@ -1,15 +1,11 @@
 /** Owns freshness: what this process wrote last, so that no decision is taken on a view older than that. */
+import type { Informer } from '../kube/informer.ts';
 import { compareResourceVersions } from '../kube/resource-version.ts';
 import { pathOf, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 
-/** A cache of one kind of object that lags behind the server. */
-export interface View<T extends KubeObject> {
-  get(name: string): T | undefined;
-  list(): readonly T[];
-  /** How far the view is: every write with this resourceVersion or an older one is in it. */
-  readonly resourceVersion: string | undefined;
-}
+/** What an informer shows of one kind of object: it lags behind the server. */
+export type View<T extends KubeObject> = Pick<Informer<T>, 'get' | 'list' | 'resourceVersion'>;
 
 export class OwnWrites {
   readonly #written = new Map<string, KubeObject>();
@@ -25,7 +21,7 @@ export class OwnWrites {
     const seen = view.get(name);
     const written = this.#written.get(path) as T | undefined;
     if (!written) return seen;
-    if (hasReached(seen?.metadata.resourceVersion ?? view.resourceVersion, written.metadata.resourceVersion)) {
+    if (hasReached(seen?.metadata.resourceVersion ?? view.resourceVersion(), written.metadata.resourceVersion)) {
       this.#written.delete(path);
       return seen;
     }

@@ -44,13 +44,14 @@ function belongs(
 
 function observe({ metadata }: KubeObject, { created, status }: SignalData): Observation {
   if (!status) return { kind: 'sent', attempt: created, since: created };
-  const seen = { attempt: created, since: status.timestamp };
+  const report = decodeReport(metadata.annotations, created);
+  const seen = { attempt: created, since: status.timestamp, report };
   switch (status.status) {
     case 'Completed':
       return { kind: 'succeeded', ...seen };
     case 'Failed':
     case 'FailedDownload': {
-      const why = decodeReport(metadata.annotations, created)?.reason ?? "the reason stands in the node's log";
+      const why = report?.reason ?? "the reason stands in the node's log";
       return { kind: 'failed', ...seen, message: `${status.status}: ${why}` };
     }
     default:

@@ -1,0 +1,119 @@
+/** Owns the command tree of `refit`: what can be asked for, with which options. */
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from '../util/duration.ts';
+import { RefitError } from '../util/errors.ts';
+import type { LogLevel } from '../util/log.ts';
+import { FORMS, type Form } from './status/forms.ts';
+import { VERSION } from './version.ts';
+
+interface ConnectionFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  /** Port of the API servers on every controller; the kubeconfig's where absent. */
+  readonly apiPort?: number;
+}
+
+export interface ControllerFlags extends ConnectionFlags {
+  /** Milliseconds. */
+  readonly leaseDuration: number;
+  /** Milliseconds; Infinity waits for ever. */
+  readonly targetDeadline: number;
+  /** `host:port`; nothing is served where absent. */
+  readonly healthAddress?: string;
+  readonly logLevel: LogLevel;
+}
+
+export interface StatusFlags extends ConnectionFlags {
+  readonly output: Form;
+  readonly watch?: boolean;
+}
+
+/** What the commands do; each resolves with an exit code. */
+export interface Actions {
+  controller(flags: ControllerFlags): Promise<number>;
+  status(flags: StatusFlags): Promise<number>;
+  write(text: string): void;
+}
+
+/** Runs one command line (without `node` and the script); resolves with the exit code, rejects with REFIT_USAGE. */
+export async function runProgram(args: readonly string[], actions: Actions): Promise<number> {
+  let exitCode = 0;
+  const program = createProgram(actions, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    return usage(error);
+  }
+}
+
+function createProgram(actions: Actions, end: (code: number) => void): Command {
+  const program = new Command('refit')
+    .description('Upgrades the nodes of a running Kubernetes cluster in place.')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => actions.write(text), outputError: () => undefined })
+    .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage, 3 unreachable, 4 denied, 130 interrupted.');
+  connected(program.command('controller').description('Carries plans out; run two or more, one of them leads.'))
+    .option(
+      '--lease-duration <time>',
+      'how long a silent leader keeps the lease, in whole seconds',
+      parseDuration,
+      15_000,
+    )
+    .option('--target-deadline <time>', 'how long a node may take; 0 waits for ever', parseDeadline, 2 * 60 * 60 * 1000)
+    .option('--health-address <host:port>', 'serve /healthz, /readyz and /metrics there')
+    .addOption(
+      new Option('--log-level <level>', 'least level to log')
+        .choices(['debug', 'info', 'warn', 'error'])
+        .default('info'),
+    )
+    .action(async (flags: ControllerFlags) => end(await actions.controller(flags)));
+  program.command('agent').description('Upgrades the node it runs on; see refit agent --help.');
+  connected(
+    program.command('status').description('Shows what runs where, since when, what it waits for and what comes next.'),
+  )
+    .option('-w, --watch', 'tell every change until all plans have ended: 0 all done, 1 not')
+    .addOption(new Option('-o, --output <form>', 'form of the output').choices(FORMS).default('text'))
+    .action(async (flags: StatusFlags) => end(await actions.status(flags)));
+  program
+    .command('version')
+    .description('Prints the version of Refit.')
+    .action(() => actions.write(`refit ${VERSION}\n`));
+  return program;
+}
+
+function connected(command: Command): Command {
+  return command
+    .option('--kubeconfig <file>', 'kubeconfig to use')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option(
+      '--api-port <port>',
+      'port of the API server on every controller, where not that of the kubeconfig',
+      parsePort,
+    );
+}
+
+/** Asking for help ends well; every other complaint of the parser is the user's to mend. */
+function usage(error: unknown): number {
+  if (!(error instanceof CommanderError)) throw error;
+  if (error.exitCode === 0) return 0;
+  throw new RefitError('REFIT_USAGE', error.message.replace(/^error: /, ''), { cause: error });
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
+  throw new InvalidArgumentError('a port is a number from 1 to 65535');
+}
+
+function parseTime(text: string): number {
+  const milliseconds = parseDuration(text);
+  if (milliseconds !== undefined) return milliseconds;
+  throw new InvalidArgumentError('a time is a number with ms, s, m or h, such as 90s');
+}
+
+function parseDeadline(text: string): number {
+  return text === '0' ? Number.POSITIVE_INFINITY : parseTime(text);
+}

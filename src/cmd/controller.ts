@@ -1,0 +1,84 @@
+/** Owns `refit controller`: names everything that this process starts. */
+import { randomBytes } from 'node:crypto';
+import type { ControllerFlags } from '../cli/program.ts';
+import { DIALECTS } from '../dialects/registry.ts';
+import { campaignController } from '../engine/controller.ts';
+import { askControlPlane } from '../engine/health.ts';
+import { createElection } from '../kube/election.ts';
+import { createEventRecorder } from '../kube/events.ts';
+import { fencedClient } from '../kube/fence.ts';
+import { createClient } from '../kube/http-client.ts';
+import { loadClusterConfig } from '../kube/kubeconfig.ts';
+import { askReadyz } from '../kube/readyz.ts';
+import { createHealthServer } from '../runtime/health.ts';
+import { createPinoLogger } from '../runtime/log-pino.ts';
+import { createManager } from '../runtime/manager.ts';
+import { createMetrics } from '../runtime/metrics-prom.ts';
+import { systemClock as clock } from '../util/clock.ts';
+import { EXIT } from '../util/errors.ts';
+
+/** The original's own lease: whoever leads, there is one leader. */
+const LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
+const READYZ_TIMEOUT_MS = 5000;
+
+/** Runs until `signal` aborts. Rejects at once where the API server cannot be reached or lacks what Refit needs. */
+export async function runController(flags: ControllerFlags, signal: AbortSignal): Promise<number> {
+  const log = createPinoLogger(flags.logLevel);
+  const metrics = createMetrics();
+  const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
+  const client = createClient(config, {
+    userAgent: 'refit-controller',
+    onRequest: (record) => metrics.requested(record),
+  });
+  for (const { plans } of DIALECTS) await client.list(plans, { limit: 1, signal });
+
+  const identity = randomBytes(16).toString('hex');
+  const election = createElection({
+    client,
+    ...LEASE,
+    identity,
+    ...leaseTimes(flags.leaseDuration),
+    clock,
+    logger: log,
+  });
+  const events = createEventRecorder({ client, component: 'refit-controller', clock, logger: log });
+  const manager = createManager({ election, clock, logger: log, metrics });
+  for (const dialect of DIALECTS) {
+    manager.addController(
+      campaignController(dialect, {
+        reader: client,
+        writer: fencedClient(client, election),
+        policy: { maxFailures: 0, targetDeadlineMs: flags.targetDeadline },
+        clock,
+        log,
+        askControlPlane: async (endpoints) =>
+          await askControlPlane(
+            endpoints,
+            async (host) => await askReadyz(config, host, { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
+          ),
+        announce: (plan, { type, reason }) =>
+          events.record(plan, { type, reason: reason.code, message: reason.message }),
+      }),
+    );
+  }
+  if (flags.healthAddress !== undefined) {
+    manager.addRunnable(createHealthServer({ address: flags.healthAddress, manager, metrics, logger: log }));
+  }
+  log.info('refit controller starts', { identity, server: config.server, dialects: DIALECTS.map(({ name }) => name) });
+  try {
+    await manager.run(signal);
+    return EXIT.ok;
+  } finally {
+    client.close();
+  }
+}
+
+/** Renewal has two thirds of the lease's time, and tries five times in that. */
+function leaseTimes(leaseDurationMs: number): {
+  leaseDurationMs: number;
+  renewDeadlineMs: number;
+  retryPeriodMs: number;
+} {
+  const renewDeadlineMs = (leaseDurationMs * 2) / 3;
+  return { leaseDurationMs, renewDeadlineMs, retryPeriodMs: renewDeadlineMs / 5 };
+}

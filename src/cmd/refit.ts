@@ -1,0 +1,30 @@
+#!/usr/bin/env node
+/** Owns the `refit` executable: signals, one clear line for every error, and the exit code. */
+import { EXIT, RefitError } from '../util/errors.ts';
+
+const interrupted = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupted.abort(new Error(name)));
+
+/** Each command loads only what it needs: an agent must stay small for months. */
+async function run([command, ...rest]: readonly string[]): Promise<number> {
+  const { signal } = interrupted;
+  if (command === 'agent') return await (await import('./agent.ts')).runAgent(rest, signal);
+  const [{ runProgram }, { standardOutput }] = await Promise.all([
+    import('../cli/program.ts'),
+    import('../cli/output.ts'),
+  ]);
+  return await runProgram(command === undefined ? ['--help'] : [command, ...rest], {
+    controller: async (flags) => await (await import('./controller.ts')).runController(flags, signal),
+    status: async (flags) => await (await import('./status.ts')).runStatus(flags, signal),
+    write: (text) => standardOutput.write(text),
+  });
+}
+
+try {
+  process.exitCode = await run(process.argv.slice(2));
+} catch (thrown) {
+  const { describeProblem } = await import('../kube/problems.ts');
+  const error = thrown instanceof RefitError ? thrown : describeProblem(thrown);
+  if (!interrupted.signal.aborted) process.stderr.write(`${error.line}\n`);
+  process.exitCode = interrupted.signal.aborted ? EXIT.interrupted : error.exitCode;
+}
