@@ -1,0 +1,52 @@
+/** Owns changes to files that survive power loss: whole-file writes and replacement by rename, each synced to the disk. */
+import * as fsPromises from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** The part of node:fs/promises that is used, so that tests can see the order of the calls and make them fail. */
+export type Files = Pick<typeof fsPromises, 'open' | 'rename' | 'link' | 'copyFile' | 'rm'>;
+
+/** Writes the whole file anew: a reader, or a boot after power loss, finds the old text or the new one. */
+export async function writeDurably(path: string, text: string, files: Files = fsPromises): Promise<void> {
+  const next = `${path}.new`;
+  const handle = await files.open(next, 'w', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await files.rename(next, path);
+  await syncPath(dirname(path), files);
+}
+
+/**
+ * Makes `target` name the file that `source` names, in one rename: at no instant is there no file at `target`.
+ * `source` stays, as a second name or, where the file system has no hard links, as the original of a copy.
+ */
+export async function replaceDurably(source: string, target: string, files: Files = fsPromises): Promise<void> {
+  const next = `${target}.new`;
+  await files.rm(next, { force: true });
+  try {
+    await files.link(source, next);
+  } catch (error) {
+    if (!NO_LINKS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    await files.copyFile(source, next);
+    await syncPath(next, files);
+  }
+  await files.rename(next, target);
+  // rename(2) does nothing where both are names of one file already, as when this is done again after a crash.
+  await files.rm(next, { force: true });
+  await syncPath(dirname(target), files);
+}
+
+/** Syncs a file, or a directory with the names in it. */
+export async function syncPath(path: string, files: Pick<Files, 'open'> = fsPromises): Promise<void> {
+  const handle = await files.open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+const NO_LINKS = ['EPERM', 'EXDEV', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];

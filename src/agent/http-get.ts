@@ -1,0 +1,63 @@
+/** Owns one GET over HTTP or HTTPS: redirects followed, nothing retried, failures told apart by whether a retry can help. */
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import * as http from 'node:http';
+import * as https from 'node:https';
+
+/** The next attempt may succeed; every other error is for good. */
+export class TransientError extends Error {
+  override readonly name = 'TransientError';
+}
+
+/** As Go's client, which the original uses. */
+const MAX_REDIRECTS = 10;
+const REDIRECTS = [301, 302, 303, 307, 308];
+/** Timeout, too early, too many requests; beside them every answer from 500 on is worth another attempt. */
+const TRANSIENT = [408, 425, 429];
+/** A certificate does not become right by asking again. */
+const CERTIFICATE = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)/;
+
+/** Resolves with the first answer that is 200, 206 or 416; its body is not read yet, and ends with `signal`. */
+export async function httpGet(
+  url: string,
+  headers: OutgoingHttpHeaders,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  let address = new URL(url);
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    const response = await send(address, headers, signal);
+    const { statusCode = 0, headers: answered } = response;
+    if ([200, 206, 416].includes(statusCode)) return response;
+    response.destroy();
+    if (!REDIRECTS.includes(statusCode)) throw refusal(statusCode, address);
+    if (answered.location === undefined) throw new Error(`${address.host} redirects without saying where`);
+    address = new URL(answered.location, address);
+  }
+  throw new Error(`more than ${MAX_REDIRECTS} redirects`);
+}
+
+/** The body's chunks; a body that breaks off is a TransientError. */
+export async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of response) yield chunk as Buffer;
+  } catch (error) {
+    throw new TransientError('the download broke off', { cause: error });
+  }
+}
+
+async function send(address: URL, headers: OutgoingHttpHeaders, signal: AbortSignal): Promise<IncomingMessage> {
+  const get = { 'http:': http.get, 'https:': https.get }[address.protocol];
+  if (get === undefined) throw new Error(`cannot download from ${address.protocol} URLs, only from http: and https:`);
+  return await new Promise<IncomingMessage>((resolve, reject) => {
+    const request = get(address, { headers, signal, agent: false }, resolve);
+    request.once('error', (error: NodeJS.ErrnoException) => {
+      const message = `no answer from ${address.host}`;
+      const isFinal = CERTIFICATE.test(error.code ?? '');
+      reject(isFinal ? new Error(message, { cause: error }) : new TransientError(message, { cause: error }));
+    });
+  });
+}
+
+function refusal(status: number, { host }: URL): Error {
+  const message = `${host} answered ${status} ${http.STATUS_CODES[status] ?? ''}`.trim();
+  return status >= 500 || TRANSIENT.includes(status) ? new TransientError(message) : new Error(message);
+}

@@ -1,0 +1,155 @@
+/** Owns the proof of the journal's transitions, and of one whole update and one whole failure told by them. */
+import { expect, test } from 'vitest';
+import type { SignalData } from '../signal/codec.ts';
+import type { HostFacts, ProcessId } from './host.ts';
+import type { Journal } from './journal.ts';
+import { IDLE, journalAfter, journalBefore, resumed } from './journal.ts';
+import { nextStep } from './next-step.ts';
+import type { Step } from './step.ts';
+
+const id = (pid: number): ProcessId => ({ pid, started: `boot/${pid}`, parent: 1 });
+const key: SignalData = {
+  planId: 'p',
+  created: 'c',
+  command: { id: 0, kind: 'k0supdate', url: 'http://d/k0s', version: 'v2' },
+};
+
+/** A host and an object as small as can be: the files by version, the process by the file it was started from. */
+interface World {
+  signal: SignalData;
+  journal: Journal;
+  target: string;
+  previous: string | undefined;
+  process: { version: string; pid: number } | undefined;
+  now: number;
+}
+
+interface Fate {
+  readonly fails?: Step['kind'];
+  /** What the supervisor can start. */
+  readonly starts?: (version: string) => boolean;
+}
+
+const factsOf = ({ process, target }: World): HostFacts => ({
+  binary: '/k0s',
+  ...(process && {
+    running: { version: process.version, process: id(process.pid), current: process.version === target },
+    service: id(process.pid),
+  }),
+});
+
+const start = (): World => ({
+  signal: key,
+  journal: IDLE,
+  target: 'v1',
+  previous: undefined,
+  process: { version: 'v1', pid: 1 },
+  now: 0,
+});
+
+/** Steps until nothing is left to do; after each decision the journal is as a crash at any later instant finds it. */
+function play(world: World, { fails, starts = () => true }: Fate = {}): string[] {
+  const told: string[] = [];
+  for (let turn = 0; turn < 50; turn++) {
+    const { signal, now } = world;
+    const step = nextStep({ signal, journal: world.journal, host: factsOf(world), now, restartTimeoutMs: 100 });
+    if (step.kind === 'nothing') return told;
+    told.push(step.kind === 'report' ? step.status : step.kind);
+    world.journal = journalBefore(step, world.journal, now);
+    world.now += 10;
+    const outcome = step.kind === fails ? { ok: false as const, reason: 'no luck' } : { ok: true as const };
+    if (outcome.ok) affect(world, step, starts);
+    world.journal = journalAfter(step, world.journal, outcome, world.now);
+  }
+  throw new Error(`no end: ${told.join(' ')}`);
+}
+
+function affect(world: World, step: Step, starts: (version: string) => boolean): void {
+  if (step.kind === 'report') {
+    world.signal = { ...world.signal, status: { status: step.status, timestamp: 't' } };
+  } else if (step.kind === 'keep-previous') world.previous = world.target;
+  else if (step.kind === 'swap') world.target = 'v2';
+  else if (step.kind === 'roll-back') world.target = world.previous ?? 'none';
+  else if (step.kind === 'restart') {
+    world.process = starts(world.target) ? { version: world.target, pid: (world.process?.pid ?? 1) + 1 } : undefined;
+  }
+}
+
+test('an update goes through six reports, each change of the host between its own two', () => {
+  const world = start();
+  expect(play(world)).toEqual([
+    ...['begin', 'Downloading', 'download', 'try-out', 'Cordoning', 'ApplyingUpdate', 'keep-previous', 'swap'],
+    ...['Restart', 'restart', 'UnCordoning', 'Completed', 'clean-up'],
+  ]);
+  expect(world).toMatchObject({ journal: IDLE, target: 'v2', previous: 'v1', process: { version: 'v2' } });
+});
+
+test('a new version that does not start is replaced by the previous one', () => {
+  const world = start();
+  const told = play(world, { starts: (version) => version === 'v1' });
+  expect(told.slice(told.indexOf('Restart')).filter((step) => step !== 'await-service')).toEqual([
+    ...['Restart', 'restart', 'roll-back', 'restart', 'Failed', 'clean-up'],
+  ]);
+  expect(world).toMatchObject({ journal: IDLE, target: 'v1', process: { version: 'v1' } });
+});
+
+test.each([
+  ['download', 'FailedDownload', 'v1'],
+  ['try-out', 'Failed', 'v1'],
+  ['keep-previous', 'Failed', 'v1'],
+  ['swap', 'Failed', 'v1'],
+  ['restart', 'Failed', 'v1'],
+] as const)('where %s fails the status is %s and %s runs', (fails, status, version) => {
+  const world = start();
+  expect(play(world, { fails })).toContain(status);
+  expect(world).toMatchObject({ journal: IDLE, target: version, process: { version } });
+});
+
+test('a roll-back that fails says both reasons', () => {
+  const journal = journalBefore(
+    { kind: 'begin', work: { signal: key, binary: '/k0s', from: 'v1', original: id(1) } },
+    IDLE,
+    0,
+  );
+  const restoring = journalBefore({ kind: 'roll-back', reason: 'first' }, journal, 0);
+  const after = journalAfter({ kind: 'roll-back', reason: 'first' }, restoring, { ok: false, reason: 'second' }, 0);
+  expect(after).toMatchObject({
+    phase: 'failed',
+    failure: { status: 'Failed', reason: expect.stringMatching(/first.*second/) },
+  });
+});
+
+test('time is told for each status that is over', () => {
+  const world = start();
+  let spent = {};
+  while (world.signal.status?.status !== 'Completed') {
+    const { signal, journal, now } = world;
+    const step = nextStep({ signal, journal, host: factsOf(world), now, restartTimeoutMs: 100 });
+    world.now += step.kind === 'download' ? 1000 : 1;
+    world.journal = journalAfter(step, journalBefore(step, journal, now), { ok: true }, world.now);
+    affect(world, step, () => true);
+    if (world.journal.phase !== 'idle') spent = world.journal.spent;
+  }
+  expect(spent).toEqual({ Downloading: 1002, Cordoning: 1, ApplyingUpdate: 3, Restart: 2, UnCordoning: 1 });
+});
+
+test('a restarted agent gives the service its whole time again', () => {
+  const journal: Journal = {
+    phase: 'restarted',
+    work: { signal: key, binary: '/k0s', from: 'v1', original: id(1) },
+    since: 5,
+    spent: {},
+  };
+  expect(resumed(journal, 1_000)).toEqual({ ...journal, since: 1_000 });
+  expect(resumed(IDLE, 1_000)).toBe(IDLE);
+});
+
+test('a step that changes nothing in the journal gives the same object, so that nothing need be written', () => {
+  const journal: Journal = {
+    phase: 'ready',
+    work: { signal: key, binary: '/k0s', from: 'v1', original: id(1) },
+    spent: {},
+  };
+  expect(journalBefore({ kind: 'report', status: 'Cordoning' }, journal, 0)).toBe(journal);
+  expect(journalBefore({ kind: 'keep-previous' }, journal, 0)).toBe(journal);
+});

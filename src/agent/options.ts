@@ -1,0 +1,111 @@
+/** Owns the agent's command line: every path, name and limit as a flag, and one clear line for each that is wrong. */
+import { hostname } from 'node:os';
+import { parseArgs } from 'node:util';
+import { SIGNAL_OBJECTS } from '../signal/names.ts';
+import { RefitError } from '../util/errors.ts';
+import type { LogLevel } from '../util/log.ts';
+import type { DownloadLimits } from './download.ts';
+
+export interface AgentOptions {
+  readonly kubeconfig: string | undefined;
+  /** Kind of the object that carries the signals: Node for workers, ControlNode for controllers. */
+  readonly object: keyof typeof SIGNAL_OBJECTS;
+  readonly name: string;
+  readonly statusSocket: string;
+  /** Undefined: the file that the running service executes. */
+  readonly binary: string | undefined;
+  readonly stateDirectory: string;
+  readonly limits: DownloadLimits;
+  readonly restartTimeoutMs: number;
+  readonly logLevel: LogLevel;
+}
+
+const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+export const AGENT_HELP = `Usage: refit agent [options]
+
+Upgrades the node it runs on, as the signals on its own object tell.
+
+  --object <kind>             node (workers) or controlnode (controllers); default node
+  --name <name>               name of the object; default: the host's name
+  --kubeconfig <file>         default: KUBECONFIG, the pod's service account, ~/.kube/config
+  --status-socket <path>      status socket of the service; default /run/k0s/status.sock
+  --binary <path>             the service's binary; default: the file that its process executes
+  --state-dir <directory>     journal and lock; default /var/lib/refit
+  --max-download-bytes <n>    default 1073741824 (1 GiB)
+  --download-timeout <time>   for all attempts together; default 6h
+  --stall-timeout <time>      without a received byte; default 60s
+  --restart-timeout <time>    until the new version answers, else the old one is put back; default 90s
+  --log-level <level>         debug, info, warn or error; default info
+
+A time is a number with ms, s, m or h.
+`;
+
+/** Undefined where help is asked for; throws REFIT_USAGE with one line for everything that is wrong. */
+export function parseAgentOptions(args: readonly string[]): AgentOptions | undefined {
+  const flags = readFlags(args);
+  if (flags.help === true) return undefined;
+  return {
+    kubeconfig: flags.kubeconfig,
+    object: oneOf('object', flags.object, Object.keys(SIGNAL_OBJECTS) as (keyof typeof SIGNAL_OBJECTS)[]),
+    name: flags.name ?? hostname().toLowerCase(),
+    statusSocket: flags['status-socket'],
+    binary: flags.binary,
+    stateDirectory: flags['state-dir'],
+    limits: {
+      maxBytes: toCount('max-download-bytes', flags['max-download-bytes']),
+      totalMs: toMilliseconds('download-timeout', flags['download-timeout']),
+      stallMs: toMilliseconds('stall-timeout', flags['stall-timeout']),
+    },
+    restartTimeoutMs: toMilliseconds('restart-timeout', flags['restart-timeout']),
+    logLevel: oneOf('log-level', flags['log-level'], LEVELS),
+  };
+}
+
+/** 6 h and 60 s are the original's limits; it has none for size, and waits for a restart without end. */
+function readFlags(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        help: { type: 'boolean', short: 'h' },
+        kubeconfig: { type: 'string' },
+        object: { type: 'string', default: 'node' },
+        name: { type: 'string' },
+        'status-socket': { type: 'string', default: '/run/k0s/status.sock' },
+        binary: { type: 'string' },
+        'state-dir': { type: 'string', default: '/var/lib/refit' },
+        'max-download-bytes': { type: 'string', default: '1073741824' },
+        'download-timeout': { type: 'string', default: '6h' },
+        'stall-timeout': { type: 'string', default: '60s' },
+        'restart-timeout': { type: 'string', default: '90s' },
+        'log-level': { type: 'string', default: 'info' },
+      },
+    }).values;
+  } catch (error) {
+    throw new RefitError('REFIT_USAGE', (error as Error).message.split('. ')[0] ?? '', { cause: error });
+  }
+}
+
+function toMilliseconds(flag: string, text: string): number {
+  const [, digits, unit = ''] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
+  const ms = Number(digits) * (UNITS[unit] ?? Number.NaN);
+  if (ms > 0) return ms;
+  throw new RefitError(
+    'REFIT_USAGE',
+    `--${flag} ${text} is not a time: write a number with ms, s, m or h, such as 90s`,
+  );
+}
+
+function toCount(flag: string, text: string): number {
+  const count = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(count) && count > 0) return count;
+  throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not a whole number above 0`);
+}
+
+function oneOf<T extends string>(flag: string, text: string, choices: readonly T[]): T {
+  const choice = choices.find((candidate) => candidate === text);
+  if (choice !== undefined) return choice;
+  throw new RefitError('REFIT_USAGE', `--${flag} ${text} is none of ${choices.join(', ')}`);
+}

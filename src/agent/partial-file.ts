@@ -1,0 +1,125 @@
+/** Owns the bytes of a download that is not whole yet, and the note of what they are a part of. */
+import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
+import { isRecord } from '../util/json.ts';
+import { writeDurably } from './durable-files.ts';
+import { feed } from './hash-file.ts';
+
+/** What must be equal for bytes of two attempts to belong together. */
+export interface Payload {
+  readonly url: string;
+  readonly sha256: string | undefined;
+}
+
+export interface PartialPaths {
+  readonly part: string;
+  /** JSON file with the note. */
+  readonly record: string;
+}
+
+/** The note: written before bytes that rely on it. */
+interface PartRecord {
+  readonly url: string;
+  readonly sha256?: string;
+  /** Strong ETag or date of the bytes, as If-Range needs it. */
+  readonly validator?: string;
+  /** Hash of the whole, where the payload's own is not known. */
+  readonly sealed?: string;
+}
+
+export class PartialFile implements AsyncDisposable {
+  /** True where the bytes come from more than one answer, so that a wrong hash need not be the payload's fault. */
+  pieced: boolean;
+  readonly #handle: FileHandle;
+  readonly #recordPath: string;
+  #record: PartRecord;
+  #bytes: number;
+  #hash = createHash('sha256');
+
+  private constructor(handle: FileHandle, recordPath: string, record: PartRecord) {
+    this.#handle = handle;
+    this.#recordPath = recordPath;
+    this.#record = record;
+    this.#bytes = 0;
+    this.pieced = false;
+  }
+
+  /** Continues what belongs to the payload, and empties what does not. */
+  static async open({ url, sha256 }: Payload, { part, record: recordPath }: PartialPaths): Promise<PartialFile> {
+    const found = await readRecord(recordPath);
+    const fresh: PartRecord = sha256 === undefined ? { url } : { url, sha256 };
+    const handle = await open(part, 'a', 0o600);
+    const file = new PartialFile(handle, recordPath, fresh);
+    // Without a hash to prove them, bytes are trusted only once they were synced as a whole: power loss leaves gaps.
+    const isProvable = sha256 !== undefined || found?.sealed !== undefined;
+    if (!isProvable || found?.url !== url || found.sha256 !== sha256) {
+      await file.restart(undefined);
+      return file;
+    }
+    file.#record = found;
+    file.#bytes = await feed(part, file.#hash);
+    file.pieced = file.#bytes > 0;
+    return file;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get validator(): string | undefined {
+    return this.#record.validator;
+  }
+
+  /** Hash of the whole as far as it is known before the download: from the signal, or from an earlier seal. */
+  get wanted(): string | undefined {
+    return this.#record.sha256 ?? this.#record.sealed;
+  }
+
+  /** Lower-case hexadecimal sha256 of the bytes so far. */
+  get sha256(): string {
+    return this.#hash.copy().digest('hex');
+  }
+
+  async append(chunk: Buffer): Promise<void> {
+    await this.#handle.appendFile(chunk);
+    this.#hash.update(chunk);
+    this.#bytes += chunk.length;
+  }
+
+  /** Empties the file, for bytes that the server calls by `validator`. */
+  async restart(validator: string | undefined): Promise<void> {
+    const { url, sha256 } = this.#record;
+    await this.#handle.truncate(0);
+    await this.#save({ url, ...(sha256 === undefined ? {} : { sha256 }), ...(validator && { validator }) });
+    this.#bytes = 0;
+    this.#hash = createHash('sha256');
+    this.pieced = false;
+  }
+
+  /** Syncs the whole and remembers its hash, so that a crash from here on costs no second download. */
+  async seal(): Promise<void> {
+    await this.#handle.chmod(0o755);
+    await this.#handle.sync();
+    await this.#save({ ...this.#record, sealed: this.sha256 });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle.close();
+  }
+
+  async #save(record: PartRecord): Promise<void> {
+    await writeDurably(this.#recordPath, `${JSON.stringify(record)}\n`);
+    this.#record = record;
+  }
+}
+
+/** A note that cannot be read is none: the bytes are fetched again. */
+async function readRecord(path: string): Promise<PartRecord | undefined> {
+  try {
+    const value: unknown = JSON.parse(await readFile(path, 'utf8'));
+    return isRecord(value) ? (value as unknown as PartRecord) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,67 @@
+/** Owns the process table: who lives under a PID, which file it executes, and which process is the service. */
+import { readdir, readFile, readlink, stat } from 'node:fs/promises';
+import type { ProcessId } from './host.ts';
+import { isSameProcess } from './host.ts';
+
+/** The process that lives under a PID now; undefined where none does, or only a zombie. */
+export async function findProcess(pid: number): Promise<ProcessId | undefined> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  // proc_pid_stat(5): the name in parentheses may hold anything, so fields are counted from the last one: 3 is next.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const [state, parent, ticks] = [fields[0] ?? 'X', fields[1], fields[19]];
+  if ('ZX'.includes(state)) return undefined;
+  return { pid, started: `${await bootId()}/${ticks}`, parent: Number(parent) };
+}
+
+/** Path of the file that a process executes, even if another one has taken its place; undefined where unreadable. */
+export async function executableOf(pid: number): Promise<string | undefined> {
+  const path = await readlink(`/proc/${pid}/exe`).catch(() => undefined);
+  return path?.replace(/ \(deleted\)$/, '');
+}
+
+/** True where the process executes the file that now is at `path`; of a script only the path can be compared. */
+export async function executes(pid: number, path: string): Promise<boolean> {
+  const [running, file] = await Promise.all([identityOf(`/proc/${pid}/exe`), identityOf(path)]);
+  return (running !== undefined && running === file) || (await scriptOf(pid)) === path;
+}
+
+/** The process with this parent that was started from `path`, whatever file is there now. */
+export async function findService(path: string, parent: number): Promise<ProcessId | undefined> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  for (const pid of pids) {
+    const process = await findProcess(pid);
+    if (process?.parent !== parent) continue;
+    if ((await executableOf(pid)) === path || (await scriptOf(pid)) === path) return process;
+  }
+  return undefined;
+}
+
+/** The kernel runs `#!` files as `interpreter path arguments`. */
+async function scriptOf(pid: number): Promise<string | undefined> {
+  const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  return line.split('\0')[1];
+}
+
+async function identityOf(path: string): Promise<string | undefined> {
+  const file = await stat(path, { bigint: true }).catch(() => undefined);
+  return file === undefined ? undefined : `${file.dev}:${file.ino}`;
+}
+
+let boot: Promise<string> | undefined;
+
+/** Start times count from the boot, so that without its id they could repeat. */
+async function bootId(): Promise<string> {
+  boot ??= readFile('/proc/sys/kernel/random/boot_id', 'utf8').then((text) => text.trim());
+  return await boot;
+}
+
+/** Signals the process unless it is gone: a PID that another process got meanwhile is left alone. */
+export async function endProcess(target: ProcessId, how: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  if (!isSameProcess(await findProcess(target.pid), target)) return;
+  try {
+    process.kill(target.pid, how);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

@@ -1,0 +1,43 @@
+/** Owns the client of the status socket: the one place where the service tells its version and its PID. */
+import { request } from 'node:http';
+import { isRecord } from '../util/json.ts';
+
+export interface ServiceStatus {
+  readonly version: string;
+  readonly pid: number;
+}
+
+/** Most bytes that are read of an answer; a real one has about 2 KiB. */
+const MAX_ANSWER_BYTES = 1024 * 1024;
+
+/** Asks once, HTTP/1.1 over the unix socket; rejects where no valid answer came within `timeoutMs`. */
+export async function askStatus(socketPath: string, timeoutMs: number): Promise<ServiceStatus> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const answer = await new Promise<string>((resolve, reject) => {
+    const outgoing = request({ socketPath, path: '/status', headers: { host: 'localhost' }, agent: false, signal });
+    outgoing.once('error', reject);
+    outgoing.once('response', (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('error', reject);
+      response.on('data', (chunk: string) => {
+        text += chunk;
+        if (text.length > MAX_ANSWER_BYTES) response.destroy(new Error('the answer is too long'));
+      });
+      response.on('end', () => {
+        if (response.statusCode === 200) resolve(text);
+        else reject(new Error(`the status socket answered ${response.statusCode}`));
+      });
+    });
+    outgoing.end();
+  });
+  return parseStatus(answer);
+}
+
+function parseStatus(text: string): ServiceStatus {
+  const value: unknown = JSON.parse(text);
+  if (isRecord(value) && typeof value['Version'] === 'string' && Number.isInteger(value['Pid'])) {
+    return { version: value['Version'], pid: value['Pid'] as number };
+  }
+  throw new Error('the status socket answered without Version and Pid');
+}

@@ -1,0 +1,81 @@
+/** Owns the agent process: names everything that works in it. */
+import { mkdir, realpath } from 'node:fs/promises';
+import { Agent } from '../agent/agent.ts';
+import { perform } from '../agent/effects.ts';
+import { loadJournal, saveJournal } from '../agent/journal-file.ts';
+import { takeLock } from '../agent/lock.ts';
+import { observeHost } from '../agent/observe-host.ts';
+import type { AgentOptions } from '../agent/options.ts';
+import { AGENT_HELP, parseAgentOptions } from '../agent/options.ts';
+import { OwnObject } from '../agent/own-object.ts';
+import { pathsIn } from '../agent/paths.ts';
+import { VERSION } from '../cli/version.ts';
+import { createClient } from '../kube/http-client.ts';
+import { loadClusterConfig } from '../kube/kubeconfig.ts';
+import { SIGNAL_OBJECTS } from '../signal/names.ts';
+import { systemClock } from '../util/clock.ts';
+import { EXIT, RefitError } from '../util/errors.ts';
+import { jsonLogger } from '../util/log.ts';
+
+const tools = { clock: systemClock, random: Math.random };
+
+/** Runs until `stop` aborts; resolves with the exit code, rejects with a RefitError where it cannot start. */
+export async function runAgent(args: readonly string[], stop: AbortSignal): Promise<number> {
+  const options = parseAgentOptions(args);
+  if (options === undefined) {
+    process.stdout.write(AGENT_HELP);
+    return EXIT.ok;
+  }
+  const { name, stateDirectory, limits, statusSocket, restartTimeoutMs } = options;
+  const log = jsonLogger(
+    (line) => process.stderr.write(line),
+    () => systemClock.now(),
+    options.logLevel,
+    { node: name },
+  );
+  const userAgent = `refit-agent/${VERSION} (${name})`;
+  const config = await loadClusterConfig({ path: options.kubeconfig });
+  const paths = await prepareState(options);
+  const binary = options.binary === undefined ? {} : { binary: await findBinary(options.binary) };
+  const client = createClient(config, { clock: systemClock, userAgent });
+  const effects = { ...tools, stateDirectory, userAgent, limits, log };
+  const agent = new Agent({
+    ...tools,
+    object: new OwnObject({ ...tools, client, resource: SIGNAL_OBJECTS[options.object], name, log }),
+    loadJournal: async () => await loadJournal(paths.journal),
+    saveJournal: async (journal) => await saveJournal(paths.journal, journal),
+    observe: async (journal) => await observeHost({ statusSocket, log, ...binary }, journal),
+    perform: async (step, journal, signal) => await perform(step, journal, effects, signal),
+    restartTimeoutMs,
+    log,
+  });
+  log.info('agent started', { version: VERSION, object: options.object });
+  try {
+    await agent.run(stop);
+  } finally {
+    client.close();
+  }
+  log.info('agent stopped');
+  return EXIT.ok;
+}
+
+async function prepareState({ stateDirectory }: AgentOptions): Promise<ReturnType<typeof pathsIn>> {
+  const paths = pathsIn(stateDirectory);
+  try {
+    await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
+    await takeLock(paths.lock, process.pid);
+    return paths;
+  } catch (error) {
+    if (error instanceof RefitError) throw error;
+    throw new RefitError('REFIT_FILE', `cannot use the state directory ${stateDirectory}`, { cause: error });
+  }
+}
+
+/** The file itself: a symbolic link to it must not become a file. */
+async function findBinary(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    throw new RefitError('REFIT_FILE', `there is no binary at ${path}`, { cause: error });
+  }
+}
