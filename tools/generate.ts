@@ -7,6 +7,7 @@ import { definitionOf } from '../src/api/crd.ts';
 import { CUSTOM_KINDS } from '../src/api/registry.ts';
 import { crdReference } from './reference/crds.ts';
 import { errorReference } from './reference/errors.ts';
+import { reasonReference } from './reference/reasons.ts';
 
 /** Every generated file: its path from the root of the repository, and its text. A test compares them to the tree. */
 export function generatedFiles(): ReadonlyMap<string, string> {
@@ -14,6 +15,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ...CUSTOM_KINDS.map((kind): [string, string] => [crdPath(kind), crdYaml(kind)]),
     ['docs/reference/crds.md', crdReference(CUSTOM_KINDS)],
     ['docs/reference/errors.md', errorReference()],
+    ['docs/reference/reasons.md', reasonReference()],
   ]);
 }
 

@@ -1,22 +1,17 @@
-/** Owns the tie between the codes of errors, the page that explains them, and their use. */
+/** Owns the tie between the codes that people see, the pages that explain them, and their use. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { REASONS } from '../../src/engine/reasons.ts';
 import { ERRORS } from '../../src/util/errors.ts';
-import { filesOf, isTest, ROOT } from './tree.ts';
+import { documentedCodes, unusedCodes } from './codes.ts';
+import { filesOf, isTest, ROOT, sourceFile } from './tree.ts';
 
-const page = readFileSync(`${ROOT}docs/reference/errors.md`, 'utf8');
-const sources = filesOf('{src,tools}/**/*.ts')
-  .filter((file) => !isTest(file) && file.path !== 'src/util/errors.ts')
-  .map(({ text }) => text)
-  .join('\n');
+const sources = filesOf('{src,tools}/**/*.ts').filter((file) => !isTest(file));
 
-function documented(markdown: string): string[] {
-  return [...markdown.matchAll(/^\| `(REFIT_[A-Z_]+)` \|/gm)].map(([, code = '']) => code);
-}
-
-function unused(codes: readonly string[], text: string): string[] {
-  return codes.filter((code) => !text.includes(`'${code}'`));
-}
+const REGISTRIES = [
+  { path: 'src/util/errors.ts', page: 'docs/reference/errors.md', codes: Object.keys(ERRORS) },
+  { path: 'src/engine/reasons.ts', page: 'docs/reference/reasons.md', codes: Object.keys(REASONS) },
+];
 
 /** Files of the repository that the advice sends people to. */
 function deadEnds(hints: readonly string[]): string[] {
@@ -24,12 +19,13 @@ function deadEnds(hints: readonly string[]): string[] {
   return paths.filter((path) => !existsSync(`${ROOT}${path}`));
 }
 
-test('every code is explained, and nothing else is', () => {
-  expect(documented(page)).toEqual(Object.keys(ERRORS));
+test.each(REGISTRIES)('every code of $path is explained, and nothing else is', ({ page, codes }) => {
+  expect(documentedCodes(readFileSync(`${ROOT}${page}`, 'utf8'))).toEqual(codes);
 });
 
-test('every code is used', () => {
-  expect(unused(Object.keys(ERRORS), sources)).toEqual([]);
+test.each(REGISTRIES)('every code of $path is used', ({ path, codes }) => {
+  const others = sources.filter((file) => file.path !== path);
+  expect(unusedCodes(codes, others)).toEqual([]);
 });
 
 test('every file that the advice names exists', () => {
@@ -37,7 +33,7 @@ test('every file that the advice names exists', () => {
 });
 
 test('a code without a row, without a use, and advice that leads nowhere: found', () => {
-  expect(documented('| `REFIT_A` | x |\n| `REFIT_C` | x |\n')).not.toEqual(['REFIT_A', 'REFIT_B']);
-  expect(unused(['REFIT_A', 'REFIT_AB'], "throw new RefitError('REFIT_AB', 'no')")).toEqual(['REFIT_A']);
+  expect(documentedCodes('| code | meaning |\n| `A_B` | x |\n| `C` | x |\n')).toEqual(['A_B', 'C']);
+  expect(unusedCodes(['A', 'A_B'], [sourceFile('src/a.ts', "throw new RefitError('A_B', 'no')")])).toEqual(['A']);
   expect(deadEnds(['see docs/nowhere.md', 'apply deploy/crds first'])).toEqual(['docs/nowhere.md']);
 });

@@ -1,0 +1,16 @@
+/** Owns the reference page of the reasons that Refit gives for what it does, waits for, or refuses. */
+import { REASONS } from '../../src/engine/reasons.ts';
+
+export function reasonReference(): string {
+  const rows = Object.entries(REASONS).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`);
+  return `${[
+    '# Reasons',
+    '',
+    'Made from `src/engine/reasons.ts` by `npm run generate`: change it there. The same code stands in the event on the plan,',
+    'in the log and in `refit status`; a sentence beside it names the field or node, what was found and what would be right.',
+    '',
+    '| reason | meaning |',
+    '|---|---|',
+    ...rows,
+  ].join('\n')}\n`;
+}
