@@ -1,4 +1,5 @@
 /** Owns who we are to the server: headers and client certificate, fresh for each request. */
+import { X509Certificate } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '../util/clock.ts';
 import type { ClusterConfig, Impersonation, Pem } from './cluster-config.ts';
@@ -52,6 +53,16 @@ export class Credentials {
     for (const file of this.#files.values()) file.expire();
     this.#plugin?.expire(this.#lastExec);
     return this.#plugin !== undefined || this.#config.user.tokenFile !== undefined;
+  }
+
+  /** Why the server cannot accept the client certificate, where there is one and its dates are the reason. */
+  async certificateProblem(): Promise<string | undefined> {
+    const { cert } = (await this.current()).tls;
+    if (cert === undefined) return undefined;
+    const { validFromDate, validToDate } = new X509Certificate(cert);
+    const now = this.#clock.now();
+    if (now > validToDate.getTime()) return `it expired on ${validToDate.toISOString()}`;
+    return now < validFromDate.getTime() ? `it is valid only from ${validFromDate.toISOString()}` : undefined;
   }
 
   async #exec(ca: string | undefined): Promise<ExecCredential> {

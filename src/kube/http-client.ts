@@ -48,6 +48,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
     transport: new Transport(config),
     credentials: new Credentials(config, clock),
     clock,
+    server: config.server,
     userAgent: options.userAgent ?? 'refit',
     onRequest: options.onRequest ?? (() => undefined),
   });

@@ -36,6 +36,8 @@ export interface RequesterParts {
   readonly transport: Transport;
   readonly credentials: Credentials;
   readonly clock: Clock;
+  /** Base URL, for messages. */
+  readonly server: string;
   readonly userAgent: string;
   readonly onRequest: (record: RequestRecord) => void;
 }
@@ -64,7 +66,7 @@ export class Requester {
     return await this.#within(call, async (limit) => {
       const response = await this.#open(call, limit);
       const body = await readText(response);
-      if (!isSuccess(response)) throw new StatusError(toStatus(call, response, body));
+      if (!isSuccess(response)) throw await this.#refusal(call, response, body);
       return JSON.parse(body) as T;
     });
   }
@@ -74,10 +76,10 @@ export class Requester {
     const limit = this.#begin(call);
     try {
       const response = await this.#open(call, limit);
-      if (!isSuccess(response)) throw new StatusError(toStatus(call, response, await readText(response)));
+      if (!isSuccess(response)) throw await this.#refusal(call, response, await readText(response));
       for await (const value of jsonLines(alive(response, limit, idleMs))) yield value as T;
     } catch (error) {
-      throw asFailure(call, limit, error);
+      throw this.#failure(call, limit, error);
     } finally {
       this.#end(limit);
     }
@@ -93,7 +95,7 @@ export class Requester {
     try {
       return await work(limit);
     } catch (error) {
-      throw asFailure(call, limit, error);
+      throw this.#failure(call, limit, error);
     } finally {
       this.#end(limit);
     }
@@ -146,6 +148,20 @@ export class Requester {
     }
   }
 
+  async #refusal(call: Call, response: IncomingMessage, body: string): Promise<StatusError> {
+    const problem = response.statusCode === 401 ? await this.#parts.credentials.certificateProblem() : undefined;
+    const cause = problem === undefined ? {} : { cause: new Error(problem) };
+    return new StatusError(toStatus(call, response, body), { server: this.#parts.server, ...cause });
+  }
+
+  #failure(call: Call, limit: TimeLimit, error: unknown): unknown {
+    if (error instanceof StatusError || error instanceof TransportError) return error;
+    const cause: unknown = limit.signal.aborted ? limit.signal.reason : error;
+    const { server } = this.#parts;
+    const maybeApplied = call.method !== 'GET';
+    return new TransportError(`${call.method} ${server}${call.path}`, { cause, server, maybeApplied });
+  }
+
   #headers(call: Call): Record<string, string> {
     return {
       accept: 'application/json',
@@ -182,12 +198,6 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
-}
-
-function asFailure(call: Call, limit: TimeLimit, error: unknown): unknown {
-  if (error instanceof StatusError || error instanceof TransportError) return error;
-  const cause: unknown = limit.signal.aborted ? limit.signal.reason : error;
-  return new TransportError(`${call.method} ${call.path}`, { cause, maybeApplied: call.method !== 'GET' });
 }
 
 function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {

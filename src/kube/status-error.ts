@@ -4,10 +4,13 @@ import type { Status } from './types.ts';
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly status: Status;
+  /** Base URL of the server that refused, where it is known. */
+  readonly server: string | undefined;
 
-  constructor(status: Status) {
-    super(status.message ?? `API server answered ${status.code ?? 'without a code'}`);
+  constructor(status: Status, options: ErrorOptions & { server?: string } = {}) {
+    super(status.message ?? `API server answered ${status.code ?? 'without a code'}`, options);
     this.status = status;
+    this.server = options.server;
   }
 
   get code(): number {
@@ -29,10 +32,13 @@ export class StatusError extends Error {
 export class TransportError extends Error {
   override readonly name = 'TransportError';
   readonly maybeApplied: boolean;
+  /** Base URL of the server that was asked, where it is known. */
+  readonly server: string | undefined;
 
-  constructor(message: string, options: ErrorOptions & { maybeApplied?: boolean } = {}) {
+  constructor(message: string, options: ErrorOptions & { maybeApplied?: boolean; server?: string } = {}) {
     super(message, options);
     this.maybeApplied = options.maybeApplied ?? true;
+    this.server = options.server;
   }
 }
 

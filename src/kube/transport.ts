@@ -88,7 +88,8 @@ export class Transport {
 
   #failure(request: WireRequest, error: unknown, maybeApplied: boolean): TransportError {
     const cause: unknown = request.signal.aborted ? request.signal.reason : error;
-    return new TransportError(`${request.method} ${this.#config.server}${request.path}`, { cause, maybeApplied });
+    const { server } = this.#config;
+    return new TransportError(`${request.method} ${server}${request.path}`, { cause, maybeApplied, server });
   }
 }
 

@@ -1,0 +1,31 @@
+/** Owns the rules of `status.conditions`: one entry for each type, whose time moves only with its status. */
+import type { Condition } from '../kube/types.ts';
+import { rfc3339 } from '../util/clock.ts';
+
+export interface ConditionUpdate extends Omit<Condition, 'lastTransitionTime' | 'reason' | 'message'> {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The list with the condition set; the same list where nothing changes, so that callers can skip the write. */
+export function withCondition(
+  conditions: readonly Condition[] | undefined,
+  update: ConditionUpdate,
+  now: number,
+): readonly Condition[] {
+  const known = conditionOf(conditions, update.type);
+  const since = known?.status === update.status ? known.lastTransitionTime : undefined;
+  const next = { ...update, lastTransitionTime: since ?? rfc3339(now) };
+  if (conditions && known && same(known, next)) return conditions;
+  const others = (conditions ?? []).filter((condition) => condition.type !== update.type);
+  return [...others, next].toSorted((a, b) => (a.type < b.type ? -1 : 1));
+}
+
+export function conditionOf(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
+  return conditions?.find((condition) => condition.type === type);
+}
+
+function same(a: Condition, b: Condition): boolean {
+  const fields = ['status', 'reason', 'message', 'observedGeneration', 'lastTransitionTime'] as const;
+  return fields.every((field) => a[field] === b[field]);
+}

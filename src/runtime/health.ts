@@ -1,0 +1,71 @@
+/** Owns what the cluster asks a process: /healthz (it runs), /readyz (its caches are synced) and /metrics. */
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { messageOf, RefitError } from '../util/errors.ts';
+import type { Runnable } from './group.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface HealthOptions {
+  /** `host:port`; port 0 takes any that is free. */
+  readonly address: string;
+  /** What is not ready yet, by name; empty where everything is. */
+  readonly waitingFor: () => readonly string[];
+  readonly metrics: Metrics;
+}
+
+export interface HealthServer extends Runnable {
+  /** The address really used, once it listens. */
+  readonly listening: Promise<AddressInfo>;
+}
+
+/** Listens at once, also before caches are synced; serves until the signal of `run` aborts. */
+export function createHealthServer(options: HealthOptions): HealthServer {
+  const server = createServer((request, response) => {
+    answer(request.url ?? '/', options, response).catch((error: unknown) =>
+      respond(response, 500, `${messageOf(error)}\n`),
+    );
+  });
+  const listening = listen(server, options.address);
+  // `run` tells of an address in use; until then nobody waits for it.
+  listening.catch(() => undefined);
+  return {
+    name: 'health',
+    listening,
+    async run(signal) {
+      await listening;
+      await new Promise<void>((resolve) => {
+        const close = (): void => {
+          server.close(() => resolve());
+          server.closeAllConnections();
+        };
+        if (signal.aborted) close();
+        else signal.addEventListener('abort', close, { once: true });
+      });
+    },
+  };
+}
+
+async function answer(url: string, { waitingFor, metrics }: HealthOptions, response: ServerResponse): Promise<void> {
+  const path = url.split('?')[0];
+  const missing = waitingFor();
+  if (path === '/healthz') return respond(response, 200, 'ok\n');
+  if (path === '/readyz' && missing.length === 0) return respond(response, 200, 'ok\n');
+  if (path === '/readyz') return respond(response, 503, `waiting for: ${missing.join(', ')}\n`);
+  if (path !== '/metrics') return respond(response, 404, 'not found\n');
+  const { body, contentType } = await metrics.expose();
+  respond(response, 200, body, contentType);
+}
+
+function respond(response: ServerResponse, code: number, body: string, contentType = 'text/plain'): void {
+  response.writeHead(code, { 'content-type': contentType }).end(body);
+}
+
+async function listen(server: Server, address: string): Promise<AddressInfo> {
+  const match = /^(.*):(\d+)$/.exec(address);
+  if (!match) throw new RefitError('REFIT_USAGE', `"${address}" is no address: host:port is expected`);
+  const host = (match[1] ?? '').replace(/^\[|\]$/g, '');
+  return await new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(Number(match[2]), host === '' ? undefined : host, () => resolve(server.address() as AddressInfo));
+  });
+}
