@@ -66,18 +66,18 @@ export class Agent {
   async #turn(stop: AbortSignal): Promise<number | undefined> {
     const { object, observe, restartTimeoutMs } = this.#parts;
     const { newest } = object;
-    const signal = decodeSignal(newest?.metadata.annotations);
+    const signal = object.isKnown ? decodeSignal(newest?.metadata.annotations) : signalOf(this.#journal);
     if (isAtRest(signal, this.#journal)) return undefined;
     const host = await observe(this.#journal);
     const step = nextStep({ signal, journal: this.#journal, host, now: this.#now(), restartTimeoutMs });
-    if (step.kind === 'nothing') return undefined;
+    if (step.kind === 'nothing' || (step.kind === 'report' && newest === undefined)) return undefined;
     if (step.kind === 'await-service') return step.until === undefined ? SLOW_POLL_MS : FAST_POLL_MS;
-    await this.#keep(journalBefore(step, this.#journal, this.#now()));
-    if (step.kind === 'report' && newest !== undefined && signal !== undefined)
-      await this.#report(step, newest, signal);
-    else await this.#act(step, stop);
+    const before = this.#journal;
+    await this.#keep(journalBefore(step, before, this.#now()));
+    if (step.kind !== 'report') await this.#act(step, stop);
+    else if (newest !== undefined && signal !== undefined) await this.#report(step, newest, signal);
     this.#failures = 0;
-    return 0;
+    return this.#journal === before ? FAST_POLL_MS : 0;
   }
 
   async #act(step: Step, stop: AbortSignal): Promise<void> {

@@ -43,10 +43,11 @@ const says = (text: string): unknown => expect.stringContaining(text);
 
 type Row = [situation: string, signal: SignalData | undefined, journal: Journal, host: HostFacts, step: object];
 
-const check = (rows: Row[]): void =>
-  void test.each(rows)('%s', (_name, signal, journal, host, step) => {
+const check = (rows: Row[]): void => {
+  test.each(rows)('%s', (_name, signal, journal, host, step) => {
     expect(nextStep({ signal, journal, host, now: NOW, restartTimeoutMs: TIMEOUT })).toEqual(step);
   });
+};
 
 describe('nothing in the journal', () => {
   const same = signal(undefined, { ...key, command: { ...command, version: OLD } });
