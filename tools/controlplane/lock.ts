@@ -16,6 +16,7 @@ export async function withLock<T>(
   let server = await acquire(path, waiting);
   if (server === undefined) onWait();
   while (server === undefined) {
+    signal?.throwIfAborted();
     await released(path, signal);
     signal?.throwIfAborted();
     server = await acquire(path, waiting);

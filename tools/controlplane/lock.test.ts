@@ -1,0 +1,61 @@
+/** Shows that the build lock excludes, lets the next one in, and outlives nobody. */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { withLock } from './lock.ts';
+
+const ignore = (): void => undefined;
+
+test('the second holder enters when the first has left', async () => {
+  const name = randomUUID();
+  const events: string[] = [];
+  const waits = Promise.withResolvers<void>();
+  const first = withLock(name, { onWait: ignore }, async () => {
+    events.push('first in');
+    await waits.promise;
+    events.push('first out');
+  });
+  const second = withLock(name, { onWait: waits.resolve }, async () => {
+    await Promise.resolve(events.push('second in'));
+  });
+  await Promise.all([first, second]);
+  expect(events).toEqual(['first in', 'first out', 'second in']);
+});
+
+test('a failure frees the lock', async () => {
+  const name = randomUUID();
+  const failing = withLock(name, { onWait: ignore }, async () => await Promise.reject(new Error('no')));
+  await expect(failing).rejects.toThrow('no');
+  expect(await withLock(name, { onWait: ignore }, async () => await Promise.resolve('in'))).toBe('in');
+});
+
+test('the death of the holder frees the lock', async () => {
+  const name = randomUUID();
+  const script = `import { withLock } from '${import.meta.dirname}/lock.ts';
+    await withLock('${name}', { onWait() {} }, async () => { console.log('in'); await new Promise(() => process.stdin.resume()); });`;
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] });
+  await once(holder.stdout, 'data');
+  const entered = await withLock(
+    name,
+    { onWait: () => holder.kill('SIGKILL') },
+    async () => await Promise.resolve('in'),
+  );
+  expect(entered).toBe('in');
+  expect(holder.signalCode ?? (await once(holder, 'exit'))[1]).toBe('SIGKILL');
+});
+
+test('an abort ends the wait', async () => {
+  const name = randomUUID();
+  const abort = new AbortController();
+  const inside = Promise.withResolvers<void>();
+  const first = withLock(name, { onWait: ignore }, async () => await inside.promise);
+  const second = withLock(
+    name,
+    { onWait: () => abort.abort(), signal: abort.signal },
+    async () => await inside.promise,
+  );
+  await expect(second).rejects.toThrow('aborted');
+  inside.resolve();
+  await first;
+});
