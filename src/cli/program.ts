@@ -32,6 +32,7 @@ export interface StatusFlags extends ConnectionFlags {
 export interface Actions {
   controller(flags: ControllerFlags): Promise<number>;
   status(flags: StatusFlags): Promise<number>;
+  validate(file: string): Promise<number>;
   write(text: string): void;
 }
 
@@ -56,12 +57,7 @@ function createProgram(actions: Actions, end: (code: number) => void): Command {
     .configureOutput({ writeOut: (text) => actions.write(text), outputError: () => undefined })
     .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage, 3 unreachable, 4 denied, 130 interrupted.');
   connected(program.command('controller').description('Carries plans out; run two or more, one of them leads.'))
-    .option(
-      '--lease-duration <time>',
-      'how long a silent leader keeps the lease, in whole seconds',
-      parseDuration,
-      15_000,
-    )
+    .option('--lease-duration <time>', 'how long a silent leader keeps the lease, in whole seconds', parseLease, 15_000)
     .option('--target-deadline <time>', 'how long a node may take; 0 waits for ever', parseDeadline, 2 * 60 * 60 * 1000)
     .option('--health-address <host:port>', 'serve /healthz, /readyz and /metrics there')
     .addOption(
@@ -77,6 +73,11 @@ function createProgram(actions: Actions, end: (code: number) => void): Command {
     .option('-w, --watch', 'tell every change until all plans have ended: 0 all done, 1 not')
     .addOption(new Option('-o, --output <form>', 'form of the output').choices(FORMS).default('text'))
     .action(async (flags: StatusFlags) => end(await actions.status(flags)));
+  program
+    .command('validate')
+    .description('Says of a plan file whether it can be carried out as written; asks no cluster.')
+    .argument('<file>', 'file with one Plan')
+    .action(async (file: string) => end(await actions.validate(file)));
   program
     .command('version')
     .description('Prints the version of Refit.')
@@ -112,6 +113,13 @@ function parseTime(text: string): number {
   const milliseconds = parseDuration(text);
   if (milliseconds !== undefined) return milliseconds;
   throw new InvalidArgumentError('a time is a number with ms, s, m or h, such as 90s');
+}
+
+/** A Lease counts in whole seconds. */
+function parseLease(text: string): number {
+  const milliseconds = parseTime(text);
+  if (milliseconds % 1000 === 0) return milliseconds;
+  throw new InvalidArgumentError('a lease lasts whole seconds');
 }
 
 function parseDeadline(text: string): number {

@@ -11,9 +11,9 @@ import { createClient } from '../kube/http-client.ts';
 import { loadClusterConfig } from '../kube/kubeconfig.ts';
 import { askReadyz } from '../kube/readyz.ts';
 import { createHealthServer } from '../runtime/health.ts';
-import { createPinoLogger } from '../runtime/log-pino.ts';
+import { pinoLogger } from '../runtime/log-pino.ts';
 import { createManager } from '../runtime/manager.ts';
-import { createMetrics } from '../runtime/metrics-prom.ts';
+import { prometheusMetrics } from '../runtime/metrics-prometheus.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT } from '../util/errors.ts';
 
@@ -23,8 +23,8 @@ const READYZ_TIMEOUT_MS = 5000;
 
 /** Runs until `signal` aborts. Rejects at once where the API server cannot be reached or lacks what Refit needs. */
 export async function runController(flags: ControllerFlags, signal: AbortSignal): Promise<number> {
-  const log = createPinoLogger(flags.logLevel);
-  const metrics = createMetrics();
+  const log = pinoLogger(flags.logLevel);
+  const metrics = prometheusMetrics();
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   const client = createClient(config, {
     userAgent: 'refit-controller',
@@ -62,7 +62,9 @@ export async function runController(flags: ControllerFlags, signal: AbortSignal)
     );
   }
   if (flags.healthAddress !== undefined) {
-    manager.addRunnable(createHealthServer({ address: flags.healthAddress, manager, metrics, logger: log }));
+    manager.addRunnable(
+      createHealthServer({ address: flags.healthAddress, metrics, waitingFor: () => manager.waitingFor() }),
+    );
   }
   log.info('refit controller starts', { identity, server: config.server, dialects: DIALECTS.map(({ name }) => name) });
   try {
