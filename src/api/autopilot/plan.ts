@@ -86,14 +86,10 @@ export const planSchema = z
   .strictObject({ spec: specSchema, status: statusSchema.exactOptional() })
   .describe('Updates the nodes of a cluster. Only the Plan named `autopilot` is carried out.');
 
-export type PlanPlatforms = z.input<typeof platformsSchema>;
 export type K0sUpdate = z.input<typeof k0sUpdateSchema>;
-export type AirgapUpdate = z.input<typeof airgapUpdateSchema>;
 export type PlanCommand = z.input<typeof commandSchema>;
-export type PlanSpec = z.input<typeof specSchema>;
 export type TargetStatus = z.input<typeof targetStatusSchema>;
 export type CommandStatus = z.input<typeof commandStatusSchema>;
-export type PlanStatus = z.input<typeof statusSchema>;
 export type Plan = KubeObject & z.input<typeof planSchema>;
 
 export const plans: Resource<Plan> = {
