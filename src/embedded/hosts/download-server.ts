@@ -1,0 +1,153 @@
+/** Owns the download server of stand-in clusters: files over HTTP with ranges, a log of who fetched what, and faults on order. */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What goes wrong with a request; the first fault that fits and has not been used up is taken. */
+export interface Fault {
+  /** Only for this node; for every one where absent. */
+  readonly node?: string;
+  /** Number of requests it hits; 1 where absent. */
+  readonly times?: number;
+  /** Answers with this status and nothing else. */
+  readonly status?: number;
+  /** Cuts the connection after so many bytes of the body. */
+  readonly resetAfterBytes?: number;
+  /** Sends nothing after so many bytes of the body, but keeps the connection. */
+  readonly stallAfterBytes?: number;
+  /** Milliseconds between pieces of a 64th of the file. */
+  readonly paceMs?: number;
+}
+
+export interface DownloadServerOptions {
+  /** From the path of a URL, such as `/k0s`, to a file. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Nodes that get damaged bytes of the right number. */
+  readonly breakFor?: readonly string[];
+  readonly faults?: readonly Fault[];
+}
+
+export interface ServedRequest {
+  /** Name of the node that asked, as its agent tells it. */
+  readonly node: string;
+  readonly path: string;
+  /** First byte that was sent; 0 for a whole file. */
+  readonly from: number;
+  status: number;
+  bytesSent: number;
+  /** True once the file's last byte was sent. */
+  complete: boolean;
+}
+
+export interface DownloadServer {
+  /** Such as `http://127.0.0.1:41234`. */
+  readonly url: string;
+  readonly requests: readonly ServedRequest[];
+  /** Lower-case hexadecimal sha256 of a file as it should be. */
+  sha256(path: string): string;
+  stop(): Promise<void>;
+}
+
+interface Payload {
+  readonly bytes: Buffer;
+  readonly sha256: string;
+}
+
+const PIECES = 64;
+
+export async function startDownloadServer(options: DownloadServerOptions): Promise<DownloadServer> {
+  const payloads = new Map<string, Payload>();
+  for (const [path, file] of Object.entries(options.files)) {
+    const bytes = await readFile(file);
+    payloads.set(path, { bytes, sha256: createHash('sha256').update(bytes).digest('hex') });
+  }
+  const requests: ServedRequest[] = [];
+  const faults = (options.faults ?? []).map((fault) => ({ fault, left: fault.times ?? 1 }));
+  const takeFault = (node: string): Fault => {
+    const next = faults.find(({ fault, left }) => left > 0 && (fault.node ?? node) === node);
+    if (next === undefined) return {};
+    next.left--;
+    return next.fault;
+  };
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    const node = /\(([^)]*)\)/.exec(request.headers['user-agent'] ?? '')?.[1] ?? '';
+    const payload = payloads.get(pathname);
+    const from = payload === undefined ? 0 : firstByte(request, payload);
+    const served = { node, path: pathname, from, status: 0, bytesSent: 0, complete: false };
+    requests.push(served);
+    const isBroken = options.breakFor?.includes(node) ?? false;
+    void answer(response, served, isBroken ? damaged(payload) : payload, takeFault(node));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    sha256: (path) => payloads.get(path)?.sha256 ?? '',
+    async stop() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** RFC 9110: an If-Range that does not name the current file makes the range void. */
+function firstByte({ headers }: IncomingMessage, { sha256 }: Payload): number {
+  if (headers['if-range'] !== undefined && headers['if-range'] !== `"${sha256}"`) return 0;
+  return Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? 0);
+}
+
+async function answer(
+  response: ServerResponse,
+  served: ServedRequest,
+  payload: Payload | undefined,
+  fault: Fault,
+): Promise<void> {
+  const size = payload?.bytes.length ?? 0;
+  served.status = fault.status ?? (payload === undefined ? 404 : statusFor(served.from, size));
+  if (payload === undefined || served.status >= 400) {
+    response.writeHead(served.status, { 'content-range': `bytes */${size}` }).end();
+    return;
+  }
+  response.writeHead(served.status, {
+    'content-length': size - served.from,
+    etag: `"${payload.sha256}"`,
+    ...(served.from > 0 && { 'content-range': `bytes ${served.from}-${size - 1}/${size}` }),
+  });
+  await sendBody(response, served, payload.bytes, fault);
+}
+
+function statusFor(from: number, size: number): number {
+  if (from === 0) return 200;
+  return from < size ? 206 : 416;
+}
+
+async function sendBody(response: ServerResponse, served: ServedRequest, bytes: Buffer, fault: Fault): Promise<void> {
+  const end = Math.min(bytes.length, served.from + (fault.resetAfterBytes ?? fault.stallAfterBytes ?? bytes.length));
+  const piece = fault.paceMs === undefined ? bytes.length : Math.ceil(bytes.length / PIECES);
+  for (let at = served.from; at < end && !response.destroyed; at += piece) {
+    const chunk = bytes.subarray(at, Math.min(end, at + piece));
+    await new Promise((resolve) => response.write(chunk, resolve));
+    served.bytesSent += chunk.length;
+    if (fault.paceMs !== undefined) await new Promise((resolve) => setTimeout(resolve, fault.paceMs));
+  }
+  if (fault.resetAfterBytes !== undefined) response.destroy();
+  if (response.destroyed || fault.stallAfterBytes !== undefined) return;
+  served.complete = true;
+  response.end();
+}
+
+/** One bit in the middle is another, as a bad disk or a meddling proxy does it. */
+function damaged(payload: Payload | undefined): Payload | undefined {
+  if (payload === undefined) return undefined;
+  const bytes = Buffer.from(payload.bytes);
+  const middle = bytes.length >> 1;
+  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
+  return { ...payload, bytes };
+}

@@ -1,0 +1,113 @@
+/** Owns a stand-in host: a directory with a service in it, and the supervisor that keeps the service running. */
+import { mkdir } from 'node:fs/promises';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import type { Broken } from './stand-in.ts';
+import { buildStandIn } from './stand-in.ts';
+import { Supervisor } from './supervisor.ts';
+
+export interface HostOptions {
+  readonly name: string;
+  readonly role: 'controller' | 'worker';
+  /** Everything of the host is kept below; short, as the path of a unix socket ends after 107 bytes. */
+  readonly directory: string;
+  /** Version that is installed at first. */
+  readonly version: string;
+  readonly broken?: Broken;
+  /** Milliseconds between the end of a service and its next start; 100 where absent. */
+  readonly restartDelayMs?: number;
+  /** Controllers only, as `address:port`: where the host's own API server listens, and what it passes everything to. */
+  readonly apiServer?: { readonly listen: string; readonly upstream: string };
+}
+
+export interface Host {
+  readonly name: string;
+  readonly role: 'controller' | 'worker';
+  readonly directory: string;
+  readonly binary: string;
+  readonly statusSocket: string;
+  readonly stateDirectory: string;
+  /** PID of the service, undefined while none runs. */
+  readonly pid: number | undefined;
+  /** How often the service was started. */
+  readonly starts: number;
+  /** Version that the running service tells; rejects while none answers. */
+  version(): Promise<string>;
+  /** As a power cut: the service is gone at once and does not come back. */
+  powerOff(): Promise<void>;
+  /** Ends the service for good; its files stay. */
+  stop(): Promise<void>;
+}
+
+/** Installs the version and starts the service; resolves once its status socket answers, unless it is broken. */
+export async function startHost(options: HostOptions): Promise<Host> {
+  const { name, role, directory, version, broken, apiServer, restartDelayMs = 100 } = options;
+  const binary = join(directory, 'bin', 'k0s');
+  const statusSocket = join(directory, 'run', 'status.sock');
+  const stateDirectory = join(directory, 'state');
+  await buildStandIn({ version, path: binary, ...(broken && { broken }) });
+  await mkdir(join(directory, 'run'), { recursive: true });
+  await mkdir(stateDirectory, { recursive: true });
+  const api = apiServer === undefined ? [] : ['--listen', apiServer.listen, '--upstream', apiServer.upstream];
+  const supervisor = new Supervisor([binary, role, '--status-socket', statusSocket, ...api], restartDelayMs);
+  if (broken === undefined) await firstAnswer(supervisor, statusSocket);
+  return {
+    name,
+    role,
+    directory,
+    binary,
+    statusSocket,
+    stateDirectory,
+    get pid() {
+      return supervisor.pid;
+    },
+    get starts() {
+      return supervisor.starts;
+    },
+    version: async () => await askVersion(statusSocket),
+    powerOff: async () => await supervisor.stop('SIGKILL'),
+    stop: async () => await supervisor.stop('SIGTERM'),
+  };
+}
+
+/** Command line of `refit agent` for a host; the binary is named, as a script's process does not tell it. */
+export function agentArguments(host: Host, kubeconfig: string): string[] {
+  const object = host.role === 'controller' ? 'controlnode' : 'node';
+  const cluster = ['--name', host.name, '--object', object, '--kubeconfig', kubeconfig];
+  const service = ['--status-socket', host.statusSocket, '--binary', host.binary, '--state-dir', host.stateDirectory];
+  return [...cluster, ...service];
+}
+
+const ANSWER_WITHIN_MS = 30_000;
+const ASK_EVERY_MS = 25;
+
+async function firstAnswer(supervisor: Supervisor, statusSocket: string): Promise<void> {
+  const deadline = performance.now() + ANSWER_WITHIN_MS;
+  for (;;) {
+    try {
+      await askVersion(statusSocket);
+      return;
+    } catch (error) {
+      if (performance.now() < deadline) {
+        await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+        continue;
+      }
+      await supervisor.stop('SIGKILL');
+      throw new Error(`the stand-in's status socket ${statusSocket} does not answer`, { cause: error });
+    }
+  }
+}
+
+async function askVersion(socketPath: string): Promise<string> {
+  const text = await new Promise<string>((resolve, reject) => {
+    const signal = AbortSignal.timeout(1_000);
+    const outgoing = request({ socketPath, path: '/status', agent: false, signal }, (response) => {
+      response.setEncoding('utf8');
+      response.once('error', reject);
+      let body = '';
+      response.on('data', (chunk: string) => (body += chunk)).once('end', () => resolve(body));
+    });
+    outgoing.once('error', reject).end();
+  });
+  return (JSON.parse(text) as { Version: string }).Version;
+}

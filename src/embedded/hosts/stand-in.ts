@@ -1,0 +1,27 @@
+/** Owns making stand-ins for k0s: small executable files with a version in them that behave like it where an agent looks. */
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** How a build can be bad though its file is whole: it ends at once, never answers, or answers with another version. */
+export type Broken = 'crashes' | 'hangs' | 'wrong-version';
+
+export interface StandIn {
+  readonly version: string;
+  /** Where to write the file; its directory is made. */
+  readonly path: string;
+  readonly broken?: Broken;
+  /** Size of the file where more than the least is wanted, for downloads that take a while. */
+  readonly bytes?: number;
+}
+
+const PROGRAM = new URL('./service.cjs', import.meta.url);
+
+/** Writes the file: `<path> version` prints its version, `<path> controller|worker` serves. */
+export async function buildStandIn({ version, path, broken, bytes = 0 }: StandIn): Promise<void> {
+  // A line for sh and JavaScript both: the path of node may hold blanks and be longer than the kernel takes after `#!`.
+  const start = `#!/bin/sh\n':' //; exec '${process.execPath}' "$0" "$@"\n`;
+  const text = `${start}globalThis.standIn = ${JSON.stringify({ version, broken })};\n${await readFile(PROGRAM, 'utf8')}`;
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text.length + 3 < bytes ? `${text}//${'x'.repeat(bytes - text.length - 3)}\n` : text);
+  await chmod(path, 0o755);
+}
