@@ -1,0 +1,36 @@
+/** Owns the question what a user may do: verbs against resources, answered by the real API server about whoever asks. */
+import { kubectlAs, type User } from './control-plane.ts';
+
+const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
+
+/** `group/resource[/subresource]`, then `@namespace` and `=name` where they matter; or a path that is no resource. */
+export type Target = string;
+
+/** One line for each review, in the order in which they were asked. */
+const ANSWER = 'jsonpath={.status.allowed}{"\\n"}';
+
+/** The verbs that `user` may use on each target; `''` where none. */
+export async function reviewAccess(user: User, targets: readonly Target[]): Promise<Record<Target, string>> {
+  const questions = targets.flatMap((target) => VERBS.map((verb) => ({ target, verb })));
+  const items = questions.map(({ target, verb }) => ({
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: attributesOf(target, verb),
+  }));
+  const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+  const { ok, stdout, stderr } = await kubectlAs(user, ['create', '--validate=ignore', '-f', '-', '-o', ANSWER], list);
+  if (!ok) throw new Error(stderr);
+  const answers = stdout.trimEnd().split('\n');
+  if (answers.length !== questions.length)
+    throw new Error(`${answers.length} answers to ${questions.length} questions`);
+  const allowed = (target: Target): string[] =>
+    questions.flatMap((question, i) => (question.target === target && answers[i] === 'true' ? [question.verb] : []));
+  return Object.fromEntries(targets.map((target) => [target, allowed(target).join(' ')]));
+}
+
+function attributesOf(target: Target, verb: string): Record<string, unknown> {
+  if (target.startsWith('/')) return { nonResourceAttributes: { path: target, verb } };
+  const [, group, resource, subresource, namespace, name] =
+    /^([^/]*)\/([^/@=]+)(?:\/([^@=]+))?(?:@([^=]+))?(?:=(.+))?$/.exec(target) ?? [];
+  return { resourceAttributes: { group: group === 'core' ? '' : group, resource, subresource, namespace, name, verb } };
+}

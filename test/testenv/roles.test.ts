@@ -1,0 +1,141 @@
+/** Shows on the real API server that each documented user may do what docs/testenv.md says, and nothing else. */
+
+import { globSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { KUBERNETES_VERSION } from '../../tools/controlplane/components.ts';
+import { kubectl } from '../../tools/controlplane/kubectl.ts';
+import { reviewAccess } from './access-review.ts';
+import { apply, controlPlane, expiredKubeconfig, kubectlAs, type User } from './control-plane.ts';
+
+const READ = 'get list watch';
+
+/** Everything that Refit touches and much that it must not, with the verbs that each user has; none where it is not named. */
+const ACCESS: Readonly<Record<string, Readonly<{ controller?: string; viewer?: string; controlNode?: string }>>> = {
+  'autopilot.k0sproject.io/plans': { controller: `${READ} patch`, viewer: READ },
+  'autopilot.k0sproject.io/plans/status': { controller: 'get update patch' },
+  'autopilot.k0sproject.io/controlnodes': { controller: `${READ} update patch`, viewer: READ },
+  'autopilot.k0sproject.io/controlnodes=roles-a': {
+    controller: `${READ} update patch`,
+    viewer: READ,
+    controlNode: `${READ} update`,
+  },
+  'autopilot.k0sproject.io/controlnodes=roles-b': { controller: `${READ} update patch`, viewer: READ },
+  'autopilot.k0sproject.io/controlnodes/status=roles-a': {},
+  'autopilot.k0sproject.io/updateconfigs': { viewer: READ },
+  'core/nodes': { controller: `${READ} update patch`, viewer: READ },
+  'core/nodes/status': {},
+  'core/events@default': { controller: 'create patch', viewer: READ, controlNode: 'create' },
+  'coordination.k8s.io/leases@k0s-autopilot': { controller: `${READ} create update patch`, viewer: READ },
+  'coordination.k8s.io/leases@kube-node-lease': { viewer: READ },
+  'coordination.k8s.io/leases@kube-system': { viewer: READ },
+  'core/namespaces': {},
+  'core/pods@default': {},
+  'core/pods/eviction@default': {},
+  'core/secrets@kube-system': {},
+  'core/configmaps@default': {},
+  'core/serviceaccounts/token@default': {},
+  'batch/jobs@default': {},
+  'apps/daemonsets@kube-system': {},
+  'apiextensions.k8s.io/customresourcedefinitions': {},
+  'rbac.authorization.k8s.io/clusterroles': {},
+  'certificates.k8s.io/certificatesigningrequests': {},
+  '/readyz': { controller: 'get', viewer: 'get', controlNode: 'get' }, // system:public-info-viewer, for everybody
+  '/readyz/etcd': { controller: 'get', viewer: 'get' },
+  '/metrics': {},
+};
+
+beforeAll(async () => {
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  const node = (name: string): object => ({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
+  const controlNode = (name: string): object => ({
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind: 'ControlNode',
+    metadata: { name },
+  });
+  const items = ['roles-a', 'roles-b'].flatMap((name) => [node(name), controlNode(name)]);
+  await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+});
+
+test.each([
+  ['the controller', 'controller', 'controller'],
+  ['the viewer', 'viewer', 'viewer'],
+  ['the agent on a controller', { controlNode: 'roles-a' }, 'controlNode'],
+] as const)('%s may do exactly what is documented', async (_name, user, column) => {
+  const expected = Object.fromEntries(Object.entries(ACCESS).map(([target, row]) => [target, row[column] ?? '']));
+  expect(await reviewAccess(user, Object.keys(ACCESS))).toEqual(expected);
+});
+
+const ALLOWED = '';
+const FORBIDDEN = 'Forbidden';
+const ANNOTATE = ['annotate', '--overwrite'];
+const watch = (path: string, name: string): string[] => [
+  'get',
+  '--raw',
+  `${path}?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3D${name}`,
+];
+
+describe.each([
+  ['the agent on a worker', { node: 'roles-a' }, 'nodes', '/api/v1/nodes'],
+  [
+    'the agent on a controller',
+    { controlNode: 'roles-a' },
+    'controlnodes',
+    '/apis/autopilot.k0sproject.io/v1beta2/controlnodes',
+  ],
+] as const)('%s', (_name, user, kind, path) => {
+  test.each([
+    ['reads its own object', ['get', kind, 'roles-a'], ALLOWED],
+    ['does not read another', ['get', kind, 'roles-b'], FORBIDDEN],
+    ['does not list all', ['get', kind], FORBIDDEN],
+    ['watches its own object', watch(path, 'roles-a'), ALLOWED],
+    ['does not watch another', watch(path, 'roles-b'), FORBIDDEN],
+    ['does not delete its own object', ['delete', kind, 'roles-a'], FORBIDDEN],
+    ['does not annotate another', [...ANNOTATE, kind, 'roles-b', 'refit-test=1'], FORBIDDEN],
+    ['does not read secrets', ['get', 'secrets', '-A'], FORBIDDEN],
+  ])('%s', async (_case, args, outcome) => {
+    await expectOutcome(user, args, outcome);
+  });
+
+  test.each([
+    ['replaces its own object', 'roles-a', ALLOWED],
+    ['does not replace another', 'roles-b', FORBIDDEN],
+  ])('%s', async (_case, name, outcome) => {
+    const { stdout } = await kubectlAs('admin', ['get', kind, name, '-o', 'json']);
+    const object = JSON.parse(stdout) as { metadata: { annotations?: Record<string, string> } };
+    object.metadata.annotations = { ...object.metadata.annotations, 'refit-test': 'replaced' };
+    await expectOutcome(user, ['replace', '-f', '-'], outcome, JSON.stringify(object));
+  });
+});
+
+test('NodeRestriction is on: a node does not give itself the labels that isolate workloads', async () => {
+  const label = ['label', 'node', 'roles-a', 'node-restriction.kubernetes.io/tier=secure'];
+  await expectOutcome({ node: 'roles-a' }, label, FORBIDDEN);
+});
+
+test.each([
+  ['viewer', [...ANNOTATE, 'node', 'roles-a', 'refit-test=viewer']],
+  ['viewer', ['delete', 'node', 'roles-a']],
+  ['controller', ['delete', 'node', 'roles-a']],
+  ['controller', ['create', 'namespace', 'roles-test']],
+] as const)('%s: %j is refused', async (user, args) => {
+  await expectOutcome(user, [...args], FORBIDDEN);
+});
+
+async function expectOutcome(user: User, args: readonly string[], outcome: string, input?: string): Promise<void> {
+  const { ok, stderr } = await kubectlAs(user, args, input);
+  expect({ ok, stderr }).toEqual({ ok: outcome === ALLOWED, stderr: expect.stringContaining(outcome) as string });
+}
+
+test('an expired client certificate is refused', async () => {
+  const { ok, stderr } = await kubectl(controlPlane().kubectl, await expiredKubeconfig(), ['get', 'nodes']);
+  expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringContaining('Unauthorized') as string });
+});
+
+test('the server is ready, and the version that was asked for', async () => {
+  expect((await kubectlAs('viewer', ['get', '--raw', '/readyz'])).stdout).toBe('ok');
+  const { stdout } = await kubectlAs('viewer', ['get', '--raw', '/version']);
+  // KUBEBUILDER_ASSETS may hold any version.
+  const wanted: unknown = process.env['KUBEBUILDER_ASSETS'] ? expect.any(String) : KUBERNETES_VERSION;
+  expect((JSON.parse(stdout) as { gitVersion: string }).gitVersion).toEqual(wanted);
+});
