@@ -4,9 +4,12 @@ import { admit } from './admission.ts';
 import type { Campaign, Policy, RecordedState, Snapshot, Stage, Target } from './model.ts';
 import { isFinal } from './model.ts';
 import { factsOf, progressOf, refusedState } from './progress.ts';
+import { isUnasked } from './reasons.ts';
 import { type Choice, chooseTargets } from './schedule/candidates.ts';
 import { freeSlots } from './schedule/slots.ts';
 import { activeStage, targetsIn, withTargets } from './stages.ts';
+
+const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
 
 /** The campaign as it should be recorded next; the very same object where nothing is to be recorded. */
 export function advance(snapshot: Snapshot, policy: Policy, now: number): Campaign {
@@ -39,7 +42,7 @@ function follow(snapshot: Snapshot, stage: Stage, policy: Policy, now: number): 
     const step = progressOf(snapshot, stage, target, policy, now);
     if (!step.next) continue;
     moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });
-    if (step.next === 'failed') reason ??= step.reason;
+    if (FAILURES.includes(step.next)) reason ??= step.reason;
   }
   return moved.length === 0 ? campaign : { ...withTargets(campaign, moved), reason };
 }
@@ -51,9 +54,10 @@ function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: n
 }
 
 function conclude(campaign: Campaign, policy: Policy): Campaign | undefined {
-  const over = !activeStage(campaign);
   if (failuresOf(campaign).length <= policy.maxFailures) {
-    return over ? { ...campaign, phase: 'done', blocked: false } : undefined;
+    // What a plan was changed into while it ran may hold more than was recorded: while that cannot be right, it is not done.
+    const done = !activeStage(campaign) && campaign.problems.length === 0;
+    return done ? { ...campaign, phase: 'done', blocked: false } : undefined;
   }
   if (targetsIn(campaign, 'intended').length > 0) return undefined;
   return { ...campaign, phase: targetsIn(campaign, 'failed').length > 0 ? 'failed' : 'incomplete', blocked: false };
@@ -63,17 +67,18 @@ function start(snapshot: Snapshot, stage: Stage, policy: Policy, now: number): C
   const { campaign } = snapshot;
   const { chosen, waiting, stopped } = choose(snapshot, stage, policy);
   const since = rfc3339(now);
-  const started = withTargets(campaign, [
-    ...chosen.map((target): Target => ({ ...target, state: 'intended', since })),
-    ...stopped.map(({ target, reason }): Target => ({ ...target, state: refusedState(reason), since })),
-  ]);
-  // A question that was not asked yet is no obstacle: the answer comes within the same reconcile.
-  const blocked = chosen.length === 0 && waiting.some(({ reason }) => reason.code !== 'ControlPlaneUnknown');
+  // A target that cannot start is a failure, and failures are counted before anything more is started.
+  const moved =
+    stopped.length > 0
+      ? stopped.map(({ target, reason }): Target => ({ ...target, state: refusedState(reason), since }))
+      : chosen.map((target): Target => ({ ...target, state: 'intended', since }));
+  const started = withTargets(campaign, moved);
+  const blocked = chosen.length === 0 && waiting.some(({ reason }) => !isUnasked(reason));
   const reason = campaign.reason ?? stopped[0]?.reason;
   if (started === campaign && blocked === campaign.blocked) return campaign;
   return { ...started, blocked, reason };
 }
 
 function failuresOf(campaign: Campaign): Target[] {
-  return targetsIn(campaign, 'failed', 'missing', 'unsupported');
+  return targetsIn(campaign, ...FAILURES);
 }

@@ -7,6 +7,7 @@ import { explain } from './explain.ts';
 import type { Campaign, Decision, Policy, Signalling, Snapshot } from './model.ts';
 import { isFinal } from './model.ts';
 import { factsOf, progressOf } from './progress.ts';
+import { isUnasked } from './reasons.ts';
 import { activeStage } from './stages.ts';
 
 /** `now` in milliseconds since the Unix epoch. The same input always gives the same decision. */
@@ -18,7 +19,7 @@ export function decide(snapshot: Snapshot, policy: Policy, now: number): Decisio
     ...explanation,
     record: unrecorded ? campaign : undefined,
     signals: unrecorded ? [] : signalsOf(snapshot, policy, now),
-    wantsHealth: explanation.waits.some(({ reason }) => reason.code === 'ControlPlaneUnknown'),
+    wantsHealth: explanation.waits.some(({ reason }) => isUnasked(reason)),
   };
 }
 

@@ -33,3 +33,8 @@ export interface Reason {
 export function because(code: ReasonCode, message: string): Reason {
   return { code, message };
 }
+
+/** True where nobody has asked yet: no answer is neither good nor bad, and it comes within the same reconcile. */
+export function isUnasked({ code }: Reason): boolean {
+  return code === 'ControlPlaneUnknown';
+}

@@ -1,0 +1,23 @@
+/** Owns snapshots for tests: every target exists, runs linux-amd64, is Ready and says nothing; every API server is ready. */
+import type { Campaign, EndpointHealth, Snapshot, TargetFacts } from '../../src/engine/model.ts';
+import { NONE } from './observations.ts';
+
+export const HEALTHY: readonly EndpointHealth[] = [{ name: 'c1', ready: true }];
+
+export function buildFacts(more: Partial<TargetFacts> = {}): TargetFacts {
+  return { exists: true, platform: 'linux-amd64', ready: true, observation: NONE, ...more };
+}
+
+/** `facts` by key or, for all targets of that name, by name: what differs from a healthy silent node. */
+export function buildSnapshot(
+  campaign: Campaign,
+  facts: Readonly<Record<string, Partial<TargetFacts>>> = {},
+  controlPlane: readonly EndpointHealth[] | 'unasked' = HEALTHY,
+): Snapshot {
+  const all = campaign.stages.flatMap(({ targets }) => targets);
+  return {
+    campaign,
+    facts: new Map(all.map(({ key, name }) => [key, buildFacts(facts[key] ?? facts[name])])),
+    controlPlane: controlPlane === 'unasked' ? undefined : controlPlane,
+  };
+}
