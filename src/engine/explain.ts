@@ -47,9 +47,11 @@ function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: Policy, now: nu
     .map((target) => {
       const { phase, reason, gate, recheckMs } = progressOf(snapshot, stage, target, policy, now);
       const { observation } = factsOf(snapshot, target);
-      const since = observation.kind === 'none' ? target.since : observation.since;
+      // The time of a target runs from its signal: one that holds a slot without any has no deadline.
+      const isSignalled = observation.kind !== 'none';
+      const since = isSignalled ? observation.since : target.since;
       const deadline = deadlineOf(target, policy);
-      const until = Number.isFinite(deadline) ? { until: rfc3339(deadline) } : {};
+      const until = isSignalled && Number.isFinite(deadline) ? { until: rfc3339(deadline) } : {};
       return { wait: { target: target.name, gate: gate ?? phase, reason, since, ...until }, recheckMs };
     });
 }

@@ -1,8 +1,8 @@
 /** Owns the step of one target: sight, row of the transition table, verifiers, and what is to be recorded of it. */
 import { evaluate } from './gates/chain.ts';
-import { AFTER } from './gates/registry.ts';
+import { AFTER, BEFORE } from './gates/registry.ts';
 import type { Policy, RecordedState, Snapshot, Stage, Target, TargetFacts, TargetPhase } from './model.ts';
-import { because, type Reason } from './reasons.ts';
+import { because, isUnasked, type Reason } from './reasons.ts';
 import { type Effect, type Sight, TRANSITIONS } from './transitions.ts';
 
 export interface Progress {
@@ -12,10 +12,16 @@ export interface Progress {
   readonly next?: RecordedState;
   /** Why it failed, or what it waits for. */
   readonly reason: Reason;
-  /** The verifier that says wait. */
+  /** The gate or verifier that says wait. */
   readonly gate?: string;
   readonly recheckMs?: number | undefined;
 }
+
+/**
+ * Milliseconds after which an intent that was not signalled is recorded anew: far more than lies between the two writes,
+ * unless a leader went away in between. The deadline of a target begins with its attempt, and an agent must get all of it.
+ */
+const INTENT_FRESH_MS = 60_000;
 
 const ABSENT: TargetFacts = { exists: false, observation: { kind: 'none' } };
 
@@ -35,9 +41,10 @@ export function progressOf(snapshot: Snapshot, stage: Stage, target: Target, pol
       return { phase, effect, next: 'failed', reason: failureReason(target, facts, sight) };
     case 'verify':
       return verify(snapshot, stage, target, facts, late);
+    case 'signal':
+      return intend(snapshot, stage, target, policy, now);
     case 'none':
     case 'schedule':
-    case 'signal':
       return { phase, effect, reason: restingReason(target, phase, facts) };
   }
 }
@@ -56,6 +63,21 @@ function sightOf({ exists, observation: { kind } }: TargetFacts, late: boolean):
   return late && (kind === 'sent' || kind === 'working') ? 'late' : kind;
 }
 
+/** The gates are asked again: when they let the target start, it may have been long ago and under another leader. */
+function intend(snapshot: Snapshot, stage: Stage, target: Target, policy: Policy, now: number): Progress {
+  const facts = factsOf(snapshot, target);
+  const verdict = evaluate(BEFORE, { stage, target, facts, controlPlane: snapshot.controlPlane });
+  const phase = 'intended';
+  if (verdict.kind !== 'pass') {
+    const { reason, gate } = verdict;
+    if (verdict.kind === 'stop') return { phase, effect: 'none', next: refusedState(reason), reason };
+    return { phase, effect: 'none', reason, gate, recheckMs: verdict.recheckMs };
+  }
+  const reason = restingReason(target, phase, facts);
+  const isOld = now - Date.parse(target.since) >= Math.min(INTENT_FRESH_MS, policy.targetDeadlineMs);
+  return isOld ? { phase, effect: 'none', next: 'intended', reason } : { phase, effect: 'signal', reason };
+}
+
 function verify({ controlPlane }: Snapshot, stage: Stage, target: Target, facts: TargetFacts, late: boolean): Progress {
   const verdict = evaluate(AFTER, { stage, target, facts, controlPlane });
   const effect: Effect = 'verify';
@@ -63,7 +85,8 @@ function verify({ controlPlane }: Snapshot, stage: Stage, target: Target, facts:
     return { phase: 'done', effect, next: 'done', reason: because('Completed', `${target.name} is done`) };
   }
   const { reason, gate } = verdict;
-  if (verdict.kind === 'stop' || late) return { phase: 'failed', effect, next: 'failed', reason };
+  const isOver = verdict.kind === 'stop' || (late && !isUnasked(reason));
+  if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
   return { phase: 'verifying', effect, reason, gate, recheckMs: verdict.recheckMs };
 }
 

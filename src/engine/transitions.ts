@@ -8,6 +8,7 @@ export type Effect =
   | 'none'
   /** May start when its turn comes and the gates pass. */
   | 'schedule'
+  /** Signal where the gates still pass and the intent is fresh. */
   | 'signal'
   /** Ask the verifiers; where they pass, record `done`. */
   | 'verify'
@@ -33,7 +34,8 @@ export const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<Sight, 
     succeeded: { phase: 'verifying', effect: 'adopt' },
     failed: { phase: 'failed', effect: 'fail' },
     gone: { phase: 'pending', effect: 'schedule' },
-    late: { phase: 'pending', effect: 'schedule' },
+    // How long it waited says nothing of its attempt: once that is recorded, its own deadline counts.
+    late: { phase: 'working', effect: 'adopt' },
   },
   intended: {
     none: { phase: 'intended', effect: 'signal' },
