@@ -1,7 +1,7 @@
 /** Owns the explanation of a campaign: where each target is, and for what and until when everything else waits. */
 import { rfc3339 } from '../util/clock.ts';
 import { choose, isStopping } from './advance.ts';
-import type { Campaign, Policy, Snapshot, Stage, TargetPhase, Wait } from './model.ts';
+import type { Campaign, Policy, Snapshot, Stage, Target, TargetPhase, Wait } from './model.ts';
 import { isFinal } from './model.ts';
 import { deadlineOf, factsOf, progressOf } from './progress.ts';
 import { because } from './reasons.ts';
@@ -20,9 +20,9 @@ export function explain(snapshot: Snapshot, policy: Policy, now: number): Explan
   for (const stage of campaign.stages) {
     for (const target of stage.targets) phases.set(target.key, progressOf(snapshot, stage, target, policy, now).phase);
   }
+  if (isFinal(campaign)) return { waits: [], phases, recheckAfterMs: undefined };
   const stage = activeStage(campaign);
-  if (!stage || isFinal(campaign)) return { waits: [], phases, recheckAfterMs: undefined };
-  const flying = inFlightWaits(snapshot, stage, policy, now);
+  const flying = stage ? inFlightWaits(snapshot, stage, policy, now) : [];
   const held = heldWaits(snapshot, stage, policy);
   const rechecks = [...flying, ...held].flatMap(({ recheckMs }) => (recheckMs === undefined ? [] : [recheckMs]));
   const deadlines = flying.flatMap(({ wait: { until } }) =>
@@ -56,36 +56,63 @@ function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: Policy, now: nu
     });
 }
 
-/** What keeps the pending targets of the active stage from starting; one wait for all that only lack a slot. */
-function heldWaits(snapshot: Snapshot, stage: Stage, policy: Policy): Held[] {
+/** What keeps the pending targets from starting; one wait for all that wait for the same. */
+function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: Policy): Held[] {
   const { campaign } = snapshot;
   const since = lastProgress(campaign);
-  if (isStopping(campaign, policy))
-    return [{ wait: { gate: 'failure-budget', reason: stoppingReason(campaign), since } }];
+  if (isStopping(campaign, policy)) return [{ wait: { ...stopOf(campaign), since } }];
+  if (!stage) return [];
   const { waiting, chosen } = choose(snapshot, stage, policy);
-  const held = waiting.map(({ target, gate, reason, recheckMs }) => ({
-    wait: { target: target.name, gate, reason, since },
+  const gated = waiting.map(({ target, gate, reason, recheckMs, since: known = since }) => ({
+    wait: { target: target.name, gate, reason, since: known },
     recheckMs,
   }));
-  const pending = stage.targets.filter(({ state }) => state === 'pending').length - waiting.length - chosen.length;
-  if (pending <= 0) return held;
-  const limit = limitOf(stage);
-  const message = `${pending} more ${stage.role}s wait for one of ${limit} ${limit === 1 ? 'slot' : 'slots'}`;
-  return [...held, { wait: { gate: 'slots', reason: because('NoFreeSlot', message), since } }];
+  const unslotted = pendingIn(stage).length - waiting.length - chosen.length;
+  return [...gated, ...slotWait(stage, unslotted, since), ...laterWaits(campaign, stage)];
 }
 
-function stoppingReason({ problems, reason }: Campaign): Wait['reason'] {
+function stopOf({ problems, reason }: Campaign): Pick<Wait, 'gate' | 'reason'> {
   const [problem] = problems;
-  if (problem) return because('InvalidPlan', `the plan was changed while it ran: ${problem.message}`);
-  return because('FinishingInFlight', `nothing new starts: ${reason?.message ?? 'a target failed'}`);
+  if (problem) {
+    const message = `the plan was changed while it ran: ${problem.message}`;
+    return { gate: 'plan-valid', reason: because('InvalidPlan', message) };
+  }
+  const message = `nothing new starts: ${reason?.message ?? 'a target failed'}`;
+  return { gate: 'failure-budget', reason: because('FinishingInFlight', message) };
 }
 
-/** The moment when anything was last recorded: since then whoever waits has been waiting. */
+function slotWait(stage: Stage, count: number, since: string): Held[] {
+  if (count <= 0) return [];
+  const limit = limitOf(stage);
+  const who = count === 1 ? `1 more ${stage.role} waits` : `${count} more ${stage.role}s wait`;
+  const message = `${who} for ${limit === 1 ? 'the only slot' : `one of ${limit} slots`}`;
+  return [{ wait: { gate: 'slots', reason: because('NoFreeSlot', message), since } }];
+}
+
+function laterWaits({ stages }: Campaign, active: Stage): Held[] {
+  return stages.slice(stages.indexOf(active) + 1).flatMap((stage) => {
+    const [first, ...more] = pendingIn(stage);
+    if (!first) return [];
+    const { role, command } = stage;
+    const who =
+      more.length === 0
+        ? `1 ${role} of command ${command} waits`
+        : `${more.length + 1} ${role}s of command ${command} wait`;
+    const message = `${who} until the ${active.role}s of command ${active.command} are done`;
+    return [{ wait: { gate: 'stages', reason: because('EarlierStage', message), since: first.since } }];
+  });
+}
+
+function pendingIn({ targets }: Stage): Target[] {
+  return targets.filter(({ state }) => state === 'pending');
+}
+
+/** The moment when anything was last recorded: whoever waits may have been waiting since then. */
 function lastProgress({ stages }: Campaign): string {
   return (
     stages
       .flatMap(({ targets }) => targets.map(({ since }) => since))
-      .toSorted()
+      .toSorted((a, b) => Date.parse(a) - Date.parse(b))
       .at(-1) ?? ''
   );
 }

@@ -1,5 +1,5 @@
 /** Owns the way from objects to a Snapshot: what the API shows of each target, read once for one decision. */
-import type { KubeObject, Node } from '../kube/types.ts';
+import type { Condition, KubeObject, Node } from '../kube/types.ts';
 import type { Dialect, World } from './dialect.ts';
 import type { Campaign, EndpointHealth, Snapshot, Stage, Target, TargetFacts } from './model.ts';
 
@@ -29,7 +29,14 @@ function factsOf<P extends KubeObject>(
 ): TargetFacts {
   if (!object) return { exists: false, observation: { kind: 'none' } };
   const observation = dialect.signal.read(object, campaign, stage, target);
-  return { exists: true, platform: platformOf(object), ready: readyOf(object), observation };
+  const ready = readyOf(object);
+  return {
+    exists: true,
+    platform: platformOf(object),
+    ready: ready && ready.status === 'True',
+    readySince: ready?.lastTransitionTime,
+    observation,
+  };
 }
 
 /** `<os>-<architecture>` from the well-known labels, undefined where one is missing. */
@@ -38,7 +45,6 @@ export function platformOf({ metadata: { labels = {} } }: KubeObject): string | 
   return os && architecture ? `${os}-${architecture}` : undefined;
 }
 
-function readyOf(object: KubeObject): boolean | undefined {
-  const condition = (object as Node).status?.conditions?.find(({ type }) => type === 'Ready');
-  return condition && condition.status === 'True';
+function readyOf(object: KubeObject): Condition | undefined {
+  return (object as Node).status?.conditions?.find(({ type }) => type === 'Ready');
 }

@@ -100,6 +100,8 @@ export interface TargetFacts {
   readonly platform?: string | undefined;
   /** The node's Ready condition; undefined for objects without conditions. */
   readonly ready?: boolean | undefined;
+  /** RFC 3339: since when it is as it is. */
+  readonly readySince?: string | undefined;
   readonly observation: Observation;
 }
 

@@ -1,5 +1,5 @@
 /** Owns autopilot Plans for tests: the documented example, whole and valid, of which each test changes one thing. */
-import type { K0sUpdate, Plan, PlanStatus } from '../../src/api/autopilot/plan.ts';
+import type { K0sUpdate, Plan } from '../../src/api/autopilot/plan.ts';
 import type { TargetSpec } from '../../src/api/autopilot/target.ts';
 import { later } from './times.ts';
 
@@ -30,7 +30,7 @@ export function buildUpdate(more: Partial<K0sUpdate> = {}): K0sUpdate {
   };
 }
 
-export function buildPlan(spec: Partial<Plan['spec']> = {}, status?: PlanStatus): Plan {
+export function buildPlan(spec: Partial<Plan['spec']> = {}, status?: Plan['status']): Plan {
   return {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',
     kind: 'Plan',

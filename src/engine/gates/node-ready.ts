@@ -6,6 +6,7 @@ export const nodeReady: Gate = {
   name: 'node-ready',
   evaluate({ stage, facts, target }) {
     if (stage.role !== 'worker' || facts.ready === true) return PASS;
-    return { kind: 'wait', reason: because('NodeNotReady', `node ${target.name} is not Ready`) };
+    const reason = because('NodeNotReady', `node ${target.name} is not Ready`);
+    return { kind: 'wait', reason, since: facts.readySince };
   },
 };

@@ -11,10 +11,18 @@ export interface GateInput {
 
 export type Verdict =
   | { readonly kind: 'pass' }
-  /** Ask again when something changes, or after `recheckMs` where no watch would tell. */
-  | { readonly kind: 'wait'; readonly reason: Reason; readonly recheckMs?: number }
+  | Waiting
   /** Waiting cannot help. */
   | { readonly kind: 'stop'; readonly reason: Reason };
+
+/** Ask again when something changes, or after `recheckMs` where no watch would tell. */
+export interface Waiting {
+  readonly kind: 'wait';
+  readonly reason: Reason;
+  readonly recheckMs?: number;
+  /** RFC 3339: since when the reason holds, where that is known. */
+  readonly since?: string | undefined;
+}
 
 export interface Gate {
   readonly name: string;

@@ -10,6 +10,8 @@ export interface Refused {
   readonly gate: string;
   readonly reason: Reason;
   readonly recheckMs?: number;
+  /** RFC 3339, where the gate knows. */
+  readonly since?: string | undefined;
 }
 
 export interface Choice {
