@@ -10,6 +10,8 @@ import { RotatingFile } from './rotating-file.ts';
 export interface Identity {
   readonly headers: OutgoingHttpHeaders;
   readonly tls: TlsMaterial;
+  /** What a plugin gave, so that a refusal hits the right one. */
+  readonly exec?: ExecCredential | undefined;
 }
 
 export interface TlsMaterial {
@@ -23,7 +25,6 @@ export class Credentials {
   readonly #clock: Clock;
   readonly #files = new Map<string, RotatingFile>();
   #plugin: ExecPlugin | undefined;
-  #lastExec: ExecCredential | undefined;
 
   constructor(config: ClusterConfig, clock: Clock) {
     this.#config = config;
@@ -33,8 +34,8 @@ export class Credentials {
   async current(): Promise<Identity> {
     const { user, certificateAuthority } = this.#config;
     const ca = await this.#pem(certificateAuthority);
-    this.#lastExec = user.exec ? await this.#exec(ca) : undefined;
-    const token = this.#lastExec?.token ?? (await this.#token());
+    const exec = user.exec ? await this.#exec(ca) : undefined;
+    const token = exec?.token ?? (await this.#token());
     return {
       headers: {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -42,16 +43,17 @@ export class Credentials {
       },
       tls: {
         ca,
-        cert: this.#lastExec?.certificate ?? (await this.#pem(user.clientCertificate)),
-        key: this.#lastExec?.key ?? (await this.#pem(user.clientKey)),
+        cert: exec?.certificate ?? (await this.#pem(user.clientCertificate)),
+        key: exec?.key ?? (await this.#pem(user.clientKey)),
       },
+      exec,
     };
   }
 
   /** After a 401: true where the next `current()` may give something that the server has not refused yet. */
-  refresh(): boolean {
+  refresh(refused: Identity): boolean {
     for (const file of this.#files.values()) file.expire();
-    this.#plugin?.expire(this.#lastExec);
+    this.#plugin?.expire(refused.exec);
     return this.#plugin !== undefined || this.#config.user.tokenFile !== undefined;
   }
 

@@ -53,7 +53,7 @@ function judge(error: StatusError): [ErrorCode, string] {
 
 function rootOf(error: Error): unknown {
   let root: unknown = error;
-  while (root instanceof Error && root.cause !== undefined) root = root.cause;
+  while (root instanceof Error && root.cause !== undefined && !(root instanceof RefitError)) root = root.cause;
   return root;
 }
 

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type Clock, sleep } from '../util/clock.ts';
 import { isRecord } from '../util/json.ts';
-import type { Credentials } from './credentials.ts';
+import type { Credentials, Identity } from './credentials.ts';
 import { jsonLines } from './json-lines.ts';
 import { StatusError, TransportError } from './status-error.ts';
 import { TimeLimit } from './time-limit.ts';
@@ -117,19 +117,27 @@ export class Requester {
   async #open(call: Call, limit: TimeLimit): Promise<IncomingMessage> {
     let refreshed = false;
     for (;;) {
-      const response = await this.#attempt(call, limit);
+      const identity = await this.#identify(call, limit);
+      const response = await this.#attempt(call, identity, limit);
       const waitMs = retryAfterMs(response);
       const mayWait = IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
-      if (response.statusCode === 401 && !refreshed && this.#parts.credentials.refresh()) refreshed = true;
+      if (response.statusCode === 401 && !refreshed && this.#parts.credentials.refresh(identity)) refreshed = true;
       else if (isOverload(response) && mayWait) await sleep(this.#parts.clock, waitMs, limit.signal);
       else return response;
       response.resume();
     }
   }
 
-  async #attempt(call: Call, limit: TimeLimit): Promise<IncomingMessage> {
-    const { transport, credentials, clock, onRequest } = this.#parts;
-    const identity = await untilAborted(credentials.current(), limit.signal);
+  async #identify(call: Call, limit: TimeLimit): Promise<Identity> {
+    try {
+      return await untilAborted(this.#parts.credentials.current(), limit.signal);
+    } catch (error) {
+      throw this.#failure(call, limit, error, false);
+    }
+  }
+
+  async #attempt(call: Call, identity: Identity, limit: TimeLimit): Promise<IncomingMessage> {
+    const { transport, clock, onRequest } = this.#parts;
     const startedAt = clock.monotonic();
     let code = 0;
     try {
@@ -154,11 +162,10 @@ export class Requester {
     return new StatusError(toStatus(call, response, body), { server: this.#parts.server, ...cause });
   }
 
-  #failure(call: Call, limit: TimeLimit, error: unknown): unknown {
+  #failure(call: Call, limit: TimeLimit, error: unknown, maybeApplied = call.method !== 'GET'): unknown {
     if (error instanceof StatusError || error instanceof TransportError) return error;
     const cause: unknown = limit.signal.aborted ? limit.signal.reason : error;
     const { server } = this.#parts;
-    const maybeApplied = call.method !== 'GET';
     return new TransportError(`${call.method} ${server}${call.path}`, { cause, server, maybeApplied });
   }
 

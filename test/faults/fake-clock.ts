@@ -1,0 +1,66 @@
+/** Owns time that moves only when a test says so. */
+import type { Clock } from '../../src/util/clock.ts';
+
+interface Timer {
+  readonly at: number;
+  readonly order: number;
+  readonly callback: () => void;
+}
+
+export class FakeClock implements Clock {
+  readonly #epoch: number;
+  #elapsed = 0;
+  #orders = 0;
+  #timers: Timer[] = [];
+
+  /** `epoch` is the wall clock's start in milliseconds; the monotonic clock starts at 0. */
+  constructor(epoch = Date.UTC(2026, 0, 1)) {
+    this.#epoch = epoch;
+  }
+
+  now(): number {
+    return this.#epoch + this.#elapsed;
+  }
+
+  monotonic(): number {
+    return this.#elapsed;
+  }
+
+  schedule(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#elapsed + Math.max(0, ms), order: this.#orders++, callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  /** How many timers wait. */
+  get pending(): number {
+    return this.#timers.length;
+  }
+
+  /** Moves on by `ms`; each timer on the way fires at its own time, followed by all the work that it set off. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#elapsed + ms;
+    await settle();
+    for (let next = this.#next(end); next; next = this.#next(end)) {
+      this.#elapsed = Math.max(this.#elapsed, next.at);
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      next.callback();
+      await settle();
+    }
+    this.#elapsed = end;
+  }
+
+  #next(end: number): Timer | undefined {
+    const due = this.#timers.filter(({ at }) => at <= end);
+    return due.toSorted((a, b) => a.at - b.at || a.order - b.order)[0];
+  }
+}
+
+/** Lets every promise that can go on do so: a macrotask comes only after all microtasks. */
+export async function settle(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    setImmediate(resolve);
+  });
+}

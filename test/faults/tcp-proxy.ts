@@ -1,0 +1,156 @@
+/** Owns faults of the network: a TCP proxy that delays, stalls, resets, cuts and closes what goes through it. */
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** What happens to one chunk on its way from the server to the client. */
+export type ChunkFault =
+  | { readonly kind: 'delay'; readonly ms: number }
+  /** Nothing more comes on this connection, which stays open. */
+  | { readonly kind: 'stall' }
+  /** RST to both sides. */
+  | { readonly kind: 'reset' }
+  /** Half of the chunk, and RST. */
+  | { readonly kind: 'truncate' }
+  /** Half of the chunk, the rest after `ms`. */
+  | { readonly kind: 'split'; readonly ms: number }
+  /** The chunk and an orderly end, as a server does that says goodbye. */
+  | { readonly kind: 'close' };
+
+export interface TcpProxyOptions {
+  readonly target: { readonly host: string; readonly port: number };
+  /** Asked for each chunk from the server; undefined lets it pass. */
+  readonly fault?: (chunk: Buffer) => ChunkFault | undefined;
+  readonly host?: string;
+}
+
+export interface TcpProxy {
+  readonly port: number;
+  readonly host: string;
+  /** Connections accepted so far. */
+  readonly connections: number;
+  /** Refuses new connections and lets nothing pass on the old ones; `heal` lets traffic flow again. */
+  partition(): void;
+  /** What was held back is dropped with its connection. */
+  heal(): void;
+  stop(): Promise<void>;
+}
+
+export async function startTcpProxy(options: TcpProxyOptions): Promise<TcpProxy> {
+  const proxy = new Proxy(options);
+  await proxy.listen();
+  return proxy;
+}
+
+class Proxy implements TcpProxy {
+  readonly #options: TcpProxyOptions;
+  readonly #pairs = new Set<Pair>();
+  readonly #server = createServer({ noDelay: true }, (client) => this.#accept(client));
+  #partitioned = false;
+  connections = 0;
+
+  constructor(options: TcpProxyOptions) {
+    this.#options = options;
+  }
+
+  get host(): string {
+    return this.#options.host ?? '127.0.0.1';
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject).listen(0, this.host, resolve);
+    });
+  }
+
+  partition(): void {
+    this.#partitioned = true;
+    for (const pair of this.#pairs) pair.stall();
+  }
+
+  heal(): void {
+    this.#partitioned = false;
+    for (const pair of this.#pairs) if (pair.stalled) pair.reset();
+  }
+
+  async stop(): Promise<void> {
+    for (const pair of this.#pairs) pair.reset();
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
+  }
+
+  #accept(client: Socket): void {
+    this.connections++;
+    const pair = new Pair(client, connect({ ...this.#options.target, noDelay: true }), this.#options.fault);
+    this.#pairs.add(pair);
+    client.once('close', () => this.#pairs.delete(pair));
+    if (this.#partitioned) pair.stall();
+  }
+}
+
+class Pair {
+  readonly #client: Socket;
+  readonly #server: Socket;
+  readonly #fault: TcpProxyOptions['fault'];
+  stalled = false;
+
+  constructor(client: Socket, server: Socket, fault: TcpProxyOptions['fault']) {
+    this.#client = client;
+    this.#server = server;
+    this.#fault = fault;
+    for (const socket of [client, server]) socket.on('error', () => this.reset());
+    client.on('data', (chunk) => this.stalled || server.write(chunk));
+    client.on('end', () => server.end()).on('close', () => server.destroy());
+    server.on('data', (chunk: Buffer) => this.#pass(chunk));
+    server.on('end', () => this.stalled || client.end()).on('close', () => this.stalled || client.end());
+  }
+
+  stall(): void {
+    this.stalled = true;
+  }
+
+  reset(): void {
+    this.#client.resetAndDestroy();
+    this.#server.resetAndDestroy();
+  }
+
+  #pass(chunk: Buffer): void {
+    if (this.stalled) return;
+    const fault = this.#fault?.(chunk);
+    const half = Math.floor(chunk.length / 2);
+    switch (fault?.kind) {
+      case undefined:
+        this.#client.write(chunk);
+        return;
+      case 'delay':
+        return this.#later(fault.ms, () => this.#client.write(chunk));
+      case 'split':
+        this.#client.write(chunk.subarray(0, half));
+        return this.#later(fault.ms, () => this.#client.write(chunk.subarray(half)));
+      case 'truncate':
+        this.#client.write(chunk.subarray(0, half), () => this.reset());
+        return;
+      case 'close':
+        this.#client.end(chunk);
+        this.#server.destroy();
+        return;
+      case 'stall':
+        return this.stall();
+      case 'reset':
+        return this.reset();
+    }
+  }
+
+  /** Nothing overtakes: the connection waits as a whole. */
+  #later(ms: number, write: () => void): void {
+    this.#server.pause();
+    const timer = setTimeout(() => {
+      if (!this.#client.destroyed) write();
+      this.#server.resume();
+    }, ms);
+    this.#client.once('close', () => clearTimeout(timer));
+  }
+}
