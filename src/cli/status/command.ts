@@ -11,18 +11,22 @@ import type { StatusFlags } from '../program.ts';
 import { loadOnce } from './load.ts';
 import { type AskControlPlane, observe } from './observe.ts';
 import { render } from './render.ts';
-import { watchStatus } from './watch.ts';
+import { teller } from './teller.ts';
+import type { PlanView } from './view.ts';
+import { type WatchParts, watchPlans } from './watch.ts';
 
 export interface StatusParts {
   readonly dialects: readonly Dialect[];
   readonly clock: Clock;
   readonly output: Output;
   readonly signal: AbortSignal;
+  /** Hears of every look that a watch takes. */
+  readonly onLook?: ((views: readonly PlanView[]) => void) | undefined;
 }
 
 const READYZ_TIMEOUT_MS = 3000;
 
-/** Resolves with the exit code. */
+/** Resolves with the exit code: of one look 0; of a watch 0 where all plans are done, 1 where not, 130 interrupted. */
 export async function showStatus(flags: StatusFlags, parts: StatusParts): Promise<number> {
   const { dialects, clock, output, signal } = parts;
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
@@ -33,14 +37,30 @@ export async function showStatus(flags: StatusFlags, parts: StatusParts): Promis
       async (host) => await askReadyz(config, host, { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
     );
   try {
+    // Before a watch too: lists fail at once where informers would try again for ever.
     const loaded = await Promise.all(
       dialects.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect)) })),
     );
-    if (flags.watch) return await watchStatus({ ...parts, client, ask, form: flags.output });
+    if (flags.watch) return await watch(flags, parts, { dialects, client, clock, signal, ask });
     const views = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, ask, clock.now())));
     output.write(await render(views.flat(), flags.output, clock.now(), output.isTerminal));
-    return signal.aborted ? EXIT.interrupted : EXIT.ok;
+    return EXIT.ok;
   } finally {
     client.close();
   }
+}
+
+async function watch(flags: StatusFlags, { output, clock, onLook }: StatusParts, parts: WatchParts): Promise<number> {
+  const tell = teller(output, flags.output);
+  let last: readonly PlanView[] = [];
+  try {
+    for await (last of watchPlans(parts)) {
+      onLook?.(last);
+      await tell(last, clock.now());
+    }
+  } catch (error) {
+    if (parts.signal.aborted) return EXIT.interrupted;
+    throw error;
+  }
+  return last.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
 }
