@@ -55,7 +55,6 @@ export async function download(request: DownloadRequest, tools: DownloadTools): 
     if (sha256 === undefined) await part.restart(undefined);
     await fetchVerified(part, { ...request, sha256 }, tools);
   }
-  await fetchVerified(part, { ...request, sha256 }, tools);
   await part.seal();
   await rename(paths.part, staged);
   await syncPath(dirname(staged));

@@ -1,0 +1,67 @@
+/** Owns the proof of the agent's flags: defaults, all of them set, and one clear line for each mistake. */
+import { hostname } from 'node:os';
+import { expect, test } from 'vitest';
+import { RefitError } from '../util/errors.ts';
+import { AGENT_HELP, parseAgentOptions } from './options.ts';
+
+test('the defaults are the original paths and limits', () => {
+  expect(parseAgentOptions([])).toEqual({
+    kubeconfig: undefined,
+    object: 'node',
+    name: hostname().toLowerCase(),
+    statusSocket: '/run/k0s/status.sock',
+    binary: undefined,
+    stateDirectory: '/var/lib/refit',
+    limits: { maxBytes: 1024 ** 3, totalMs: 6 * 3_600_000, stallMs: 60_000 },
+    restartTimeoutMs: 90_000,
+    logLevel: 'info',
+  });
+});
+
+test('every flag that help names is taken', () => {
+  const flags = [...AGENT_HELP.matchAll(/^ {2}--([a-z-]+) /gm)].map(([, flag]) => flag);
+  const values: Record<string, string> = { object: 'controlnode', 'log-level': 'debug', 'max-download-bytes': '5' };
+  const args = flags.flatMap((flag = '') => [`--${flag}`, values[flag] ?? (flag.endsWith('timeout') ? '250ms' : '/x')]);
+  expect(parseAgentOptions(args)).toEqual({
+    kubeconfig: '/x',
+    object: 'controlnode',
+    name: '/x',
+    statusSocket: '/x',
+    binary: '/x',
+    stateDirectory: '/x',
+    limits: { maxBytes: 5, totalMs: 250, stallMs: 250 },
+    restartTimeoutMs: 250,
+    logLevel: 'debug',
+  });
+});
+
+test('help is asked for in two ways', () => {
+  expect(parseAgentOptions(['--help'])).toBeUndefined();
+  expect(parseAgentOptions(['-h'])).toBeUndefined();
+});
+
+test.each([
+  [['--object', 'pod'], '--object pod is none of node, controlnode'],
+  [['--restart-timeout', '90'], '--restart-timeout 90 is not a time'],
+  [['--stall-timeout', '0s'], '--stall-timeout 0s is not a time'],
+  [['--max-download-bytes', '1.5'], '--max-download-bytes 1.5 is not a whole number'],
+  [['--max-download-bytes', '0'], '--max-download-bytes 0 is not a whole number'],
+  [['--log-level', 'loud'], '--log-level loud is none of'],
+  [['--surprise'], "Unknown option '--surprise'"],
+  [['--name'], "Option '--name <value>' argument missing"],
+  [['extra'], "Unexpected argument 'extra'"],
+])('%j: one line', (args, message) => {
+  const error = failureOf(args);
+  expect(error.code).toBe('REFIT_USAGE');
+  expect(error.message).toContain(message);
+  expect(error.line).not.toContain('\n');
+});
+
+function failureOf(args: readonly string[]): RefitError {
+  try {
+    parseAgentOptions(args);
+  } catch (error) {
+    if (error instanceof RefitError) return error;
+  }
+  throw new Error('no RefitError');
+}

@@ -1,0 +1,85 @@
+/** Owns the proof that processes and their files are found, with a real executable that is replaced while it runs. */
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, copyFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { endProcess, executableOf, executes, findProcess, findService } from './processes.ts';
+
+let directory: string;
+let binary: string;
+const children: ChildProcess[] = [];
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-processes-'));
+  binary = join(directory, 'k0s');
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+  await rm(directory, { recursive: true });
+});
+
+/** Resolves once the program runs for sure. */
+async function start(path: string, args: readonly string[]): Promise<number> {
+  const child = spawn(path, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  children.push(child);
+  await once(child.stdout, 'data');
+  return child.pid ?? 0;
+}
+
+const startNode = async (): Promise<number> =>
+  await start(binary, ['-e', 'console.log("up"); setInterval(() => undefined, 60_000)']);
+
+test('a real executable is found from its PID, and after another file took its place', async () => {
+  await copyFile(process.execPath, binary);
+  const pid = await startNode();
+  expect(await executableOf(pid)).toBe(binary);
+  expect(await executes(pid, binary)).toBe(true);
+  await copyFile(process.execPath, `${binary}.new`);
+  await rename(`${binary}.new`, binary);
+  expect(await executableOf(pid)).toBe(binary);
+  expect(await executes(pid, binary)).toBe(false);
+  expect(await findService(binary, process.pid)).toEqual(await findProcess(pid));
+});
+
+test('a script is found by its path', async () => {
+  await writeFile(binary, '#!/bin/sh\necho up\nread -r _\n');
+  await chmod(binary, 0o755);
+  const pid = await start(binary, []);
+  expect(await executes(pid, binary)).toBe(true);
+  expect(await executes(pid, `${binary}x`)).toBe(false);
+  expect(await findService(binary, process.pid)).toMatchObject({ pid, parent: process.pid });
+});
+
+test('a process of another parent is not the service', async () => {
+  await copyFile(process.execPath, binary);
+  await startNode();
+  expect(await findService(binary, 1)).toBeUndefined();
+});
+
+test('a process is signalled once and only itself', async () => {
+  await copyFile(process.execPath, binary);
+  const pid = await startNode();
+  const found = await findProcess(pid);
+  if (found === undefined) throw new Error('not found');
+  await endProcess({ ...found, started: 'another boot/1' }, 'SIGTERM');
+  expect(await findProcess(pid)).toEqual(found);
+  const child = children.find((candidate) => candidate.pid === pid);
+  const gone = once(child as ChildProcess, 'exit');
+  await endProcess(found, 'SIGTERM');
+  expect(await gone).toEqual([null, 'SIGTERM']);
+  expect(await findProcess(pid)).toBeUndefined();
+  await endProcess(found, 'SIGKILL');
+});
+
+test('two processes have different identities, one always the same', async () => {
+  const [own, parent] = [await findProcess(process.pid), await findProcess(process.ppid)];
+  expect(own).toEqual(await findProcess(process.pid));
+  expect(own?.parent).toBe(process.ppid);
+  expect(parent?.started).not.toBe(own?.started);
+});
