@@ -26,7 +26,8 @@ const PROGRESS_MS = 15_000;
 
 /** The folder of everything that is built or installed for the control plane; removing it costs only time. */
 export function cacheDirectory(environment: BuildOptions['environment']): string {
-  return join(environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'refit', 'controlplane');
+  const home = environment['HOME'] || homedir();
+  return join(environment['XDG_CACHE_HOME'] || join(home, '.cache'), 'refit', 'controlplane');
 }
 
 /** Paths of the components' binaries. Throws REFIT_TESTENV where one cannot be built. */
@@ -40,11 +41,7 @@ export async function ensureComponents<C extends Component>(
     const cache = cacheDirectory(options.environment);
     await mkdir(cache, { recursive: true });
     const onWait = (): void => options.log('another process builds the control plane: waiting for it');
-    await withLock(
-      'build-controlplane',
-      { onWait, signal: options.signal },
-      async () => await buildAll(missing, cache, options),
-    );
+    await withLock(cache, { onWait, signal: options.signal }, async () => await buildAll(missing, cache, options));
   }
   return Object.fromEntries(paths) as Record<C, string>;
 }

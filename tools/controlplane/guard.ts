@@ -27,6 +27,8 @@ export function guardDirectory(directory: string): Guard {
     detached: true,
   });
   const ended = once(shell, 'close');
+  // Where somebody has killed the guard, its pipe is broken, and nothing is left to release.
+  shell.stdin.on('error', () => undefined);
   return {
     async release() {
       shell.stdin.end();

@@ -1,4 +1,5 @@
 /** Owns the lock that keeps two processes from building the same thing at once. */
+import { createHash } from 'node:crypto';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /**
@@ -11,7 +12,8 @@ export async function withLock<T>(
   { onWait, signal }: { readonly onWait: () => void; readonly signal?: AbortSignal | undefined },
   work: () => Promise<T>,
 ): Promise<T> {
-  const path = `\0refit-${name}`;
+  // Such a name has at most 107 bytes.
+  const path = `\0refit-${createHash('sha256').update(name).digest('hex')}`;
   const waiting = new Set<Socket>();
   let server = await acquire(path, waiting);
   if (server === undefined) onWait();
