@@ -1,0 +1,37 @@
+/** Owns the proof that reports come back as they were written, and only beside the signal they belong to. */
+import { expect, test } from 'vitest';
+import { REPORT_ANNOTATION } from './names.ts';
+import type { AgentReport } from './report.ts';
+import { decodeReport, encodeReport, REASON_LIMIT } from './report.ts';
+
+const report: AgentReport = {
+  created: '2026-08-21T08:00:00Z',
+  from: 'v1.36.3+k0s.0',
+  spent: { Downloading: 1200, Cordoning: 4 },
+  reason: 'sha256 of the download is aa, wanted bb',
+  rolledBack: true,
+};
+
+test('a report comes back', () => {
+  expect(decodeReport(encodeReport(report), report.created)).toEqual(report);
+  expect(decodeReport(encodeReport({ created: 'c' }), 'c')).toEqual({ created: 'c' });
+});
+
+test('a long reason is cut', () => {
+  const long = { ...report, reason: 'x'.repeat(2 * REASON_LIMIT) };
+  expect(decodeReport(encodeReport(long), report.created)?.reason).toHaveLength(REASON_LIMIT);
+});
+
+test.each([
+  ['no annotation', {}],
+  ['one of another signal', encodeReport({ ...report, created: 'earlier' })],
+  ['no JSON', { [REPORT_ANNOTATION]: '{' }],
+  ['a list', { [REPORT_ANNOTATION]: '[]' }],
+  ['null', { [REPORT_ANNOTATION]: 'null' }],
+])('%s: no report', (_name, annotations) => {
+  expect(decodeReport(annotations, report.created)).toBeUndefined();
+});
+
+test('no annotations at all: no report', () => {
+  expect(decodeReport(undefined, report.created)).toBeUndefined();
+});
