@@ -1,0 +1,126 @@
+/** Owns the objects of a stand-in cluster: CRDs, the namespace of the lease, ControlNodes, Nodes and the example Plan. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { Plan } from '../../src/api/autopilot/plan.ts';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { namespaces, nodes, type Resource } from '../../src/kube/resources.ts';
+import { isAlreadyExists, isNotFound } from '../../src/kube/status-error.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { type ControlNode, controlNodes } from '../../src/signal/names.ts';
+import { type Clock, sleep } from '../../src/util/clock.ts';
+
+const CRD_DIRECTORY = join(import.meta.dirname, '..', '..', 'deploy', 'crds');
+const POLL_MS = 50;
+
+const definitions: Resource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+};
+
+/** Creates what is missing, and waits until the API server serves the kinds. */
+export async function installDefinitions(client: KubeClient, clock: Clock, signal?: AbortSignal): Promise<void> {
+  const files = (await readdir(CRD_DIRECTORY)).filter((file) => file.endsWith('.yaml'));
+  for (const file of files) {
+    await createMissing(client, definitions, parse(await readFile(join(CRD_DIRECTORY, file), 'utf8')) as KubeObject);
+  }
+  await createMissing(client, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'k0s-autopilot' } });
+  for (const resource of [plans, controlNodes]) await untilServed(client, resource, clock, signal);
+}
+
+async function untilServed(client: KubeClient, resource: Resource, clock: Clock, signal?: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await client.list(resource, { limit: 1 });
+      return;
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      await sleep(clock, POLL_MS, signal);
+    }
+  }
+}
+
+export async function createMissing(client: KubeClient, resource: Resource, object: KubeObject): Promise<void> {
+  try {
+    await client.create(resource, object);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+}
+
+const PLATFORM = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
+
+/** As k0s registers a controller; `address` is where its API server is asked for `/readyz`. */
+export async function createControlNode(client: KubeClient, name: string, address: string): Promise<void> {
+  const created = await client.create(controlNodes, {
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind: 'ControlNode',
+    metadata: {
+      name,
+      labels: { 'kubernetes.io/hostname': name, ...PLATFORM },
+      annotations: { 'autopilot.k0sproject.io/mode': 'controller' },
+    },
+  });
+  const addresses = [
+    { type: 'InternalIP', address },
+    { type: 'Hostname', address: name },
+  ];
+  const status: ControlNode['status'] = { addresses };
+  await client.replace(controlNodes, { ...created, status }, { subresource: 'status' });
+}
+
+/** A worker as its kubelet registers it. */
+export async function createNode(client: KubeClient, name: string, labels: Record<string, string>): Promise<void> {
+  await client.create(nodes, {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, labels: { 'kubernetes.io/hostname': name, ...PLATFORM, ...labels } },
+  });
+}
+
+/** Says that the node is Ready, as its kubelet does every few seconds. */
+export async function reportReady(client: KubeClient, name: string, now: string): Promise<void> {
+  const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: now };
+  const patch = { status: { conditions: [{ ...ready, lastTransitionTime: now }] } };
+  await client.patch(nodes, name, patch, { type: 'merge', subresource: 'status' });
+}
+
+export interface ExamplePlan {
+  readonly id: string;
+  readonly version: string;
+  readonly url: string;
+  readonly sha256: string;
+  readonly controllers: readonly string[];
+  readonly workerSelector: { readonly labels: string; readonly fields?: string };
+  readonly concurrent: number;
+}
+
+/** A Plan of the documented shape: controllers by name, workers by selector. */
+export function examplePlan(example: ExamplePlan): Plan {
+  const { id, version, url, sha256, controllers, workerSelector, concurrent } = example;
+  return {
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind: 'Plan',
+    metadata: { name: 'autopilot' },
+    spec: {
+      id,
+      timestamp: 'now',
+      commands: [
+        {
+          k0supdate: {
+            version,
+            platforms: { 'linux-amd64': { url, sha256 } },
+            targets: {
+              controllers: { discovery: { static: { nodes: [...controllers] } } },
+              workers: { limits: { concurrent }, discovery: { selector: workerSelector } },
+            },
+          },
+        },
+      ],
+    },
+  };
+}

@@ -1,0 +1,42 @@
+/** Owns the summary that ends `npm start`: every node with its versions and times, who waited for what, and what to do. */
+
+import type { PlanView, TargetView } from '../../src/cli/status/view.ts';
+import { table } from '../../src/cli/table.ts';
+
+const STEPS = ['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'] as const;
+
+/** `versions` tells what really runs on each node now, asked from the node itself. */
+export function summarize(view: PlanView, versions: ReadonlyMap<string, string>, waits: readonly string[]): string[] {
+  const rows = view.stages.flatMap(({ role, targets }) =>
+    targets.map((target) => {
+      const versionNow = versions.get(target.name) ?? 'unknown';
+      return [target.name, role, `${target.from ?? versionNow} → ${versionNow}`, target.phase, ...seconds(target)];
+    }),
+  );
+  return [
+    ...table(['NODE', 'ROLE', 'VERSION', 'STATE', ...STEPS.map((step) => step.toUpperCase())], rows),
+    '',
+    'Who waited for what:',
+    ...(waits.length > 0 ? waits.map((line) => `  ${line}`) : ['  nobody']),
+    ...advice(view),
+  ];
+}
+
+function seconds({ spent }: TargetView): string[] {
+  return STEPS.map((step) => {
+    const milliseconds = spent?.[step];
+    return milliseconds === undefined ? '' : `${(milliseconds / 1000).toFixed(2)} s`;
+  });
+}
+
+function advice(view: PlanView): string[] {
+  const failed = view.stages.flatMap(({ targets }) => targets).filter(({ phase }) => phase === 'failed');
+  if (failed.length === 0) return [];
+  return [
+    '',
+    ...failed.map(({ name, failure }) => `${name} failed. ${failure ?? view.reason ?? ''}`),
+    'What to do: the nodes that failed run their previous version. Find out why the file is not what the plan says',
+    '(wrong sha256, broken mirror, wrong platform), then delete the plan and apply it again corrected; nodes that are',
+    'done are not touched again.',
+  ];
+}
