@@ -6,7 +6,7 @@ import { type Subject, validFrom } from './certs.ts';
 import { type Place, writeKubeconfig } from './kubeconfig.ts';
 import { freePort } from './ports.ts';
 import type { Probe } from './probe.ts';
-import { type Process, startProcess } from './process.ts';
+import { type Process, startProcess, stopAll } from './process.ts';
 
 export type ClientComponent = 'kube-controller-manager' | 'kube-scheduler' | 'kwok';
 
@@ -40,14 +40,28 @@ const CLIENTS: Readonly<Record<ClientComponent, Client>> = {
   },
 };
 
-/** Resolves when the component is ready. Throws REFIT_TESTENV where it is not in time. */
-export async function startClientComponent(
-  name: ClientComponent,
-  command: string,
-  place: Place,
-  probe: Probe,
-  signal?: AbortSignal,
-): Promise<Process> {
+export interface ClientOptions<C extends ClientComponent> {
+  readonly binaries: Readonly<Record<C, string>>;
+  readonly place: Place;
+  readonly probe: Probe;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Resolves when all are ready. Throws REFIT_TESTENV where one is not in time, and leaves none running then. */
+export async function startClients<C extends ClientComponent>(
+  names: readonly C[],
+  options: ClientOptions<C>,
+): Promise<Process[]> {
+  const starting = await Promise.allSettled(names.map(async (name) => await startClient(name, options)));
+  const running = starting.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+  const failure = starting.find((start) => start.status === 'rejected');
+  if (failure === undefined) return running;
+  await stopAll(running);
+  throw failure.reason;
+}
+
+async function startClient<C extends ClientComponent>(name: C, options: ClientOptions<C>): Promise<Process> {
+  const { binaries, place, probe, signal } = options;
   const { subject, args, ready } = CLIENTS[name];
   const { directory, url } = place;
   const port = await freePort();
@@ -55,7 +69,7 @@ export async function startClientComponent(
   const kubeconfig = await writeKubeconfig(place, path, subject, validFrom(systemClock.now()));
   return await startProcess({
     name,
-    command,
+    command: binaries[name],
     args: args(directory, kubeconfig, port),
     directory,
     ready: async () => (await Promise.all(ready(port, url).map(probe))).every(Boolean),

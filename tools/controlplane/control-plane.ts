@@ -3,17 +3,17 @@ import { mkdir, mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/util/clock.ts';
-import { apiServerArguments, etcdArguments, type Layout, pkiPath } from './arguments.ts';
+import { pkiPath } from './arguments.ts';
 import { ensureComponents } from './build.ts';
 import { issueClient, validFrom } from './certs.ts';
-import { type ClientComponent, startClientComponent } from './client-components.ts';
+import { type ClientComponent, startClients } from './client-components.ts';
 import { guardDirectory } from './guard.ts';
 import { CA_SUBJECT, expiredKubeconfigFor, kubeconfigFor, type Place, subjectOf, type User } from './kubeconfig.ts';
 import { applyManifest } from './kubectl.ts';
 import { writePki } from './pki.ts';
-import { freePort } from './ports.ts';
 import { type Probe, probeAs } from './probe.ts';
-import { type Process, startProcess } from './process.ts';
+import { type Process, stopAll } from './process.ts';
+import { chooseLayout, startApiServer, startEtcd } from './servers.ts';
 
 export interface ControlPlaneOptions {
   /** Started beside etcd and kube-apiserver; none where absent. */
@@ -52,80 +52,50 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const wanted = ['etcd', 'kube-apiserver', 'kubectl', ...components] as const;
   const binaries = await ensureComponents(wanted, { environment: process.env, log, now, signal });
 
-  // Whatever happens below, what was started before ends in reverse order.
+  // Whatever fails below, what was started before ends in reverse order.
   await using started = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'refit-controlplane-'));
   const guard = guardDirectory(directory);
   started.defer(async () => await guard.release());
-  for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
-  await writePki(directory, addresses, systemClock.now());
+  await furnish(directory, addresses);
 
   const layout = await chooseLayout(directory);
   const place = { url: `https://127.0.0.1:${layout.apiServerPort}`, directory, kubectl: binaries.kubectl };
   const probe = await adminProbe(directory);
-  const etcd = await startEtcd(binaries.etcd, layout, probe, signal);
+  const etcd = await startEtcd({ command: binaries.etcd, layout, probe, signal });
   started.defer(async () => await etcd.stop());
 
   const auditLog = audit ? join(directory, 'logs', 'audit.log') : undefined;
-  const startApiServer = async (): Promise<Process> =>
-    await startProcess({
-      name: 'kube-apiserver',
-      command: binaries['kube-apiserver'],
-      args: apiServerArguments(layout, auditLog),
-      directory,
-      ready: async () => await probe(`${place.url}/readyz`),
-      clock: systemClock,
-      signal,
-    });
-  let apiServer = await startApiServer();
+  const start = async (): Promise<Process> =>
+    await startApiServer({ command: binaries['kube-apiserver'], layout, probe, signal }, auditLog);
+  let apiServer = await start();
   started.defer(async () => await apiServer.stop());
+  const restartApiServer = async (): Promise<void> => {
+    await apiServer.stop();
+    apiServer = await start();
+  };
+
   await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), await readFile(RBAC, 'utf8'));
+  const clients = await startClients(components, { binaries, place, probe, signal });
+  started.defer(async () => await stopAll(clients));
 
-  const starting = components.map(
-    async (name) => await startClientComponent(name, binaries[name], place, probe, signal),
-  );
-  const clients = await Promise.allSettled(starting);
-  started.defer(async () => {
-    await Promise.all(clients.map(async (client) => client.status === 'fulfilled' && (await client.value.stop())));
-  });
-  // All have been awaited: the first failure can be thrown without leaving another one behind.
-  await Promise.all(starting);
-
+  const caCertificate = await readFile(pkiPath(directory, 'ca.crt'), 'utf8');
   const everything = started.move();
   return {
     ...place,
     port: layout.apiServerPort,
-    caCertificate: await readFile(pkiPath(directory, 'ca.crt'), 'utf8'),
+    caCertificate,
     auditLog,
+    restartApiServer,
     kubeconfig: async (user) => await kubeconfigFor(place, user),
     expiredKubeconfig: async () => await expiredKubeconfigFor(place),
-    async restartApiServer() {
-      await apiServer.stop();
-      apiServer = await startApiServer();
-    },
     stop: async () => await everything.disposeAsync(),
   };
 }
 
-async function chooseLayout(directory: string): Promise<Layout> {
-  return {
-    directory,
-    etcdUrl: `http://127.0.0.1:${await freePort()}`,
-    etcdPeerUrl: `http://127.0.0.1:${await freePort()}`,
-    apiServerPort: await freePort(),
-  };
-}
-
-async function startEtcd(command: string, layout: Layout, probe: Probe, signal?: AbortSignal): Promise<Process> {
-  return await startProcess({
-    name: 'etcd',
-    command,
-    args: etcdArguments(layout),
-    directory: layout.directory,
-    ready: async () => await probe(`${layout.etcdUrl}/health`),
-    clock: systemClock,
-    signal,
-  });
+async function furnish(directory: string, addresses: readonly string[]): Promise<void> {
+  for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
+  await writePki(directory, addresses, systemClock.now());
 }
 
 async function adminProbe(directory: string): Promise<Probe> {

@@ -67,6 +67,11 @@ export async function startProcess(options: ProcessOptions): Promise<Process> {
   return { pid: child.pid ?? 0, stop };
 }
 
+/** Stops all at once; resolves when the last has ended. */
+export async function stopAll(processes: readonly Process[]): Promise<void> {
+  await Promise.all(processes.map(async (process) => await process.stop()));
+}
+
 async function awaitReady({ name, directory, ready, clock, signal }: ProcessOptions, ended: () => string | undefined) {
   const deadline = clock.monotonic() + READY_MS;
   while (!(await ready())) {

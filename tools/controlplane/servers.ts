@@ -1,0 +1,51 @@
+/** Owns the start of etcd and kube-apiserver, and the addresses they listen on. */
+import { systemClock } from '../../src/util/clock.ts';
+import { apiServerArguments, etcdArguments, type Layout } from './arguments.ts';
+import { freePort } from './ports.ts';
+import type { Probe } from './probe.ts';
+import { type Process, startProcess } from './process.ts';
+
+export async function chooseLayout(directory: string): Promise<Layout> {
+  return {
+    directory,
+    etcdUrl: `http://127.0.0.1:${await freePort()}`,
+    etcdPeerUrl: `http://127.0.0.1:${await freePort()}`,
+    apiServerPort: await freePort(),
+  };
+}
+
+export interface ServerOptions {
+  /** Path of the binary. */
+  readonly command: string;
+  readonly layout: Layout;
+  readonly probe: Probe;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export async function startEtcd({ command, layout, probe, signal }: ServerOptions): Promise<Process> {
+  return await startProcess({
+    name: 'etcd',
+    command,
+    args: etcdArguments(layout),
+    directory: layout.directory,
+    ready: async () => await probe(`${layout.etcdUrl}/health`),
+    clock: systemClock,
+    signal,
+  });
+}
+
+/** Each request leaves a line in `auditLog` where that is given. */
+export async function startApiServer(
+  { command, layout, probe, signal }: ServerOptions,
+  auditLog: string | undefined,
+): Promise<Process> {
+  return await startProcess({
+    name: 'kube-apiserver',
+    command,
+    args: apiServerArguments(layout, auditLog),
+    directory: layout.directory,
+    ready: async () => await probe(`https://127.0.0.1:${layout.apiServerPort}/readyz`),
+    clock: systemClock,
+    signal,
+  });
+}
