@@ -18,6 +18,8 @@ export interface HostOptions {
   readonly restartDelayMs?: number;
   /** Controllers only, as `address:port`: where the host's own API server listens, and what it passes everything to. */
   readonly apiServer?: { readonly listen: string; readonly upstream: string };
+  /** Hears of every start and end of the service's process. */
+  readonly onService?: (running: boolean) => void;
 }
 
 export interface Host {
@@ -41,7 +43,7 @@ export interface Host {
 
 /** Installs the version and starts the service; resolves once its status socket answers, unless it is broken. */
 export async function startHost(options: HostOptions): Promise<Host> {
-  const { name, role, directory, version, broken, apiServer, restartDelayMs = 100 } = options;
+  const { name, role, directory, version, broken, apiServer, onService, restartDelayMs = 100 } = options;
   const binary = join(directory, 'bin', 'k0s');
   const statusSocket = join(directory, 'run', 'status.sock');
   const stateDirectory = join(directory, 'state');
@@ -49,7 +51,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   await mkdir(join(directory, 'run'), { recursive: true });
   await mkdir(stateDirectory, { recursive: true });
   const api = apiServer === undefined ? [] : ['--listen', apiServer.listen, '--upstream', apiServer.upstream];
-  const supervisor = new Supervisor([binary, role, '--status-socket', statusSocket, ...api], restartDelayMs);
+  const supervisor = new Supervisor([binary, role, '--status-socket', statusSocket, ...api], restartDelayMs, onService);
   if (broken === undefined) await firstAnswer(supervisor, statusSocket);
   return {
     name,

@@ -6,15 +6,20 @@ import { once } from 'node:events';
 export class Supervisor {
   readonly #command: readonly string[];
   readonly #delayMs: number;
+  readonly #onChange: (running: boolean) => void;
   #service: ChildProcess | undefined;
   #timer: NodeJS.Timeout | undefined;
   #starts = 0;
   #stopped = false;
 
-  /** Starts at once. `command` is a program and its arguments; `delayMs` passes between an end and the next start. */
-  constructor(command: readonly string[], delayMs: number) {
+  /**
+   * Starts at once. `command` is a program and its arguments; `delayMs` passes between an end and the next start;
+   * `onChange` hears of every start and end of a process.
+   */
+  constructor(command: readonly string[], delayMs: number, onChange: (running: boolean) => void = () => undefined) {
     this.#command = command;
     this.#delayMs = delayMs;
+    this.#onChange = onChange;
     this.#start();
   }
 
@@ -43,9 +48,11 @@ export class Supervisor {
     // The pipe is the service's life line: it ends itself where this process is gone.
     const service = spawn(program, args, { stdio: ['pipe', 'ignore', 'ignore'] });
     this.#service = service;
+    this.#onChange(true);
     const ended = (): void => {
       if (this.#service !== service) return;
       this.#service = undefined;
+      this.#onChange(false);
       if (!this.#stopped) this.#timer = setTimeout(() => this.#start(), this.#delayMs);
     };
     service.once('exit', ended);
