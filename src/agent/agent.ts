@@ -12,13 +12,13 @@ import type { HostFacts } from './host.ts';
 import type { ActiveJournal, Journal } from './journal.ts';
 import { IDLE, journalAfter, journalBefore, resumed } from './journal.ts';
 import { isAtRest, isFor, nextStep } from './next-step.ts';
-import type { OwnObject } from './own-object.ts';
 import { withStatus } from './report-writer.ts';
+import type { SignalObject } from './signal-object.ts';
 import type { Outcome, Step } from './step.ts';
 import { changeOrTimeout } from './wake-up.ts';
 
 export interface AgentParts {
-  readonly object: OwnObject;
+  readonly object: SignalObject;
   readonly loadJournal: () => Promise<Journal>;
   /** Resolves once the journal is on the disk. */
   readonly saveJournal: (journal: Journal) => Promise<void>;

@@ -7,6 +7,7 @@ import { isNotFound } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
+import type { SignalObject } from './signal-object.ts';
 
 export interface OwnObjectParts {
   readonly client: KubeClient;
@@ -17,39 +18,38 @@ export interface OwnObjectParts {
   readonly log: Logger;
 }
 
-export class OwnObject {
+/** Longer than a watch lags; not for ever, as versions begin again lower where a cluster is restored from a backup. */
+const ECHO_MS = 60_000;
+
+export class OwnObject implements SignalObject {
   readonly #parts: OwnObjectParts;
   readonly #listeners = new Set<() => void>();
   #newest: KubeObject | undefined;
   #version = 0;
   #isKnown = false;
+  #written = { resourceVersion: '0', at: Number.NEGATIVE_INFINITY };
 
   constructor(parts: OwnObjectParts) {
     this.#parts = parts;
   }
 
-  /** The newest state that was seen, by whatever way; undefined where the object does not exist. */
   get newest(): KubeObject | undefined {
     return this.#newest;
   }
 
-  /** False until the first state was read. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
 
-  /** Grows with every change of `newest`. */
   get version(): number {
     return this.#version;
   }
 
-  /** Called after each change of `newest`; the returned function ends that. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Watches until `signal` aborts; never rejects. */
   async follow(signal: AbortSignal): Promise<void> {
     const { client, resource, name, clock, random, log } = this.#parts;
     const fieldSelector = `metadata.name=${name}`;
@@ -67,12 +67,13 @@ export class OwnObject {
     await following;
   }
 
-  /** PUT under the object's resourceVersion: a conflict where anybody else wrote since. */
   async write(object: KubeObject): Promise<void> {
-    this.#accept(await this.#parts.client.replace(this.#parts.resource, object));
+    const { client, resource, clock } = this.#parts;
+    const written = await client.replace(resource, object);
+    this.#written = { resourceVersion: written.metadata.resourceVersion ?? '0', at: clock.monotonic() };
+    this.#set(written);
   }
 
-  /** Reads the object anew, past all caches. */
   async refresh(): Promise<void> {
     try {
       this.#accept(await this.#parts.client.get(this.#parts.resource, this.#parts.name));
@@ -82,10 +83,11 @@ export class OwnObject {
     }
   }
 
-  /** A watch lags behind our own writes, and a server's cache behind its peers: what is older than known is dropped. */
+  /** A watch lags behind our own writes: what is not newer than the last of them says nothing. */
   #accept(object: KubeObject): void {
-    const [known, given] = [this.#newest?.metadata.resourceVersion, object.metadata.resourceVersion];
-    if (known !== undefined && given !== undefined && compareResourceVersions(given, known) <= 0) return;
+    const { resourceVersion, at } = this.#written;
+    const isFresh = this.#parts.clock.monotonic() - at < ECHO_MS;
+    if (isFresh && compareResourceVersions(object.metadata.resourceVersion ?? '0', resourceVersion) <= 0) return;
     this.#set(object);
   }
 

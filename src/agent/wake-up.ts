@@ -1,15 +1,10 @@
 /** Owns the agent's sleep: until the object changes, the time is over or the agent stops. */
 import type { Clock } from '../util/clock.ts';
-
-/** What can change, as OwnObject is. */
-export interface Changing {
-  readonly version: number;
-  onChange(listener: () => void): () => void;
-}
+import type { SignalObject } from './signal-object.ts';
 
 /** Returns at once where `object` has changed since its version was `seen`; without `ms` there is no time limit. */
 export async function changeOrTimeout(
-  object: Changing,
+  object: Pick<SignalObject, 'version' | 'onChange'>,
   seen: number,
   ms: number | undefined,
   { clock, stop }: { clock: Clock; stop: AbortSignal },
