@@ -1,0 +1,63 @@
+/** Owns what all handlers share: the revisions, the kinds that are served, their collections, and the clock. */
+import { type Clock, rfc3339 } from '../../util/clock.ts';
+import { builtinKinds } from './builtin-kinds.ts';
+import { noSuchResource } from './failure.ts';
+import type { Kind } from './kind.ts';
+import { Collection, type Revisions } from './store.ts';
+
+/** A kind together with the objects of it. */
+export interface Resource {
+  readonly kind: Kind;
+  readonly collection: Collection;
+}
+
+export class Cluster {
+  readonly clock: Clock;
+  readonly revisions: Revisions;
+  readonly #resources = new Map<string, Resource>();
+
+  constructor(clock: Clock, revisions: Revisions) {
+    this.clock = clock;
+    this.revisions = revisions;
+    for (const kind of builtinKinds) this.serve(kind);
+  }
+
+  /** Starts to serve a kind, or serves it by new rules and keeps its objects. */
+  serve(kind: Kind): Resource {
+    const id = idOf(kind);
+    const resource = { kind, collection: this.#resources.get(id)?.collection ?? new Collection(this.revisions) };
+    this.#resources.set(id, resource);
+    return resource;
+  }
+
+  withdraw(kind: Pick<Kind, 'group' | 'plural'>): void {
+    this.#resources.delete(idOf(kind));
+  }
+
+  find(group: string, plural: string): Resource | undefined {
+    return this.#resources.get(idOf({ group, plural }));
+  }
+
+  /** One of the resources that are always there. */
+  resource(group: string, plural: string): Resource {
+    const found = this.find(group, plural);
+    if (!found) throw noSuchResource();
+    return found;
+  }
+
+  resources(): Resource[] {
+    return [...this.#resources.values()];
+  }
+
+  /** Runs `task` after the change that led to it has reached everybody, and before the next request. */
+  defer(task: () => void): void {
+    queueMicrotask(task);
+  }
+
+  /** Now, in the form of `metav1.Time`. */
+  timestamp(): string {
+    return rfc3339(this.clock.now());
+  }
+}
+
+const idOf = ({ group, plural }: Pick<Kind, 'group' | 'plural'>): string => `${plural}.${group}`;
