@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { EXIT, messageOf, RefitError } from '../src/util/errors.ts';
-import { KUBERNETES_VERSION } from './controlplane/components.ts';
 import { type ControlPlane, startControlPlane } from './controlplane/control-plane.ts';
 import { kubectl } from './controlplane/kubectl.ts';
 import { simulatedNodes } from './controlplane/simulated-nodes.ts';
@@ -63,7 +62,7 @@ async function up(nodes: number, signal: AbortSignal): Promise<void> {
     const kubeconfig = await controlPlane.kubeconfig('admin');
     await populate(controlPlane, kubeconfig, nodes);
     process.stdout.write(
-      `Kubernetes ${KUBERNETES_VERSION} at ${controlPlane.url}, ${nodes} simulated nodes; Ctrl-C ends it.\n` +
+      `Kubernetes runs at ${controlPlane.url}, simulated nodes: ${nodes}. Ctrl-C ends it.\n` +
         `kubeconfig: ${kubeconfig}\nkubectl:    ${controlPlane.kubectl}\nexport KUBECONFIG=${kubeconfig}\n`,
     );
     if (!signal.aborted) await once(signal, 'abort');
