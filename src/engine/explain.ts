@@ -108,11 +108,11 @@ function pendingIn({ targets }: Stage): Target[] {
 }
 
 /** The moment when anything was last recorded: whoever waits may have been waiting since then. */
-function lastProgress({ stages }: Campaign): string {
+function lastProgress({ stages, source }: Campaign): string {
   return (
     stages
       .flatMap(({ targets }) => targets.map(({ since }) => since))
       .toSorted((a, b) => Date.parse(a) - Date.parse(b))
-      .at(-1) ?? ''
+      .at(-1) ?? source.created
   );
 }

@@ -1,0 +1,231 @@
+/** Owns the properties that every decision has, whatever is recorded and whatever is seen. */
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { arbitrarySituation, type Situation } from '../../test/builders/arbitrary-snapshots.ts';
+import { decide } from './decide.ts';
+import type { Campaign, Decision, RecordedState, Snapshot, Stage, Target } from './model.ts';
+import { isFinal } from './model.ts';
+import { factsOf } from './progress.ts';
+import { isSettled, targetsIn } from './stages.ts';
+
+const RUNS = { numRuns: 400 };
+
+function property(name: string, holds: (situation: Situation, decision: Decision) => void): void {
+  test(name, () => {
+    fc.assert(
+      fc.property(arbitrarySituation(), (situation) => {
+        const { snapshot, policy, now } = situation;
+        holds(situation, decide(snapshot, policy, now));
+      }),
+      RUNS,
+    );
+  });
+}
+
+/** Targets that this decision starts by its own choice: nobody had signalled them, so none of them is taken over. */
+function startedBy({ snapshot }: Situation, { record }: Decision): { stage: Stage; target: Target }[] {
+  const before = new Map(targetsIn(snapshot.campaign, 'pending').map((target) => [target.key, target]));
+  return (record?.stages ?? []).flatMap((stage) =>
+    stage.targets
+      .filter(({ key, state }) => state === 'intended' && before.has(key))
+      .filter((target) => factsOf(snapshot, target).observation.kind === 'none')
+      .map((target) => ({ stage, target })),
+  );
+}
+
+function reversed(snapshot: Snapshot): Snapshot {
+  return { ...snapshot, facts: new Map([...snapshot.facts].toReversed()) };
+}
+
+function failuresIn(campaign: Campaign): number {
+  return targetsIn(campaign, 'failed', 'missing', 'unsupported').length;
+}
+
+test('the situations are of every sort that the properties speak of', () => {
+  const seen = fc.sample(arbitrarySituation(), { numRuns: 2000, seed: 1 }).map((situation) => {
+    const { snapshot, policy, now } = situation;
+    const decision = decide(snapshot, policy, now);
+    const { record, signals, waits } = decision;
+    const started = startedBy(situation, decision);
+    return {
+      starts: started.length > 0,
+      startsSeveral: started.length > 1,
+      startsLater: started.some(({ stage }) => stage.id !== snapshot.campaign.stages[0]?.id),
+      signals: signals.length > 0,
+      waits: waits.length > 0 && !record,
+      done: record?.phase === 'done',
+      failed: record?.phase === 'failed',
+      incomplete: record?.phase === 'incomplete',
+      invalid: record?.phase === 'invalid',
+      ended: isFinal(snapshot.campaign),
+    };
+  });
+  const counts = Object.keys(seen[0] ?? {}).map((sort): [string, number] => [
+    sort,
+    seen.filter((each) => each[sort as keyof typeof each]).length,
+  ]);
+  expect(counts.filter(([, count]) => count < 10)).toEqual([]);
+});
+
+describe('a decision', () => {
+  property(
+    'is the same when it is taken again, in whatever order the facts came',
+    ({ snapshot, policy, now }, first) => {
+      expect(decide(structuredClone(snapshot), policy, now)).toEqual(first);
+      expect(decide(reversed(snapshot), policy, now)).toEqual(first);
+    },
+  );
+
+  test('changes nothing of what it is given', () => {
+    fc.assert(
+      fc.property(arbitrarySituation(), ({ snapshot, policy, now }) => {
+        const copy = structuredClone(snapshot);
+        decide(snapshot, policy, now);
+        expect(snapshot).toEqual(copy);
+      }),
+      RUNS,
+    );
+  });
+
+  property('records or signals, never both', (_situation, { record, signals }) => {
+    expect(record !== undefined && signals.length > 0).toBe(false);
+  });
+
+  property(
+    'is complete: on what it has recorded there is nothing more to record',
+    ({ snapshot, policy, now }, { record }) => {
+      const again = decide({ ...snapshot, campaign: record ?? snapshot.campaign }, policy, now);
+      expect(again.record).toBeUndefined();
+    },
+  );
+
+  property('leaves a campaign that has ended alone', ({ snapshot }, { record, signals, waits, recheckAfterMs }) => {
+    if (!isFinal(snapshot.campaign)) return;
+    expect({ record, signals, waits, recheckAfterMs }).toEqual({ signals: [], waits: [] });
+  });
+
+  property('never asks to be taken again at once where there is nothing to do', (_situation, decision) => {
+    if (decision.record || decision.signals.length > 0 || decision.wantsHealth) return;
+    expect(decision.recheckAfterMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(0);
+  });
+
+  property(
+    'explains itself: as long as the campaign runs, somebody is signalled or waits',
+    ({ snapshot }, decision) => {
+      const running = !isFinal(decision.record ?? snapshot.campaign);
+      expect(!running || decision.signals.length > 0 || decision.waits.length > 0).toBe(true);
+      for (const { reason, since } of decision.waits) {
+        expect(reason.message).not.toBe('');
+        expect(since).not.toBe('');
+      }
+    },
+  );
+});
+
+describe('what starts', () => {
+  property('never exceeds the limit, with all that is in flight', (situation, decision) => {
+    for (const { stage } of startedBy(situation, decision)) {
+      const inFlight = stage.targets.filter(({ state }) => state === 'intended').length;
+      expect(inFlight).toBeLessThanOrEqual(stage.role === 'controller' ? 1 : stage.maxInFlight);
+    }
+  });
+
+  property(
+    'comes after everything before it is settled: no worker before the last controller',
+    (situation, decision) => {
+      const stages = (decision.record ?? situation.snapshot.campaign).stages;
+      const moved = [...startedBy(situation, decision), ...decision.signals];
+      for (const { stage } of moved) {
+        const earlier = stages.slice(
+          0,
+          stages.findIndex(({ id }) => id === stage.id),
+        );
+        expect(earlier.flatMap(({ targets }) => targets).every(isSettled)).toBe(true);
+      }
+    },
+  );
+
+  property('is nothing once the budget is used up, or while the plan cannot be right', (situation, decision) => {
+    const after = decision.record ?? situation.snapshot.campaign;
+    const stopped = failuresIn(after) > situation.policy.maxFailures || after.problems.length > 0;
+    expect(stopped ? startedBy(situation, decision) : []).toEqual([]);
+  });
+
+  property('is healthy: it exists, has a payload, and its gates pass', (situation, decision) => {
+    const { snapshot } = situation;
+    for (const { stage, target } of [...startedBy(situation, decision), ...decision.signals]) {
+      const { exists, platform, ready } = factsOf(snapshot, target);
+      expect({ exists, payload: stage.payloads[platform ?? ''] !== undefined }).toEqual({
+        exists: true,
+        payload: true,
+      });
+      const healthy = stage.role === 'worker' ? ready : snapshot.controlPlane?.every((endpoint) => endpoint.ready);
+      expect(healthy).toBe(true);
+    }
+  });
+
+  property('is the first in the list of those that could', (situation, decision) => {
+    const { snapshot } = situation;
+    for (const { stage, target } of startedBy(situation, decision)) {
+      const before = stage.targets.slice(
+        0,
+        stage.targets.findIndex(({ key }) => key === target.key),
+      );
+      const passedOver = before.filter(({ state }) => state === 'pending');
+      expect(passedOver.every((other) => stage.role === 'worker' && factsOf(snapshot, other).ready !== true)).toBe(
+        true,
+      );
+    }
+  });
+});
+
+describe('what is signalled', () => {
+  property('was recorded as intended before, and says nothing yet', ({ snapshot }, { signals }) => {
+    const intended = new Set(targetsIn(snapshot.campaign, 'intended').map(({ key }) => key));
+    for (const { target } of signals) {
+      expect(intended.has(target.key)).toBe(true);
+      expect(factsOf(snapshot, target).observation.kind).toBe('none');
+    }
+  });
+});
+
+describe('what is recorded', () => {
+  const AFTER: Readonly<Record<RecordedState, readonly RecordedState[]>> = {
+    pending: ['pending', 'intended', 'done', 'failed', 'missing', 'unsupported'],
+    intended: ['intended', 'done', 'failed', 'missing', 'unsupported'],
+    done: ['done'],
+    failed: ['failed'],
+    missing: ['missing'],
+    unsupported: ['unsupported'],
+  };
+
+  property('never goes back', ({ snapshot }, { record }) => {
+    if (!record) return;
+    const after = new Map(record.stages.flatMap(({ targets }) => targets.map(({ key, state }) => [key, state])));
+    for (const { key, state } of snapshot.campaign.stages.flatMap(({ targets }) => targets)) {
+      expect(AFTER[state]).toContain(after.get(key));
+    }
+  });
+
+  property('keeps the time of whatever did not change', ({ snapshot }, { record }) => {
+    const before = new Map(
+      snapshot.campaign.stages.flatMap(({ targets }) => targets.map((target) => [target.key, target])),
+    );
+    for (const target of (record?.stages ?? []).flatMap(({ targets }) => targets)) {
+      const same = before.get(target.key);
+      if (same?.state === target.state && target.state !== 'intended') expect(target).toEqual(same);
+    }
+  });
+
+  property('ends well only where every target is done or within the budget', (situation, { record }) => {
+    if (record?.phase !== 'done') return;
+    const all = record.stages.flatMap(({ targets }) => targets);
+    expect(all.every(isSettled)).toBe(true);
+    expect(all.filter(({ state }) => state !== 'done').length).toBeLessThanOrEqual(situation.policy.maxFailures);
+  });
+
+  property('ends only where nothing is in flight', ({ snapshot }, { record }) => {
+    const ends = record !== undefined && isFinal(record) && !isFinal(snapshot.campaign);
+    expect(ends ? targetsIn(record, 'intended') : []).toEqual([]);
+  });
+});
