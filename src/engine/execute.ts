@@ -20,25 +20,62 @@ export async function record<P extends KubeObject>(effects: Effects<P>, plan: P,
   return answer;
 }
 
+export interface Sent {
+  readonly signalling: Signalling;
+  readonly result: 'written' | 'outdated';
+}
+
 /**
- * Writes one signal, on the object exactly as it was seen: where it has changed since, nothing is written, the change
+ * Writes signals, each on its object exactly as it was seen: where that has changed since, nothing is written, the change
  * arrives by the watch, and the decision is taken again.
+ *
+ * An object at the version that was seen says nothing about the plan: a cache may show an old plan and a new object, such
+ * as one that a later command has signalled. So the plan is asked for once more, past all caches, between the look at the
+ * objects and the writes. Where it still is as decided on, nobody can have signalled an object that is still as seen.
  */
 export async function send<P extends KubeObject>(
-  { dialect, client, ownWrites }: Effects<P>,
+  effects: Effects<P>,
   world: World,
+  plan: P,
+  campaign: Campaign,
+  signals: readonly Signalling[],
+): Promise<Sent[]> {
+  if (signals.length === 0) return [];
+  const seen = signals.map((signalling) => ({
+    signalling,
+    object: world.get(signalling.stage.role, signalling.target.name),
+  }));
+  const isCurrent = await isUnchanged(effects, plan);
+  return await Promise.all(
+    seen.map(async ({ signalling, object }): Promise<Sent> => {
+      const isWritten = isCurrent && object !== undefined && (await write(effects, object, campaign, signalling));
+      return { signalling, result: isWritten ? 'written' : 'outdated' };
+    }),
+  );
+}
+
+async function isUnchanged<P extends KubeObject>({ dialect, client }: Effects<P>, plan: P): Promise<boolean> {
+  try {
+    const { metadata } = await client.get(dialect.plans, plan.metadata.name);
+    return metadata.resourceVersion === plan.metadata.resourceVersion;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+async function write<P extends KubeObject>(
+  { dialect, client, ownWrites }: Effects<P>,
+  object: KubeObject,
   campaign: Campaign,
   signalling: Signalling,
-): Promise<'written' | 'outdated'> {
-  const { role } = signalling.stage;
-  const object = world.get(role, signalling.target.name);
-  if (!object) return 'outdated';
-  const resource = dialect.objects[role];
+): Promise<boolean> {
+  const resource = dialect.objects[signalling.stage.role];
   try {
     ownWrites.remember(resource, await client.replace(resource, dialect.signal.write(object, campaign, signalling)));
-    return 'written';
+    return true;
   } catch (error) {
-    if (isConflict(error) || isNotFound(error)) return 'outdated';
+    if (isConflict(error) || isNotFound(error)) return false;
     throw error;
   }
 }

@@ -51,7 +51,7 @@ export function createReconciler<P extends KubeObject>(
         const recorded = await recordAndTell(options, plan, snapshot.campaign, decision.record);
         if (!recorded) return { requeueAfterMs: CONFLICT_RECHECK_MS };
       } else {
-        return await signalAll(options, world, snapshot.campaign, decision);
+        return await signalAll(options, world, plan, snapshot.campaign, decision);
       }
     }
     return { requeueAfterMs: CONFLICT_RECHECK_MS };
@@ -80,16 +80,14 @@ async function recordAndTell<P extends KubeObject>(
 async function signalAll<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   world: World,
+  plan: P,
   campaign: Campaign,
   { signals, recheckAfterMs }: Decision,
 ): Promise<Outcome> {
-  const results = await Promise.all(
-    signals.map(async (signalling) => {
-      const result = await send(options, world, campaign, signalling);
-      options.log.info(`signal ${result}`, { target: signalling.target.name, version: signalling.payload.version });
-      return result;
-    }),
-  );
-  if (results.includes('outdated')) return { requeueAfterMs: CONFLICT_RECHECK_MS };
-  return { requeueAfterMs: recheckAfterMs };
+  const sent = await send(options, world, plan, campaign, signals);
+  for (const { signalling, result } of sent) {
+    options.log.info(`signal ${result}`, { target: signalling.target.name, version: signalling.payload.version });
+  }
+  const isOutdated = sent.some(({ result }) => result === 'outdated');
+  return { requeueAfterMs: isOutdated ? CONFLICT_RECHECK_MS : recheckAfterMs };
 }

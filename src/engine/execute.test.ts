@@ -1,0 +1,92 @@
+/** Owns the proof that signals are written on exactly what was decided on, and on nothing that has changed since. */
+import { expect, test } from 'vitest';
+import { buildCampaign } from '../../test/builders/campaigns.ts';
+import { buildNode } from '../../test/builders/nodes.ts';
+import { buildStage, PAYLOAD } from '../../test/builders/stages.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
+import { buildWorld } from '../../test/builders/worlds.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { nodes, type Resource } from '../kube/resources.ts';
+import { StatusError } from '../kube/status-error.ts';
+import type { KubeObject } from '../kube/types.ts';
+import type { Dialect } from './dialect.ts';
+import { send } from './execute.ts';
+import type { Signalling } from './model.ts';
+import { OwnWrites } from './own-writes.ts';
+
+const plans: Resource = { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false };
+const plan: KubeObject = { metadata: { name: 'plan', resourceVersion: '7' } };
+const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')]);
+const signals = stage.targets.map((target): Signalling => ({ stage, target, payload: PAYLOAD }));
+
+const refusal = (code: number, reason: string): StatusError => new StatusError({ kind: 'Status', code, reason });
+
+interface Server {
+  readonly plan: KubeObject | StatusError;
+  /** Answer to a write, by name of the object; the object itself where absent. */
+  readonly answers?: Readonly<Record<string, StatusError>>;
+}
+
+/** Sends both signals in a cluster that knows w1 and w2 at resourceVersion 1; tells every request in order. */
+async function sendBoth(server: Server, objects = [buildNode('w1'), buildNode('w2')]) {
+  const asked: string[] = [];
+  const client = {
+    get: async (resource: Resource, name: string) => {
+      asked.push(`get ${resource.plural}/${name}`);
+      return await (server.plan instanceof StatusError ? Promise.reject(server.plan) : Promise.resolve(server.plan));
+    },
+    replace: async (resource: Resource, object: KubeObject) => {
+      const { name, resourceVersion } = object.metadata;
+      asked.push(`put ${resource.plural}/${name} at ${resourceVersion}`);
+      const answer = server.answers?.[name];
+      return await (answer ? Promise.reject(answer) : Promise.resolve(object));
+    },
+  } as unknown as KubeClient;
+  const dialect = {
+    plans,
+    objects: { controller: nodes, worker: nodes },
+    signal: { write: (object: KubeObject) => object },
+  };
+  const effects = { dialect: dialect as unknown as Dialect, client, ownWrites: new OwnWrites() };
+  const world = buildWorld([], objects);
+  const sent = await send(effects, world, plan, buildCampaign([stage]), signals);
+  return { asked, results: sent.map(({ signalling, result }) => `${signalling.target.name} ${result}`) };
+}
+
+test('signals carry the resourceVersion that was seen, and the plan is asked for before them', async () => {
+  expect(await sendBoth({ plan })).toEqual({
+    asked: ['get plans/plan', 'put nodes/w1 at 1', 'put nodes/w2 at 1'],
+    results: ['w1 written', 'w2 written'],
+  });
+});
+
+test.each([
+  ['was recorded anew since', { metadata: { name: 'plan', resourceVersion: '8' } }],
+  ['is gone', refusal(404, 'NotFound')],
+])('nothing is written where the plan %s', async (_, found) => {
+  expect(await sendBoth({ plan: found })).toEqual({
+    asked: ['get plans/plan'],
+    results: ['w1 outdated', 'w2 outdated'],
+  });
+});
+
+test.each([
+  ['has changed', refusal(409, 'Conflict')],
+  ['is gone', refusal(404, 'NotFound')],
+])('an object that %s is left to the next decision, the others are not', async (_, answer) => {
+  const { results } = await sendBoth({ plan, answers: { w1: answer } });
+  expect(results).toEqual(['w1 outdated', 'w2 written']);
+});
+
+test('an object that was never seen is not written', async () => {
+  const { asked, results } = await sendBoth({ plan }, [buildNode('w2')]);
+  expect(asked).toEqual(['get plans/plan', 'put nodes/w2 at 1']);
+  expect(results).toEqual(['w1 outdated', 'w2 written']);
+});
+
+test.each([
+  ['the plan cannot be read', { plan: refusal(500, 'InternalError') }],
+  ['a write is refused for another reason', { plan, answers: { w1: refusal(403, 'Forbidden') } }],
+])('an error is passed on where %s', async (_, server) => {
+  await expect(sendBoth(server)).rejects.toThrow(StatusError);
+});
