@@ -141,7 +141,7 @@ class Processes {
   }
 
   async start(name: string, args: readonly string[]): Promise<Process> {
-    const process_ = await startProcess({
+    const child = await startProcess({
       name,
       command: process.execPath,
       args: [REFIT, ...args],
@@ -149,8 +149,8 @@ class Processes {
       ready: () => Promise.resolve(true),
       clock: systemClock,
     });
-    this.#started.add(process_);
-    return process_;
+    this.#started.add(child);
+    return child;
   }
 
   async stop(): Promise<void> {

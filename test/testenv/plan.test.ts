@@ -1,0 +1,221 @@
+/** The proof of the foundation: one documented Plan, on a real API server, by the documented users, watched from outside. */
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Plan } from '../../src/api/autopilot/plan.ts';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import { controlNodes } from '../../src/signal/names.ts';
+import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
+import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
+import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
+import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+
+const FROM = 'v1.36.3+k0s.0';
+const TO = 'v1.36.3+k0s.2';
+const CONTROLLERS = ['controller1', 'controller2', 'controller3'];
+/** Of seven workers one is left out by the field selector. */
+const WORKERS = ['worker1', 'worker2', 'worker3', 'worker4', 'worker5', 'worker6'];
+const LEFT_OUT = 'worker7';
+const CONCURRENT = 5;
+const STATUSES = ['', 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'];
+/** All sides together, leases apart. */
+const MUTATING_CALLS_PER_NODE = 9;
+
+const outages = new Motion();
+const stop = new AbortController();
+let directory = '';
+let cluster: Cluster;
+let sightings: readonly Sighting[] = [];
+let finished: Plan;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-plan-'));
+  cluster = await startCluster({
+    plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
+    directory,
+    controllers: CONTROLLERS.length,
+    workers: WORKERS.length + 1,
+    from: FROM,
+    to: TO,
+    restartDelayMs: 300,
+    onService: (host, running) => outages[running ? 'end' : 'begin'](host, performance.now()),
+  });
+  const viewer = createClient(await loadClusterConfig({ path: await kubeconfigFor('viewer') }));
+  sightings = await watchSignals(viewer, stop.signal);
+  await cluster.startController('refit-controller');
+  finished = await runPlan(documentedPlan());
+}, 120_000);
+
+afterAll(async () => {
+  stop.abort();
+  await cluster.client.delete(plans, 'autopilot');
+  await cluster.stop();
+  for (const name of [...WORKERS, LEFT_OUT]) await cluster.client.delete(nodes, name);
+  for (const name of CONTROLLERS) await cluster.client.delete(controlNodes, name);
+  await rm(directory, { recursive: true });
+});
+
+function documentedPlan(): Plan {
+  const plan = cluster.plan('documented-plan', CONCURRENT);
+  const workers = plan.spec.commands[0]?.k0supdate?.targets.workers;
+  if (workers) workers.discovery = { selector: { labels: 'pool=blue', fields: `metadata.name!=${LEFT_OUT}` } };
+  return plan;
+}
+
+/** From `kubectl apply` to a final state. */
+async function runPlan(plan: Plan): Promise<Plan> {
+  const applied = await kubectlAs('admin', ['apply', '-f', '-'], JSON.stringify(plan));
+  expect(applied.stderr).toBe('');
+  const states = ['jsonpath={.status.state}=Completed', '--timeout=90s'];
+  const waited = await kubectlAs('viewer', ['wait', 'plan/autopilot', `--for=${states[0]}`, `${states[1]}`]);
+  expect(waited.stderr).toBe('');
+  return await cluster.client.get(plans, 'autopilot');
+}
+
+/** From the first signal that was seen to the last word of the node. */
+function inMotion(names: readonly string[]): Interval[] {
+  return names.map((name) => {
+    const own = sightings.filter((sighting) => sighting.name === name);
+    return { name, from: own[0]?.at ?? Number.NaN, to: own.at(-1)?.at ?? Number.NaN };
+  });
+}
+
+async function sha256Of(path: string): Promise<string> {
+  return createHash('sha256')
+    .update(await readFile(path))
+    .digest('hex');
+}
+
+describe('order, seen by a watch', () => {
+  test.each([...CONTROLLERS, ...WORKERS])('%s shows every status once, in order', (name) => {
+    expect(sightings.filter((sighting) => sighting.name === name).map(({ status }) => status)).toEqual(STATUSES);
+  });
+
+  test('controllers move one by one, in the order of the list', () => {
+    const intervals = inMotion(CONTROLLERS);
+    for (const [index, next] of intervals.slice(1).entries())
+      expect(next.from).toBeGreaterThan(intervals[index]?.to ?? 0);
+  });
+
+  test('no worker is signalled before all controllers are done', () => {
+    const lastController = Math.max(...inMotion(CONTROLLERS).map(({ to }) => to));
+    expect(Math.min(...inMotion(WORKERS).map(({ from }) => from))).toBeGreaterThan(lastController);
+  });
+
+  test('as many workers move at once as the plan allows, and no more', () => {
+    expect(greatestOverlap(inMotion(WORKERS))).toBe(CONCURRENT);
+  });
+
+  test('what the selector leaves out is never signalled', () => {
+    expect(sightings.filter(({ name }) => name === LEFT_OUT)).toEqual([]);
+  });
+});
+
+describe('processes and files, seen on the hosts', () => {
+  test('one controller is down at a time, and no worker while one is', () => {
+    const down = outages.intervals();
+    const controllers = down.filter(({ name }) => CONTROLLERS.includes(name));
+    expect(controllers.map(({ name }) => name)).toEqual(CONTROLLERS);
+    expect(greatestOverlap(controllers)).toBe(1);
+    const firstWorker = down.find(({ name }) => !CONTROLLERS.includes(name));
+    expect(firstWorker?.from).toBeGreaterThan(Math.max(...controllers.map(({ to }) => to)));
+    expect(greatestOverlap(down)).toBeLessThanOrEqual(CONCURRENT);
+  });
+
+  test.each([...CONTROLLERS, ...WORKERS])(
+    '%s runs the new binary, started once more, and keeps the previous one',
+    async (name) => {
+      const host = cluster.hosts.find((each) => each.name === name);
+      const untouched = cluster.hosts.find((each) => each.name === LEFT_OUT);
+      expect(await host?.version()).toBe(TO);
+      expect(host?.starts).toBe(2);
+      expect(await sha256Of(host?.binary ?? '')).toBe(cluster.downloads.sha256('/k0s'));
+      expect(await sha256Of(`${host?.binary}.previous`)).toBe(await sha256Of(untouched?.binary ?? ''));
+    },
+  );
+
+  test('the host that was left out is as it was', async () => {
+    const host = cluster.hosts.find(({ name }) => name === LEFT_OUT);
+    expect(await host?.version()).toBe(FROM);
+    expect(host?.starts).toBe(1);
+  });
+
+  test('every node downloaded the file once', () => {
+    const complete = cluster.downloads.requests.filter((request) => request.complete).map(({ node }) => node);
+    expect(complete.toSorted()).toEqual([...CONTROLLERS, ...WORKERS]);
+  });
+});
+
+describe('the API', () => {
+  test('the status says what scripts written for the original wait for', () => {
+    const [command] = finished.status?.commands ?? [];
+    const states = (entries: readonly { name: string; state: string }[] = []): string[][] =>
+      entries.map(({ name, state }) => [name, state]);
+    expect([finished.status?.state, command?.id, command?.state]).toEqual(['Completed', 0, 'Completed']);
+    expect(states(command?.k0supdate?.controllers)).toEqual(CONTROLLERS.map((name) => [name, 'SignalCompleted']));
+    expect(states(command?.k0supdate?.workers)).toEqual(WORKERS.map((name) => [name, 'SignalCompleted']));
+  });
+
+  test('only the documented users wrote, each what it may, and few times a node', async () => {
+    const writes = (await mutations()).filter(({ resource }) => resource !== 'leases');
+    const allowed: Readonly<Record<string, RegExp>> = {
+      'refit-controller': /^(plans\/status autopilot|events .*|controlnodes controller\d|nodes worker\d)$/,
+      ...Object.fromEntries(
+        CONTROLLERS.map((name) => [`refit:controlnode:${name}`, new RegExp(`^controlnodes ${name}$`)]),
+      ),
+      ...Object.fromEntries(WORKERS.map((name) => [`system:node:${name}`, new RegExp(`^nodes ${name}$`)])),
+    };
+    const unexpected = writes.filter(({ user, resource, name }) => !allowed[user]?.test(`${resource} ${name}`));
+    expect(unexpected).toEqual([]);
+    expect(writes.length / (CONTROLLERS.length + WORKERS.length)).toBeLessThanOrEqual(MUTATING_CALLS_PER_NODE);
+  });
+
+  test('the plan tells its beginning and its end in events', async () => {
+    const { stdout } = await kubectlAs('viewer', [
+      'get',
+      'events',
+      '-A',
+      '--field-selector=involvedObject.kind=Plan',
+      '-o',
+      'jsonpath={.items[*].reason}',
+    ]);
+    expect(stdout.split(' ')).toEqual(expect.arrayContaining(['Started', 'Completed']));
+  });
+});
+
+interface Mutation {
+  readonly user: string;
+  readonly resource: string;
+  readonly name: string;
+}
+
+/** Of Refit's processes and the nodes, since this test's plan exists; everything else on the server is not ours. */
+async function mutations(): Promise<Mutation[]> {
+  const lines = (await readFile(controlPlane().auditLog, 'utf8')).trim().split('\n');
+  const since = Date.parse(finished.metadata.creationTimestamp ?? '');
+  return lines
+    .map((line) => JSON.parse(line) as AuditEvent)
+    .filter(
+      ({ verb, user, requestReceivedTimestamp }) =>
+        ['create', 'update', 'patch', 'delete'].includes(verb) &&
+        /^(refit|system:node:worker)/.test(user.username) &&
+        Date.parse(requestReceivedTimestamp) >= since,
+    )
+    .map(({ user, objectRef }) => ({
+      user: user.username,
+      resource: [objectRef.resource, objectRef.subresource].filter(Boolean).join('/'),
+      name: objectRef.name ?? '',
+    }));
+}
+
+interface AuditEvent {
+  readonly verb: string;
+  readonly user: { readonly username: string };
+  readonly requestReceivedTimestamp: string;
+  readonly objectRef: { readonly resource: string; readonly subresource?: string; readonly name?: string };
+}
