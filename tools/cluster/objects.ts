@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { namespaces, nodes, type Resource } from '../../src/kube/resources.ts';
 import { isAlreadyExists, isNotFound } from '../../src/kube/status-error.ts';
@@ -14,19 +15,15 @@ import { type Clock, sleep } from '../../src/util/clock.ts';
 const CRD_DIRECTORY = join(import.meta.dirname, '..', '..', 'deploy', 'crds');
 const POLL_MS = 50;
 
-const definitions: Resource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-};
-
 /** Creates what is missing, and waits until the API server serves the kinds. */
 export async function installDefinitions(client: KubeClient, clock: Clock, signal?: AbortSignal): Promise<void> {
   const files = (await readdir(CRD_DIRECTORY)).filter((file) => file.endsWith('.yaml'));
   for (const file of files) {
-    await createMissing(client, definitions, parse(await readFile(join(CRD_DIRECTORY, file), 'utf8')) as KubeObject);
+    await createMissing(
+      client,
+      customResourceDefinitions,
+      parse(await readFile(join(CRD_DIRECTORY, file), 'utf8')) as CustomResourceDefinition,
+    );
   }
   await createMissing(client, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'k0s-autopilot' } });
   for (const resource of [plans, controlNodes]) await untilServed(client, resource, clock, signal);
