@@ -17,9 +17,15 @@ export function narrate(before: Campaign, after: Campaign): Announcement[] {
   if (after.reason && before.reason?.message !== after.reason.message) {
     story.push({ type: 'Warning', reason: after.reason });
   }
-  if (after.phase === 'done' && before.phase !== 'done') {
-    const done = targetsIn(after, 'done').length;
-    story.push({ type: 'Normal', reason: because('Completed', `all ${done} targets are done`) });
-  }
+  if (after.phase === 'done' && before.phase !== 'done') story.push(endOf(after));
   return story;
+}
+
+/** Nothing to do is no failure, but hardly what anybody wanted: a selector that matches nothing looks just like this. */
+function endOf({ stages }: Campaign): Announcement {
+  const count = stages.reduce((sum, { targets }) => sum + targets.length, 0);
+  if (count === 0) return { type: 'Warning', reason: because('Completed', 'there was no target, so nothing was done') };
+  const done = targetsIn({ stages }, 'done').length;
+  const message = done === count ? `all ${count} targets are done` : `${done} of ${count} targets are done`;
+  return { type: 'Normal', reason: because('Completed', message) };
 }

@@ -1,0 +1,149 @@
+/** Owns the table of every gate and verifier: what each one says of what it is given, in the words that people read. */
+import { describe, expect, test } from 'vitest';
+import { buildFacts } from '../../../test/builders/snapshots.ts';
+import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { later } from '../../../test/builders/times.ts';
+import type { EndpointHealth, Role, TargetFacts } from '../model.ts';
+import { apiServersReady } from './api-servers-ready.ts';
+import { evaluate } from './chain.ts';
+import { nodeReady } from './node-ready.ts';
+import { platformSupported } from './platform-supported.ts';
+import { ADMISSION, AFTER, BEFORE } from './registry.ts';
+import { targetExists } from './target-exists.ts';
+import type { Gate, GateInput, Verdict } from './types.ts';
+
+const READY: EndpointHealth = { name: 'c1', ready: true };
+const DOWN: EndpointHealth = { name: 'c2', ready: false, detail: '/readyz says 500' };
+const SILENT: EndpointHealth = { name: 'c3', ready: false };
+const TWO = { 'linux-amd64': PAYLOAD, 'linux-arm64': PAYLOAD };
+
+function input(
+  role: Role,
+  facts: Partial<TargetFacts> = {},
+  controlPlane?: readonly EndpointHealth[],
+  payloads: GateInput['stage']['payloads'] = TWO,
+): GateInput {
+  const stage = buildStage(role, ['n1'], { payloads });
+  return { stage, target: buildTarget('n1'), facts: buildFacts(facts), controlPlane };
+}
+
+/** As one line: pass, or what the gate answers, its code and its sentence. */
+function said(verdict: Verdict): string {
+  return verdict.kind === 'pass' ? 'pass' : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
+}
+
+const rows: [Gate, string, GateInput, string][] = [
+  [targetExists, 'an object that is there', input('worker'), 'pass'],
+  [
+    targetExists,
+    'a worker that is not',
+    input('worker', { exists: false }),
+    'stop TargetMissing: worker n1 does not exist',
+  ],
+  [
+    targetExists,
+    'a controller that is not',
+    input('controller', { exists: false }),
+    'stop TargetMissing: controller n1 does not exist',
+  ],
+  [platformSupported, 'a platform of the plan', input('worker', { platform: 'linux-arm64' }), 'pass'],
+  [
+    platformSupported,
+    'another platform',
+    input('worker', { platform: 'windows-amd64' }),
+    'stop PlatformUnsupported: n1 is windows-amd64; the plan has platforms for linux-amd64, linux-arm64',
+  ],
+  [
+    platformSupported,
+    'a plan without platforms',
+    input('worker', {}, undefined, {}),
+    'stop PlatformUnsupported: n1 is linux-amd64; the plan has platforms for none',
+  ],
+  [
+    platformSupported,
+    'labels that do not tell',
+    input('worker', { platform: undefined }),
+    'stop PlatformUnknown: n1 lacks the labels kubernetes.io/os and kubernetes.io/arch',
+  ],
+  [apiServersReady, 'a worker, whatever the API servers say', input('worker', {}, [DOWN]), 'pass'],
+  [apiServersReady, 'a controller, all API servers ready', input('controller', {}, [READY]), 'pass'],
+  [
+    apiServersReady,
+    'a controller, some not ready: all of them are named',
+    input('controller', {}, [READY, DOWN, SILENT]),
+    'wait ControlPlaneNotReady: the API server of c2 (/readyz says 500), c3 (not ready) is not ready',
+  ],
+  [
+    apiServersReady,
+    'a controller, nobody has asked',
+    input('controller'),
+    'wait ControlPlaneUnknown: asking every API server',
+  ],
+  [nodeReady, 'a controller, which has no such condition', input('controller', { ready: undefined }), 'pass'],
+  [nodeReady, 'a Ready worker', input('worker', { ready: true }), 'pass'],
+  [
+    nodeReady,
+    'a worker that is not Ready',
+    input('worker', { ready: false }),
+    'wait NodeNotReady: node n1 is not Ready',
+  ],
+  [
+    nodeReady,
+    'a worker that never told',
+    input('worker', { ready: undefined }),
+    'wait NodeNotReady: node n1 is not Ready',
+  ],
+];
+
+test.each(rows.map(([gate, situation, given, answer]) => ({ name: gate.name, gate, situation, given, answer })))(
+  '$name: $situation',
+  ({ gate, given, answer }) => expect(said(gate.evaluate(given))).toBe(answer),
+);
+
+test('every gate of the registry has rows here, for passing and for not passing', () => {
+  for (const gate of new Set([...ADMISSION, ...BEFORE, ...AFTER])) {
+    const answers = rows.filter(([each]) => each === gate).map(([, , , answer]) => answer === 'pass');
+    expect([gate.name, answers.includes(true), answers.includes(false)]).toEqual([gate.name, true, true]);
+  }
+});
+
+test('API servers are asked again after a while, since no watch tells when they become ready', () => {
+  expect(apiServersReady.evaluate(input('controller', {}, [DOWN]))).toMatchObject({ recheckMs: 1000 });
+});
+
+test('a node that is not Ready tells since when', () => {
+  const given = input('worker', { ready: false, readySince: later(0) });
+  expect(nodeReady.evaluate(given)).toMatchObject({ since: later(0) });
+});
+
+describe('the lists', () => {
+  const names = (gates: readonly Gate[]): string[] => gates.map(({ name }) => name);
+
+  test('before anything starts only what waiting cannot help is asked', () => {
+    const given = input('worker', { ready: false });
+    expect(evaluate(ADMISSION, given)).toEqual({ kind: 'pass' });
+    expect(names(ADMISSION)).toEqual(['target-exists', 'platform-supported']);
+  });
+
+  test('whatever was asked before anything started is asked again before each target', () => {
+    expect(names(BEFORE)).toEqual(expect.arrayContaining(names(ADMISSION)));
+  });
+
+  test.each([
+    ['missing comes before not Ready', { exists: false, ready: false }, 'target-exists'],
+    ['no platform comes before not Ready', { platform: undefined, ready: false }, 'platform-supported'],
+    ['not Ready', { ready: false }, 'node-ready'],
+  ])('the first that does not pass speaks for all: %s', (_name, facts, gate) => {
+    expect(evaluate(BEFORE, input('worker', facts))).toMatchObject({ gate });
+  });
+
+  test('all pass: pass', () => {
+    expect(evaluate(BEFORE, input('controller', {}, [READY]))).toEqual({ kind: 'pass' });
+    expect(evaluate(AFTER, input('worker'))).toEqual({ kind: 'pass' });
+  });
+
+  test('after a target the same health is asked as before it', () => {
+    expect(names(BEFORE).slice(-AFTER.length)).toEqual(names(AFTER));
+  });
+});

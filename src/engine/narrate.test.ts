@@ -1,0 +1,44 @@
+/** Owns the table of events: what is told when one record follows another. */
+import { expect, test } from 'vitest';
+import { buildCampaign } from '../../test/builders/campaigns.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
+import type { Campaign } from './model.ts';
+import { narrate } from './narrate.ts';
+
+const reason = { code: 'TargetFailed', message: 'w1: 404' } as const;
+const begun = buildCampaign([buildStage('controller', ['c1']), buildStage('worker', ['w1', 'w2'])]);
+const over = buildCampaign([buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w2', 'done')])]);
+
+test.each<[string, Campaign, Campaign, string[]]>([
+  ['it begins', { ...begun, phase: 'new' }, begun, ['Normal Started: 3 targets in 2 stages']],
+  ['it only goes on', begun, { ...begun, blocked: true }, []],
+  ['a target fails', begun, { ...begun, reason }, ['Warning TargetFailed: w1: 404']],
+  ['it ends for a reason that was told already', { ...begun, reason }, { ...begun, reason, phase: 'failed' }, []],
+  ['it ends badly at once', begun, { ...begun, reason, phase: 'failed' }, ['Warning TargetFailed: w1: 404']],
+  [
+    'it is refused',
+    { ...begun, phase: 'new' },
+    { ...begun, phase: 'invalid', reason: { code: 'InvalidPlan', message: 'spec.id' } },
+    ['Warning InvalidPlan: spec.id'],
+  ],
+  ['it ends well', over, { ...over, phase: 'done' }, ['Normal Completed: all 2 targets are done']],
+  [
+    'it ends well although one failed within the budget: nobody is told that all are done',
+    begun,
+    {
+      ...buildCampaign([buildStage('worker', [buildTarget('w1', 'failed'), buildTarget('w2', 'done')])]),
+      phase: 'done',
+    },
+    ['Normal Completed: 1 of 2 targets are done'],
+  ],
+  [
+    'it ends without having had anything to do: somebody chose wrongly, and hears of it',
+    { ...buildCampaign([]), phase: 'new' },
+    { ...buildCampaign([]), phase: 'done' },
+    ['Warning Completed: there was no target, so nothing was done'],
+  ],
+])('%s', (_name, before, after, story) => {
+  const told = narrate(before, after).map(({ type, reason: { code, message } }) => `${type} ${code}: ${message}`);
+  expect(told).toEqual(story);
+});

@@ -1,0 +1,34 @@
+/** Owns the table of choices: who is chosen for the free slots, who waits for a gate, and who cannot start at all. */
+import { expect, test } from 'vitest';
+import { buildCampaign } from '../../../test/builders/campaigns.ts';
+import { buildSnapshot } from '../../../test/builders/snapshots.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import type { TargetFacts } from '../model.ts';
+import { chooseTargets } from './candidates.ts';
+
+const sick = { ready: false };
+const gone = { exists: false };
+
+test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
+  ['in the order of the list', 2, {}, { chosen: ['w3', 'w1'] }],
+  ['no more than there are', 9, {}, { chosen: ['w3', 'w1', 'w2'] }],
+  ['nobody without a slot, and nobody is judged either', 0, { w3: gone }, {}],
+  ['the ones behind who waits', 2, { w3: sick }, { chosen: ['w1', 'w2'], waiting: ['w3 node-ready'] }],
+  ['the ones behind who cannot start', 1, { w3: gone }, { chosen: ['w1'], stopped: ['w3 target-exists'] }],
+  ['those behind the last slot are not judged', 1, { w2: gone }, { chosen: ['w3'] }],
+  [
+    'nobody where all wait',
+    2,
+    { w1: sick, w2: sick, w3: sick },
+    { waiting: ['w3 node-ready', 'w1 node-ready', 'w2 node-ready'] },
+  ],
+])('%s', (_name, slots, facts, wanted) => {
+  const stage = buildStage('worker', ['w3', 'w1', 'w2'], { maxInFlight: 9 });
+  const choice = chooseTargets(buildSnapshot(buildCampaign([stage]), facts), stage, stage.targets, slots);
+  const refused = (list: typeof choice.waiting): string[] => list.map(({ target, gate }) => `${target.name} ${gate}`);
+  expect({
+    chosen: choice.chosen.map(({ name }) => name),
+    waiting: refused(choice.waiting),
+    stopped: refused(choice.stopped),
+  }).toEqual({ chosen: [], waiting: [], stopped: [], ...wanted });
+});

@@ -1,0 +1,22 @@
+/** Owns the table of slots: how many targets of a stage may move, and how many more may start. */
+import { expect, test } from 'vitest';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import type { RecordedState, Role } from '../model.ts';
+import { freeSlots, limitOf } from './slots.ts';
+
+test.each<[string, Role, number, RecordedState[], { limit: number; free: number }]>([
+  ['workers, none in flight', 'worker', 5, ['pending', 'done'], { limit: 5, free: 5 }],
+  ['workers, some in flight', 'worker', 5, ['intended', 'intended', 'pending'], { limit: 5, free: 3 }],
+  ['workers, all in flight', 'worker', 1, ['intended'], { limit: 1, free: 0 }],
+  ['more in flight than the limit', 'worker', 1, ['intended', 'intended'], { limit: 1, free: 0 }],
+  ['what has ended holds no slot', 'worker', 2, ['failed', 'missing', 'unsupported', 'done'], { limit: 2, free: 2 }],
+  ['controllers, one at a time', 'controller', 1, ['done', 'pending'], { limit: 1, free: 1 }],
+  ['controllers, one in flight', 'controller', 1, ['intended', 'pending'], { limit: 1, free: 0 }],
+  ['controllers, whatever is asked for', 'controller', 3, ['pending', 'pending'], { limit: 1, free: 1 }],
+  ['a limit of none', 'controller', 0, ['pending'], { limit: 0, free: 0 }],
+])('%s', (_name, role, maxInFlight, states, wanted) => {
+  const targets = states.map((state, index) => buildTarget(`n${index}`, state));
+  const stage = buildStage(role, targets, { maxInFlight });
+  expect({ limit: limitOf(stage), free: freeSlots(stage) }).toEqual(wanted);
+});
