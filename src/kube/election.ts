@@ -125,11 +125,22 @@ class LeaseElection implements Election {
         await this.#refresh().catch(() => undefined);
         return 0;
       }
+      if (this.#leading) return this.#hurryMs();
     }
-    // Jitter keeps two candidates from meeting at the lease again and again.
-    if (this.#leading) return this.#times.retryPeriodMs;
-    const pauseMs = this.#times.retryPeriodMs * (1 + this.#random() * 0.2);
-    return this.#freeInMs() > 0 ? Math.min(pauseMs, this.#freeInMs()) : pauseMs;
+    return this.#leading ? this.#times.retryPeriodMs : this.#candidatePauseMs();
+  }
+
+  /** The less of the term is left, the sooner the next attempt, but never so soon that a failing server is hammered. */
+  #hurryMs(): number {
+    const { retryPeriodMs } = this.#times;
+    return Math.min(retryPeriodMs, Math.max(retryPeriodMs / 10, this.#tenure.remainingMs / 4));
+  }
+
+  /** Until the lease is free or its holder may have given it back; jitter keeps two candidates from meeting at it. */
+  #candidatePauseMs(): number {
+    const pauseMs = this.#times.retryPeriodMs * (1 + (this.#options.random ?? Math.random)() * 0.2);
+    const freeInMs = this.#freeInMs();
+    return freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs;
   }
 
   async #acquire(signal: AbortSignal): Promise<void> {
@@ -248,10 +259,6 @@ class LeaseElection implements Election {
         this.#logger.error('a listener of the election failed', { problem: messageOf(error) });
       }
     }
-  }
-
-  #random(): number {
-    return (this.#options.random ?? Math.random)();
   }
 
   /** A third of the time there is, so that one lost answer leaves room for a pause and a second attempt. */

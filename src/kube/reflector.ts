@@ -151,7 +151,7 @@ export class Reflector<T extends KubeObject> {
 
   /** A server that cannot be reached says nothing about the version; one that answers and fails again and again does. */
   #isSuspect(thrown: unknown): boolean {
-    return this.#failures >= FAILURES_BEFORE_RELIST && !(thrown instanceof TransportError);
+    return this.#failures + 1 >= FAILURES_BEFORE_RELIST && !(thrown instanceof TransportError);
   }
 }
 

@@ -52,6 +52,17 @@ export class FakeClock implements Clock {
     this.#elapsed = end;
   }
 
+  /** Moves on second by second until `work` is settled. */
+  async runUntil<T>(work: Promise<T>): Promise<T> {
+    const progress = { over: false };
+    const end = (): void => {
+      progress.over = true;
+    };
+    work.then(end, end);
+    while (!progress.over) await this.advance(1_000);
+    return await work;
+  }
+
   #next(end: number): Timer | undefined {
     const due = this.#timers.filter(({ at }) => at <= end);
     return due.toSorted((a, b) => a.at - b.at || a.order - b.order)[0];

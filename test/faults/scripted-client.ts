@@ -1,0 +1,87 @@
+/** Owns a KubeClient whose lists and watches are written down beforehand. */
+import type { KubeClient, ListOptions, WatchEvent, WatchOptions } from '../../src/kube/client.ts';
+import { StatusError } from '../../src/kube/status-error.ts';
+import type { KubeList, KubeObject } from '../../src/kube/types.ts';
+
+/** One step of a watch: an event, an error to throw, or staying silent until aborted; then the stream ends. */
+export type Step = WatchEvent<KubeObject> | Error | 'silence';
+
+export interface Scripts {
+  /** One entry for each watch, in order; after the last one every watch stays silent. */
+  readonly watches?: readonly (readonly Step[])[];
+  readonly lists?: readonly (KubeList<KubeObject> | Error)[];
+}
+
+export interface ScriptedClient {
+  readonly client: KubeClient;
+  /** What was asked, in order, without the signal. */
+  readonly asked: ({ readonly verb: 'list' | 'watch' } & Omit<WatchOptions & ListOptions, 'signal'>)[];
+}
+
+export function scriptedClient({ watches = [], lists = [] }: Scripts): ScriptedClient {
+  const [nextWatches, nextLists] = [[...watches], [...lists]];
+  const asked: ScriptedClient['asked'] = [];
+  const client = {
+    listAll: async (_resource: unknown, given: ListOptions) => {
+      const { signal: _, ...options } = given;
+      asked.push({ verb: 'list', ...options });
+      const answer = await Promise.resolve(nextLists.shift() ?? new Error('no list is scripted'));
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    watch: (_resource: unknown, { signal, ...options }: WatchOptions) => {
+      asked.push({ verb: 'watch', ...options });
+      return play(nextWatches.shift() ?? ['silence'], signal);
+    },
+  };
+  return { client: client as unknown as KubeClient, asked };
+}
+
+async function* play(steps: readonly Step[], signal: AbortSignal | undefined): AsyncGenerator<WatchEvent<KubeObject>> {
+  for (const step of steps) {
+    if (step instanceof Error) throw step;
+    if (step === 'silence') await untilAborted(signal);
+    else yield step;
+  }
+}
+
+async function untilAborted(signal: AbortSignal | undefined): Promise<void> {
+  await new Promise<void>((_resolve, reject) => {
+    const abort = (): void => reject(new Error('aborted'));
+    if (signal?.aborted) abort();
+    signal?.addEventListener('abort', abort, { once: true });
+  });
+}
+
+export function object(name: string, uid: string, resourceVersion: number): KubeObject {
+  return { metadata: { name, uid, resourceVersion: String(resourceVersion) } };
+}
+
+export function event(type: 'ADDED' | 'MODIFIED' | 'DELETED', name: string, uid: string, version: number): Step {
+  return { type, object: object(name, uid, version) };
+}
+
+export function bookmark(resourceVersion: number): Step {
+  return { type: 'BOOKMARK', object: { metadata: { name: '', resourceVersion: String(resourceVersion) } } };
+}
+
+/** The bookmark that ends a streamed list. */
+export function initialEnd(resourceVersion: number): Step {
+  const annotations = { 'k8s.io/initial-events-end': 'true' };
+  return {
+    type: 'BOOKMARK',
+    object: { metadata: { name: '', resourceVersion: String(resourceVersion), annotations } },
+  };
+}
+
+export function errorEvent(code: number, reason: string): Step {
+  return { type: 'ERROR', object: { kind: 'Status', code, reason, message: `${reason} as scripted` } };
+}
+
+export function refusal(code: number, reason: string): StatusError {
+  return new StatusError({ kind: 'Status', code, reason, message: `${reason} as scripted` });
+}
+
+export function list(resourceVersion: number, ...items: KubeObject[]): KubeList<KubeObject> {
+  return { metadata: { resourceVersion: String(resourceVersion) }, items };
+}
