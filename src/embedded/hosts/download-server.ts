@@ -135,12 +135,11 @@ async function sendBody(response: ServerResponse, served: ServedRequest, bytes: 
     const chunk = bytes.subarray(at, Math.min(end, at + piece));
     await new Promise((resolve) => response.write(chunk, resolve));
     served.bytesSent += chunk.length;
+    served.complete = served.from + served.bytesSent === bytes.length;
     if (fault.paceMs !== undefined) await new Promise((resolve) => setTimeout(resolve, fault.paceMs));
   }
   if (fault.resetAfterBytes !== undefined) response.destroy();
-  if (response.destroyed || fault.stallAfterBytes !== undefined) return;
-  served.complete = true;
-  response.end();
+  else if (fault.stallAfterBytes === undefined) response.end();
 }
 
 /** One bit in the middle is another, as a bad disk or a meddling proxy does it. */

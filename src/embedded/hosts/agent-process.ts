@@ -1,0 +1,31 @@
+/** Owns running a real agent beside a stand-in host, as a process of its own that can be killed. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+
+export interface AgentProcess {
+  readonly pid: number;
+  /** What it wrote to standard error, line by line. */
+  readonly log: readonly string[];
+  /** Exit code, or null where a signal ended it. */
+  readonly exited: Promise<number | null>;
+  /** Sends the signal and waits for the end. */
+  stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
+}
+
+/** `entry` is the file with the `refit` command, `args` what follows `refit agent`. */
+export function startAgentProcess(entry: string, args: readonly string[]): AgentProcess {
+  const child = spawn(process.execPath, [entry, 'agent', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const log: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => log.push(line));
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  return {
+    pid: child.pid ?? 0,
+    log,
+    exited,
+    async stop(signal) {
+      child.kill(signal);
+      return await exited;
+    },
+  };
+}

@@ -1,0 +1,183 @@
+/** Owns one node as the outside sees it: a host with a service, an agent process, its object, and what they did. */
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, vi } from 'vitest';
+import { type AgentProcess, startAgentProcess } from '../../src/embedded/hosts/agent-process.ts';
+import { type DownloadServer, type Fault, startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
+import { agentArguments, type Host, type HostOptions, startHost } from '../../src/embedded/hosts/host.ts';
+import { type Broken, buildStandIn } from '../../src/embedded/hosts/stand-in.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createInformer } from '../../src/kube/informer.ts';
+import type { Resource } from '../../src/kube/resources.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/codec.ts';
+import { SIGNAL_OBJECTS } from '../../src/signal/names.ts';
+import { type AgentReport, decodeReport } from '../../src/signal/report.ts';
+
+export const OLD = 'v1.36.3+k0s.0';
+export const NEW = 'v1.36.3+k0s.2';
+export const NEXT = 'v1.36.4+k0s.0';
+
+const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
+const TERMINAL = ['Completed', 'FailedDownload', 'Failed'];
+
+export interface RigOptions extends Partial<Pick<HostOptions, 'restartDelayMs' | 'apiServer'>> {
+  /** Of the node; unique in its cluster. */
+  readonly name: string;
+  readonly role?: 'controller' | 'worker';
+  /** Client with every right, for what people and the engine do. */
+  readonly admin: KubeClient;
+  /** Path of the agent's own kubeconfig. */
+  readonly kubeconfig: string;
+  readonly faults?: readonly Fault[];
+  readonly breakFor?: readonly string[];
+  /** How the build of NEW is bad. */
+  readonly broken?: Broken;
+  /** Size of the build of NEW. */
+  readonly bytes?: number;
+  readonly flags?: readonly string[];
+}
+
+/** Something of each kind that an agent must leave alone. */
+const THEIRS = { labels: { pool: 'blue' }, annotations: { 'example.com/theirs': 'kept' } };
+
+export class Rig implements AsyncDisposable {
+  readonly host: Host;
+  readonly server: DownloadServer;
+  /** Statuses of the newest signal, in the order in which a watcher saw them. */
+  statuses: string[] = [];
+  /** Called once when a watcher sees a status for the first time. */
+  onStatus: (status: string) => void = () => undefined;
+  /** Changes of the object since the newest signal. */
+  changes = 0;
+  /** The newest signal's `created`. */
+  created = '';
+  agent: AgentProcess | undefined;
+  readonly #options: RigOptions;
+  readonly #resource: Resource;
+  readonly #directory: string;
+  readonly #watching = new AbortController();
+
+  private constructor(options: RigOptions, directory: string, host: Host, server: DownloadServer) {
+    this.#options = options;
+    this.#directory = directory;
+    this.host = host;
+    this.server = server;
+    this.#resource = SIGNAL_OBJECTS[options.role === 'controller' ? 'controlnode' : 'node'];
+  }
+
+  static async start(options: RigOptions): Promise<Rig> {
+    const { name, role = 'worker', broken, bytes, faults = [], breakFor = [], apiServer } = options;
+    const directory = await mkdtemp(join(tmpdir(), 'refit-rig-'));
+    const files = { '/old': join(directory, 'old'), '/new': join(directory, 'new'), '/next': join(directory, 'next') };
+    await buildStandIn({ version: OLD, path: files['/old'] });
+    await buildStandIn({ version: NEW, path: files['/new'], ...(broken && { broken }), ...(bytes && { bytes }) });
+    await buildStandIn({ version: NEXT, path: files['/next'] });
+    const server = await startDownloadServer({ files, faults, breakFor });
+    const { restartDelayMs = 20 } = options;
+    const home = join(directory, 'host');
+    const host = await startHost({
+      name,
+      role,
+      directory: home,
+      version: OLD,
+      restartDelayMs,
+      ...(apiServer && { apiServer }),
+    });
+    const rig = new Rig(options, directory, host, server);
+    await rig.#watchObject();
+    return rig;
+  }
+
+  startAgent(...more: string[]): AgentProcess {
+    const { kubeconfig, flags = [] } = this.#options;
+    this.agent = startAgentProcess(ENTRY, [...agentArguments(this.host, kubeconfig), ...flags, ...more]);
+    return this.agent;
+  }
+
+  async send(file: '/old' | '/new' | '/next' | '/none', version: string, more: object = {}): Promise<void> {
+    this.created = `2026-01-01T00:00:${String(Number(this.created.slice(17, 19)) + 1).padStart(2, '0')}Z`;
+    const sha256 = this.server.sha256(file) || 'ab'.repeat(32);
+    const command = { id: 0, kind: 'k0supdate', url: this.server.url + file, version, sha256, ...more } as const;
+    const annotations = encodeSignal({ planId: 'plan', created: this.created, command });
+    this.statuses = [];
+    const { admin, name } = this.#options;
+    await admin.patch(this.#resource, name, { metadata: { annotations } }, { type: 'merge' });
+  }
+
+  async annotate(annotations: Record<string, string>): Promise<void> {
+    const { admin, name } = this.#options;
+    await admin.patch(this.#resource, name, { metadata: { annotations } }, { type: 'merge' });
+  }
+
+  async object(): Promise<KubeObject> {
+    return await this.#options.admin.get(this.#resource, this.#options.name);
+  }
+
+  async report(): Promise<AgentReport | undefined> {
+    return decodeReport((await this.object()).metadata.annotations, this.created);
+  }
+
+  /** Waits until the newest signal has come to its end, and the agent has tidied up. */
+  async end(): Promise<void> {
+    await this.until(async () => {
+      expect(TERMINAL).toContain(this.statuses.at(-1));
+      const journal = await readFile(join(this.host.stateDirectory, 'journal.json'), 'utf8').catch(() => '"idle"');
+      expect(journal).toContain('"idle"');
+    });
+  }
+
+  /** Waits for a condition; what the agent said last is shown where it never comes true. */
+  async until(condition: () => void | Promise<void>): Promise<void> {
+    try {
+      await vi.waitFor(condition, { timeout: 40_000, interval: 10 });
+    } catch (error) {
+      throw new Error(`statuses ${this.statuses.join(' ')}; agent said:\n${this.agent?.log.slice(-15).join('\n')}`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** Lower-case sha256 of the installed binary. */
+  async installed(suffix = ''): Promise<string> {
+    return createHash('sha256')
+      .update(await readFile(this.host.binary + suffix))
+      .digest('hex');
+  }
+
+  /** Names beside the binary, but for it and the previous one. */
+  async leftovers(): Promise<string[]> {
+    const names = await readdir(join(this.host.directory, 'bin'));
+    return names.filter((name) => name !== 'k0s' && name !== 'k0s.previous');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#watching.abort();
+    await this.agent?.stop('SIGKILL');
+    await this.host.stop();
+    await this.server.stop();
+    await rm(this.#directory, { recursive: true });
+  }
+
+  async #watchObject(): Promise<void> {
+    const { admin, name } = this.#options;
+    await admin.create(this.#resource, { metadata: { name, ...structuredClone(THEIRS) } });
+    const informer = createInformer(admin, this.#resource, { fieldSelector: `metadata.name=${name}` });
+    const see = (object: KubeObject): void => this.#see(decodeSignal(object.metadata.annotations));
+    informer.addHandler({ updated: see });
+    void informer.run(this.#watching.signal);
+    await informer.whenSynced();
+  }
+
+  #see(signal: SignalData | undefined): void {
+    if (signal?.created !== this.created) return;
+    if (signal.status === undefined) this.changes = 0;
+    else this.changes++;
+    const status = signal.status?.status;
+    if (status === undefined || this.statuses.includes(status)) return;
+    this.statuses.push(status);
+    this.onStatus(status);
+  }
+}
