@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** Command lines of all processes that name `text`; one that has ended has none, even where nobody has waited for it. */
 export function processesNaming(text: string): string[] {
   return readdirSync('/proc')
-    .filter((entry) => /^\d+$/.test(entry))
+    .filter((entry) => Number.isInteger(Number(entry)))
     .map(commandLine)
     .filter((line) => line.includes(text));
 }

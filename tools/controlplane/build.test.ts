@@ -20,8 +20,8 @@ afterEach(() => {
 
 test.each([
   [{ XDG_CACHE_HOME: '/big/cache' }, '/big/cache/refit/controlplane'],
-  [{ XDG_CACHE_HOME: '', HOME: '/home/somebody' }, '/home/somebody/.cache/refit/controlplane'],
-  [{ HOME: '/home/somebody' }, '/home/somebody/.cache/refit/controlplane'],
+  [{ XDG_CACHE_HOME: '', HOME: '/people/ada' }, '/people/ada/.cache/refit/controlplane'],
+  [{ HOME: '/people/ada' }, '/people/ada/.cache/refit/controlplane'],
 ])('%j: the cache is %s', (environment, path) => {
   expect(cacheDirectory(environment)).toBe(path);
 });
