@@ -83,15 +83,15 @@ async function start({ real, fail }: Options, signal: AbortSignal): Promise<numb
     directory,
     controllers: CONTROLLERS,
     workers: WORKERS,
-    from: FROM,
-    to: TO,
+    version: FROM,
+    offers: [TO],
     restartDelayMs: RESTART_DELAY_MS,
     breakFor: fail === undefined ? [] : [fail],
   });
   started.defer(async () => await cluster.stop());
   signal.throwIfAborted();
   await cluster.startController('refit-controller');
-  await cluster.client.create(plans, cluster.plan('first-minute', CONCURRENT));
+  await cluster.client.create(plans, cluster.plan({ id: 'first-minute', version: TO, concurrent: CONCURRENT }));
   say(`Applied the plan: every node from ${FROM} to ${TO}, workers ${CONCURRENT} at a time.\n`);
   const code = await follow(cluster, plane, signal);
   if (code !== EXIT.interrupted) say(`\nIt took ${formatDuration(systemClock.monotonic() - began)} in all.`);

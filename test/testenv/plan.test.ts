@@ -10,7 +10,7 @@ import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { controlNodes } from '../../src/signal/names.ts';
-import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
+import { type Cluster, payloadPath, startCluster } from '../../tools/cluster/cluster.ts';
 import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
 import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
@@ -40,8 +40,8 @@ beforeAll(async () => {
     directory,
     controllers: CONTROLLERS.length,
     workers: WORKERS.length + 1,
-    from: FROM,
-    to: TO,
+    version: FROM,
+    offers: [TO],
     restartDelayMs: 300,
     onService: (host, running) => outages[running ? 'end' : 'begin'](host, performance.now()),
   });
@@ -61,7 +61,7 @@ afterAll(async () => {
 });
 
 function documentedPlan(): Plan {
-  const plan = cluster.plan('documented-plan', CONCURRENT);
+  const plan = cluster.plan({ id: 'documented-plan', version: TO, concurrent: CONCURRENT });
   const workers = plan.spec.commands[0]?.k0supdate?.targets.workers;
   if (workers) workers.discovery = { selector: { labels: 'pool=blue', fields: `metadata.name!=${LEFT_OUT}` } };
   return plan;
@@ -134,7 +134,7 @@ describe('processes and files, seen on the hosts', () => {
       const untouched = cluster.hosts.find((each) => each.name === LEFT_OUT);
       expect(await host?.version()).toBe(TO);
       expect(host?.starts).toBe(2);
-      expect(await sha256Of(host?.binary ?? '')).toBe(cluster.downloads.sha256('/k0s'));
+      expect(await sha256Of(host?.binary ?? '')).toBe(cluster.downloads.sha256(payloadPath(TO)));
       expect(await sha256Of(`${host?.binary}.previous`)).toBe(await sha256Of(untouched?.binary ?? ''));
     },
   );

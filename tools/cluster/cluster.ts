@@ -22,9 +22,10 @@ export interface ClusterOptions {
   readonly directory: string;
   readonly controllers: number;
   readonly workers: number;
-  /** Version installed at first, and the version that the download server has. */
-  readonly from: string;
-  readonly to: string;
+  /** Version installed at first. */
+  readonly version: string;
+  /** Versions that the download server has. */
+  readonly offers: readonly string[];
   /** Milliseconds between the end of a service and its next start. */
   readonly restartDelayMs: number;
   /** Nodes that get damaged bytes. */
@@ -43,19 +44,18 @@ export interface Cluster {
   /** By name of the host. */
   readonly agents: ReadonlyMap<string, Process>;
   /** A Plan of the documented shape: all controllers by name, all workers by label. Nothing is applied. */
-  plan(id: string, concurrent: number): Plan;
+  plan(wanted: { readonly id: string; readonly version: string; readonly concurrent: number }): Plan;
   startAgent(host: Host): Promise<void>;
   /** `name` also names its log file. */
   startController(name: string, args?: readonly string[]): Promise<Process>;
   stop(): Promise<void>;
 }
 
-const PAYLOAD_PATH = '/k0s';
 const REFIT = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 /** A leader that was killed is replaced soon: people and tests watch. */
 const LEASE_DURATION = '3s';
 
-/** Resolves when every host runs `from` and every agent is started. No controller of Refit runs yet. */
+/** Resolves when every host runs its first version and every agent is started. No controller of Refit runs yet. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   await using started = new AsyncDisposableStack();
   const { plane, directory } = options;
@@ -63,7 +63,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const client = createClient(await loadClusterConfig({ path: await plane.kubeconfig('admin') }));
   started.defer(() => client.close());
   await installDefinitions(client, systemClock);
-  const downloads = await servePayload(options);
+  const downloads = await serveVersions(options);
   started.defer(async () => await downloads.stop());
 
   const controllers = Array.from({ length: options.controllers }, (_, index) => `controller${index + 1}`);
@@ -75,7 +75,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     controllers,
     workers,
     workerLabels: { pool: 'blue' },
-    version: options.from,
+    version: options.version,
     restartDelayMs: options.restartDelayMs,
     upstream: new URL(plane.url).host,
     apiPort,
@@ -106,15 +106,13 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     client,
     apiPort,
     agents,
-    plan: (id, concurrent) =>
+    plan: (wanted) =>
       examplePlan({
-        id,
-        version: options.to,
-        url: `${downloads.url}${PAYLOAD_PATH}`,
-        sha256: downloads.sha256(PAYLOAD_PATH),
+        ...wanted,
+        url: `${downloads.url}${payloadPath(wanted.version)}`,
+        sha256: downloads.sha256(payloadPath(wanted.version)),
         controllers,
         workerSelector: { labels: 'pool=blue' },
-        concurrent,
       }),
     startAgent,
     async startController(name, args = []) {
@@ -125,10 +123,17 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   };
 }
 
-async function servePayload({ directory, to, breakFor = [] }: ClusterOptions): Promise<DownloadServer> {
-  const file = join(directory, 'payload');
-  await buildStandIn({ version: to, path: file });
-  return await startDownloadServer({ files: { [PAYLOAD_PATH]: file }, breakFor });
+/** Where the download server has a version. */
+export function payloadPath(version: string): string {
+  return `/${version}/k0s`;
+}
+
+async function serveVersions({ directory, offers, breakFor = [] }: ClusterOptions): Promise<DownloadServer> {
+  const files = new Map(offers.map((version) => [payloadPath(version), join(directory, 'payloads', version)]));
+  await Promise.all(
+    offers.map(async (version) => await buildStandIn({ version, path: join(directory, 'payloads', version) })),
+  );
+  return await startDownloadServer({ files: Object.fromEntries(files), breakFor });
 }
 
 /** The processes of Refit itself, each with a log file in the cluster's directory. */

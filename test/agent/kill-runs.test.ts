@@ -1,0 +1,155 @@
+/** Fifty runs of one plan, each with a process of Refit killed at a random moment: it completes, and nothing that must hold breaks. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { isNotFound } from '../../src/kube/status-error.ts';
+import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
+import { sleep, systemClock } from '../../src/util/clock.ts';
+import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
+import { type Plane, startEmbeddedPlane } from '../../tools/cluster/plane.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
+import { greatestOverlap, Motion } from '../expectations/motion.ts';
+import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
+import { pick, seededRandom } from '../faults/random.ts';
+
+const RUNS = 50;
+const FIRST_SEED = Number(process.env['REFIT_SEED'] ?? 1);
+/** Each run moves every node to the version that it does not have. */
+const VERSIONS = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'] as const;
+const CONTROLLERS = ['controller1', 'controller2'];
+const WORKERS = ['worker1', 'worker2', 'worker3'];
+const CONCURRENT = 2;
+const MAX_DELAY_MS = 60;
+const PATIENCE = { timeout: 60_000, interval: 10 };
+
+const stop = new AbortController();
+let directory = '';
+let plane: Plane;
+let cluster: Cluster;
+let controller: Process;
+let sightings: readonly Sighting[] = [];
+let outages = new Motion();
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-kill-'));
+  plane = await startEmbeddedPlane(directory);
+  cluster = await startCluster({
+    plane,
+    directory,
+    controllers: CONTROLLERS.length,
+    workers: WORKERS.length,
+    version: VERSIONS[0],
+    offers: VERSIONS,
+    restartDelayMs: 50,
+    onService: (host, running) => outages[running ? 'end' : 'begin'](host, performance.now()),
+  });
+  sightings = await watchSignals(cluster.client, stop.signal);
+  controller = await startController();
+}, 120_000);
+
+afterAll(async () => {
+  stop.abort();
+  await cluster.stop();
+  await plane.stop();
+  await rm(directory, { recursive: true });
+});
+
+/** A successor waits out the lease of a killed leader, so the lease is short. */
+async function startController(): Promise<Process> {
+  return await cluster.startController('refit-controller', ['--lease-duration', '2s']);
+}
+
+async function kill(child: Process): Promise<void> {
+  process.kill(child.pid, 'SIGKILL');
+  await child.stop();
+}
+
+async function killAndRestart(victim: string): Promise<void> {
+  const host = cluster.hosts.find(({ name }) => name === victim);
+  if (!host) {
+    await kill(controller);
+    controller = await startController();
+    return;
+  }
+  const agent = cluster.agents.get(victim);
+  if (agent) await kill(agent);
+  await cluster.startAgent(host);
+}
+
+async function finalState(): Promise<string> {
+  const { status } = await cluster.client.get(plans, 'autopilot');
+  return status && !status.state.startsWith('Schedulable') ? status.state : '';
+}
+
+async function deletePlan(): Promise<void> {
+  await cluster.client.delete(plans, 'autopilot');
+  const isGone = async (): Promise<boolean> => {
+    try {
+      await cluster.client.get(plans, 'autopilot');
+      return false;
+    } catch (error) {
+      return isNotFound(error);
+    }
+  };
+  await vi.waitUntil(isGone, PATIENCE);
+}
+
+async function logOf(node: string): Promise<string> {
+  return await readFile(join(directory, 'logs', `agent-${node}.log`), 'utf8');
+}
+
+/** Steps that the log of an agent tells of one run, in order; the run's part of the log begins at `from`. */
+async function stepsOf(node: string, from: number): Promise<string[]> {
+  return [...(await logOf(node)).slice(from).matchAll(/"step":"([^"]+)"/g)].map(([, step = '']) => step);
+}
+
+function expectForwardOnly(own: readonly Sighting[]): void {
+  const steps = own.map(({ status }) => ['', ...SIGNAL_STATUSES].indexOf(status as 'Completed'));
+  expect(steps).toEqual([...new Set(steps)].toSorted((a, b) => a - b));
+  expect(own.at(-1)?.status).toBe('Completed');
+}
+
+function expectOrder(): void {
+  const down = outages.intervals();
+  const controllers = down.filter(({ name }) => CONTROLLERS.includes(name));
+  const workers = down.filter(({ name }) => WORKERS.includes(name));
+  expect(controllers.map(({ name }) => name)).toEqual(CONTROLLERS);
+  expect(greatestOverlap(controllers)).toBe(1);
+  expect(workers.map(({ name }) => name).toSorted()).toEqual(WORKERS);
+  expect(greatestOverlap(workers)).toBeLessThanOrEqual(CONCURRENT);
+  expect(Math.min(...workers.map(({ from }) => from))).toBeGreaterThan(Math.max(...controllers.map(({ to }) => to)));
+}
+
+test.each(Array.from({ length: RUNS }, (_, index) => FIRST_SEED + index))('seed %i', async (seed) => {
+  const random = seededRandom(seed);
+  const victim = pick(random, ['refit-controller', ...CONTROLLERS, ...WORKERS]);
+  const nodes = [...CONTROLLERS, ...WORKERS];
+  const moment = Math.floor(random() * nodes.length * (SIGNAL_STATUSES.length + 1));
+  const delay = random() * MAX_DELAY_MS;
+  const current = await cluster.hosts[0]?.version();
+  const version = VERSIONS.find((each) => each !== current) ?? VERSIONS[0];
+  const id = `seed-${seed}`;
+  const before = { sightings: sightings.length, requests: cluster.downloads.requests.length };
+  const logSizes = new Map(await Promise.all(nodes.map(async (node) => [node, (await logOf(node)).length] as const)));
+  outages = new Motion();
+
+  await cluster.client.create(plans, cluster.plan({ id, version, concurrent: CONCURRENT }));
+  await vi.waitUntil(() => sightings.length - before.sightings >= moment, PATIENCE);
+  await sleep(systemClock, delay);
+  await killAndRestart(victim);
+  const state = await vi.waitUntil(finalState, PATIENCE);
+
+  expect(state).toBe('Completed');
+  expectOrder();
+  for (const host of cluster.hosts) {
+    expect(await host.version()).toBe(version);
+    expectForwardOnly(sightings.filter(({ name, planId }) => name === host.name && planId === id));
+    const steps = await stepsOf(host.name, logSizes.get(host.name) ?? 0);
+    expect(steps.lastIndexOf('download')).toBeLessThan(steps.indexOf('try-out'));
+    const requests = cluster.downloads.requests.slice(before.requests).filter(({ node }) => node === host.name);
+    expect(requests.filter(({ complete, from }) => complete && from === 0).length).toBe(1);
+  }
+  await deletePlan();
+});
