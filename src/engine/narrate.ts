@@ -11,8 +11,9 @@ export interface Announcement {
 export function narrate(before: Campaign, after: Campaign): Announcement[] {
   const story: Announcement[] = [];
   if (before.phase === 'new' && after.phase === 'running') {
-    const count = after.stages.reduce((sum, { targets }) => sum + targets.length, 0);
-    story.push({ type: 'Normal', reason: because('Started', `${count} targets in ${after.stages.length} stages`) });
+    const stages = after.stages.filter(({ targets }) => targets.length > 0).length;
+    const message = `${counted(countOf(after), 'target')} in ${counted(stages, 'stage')}`;
+    story.push({ type: 'Normal', reason: because('Started', message) });
   }
   if (after.reason && before.reason?.message !== after.reason.message) {
     story.push({ type: 'Warning', reason: after.reason });
@@ -22,10 +23,18 @@ export function narrate(before: Campaign, after: Campaign): Announcement[] {
 }
 
 /** Nothing to do is no failure, but hardly what anybody wanted: a selector that matches nothing looks just like this. */
-function endOf({ stages }: Campaign): Announcement {
-  const count = stages.reduce((sum, { targets }) => sum + targets.length, 0);
+function endOf(campaign: Campaign): Announcement {
+  const count = countOf(campaign);
   if (count === 0) return { type: 'Warning', reason: because('Completed', 'there was no target, so nothing was done') };
-  const done = targetsIn({ stages }, 'done').length;
+  const done = targetsIn(campaign, 'done').length;
   const message = done === count ? `all ${count} targets are done` : `${done} of ${count} targets are done`;
   return { type: 'Normal', reason: because('Completed', message) };
+}
+
+function countOf({ stages }: Campaign): number {
+  return stages.reduce((sum, { targets }) => sum + targets.length, 0);
+}
+
+function counted(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }

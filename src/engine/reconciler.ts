@@ -1,5 +1,5 @@
 /** Owns the loop of one plan: gather, decide, execute, until nothing is left to do now. */
-import { isConflict } from '../kube/status-error.ts';
+import { isConflict, isNotFound } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
@@ -67,7 +67,7 @@ async function recordAndTell<P extends KubeObject>(
   try {
     await record(options, plan, after);
   } catch (error) {
-    if (isConflict(error)) return false;
+    if (isConflict(error) || isNotFound(error)) return false;
     throw error;
   }
   for (const announcement of narrate(before, after)) {

@@ -1,0 +1,307 @@
+/** Owns the proof of the loop around the decision: what is written in which order, and that a lost race writes nothing twice. */
+import { describe, expect, test } from 'vitest';
+import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
+import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
+import { succeeded, working } from '../../test/builders/observations.ts';
+import {
+  buildTablePlan,
+  tableDialect as dialect,
+  type TablePlan,
+  withAnswer,
+} from '../../test/builders/table-dialect.ts';
+import { HOUR, later, T0 } from '../../test/builders/times.ts';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { StatusError, TransportError } from '../kube/status-error.ts';
+import { silentLogger } from '../util/log.ts';
+import type { Dialect } from './dialect.ts';
+import type { Observation, Role } from './model.ts';
+import { OwnWrites } from './own-writes.ts';
+import { createReconciler, type Outcome } from './reconciler.ts';
+
+const ROLES: readonly Role[] = ['controller', 'worker'];
+
+/** One leader before one API server; nothing shows in its views until they catch up. */
+class Leader {
+  readonly asked: string[][] = [];
+  readonly told: string[] = [];
+  readonly #catchUps: (() => void)[];
+  readonly #reconcile: (name: string) => Promise<Outcome>;
+  notReady: string[] = [];
+
+  constructor(api: MemoryApi, clock = new FakeClock(T0), spoken: Dialect<TablePlan> = dialect) {
+    const plans = api.view(spoken.plans);
+    const [controller, worker] = ROLES.map((role) => api.view(spoken.objects[role]));
+    if (!controller || !worker) throw new Error('a role is missing');
+    this.#catchUps = [plans, controller, worker].map((view) => () => view.catchUp());
+    this.#reconcile = createReconciler<TablePlan>({
+      dialect: spoken,
+      client: api.client,
+      ownWrites: new OwnWrites(),
+      plans,
+      views: { controller, worker },
+      policy: { maxFailures: 0, targetDeadlineMs: 2 * HOUR },
+      clock,
+      log: silentLogger,
+      askControlPlane: async (endpoints) => {
+        this.asked.push(endpoints.map(({ name }) => name));
+        const health = endpoints.map(({ name }) => ({ name, ready: !this.notReady.includes(name) }));
+        return await Promise.resolve(health);
+      },
+      announce: (_plan, { reason }) => this.told.push(`${reason.code}: ${reason.message}`),
+    });
+  }
+
+  catchUp(): void {
+    for (const catchUp of this.#catchUps) catchUp();
+  }
+
+  async see(): Promise<Outcome> {
+    this.catchUp();
+    return await this.#reconcile('plan');
+  }
+
+  async lookWithoutNews(): Promise<Outcome> {
+    return await this.#reconcile('plan');
+  }
+}
+
+function apiWith(plan: TablePlan): MemoryApi {
+  const api = new MemoryApi();
+  for (const name of ['c1', 'c2', 'c3']) api.put(dialect.objects.controller, buildControlNode(name));
+  for (const name of ['w1', 'w2']) api.put(dialect.objects.worker, buildNode(name));
+  api.put(dialect.plans, plan);
+  return api;
+}
+
+const answer = (api: MemoryApi, role: Role, name: string, observation: Observation): void =>
+  api.change(dialect.objects[role], name, (object) => withAnswer(object, observation));
+const done = (api: MemoryApi, role: Role, name: string): void => answer(api, role, name, succeeded());
+
+/** The recorded states by name. */
+function statesOf(api: MemoryApi): object {
+  const { status } = api.read(dialect.plans, 'plan');
+  return Object.fromEntries(
+    (status?.stages ?? []).flatMap(({ targets }) => targets.map(({ name, state }) => [name, state])),
+  );
+}
+
+const writes = (api: MemoryApi): string[] => api.calls.filter((call) => call.startsWith('replace'));
+const [RECORD, SIGNAL_C1, SIGNAL_W1] = ['replace plans/plan/status', 'replace hosts/c1', 'replace nodes/w1'];
+
+describe('a plan from its first sight to its end', () => {
+  const api = apiWith(buildTablePlan({ controllers: ['c1'], workers: ['w1', 'w2'] }));
+  const leader = new Leader(api);
+
+  test('the intent is recorded before the first signal, after every API server was asked', async () => {
+    await leader.see();
+    expect(api.calls).toEqual([RECORD, 'get plans/plan', SIGNAL_C1]);
+    expect(leader.asked).toEqual([['c1', 'c2', 'c3']]);
+    expect(leader.told).toEqual(['Started: 3 targets in 2 stages']);
+  });
+
+  test('news that change nothing write nothing, and the deadline is what is waited for', async () => {
+    expect(await leader.see()).toEqual({ requeueAfterMs: 2 * HOUR });
+    expect(writes(api)).toHaveLength(2);
+  });
+
+  test('a controller that is done is recorded together with the next intent, one write for both', async () => {
+    done(api, 'controller', 'c1');
+    await leader.see();
+    expect(statesOf(api)).toEqual({ c1: 'done', w1: 'intended', w2: 'pending' });
+    expect(writes(api).slice(2)).toEqual([RECORD, SIGNAL_W1]);
+  });
+
+  test('it ends with the last worker: two writes for each target, and one more to end', async () => {
+    done(api, 'worker', 'w1');
+    await leader.see();
+    done(api, 'worker', 'w2');
+    expect(await leader.see()).toEqual({});
+    expect(api.read(dialect.plans, 'plan').status?.phase).toBe('done');
+    expect(writes(api)).toHaveLength(7);
+    expect(leader.told).toEqual(['Started: 3 targets in 2 stages', 'Completed: all 3 targets are done']);
+  });
+
+  test('after its end it is left alone, by a new leader too', async () => {
+    expect(await leader.see()).toEqual({});
+    expect(await new Leader(api).see()).toEqual({});
+    expect(writes(api)).toHaveLength(7);
+  });
+});
+
+describe('what is not there', () => {
+  test.each<[string, (api: MemoryApi) => void]>([
+    ['a plan that was never there', (api) => api.remove(dialect.plans, 'plan')],
+    [
+      'a plan on its way out',
+      (api) =>
+        api.change(dialect.plans, 'plan', (plan) => ({
+          ...plan,
+          metadata: { ...plan.metadata, deletionTimestamp: later(0) },
+        })),
+    ],
+  ])('%s: nothing is asked or written', async (_name, prepare) => {
+    const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
+    prepare(api);
+    const leader = new Leader(api);
+    expect(await leader.see()).toEqual({});
+    expect([api.calls, leader.asked]).toEqual([[], []]);
+  });
+});
+
+describe('the health of the API servers', () => {
+  test('one that is not ready: recorded once, asked again after a second, nobody is signalled', async () => {
+    const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
+    const leader = new Leader(api);
+    leader.notReady = ['c3'];
+    expect(await leader.see()).toEqual({ requeueAfterMs: 1000 });
+    expect(await leader.see()).toEqual({ requeueAfterMs: 1000 });
+    expect(writes(api)).toEqual([RECORD]);
+    expect(api.read(dialect.plans, 'plan').status?.blocked).toBe(true);
+    leader.notReady = [];
+    await leader.see();
+    expect(statesOf(api)).toEqual({ c1: 'intended' });
+  });
+
+  test('is not asked where only workers are left', async () => {
+    const leader = new Leader(apiWith(buildTablePlan({ workers: ['w1'] })));
+    await leader.see();
+    expect(leader.asked).toEqual([]);
+  });
+
+  test('is asked once for each look, not once for each step of it', async () => {
+    const api = apiWith(buildTablePlan({ controllers: ['c1', 'c2'] }));
+    const leader = new Leader(api);
+    await leader.see();
+    done(api, 'controller', 'c1');
+    await leader.see();
+    expect(statesOf(api)).toEqual({ c1: 'done', c2: 'intended' });
+    expect(leader.asked).toHaveLength(2);
+  });
+
+  test('holds an intent back that another leader recorded before an API server went down', async () => {
+    const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
+    const first = new Leader(api);
+    api.before(SIGNAL_C1, () => {
+      throw new TransportError('cut off', { maybeApplied: false });
+    });
+    await expect(first.see()).rejects.toThrow('cut off');
+    const second = new Leader(api);
+    second.notReady = ['c2'];
+    expect(await second.see()).toEqual({ requeueAfterMs: 1000 });
+    expect(api.calls.filter((call) => call === SIGNAL_C1)).toHaveLength(1);
+  });
+});
+
+describe('a view that lags behind', () => {
+  test('of the plan: what was recorded is not decided again', async () => {
+    const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
+    const leader = new Leader(api);
+    await leader.see();
+    await leader.lookWithoutNews();
+    await leader.lookWithoutNews();
+    expect(writes(api)).toEqual([RECORD, SIGNAL_C1]);
+  });
+
+  test('of a new leader: its record meets the newer plan, and nobody is signalled', async () => {
+    const api = apiWith(buildTablePlan({ workers: ['w1', 'w2'] }));
+    const slow = new Leader(api);
+    slow.catchUp();
+    await new Leader(api).see();
+    done(api, 'worker', 'w1');
+    const before = writes(api).length;
+    expect(await slow.lookWithoutNews()).toEqual({ requeueAfterMs: 1000 });
+    expect(writes(api).slice(before)).toEqual([RECORD]);
+    expect(slow.told).toEqual([]);
+  });
+
+  test('of a new leader, in a plan with an intent: a plan that went on meanwhile is noticed before the signal', async () => {
+    const api = apiWith(buildTablePlan({ workers: ['w1', 'w2'] }));
+    api.before(SIGNAL_W1, () => {
+      throw new TransportError('cut off', { maybeApplied: false });
+    });
+    await expect(new Leader(api).see()).rejects.toThrow('cut off');
+    const slow = new Leader(api);
+    slow.catchUp();
+    await new Leader(api).see();
+    const before = writes(api).length;
+    api.change(dialect.plans, 'plan', (plan) => plan);
+    expect(await slow.lookWithoutNews()).toEqual({ requeueAfterMs: 1000 });
+    expect(writes(api)).toHaveLength(before);
+  });
+});
+
+describe('a write that is lost', () => {
+  const lost = (maybeApplied: boolean) => (): never => {
+    throw new TransportError('no answer', { maybeApplied });
+  };
+
+  test('the record, refused: nobody is told or signalled; the news bring the next look', async () => {
+    const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
+    const leader = new Leader(api);
+    api.before(RECORD, () => api.change(dialect.plans, 'plan', (plan) => plan));
+    expect(await leader.see()).toEqual({ requeueAfterMs: 1000 });
+    expect([api.calls, leader.told]).toEqual([[RECORD], []]);
+    await leader.see();
+    expect(statesOf(api)).toEqual({ c1: 'intended' });
+  });
+
+  test('the record, since the plan was deleted meanwhile: no error', async () => {
+    const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
+    const leader = new Leader(api);
+    api.before(RECORD, () => api.remove(dialect.plans, 'plan'));
+    expect(await leader.see()).toEqual({ requeueAfterMs: 1000 });
+    expect(await leader.see()).toEqual({});
+  });
+
+  test('the answer to the record: the same targets are signalled, and no other', async () => {
+    const api = apiWith(buildTablePlan({ workers: ['w1', 'w2'] }));
+    const leader = new Leader(api);
+    api.before('get plans', lost(true));
+    await expect(leader.see()).rejects.toThrow('no answer');
+    await leader.see();
+    expect(statesOf(api)).toEqual({ w1: 'intended', w2: 'pending' });
+    expect(writes(api)).toEqual([RECORD, SIGNAL_W1]);
+  });
+
+  test('the signal, since the object changed: decided again on the new object', async () => {
+    const api = apiWith(buildTablePlan({ workers: ['w1', 'w2'] }));
+    const leader = new Leader(api);
+    api.before(SIGNAL_W1, () => api.change(dialect.objects.worker, 'w1', (node) => node));
+    expect(await leader.see()).toEqual({ requeueAfterMs: 1000 });
+    await leader.see();
+    expect(writes(api)).toEqual([RECORD, SIGNAL_W1, SIGNAL_W1]);
+    expect(statesOf(api)).toEqual({ w1: 'intended', w2: 'pending' });
+  });
+
+  test('the signal, since the object is gone: the target has failed', async () => {
+    const api = apiWith(buildTablePlan({ workers: ['w1'] }));
+    const leader = new Leader(api);
+    api.before(SIGNAL_W1, () => api.remove(dialect.objects.worker, 'w1'));
+    expect(await leader.see()).toEqual({ requeueAfterMs: 1000 });
+    await leader.see();
+    expect(leader.told).toEqual(['Started: 1 target in 1 stage', 'TargetGone: w1 disappeared while it was in flight']);
+  });
+
+  test('the signal, for another reason: an error, so that it is tried again with patience', async () => {
+    const api = apiWith(buildTablePlan({ workers: ['w1'] }));
+    api.before(SIGNAL_W1, () => {
+      throw refusal(403, 'Forbidden');
+    });
+    await expect(new Leader(api).see()).rejects.toBeInstanceOf(StatusError);
+  });
+});
+
+test('an attempt under way is not signalled again, whoever leads', async () => {
+  const api = apiWith(buildTablePlan({ workers: ['w1'] }));
+  await new Leader(api).see();
+  answer(api, 'worker', 'w1', working('Downloading'));
+  expect(await new Leader(api).see()).toEqual({ requeueAfterMs: 2 * HOUR });
+  expect(writes(api)).toEqual([RECORD, SIGNAL_W1]);
+});
+
+test('a plan whose record never sticks is given up after some rounds, and looked at again later', async () => {
+  const forgetful: Dialect<TablePlan> = { ...dialect, resolve: ({ spec }) => spec };
+  const api = apiWith(buildTablePlan({ workers: ['w1'] }));
+  expect(await new Leader(api, new FakeClock(T0), forgetful).see()).toEqual({ requeueAfterMs: 1000 });
+  expect(writes(api).every((call) => call === RECORD)).toBe(true);
+});

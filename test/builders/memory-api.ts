@@ -1,0 +1,104 @@
+/** Owns the smallest API server there is, for tests of reconcilers: objects under resourceVersions, and views that lag behind. */
+import type { KubeClient, WriteOptions } from '../../src/kube/client.ts';
+import { compareResourceVersions } from '../../src/kube/resource-version.ts';
+import { pathOf, type Resource } from '../../src/kube/resources.ts';
+import { StatusError } from '../../src/kube/status-error.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+
+export interface LaggingView<T extends KubeObject> {
+  get(name: string): T | undefined;
+  list(): T[];
+  resourceVersion(): string | undefined;
+  /** Until then the view shows what it showed at the last call, or nothing at all. */
+  catchUp(): void;
+}
+
+export class MemoryApi {
+  readonly #objects = new Map<string, KubeObject>();
+  #hooks: readonly ((call: string) => void)[] = [];
+  #version = 0;
+  /** Every call in order, such as `replace plans/autopilot/status`. */
+  readonly calls: string[] = [];
+
+  /** Creates or replaces whatever is there, as somebody else would. */
+  put<T extends KubeObject>(resource: Resource<T>, object: T): T {
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(++this.#version) } };
+    this.#objects.set(pathOf(resource, { name: object.metadata.name }), stored);
+    return stored;
+  }
+
+  change<T extends KubeObject>(resource: Resource<T>, name: string, change: (object: T) => T): void {
+    this.put(resource, change(this.read(resource, name)));
+  }
+
+  remove(resource: Resource, name: string): void {
+    this.#objects.delete(pathOf(resource, { name }));
+    this.#version++;
+  }
+
+  /** Throws the 404 of a real server where there is none. */
+  read<T extends KubeObject>(resource: Resource<T>, name: string): T {
+    const object = this.#objects.get(pathOf(resource, { name }));
+    if (!object) throw refusal(404, 'NotFound');
+    return structuredClone(object) as T;
+  }
+
+  /** Runs before the next call that begins with `prefix` is carried out; what it throws is the answer. */
+  before(prefix: string, hook: () => void): void {
+    const once = (call: string): void => {
+      if (!call.startsWith(prefix)) return;
+      this.#hooks = this.#hooks.filter((other) => other !== once);
+      hook();
+    };
+    this.#hooks = [...this.#hooks, once];
+  }
+
+  view<T extends KubeObject>(resource: Resource<T>): LaggingView<T> {
+    let seen = new Map<string, T>();
+    let version: string | undefined;
+    const prefix = `${pathOf(resource)}/`;
+    return {
+      get: (name) => seen.get(name),
+      list: () => [...seen.values()],
+      resourceVersion: () => version,
+      catchUp: () => {
+        const all = [...this.#objects].filter(([path]) => path.startsWith(prefix));
+        seen = new Map(all.map(([, object]) => [object.metadata.name, structuredClone(object) as T]));
+        version = String(this.#version);
+      },
+    };
+  }
+
+  get client(): KubeClient {
+    const used = {
+      get: async <T extends KubeObject>(resource: Resource<T>, name: string) =>
+        await this.#answer(`get ${resource.plural}/${name}`, () => this.read(resource, name)),
+      replace: async <T extends KubeObject>(resource: Resource<T>, object: T, { subresource }: WriteOptions = {}) =>
+        await this.#answer(
+          `replace ${[resource.plural, object.metadata.name, subresource].filter(Boolean).join('/')}`,
+          () => this.#replace(resource, object, subresource),
+        ),
+    };
+    return used as unknown as KubeClient;
+  }
+
+  async #answer<T>(call: string, answer: () => T): Promise<T> {
+    await Promise.resolve();
+    this.calls.push(call);
+    for (const hook of this.#hooks) hook(call);
+    return answer();
+  }
+
+  #replace<T extends KubeObject>(resource: Resource<T>, object: T, subresource: string | undefined): T {
+    const stored = this.read(resource, object.metadata.name);
+    const { uid, resourceVersion = '0' } = object.metadata;
+    if (uid !== stored.metadata.uid || compareResourceVersions(resourceVersion, stored.metadata.resourceVersion ?? '0'))
+      throw refusal(409, 'Conflict');
+    if (subresource === undefined) return structuredClone(this.put(resource, { ...stored, metadata: object.metadata }));
+    return structuredClone(this.put(resource, { ...object, metadata: stored.metadata }));
+  }
+}
+
+export function refusal(code: number, reason: string): StatusError {
+  return new StatusError({ kind: 'Status', code, reason, message: `${reason} by the test` });
+}
