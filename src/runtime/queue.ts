@@ -31,7 +31,7 @@ export interface WorkQueue {
   /** The next key, which is at work until `done`; undefined once the queue is closed. */
   next(): Promise<string | undefined>;
   done(key: string): void;
-  /** Keys that are due and not at work. */
+  /** Keys that are due, also those that became so again while at work. */
   depth(): number;
   /** Drops what is queued, level-triggered work is found anew, and lets every waiting `next` end. */
   close(): void;

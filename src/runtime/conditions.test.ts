@@ -1,0 +1,40 @@
+/** Shows when a condition changes, and when its time does. */
+import { expect, test } from 'vitest';
+import type { Condition } from '../kube/types.ts';
+import { conditionOf, withCondition } from './conditions.ts';
+
+const NOON = Date.UTC(2026, 0, 1, 12);
+const LATER = NOON + 60_000;
+const waiting = {
+  type: 'Ready',
+  status: 'False',
+  reason: 'Waiting',
+  message: 'for w1',
+  observedGeneration: 1,
+} as const;
+const first = withCondition(undefined, waiting, NOON);
+
+test.each<[string, object, string]>([
+  ['another status moves the time', { status: 'True' }, '2026-01-01T12:01:00Z'],
+  ['another reason does not', { reason: 'Windy' }, '2026-01-01T12:00:00Z'],
+  ['another message does not', { message: 'for w2' }, '2026-01-01T12:00:00Z'],
+  ['another generation does not', { observedGeneration: 2 }, '2026-01-01T12:00:00Z'],
+])('%s', (_name, change, lastTransitionTime) => {
+  const next = withCondition(first, { ...waiting, ...change }, LATER);
+  expect(next).toEqual([{ ...waiting, ...change, lastTransitionTime }]);
+});
+
+test('the same again is the same list', () => {
+  expect(withCondition(first, { ...waiting }, LATER)).toBe(first);
+});
+
+test('other types stay, in order of type', () => {
+  const others: Condition[] = [
+    { type: 'Zeal', status: 'True' },
+    { type: 'Aim', status: 'Unknown' },
+  ];
+  const next = withCondition(others, waiting, NOON);
+  expect(next.map(({ type }) => type)).toEqual(['Aim', 'Ready', 'Zeal']);
+  expect(conditionOf(next, 'Ready')).toMatchObject(waiting);
+  expect(conditionOf(next, 'None')).toBeUndefined();
+});

@@ -1,0 +1,186 @@
+/** Shows the order in which a process starts and stops, with leadership that comes and goes. */
+import { expect, test } from 'vitest';
+import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
+import type { Election } from '../kube/election.ts';
+import type { Held } from '../kube/fence.ts';
+import type { Informer } from '../kube/informer.ts';
+import { nodes } from '../kube/resources.ts';
+import type { Runnable } from './group.ts';
+import { createManager, type Manager, type ManagerOptions } from './manager.ts';
+
+/** Everything that happens, in order. */
+type Diary = string[];
+
+function informer(diary: Diary, synced: Promise<void>): Informer {
+  let done = false;
+  return {
+    resource: nodes,
+    synced: () => done,
+    whenSynced: async (signal?: AbortSignal) => {
+      const aborted = new Promise<never>((_resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+      });
+      await Promise.race([synced, aborted]);
+      done = true;
+    },
+    run: async (signal: AbortSignal) => await untilStopped(diary, 'informer', signal),
+  } as unknown as Informer;
+}
+
+async function untilStopped(diary: Diary, name: string, signal: AbortSignal): Promise<void> {
+  diary.push(`+${name}`);
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  diary.push(`-${name}`);
+}
+
+function runnable(diary: Diary, name: string): Runnable {
+  return { name, run: async (signal) => await untilStopped(diary, name, signal) };
+}
+
+interface FakeElection extends Election {
+  change(held: Held | undefined): void;
+}
+
+function election(diary: Diary): FakeElection {
+  let listener: (held: Held | undefined) => void = () => undefined;
+  return {
+    identity: 'me',
+    leader: () => 'me',
+    held: () => undefined,
+    permit: () => undefined,
+    onChange: (given) => {
+      listener = given;
+      return () => undefined;
+    },
+    run: async (signal) => await untilStopped(diary, 'election', signal),
+    change: (held) => listener(held),
+  };
+}
+
+interface Rig {
+  readonly diary: Diary;
+  readonly clock: FakeClock;
+  readonly manager: Manager;
+  readonly sync: () => void;
+  readonly stop: AbortController;
+}
+
+function rig(options: ManagerOptions = {}, diary: Diary = []): Rig {
+  const clock = new FakeClock();
+  const manager = createManager({ clock, ...options });
+  const synced = Promise.withResolvers<void>();
+  manager.addInformer(informer(diary, synced.promise));
+  return { diary, clock, manager, sync: () => synced.resolve(), stop: new AbortController() };
+}
+
+test('caches come first; the end goes the other way round', async () => {
+  const { diary, manager, sync, stop } = rig();
+  manager.addRunnable(runnable(diary, 'worker'), 'leading');
+  manager.addRunnable(runnable(diary, 'server'));
+  const running = manager.run(stop.signal);
+  await settle();
+  expect([diary.join(' '), manager.ready(), manager.waitingFor()]).toEqual(['+informer', false, ['nodes']]);
+  sync();
+  await settle();
+  expect([diary.join(' '), manager.ready(), manager.waitingFor()]).toEqual(['+informer +server +worker', true, []]);
+  stop.abort();
+  await running;
+  expect(diary.slice(3).join(' ')).toBe('-worker -server -informer');
+});
+
+test('who is stopped before the caches are there starts nothing', async () => {
+  const { diary, manager, stop } = rig();
+  manager.addRunnable(runnable(diary, 'server'));
+  const running = manager.run(stop.signal);
+  await settle();
+  stop.abort();
+  await running;
+  expect(diary.join(' ')).toBe('+informer -informer');
+});
+
+test('leader-only work comes and goes with the lease, and ends before the lease is given back', async () => {
+  const diary: Diary = [];
+  const lease = election(diary);
+  const { manager, sync, stop } = rig({ election: lease }, diary);
+  manager.addRunnable(runnable(diary, 'worker'), 'leading');
+  sync();
+  const running = manager.run(stop.signal);
+  await settle();
+  expect(diary.join(' ')).toBe('+informer +election');
+  for (const held of [{ fencing: 1 }, undefined, { fencing: 3 }]) {
+    lease.change(held);
+    await settle();
+  }
+  expect(diary.slice(2).join(' ')).toBe('+worker -worker +worker');
+  stop.abort();
+  await running;
+  expect(diary.slice(5).join(' ')).toBe('-worker -election -informer');
+});
+
+test('a new term waits until the work of the last one has ended', async () => {
+  const diary: Diary = [];
+  const lease = election(diary);
+  const { manager, sync, stop, clock } = rig({ election: lease }, diary);
+  const slow: Runnable = {
+    name: 'slow',
+    run: async (signal) => {
+      await untilStopped(diary, 'slow', signal);
+      await new Promise<void>((resolve) => void clock.schedule(1_000, resolve));
+      diary.push('ended');
+    },
+  };
+  manager.addRunnable(slow, 'leading');
+  sync();
+  const running = manager.run(stop.signal);
+  await settle();
+  for (const held of [{ fencing: 1 }, undefined, { fencing: 2 }]) lease.change(held);
+  await settle();
+  expect(diary.slice(2).join(' ')).toBe('+slow -slow');
+  await clock.advance(1_000);
+  expect(diary.slice(2).join(' ')).toBe('+slow -slow ended +slow');
+  stop.abort();
+  await clock.runUntil(running);
+});
+
+test('a part that fails ends the process, with its error', async () => {
+  const { diary, manager, sync, stop } = rig();
+  const gate = Promise.withResolvers<void>();
+  manager.addRunnable({ name: 'broken', run: async () => await gate.promise });
+  manager.addRunnable(runnable(diary, 'server'));
+  sync();
+  const running = manager.run(stop.signal).catch((thrown: unknown) => thrown);
+  await settle();
+  gate.reject(new Error('out of order'));
+  expect(await running).toMatchObject({ message: 'out of order' });
+  expect(diary.join(' ')).toBe('+informer +server -server -informer');
+});
+
+test('a part that does not stop is named, and waited for no longer than agreed', async () => {
+  const { manager, sync, stop, clock } = rig({ stopTimeoutMs: 3_000 });
+  manager.addRunnable({ name: 'stubborn', run: async () => await new Promise<never>(() => undefined) });
+  sync();
+  const running = manager.run(stop.signal).catch((thrown: unknown) => thrown);
+  await settle();
+  stop.abort();
+  await clock.advance(3_000);
+  expect(await running).toMatchObject({ message: 'still running 3000 ms after being told to stop: stubborn' });
+});
+
+test('a controller brings the informers of its sources', async () => {
+  const { diary, manager, sync, stop } = rig();
+  const synced = informer(diary, Promise.resolve());
+  const source = { informer: synced, start: () => () => undefined };
+  manager.addController({
+    name: 'c',
+    sources: [source, source],
+    reconcile: async () => await Promise.resolve(),
+    concurrency: 1,
+    timeoutMs: 1_000,
+  });
+  sync();
+  const running = manager.run(stop.signal);
+  await settle();
+  expect(diary).toEqual(['+informer', '+informer']);
+  stop.abort();
+  await running;
+});

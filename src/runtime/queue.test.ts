@@ -1,0 +1,158 @@
+/** Shows when a key comes out of the queue: once, in its turn, and never while it is at work. */
+import { array, assert, asyncProperty, constantFrom, nat, record } from 'fast-check';
+import { expect, test } from 'vitest';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { createQueue, type QueueOptions, type WorkQueue } from './queue.ts';
+
+function rig(options: Partial<QueueOptions> = {}): {
+  queue: WorkQueue;
+  clock: FakeClock;
+  ready: () => Promise<string[]>;
+} {
+  const clock = new FakeClock();
+  const queue = createQueue({ clock, random: () => 1, ...options });
+  /** Everything that is due now, each key done at once. */
+  const ready = async (): Promise<string[]> => {
+    const keys: string[] = [];
+    while (queue.depth() > 0) {
+      const key = (await queue.next()) ?? '';
+      keys.push(key);
+      queue.done(key);
+    }
+    return keys;
+  };
+  return { queue, clock, ready };
+}
+
+test('a key that is added twice comes once', async () => {
+  const { queue, ready } = rig();
+  for (const key of ['a', 'b', 'a']) queue.add(key);
+  expect(await ready()).toEqual(['a', 'b']);
+});
+
+test('a key that is added while at work comes again after it is done, not before', async () => {
+  const { queue, ready } = rig();
+  queue.add('a');
+  const key = await queue.next();
+  queue.add('a');
+  queue.add('b');
+  expect(await queue.next()).toBe('b');
+  const waiting = queue.next();
+  queue.done('a');
+  expect([key, await waiting]).toEqual(['a', 'a']);
+  queue.done('a');
+  queue.done('b');
+  expect(await ready()).toEqual([]);
+});
+
+test('the more urgent comes first, the others keep their turn', async () => {
+  const { queue, ready } = rig();
+  queue.add('a');
+  queue.add('b', 5);
+  queue.add('c');
+  queue.add('c', 9);
+  queue.add('b', 1);
+  expect(await ready()).toEqual(['c', 'b', 'a']);
+});
+
+test('of several delays for one key the earliest counts, and it comes once', async () => {
+  const { queue, clock, ready } = rig();
+  queue.addAfter('a', 3_000);
+  queue.addAfter('a', 1_000);
+  queue.addAfter('a', 2_000);
+  queue.addAfter('b', 500);
+  await clock.advance(999);
+  expect(await ready()).toEqual(['b']);
+  await clock.advance(1);
+  expect(await ready()).toEqual(['a']);
+  await clock.advance(10_000);
+  expect(await ready()).toEqual([]);
+  expect(clock.pending).toBe(0);
+});
+
+test('a key waits longer with each retry, and as at first after it was forgotten', async () => {
+  const { queue, clock, ready } = rig({ retryBaseMs: 100, retryCapMs: 1_000 });
+  const waits: number[] = [];
+  for (let attempt = 0; attempt < 6; attempt++) {
+    if (attempt === 5) queue.forget('a');
+    queue.retry('a');
+    const from = clock.monotonic();
+    while ((await ready()).length === 0) await clock.advance(50);
+    waits.push(clock.monotonic() - from);
+  }
+  expect(waits).toEqual([100, 200, 400, 800, 1_000, 100]);
+  expect(queue.retries('a')).toBe(1);
+});
+
+test('the retries of all keys together are limited', async () => {
+  const { queue, clock, ready } = rig({ retryBaseMs: 1, retries: { perSecond: 10, burst: 20 } });
+  for (let index = 0; index < 50; index++) queue.retry(`k${index}`);
+  await clock.advance(10);
+  expect(await ready()).toHaveLength(20);
+  await clock.advance(1_000);
+  expect(await ready()).toHaveLength(10);
+  await clock.advance(2_000);
+  expect(await ready()).toHaveLength(20);
+});
+
+test('who waits gets the next key at once', async () => {
+  const { queue } = rig();
+  const waiting = Promise.all([queue.next(), queue.next()]);
+  queue.add('a');
+  queue.add('b');
+  expect(await waiting).toEqual(['a', 'b']);
+});
+
+test('closed, it gives and takes nothing more', async () => {
+  const { queue, clock } = rig();
+  queue.addAfter('late', 10);
+  queue.add('a');
+  await queue.next();
+  const waiting = queue.next();
+  queue.add('a');
+  queue.close();
+  queue.add('b');
+  queue.addAfter('c', 1);
+  queue.done('a');
+  await clock.advance(100);
+  expect([await waiting, await queue.next(), queue.depth()]).toEqual([undefined, undefined, 0]);
+});
+
+test('whatever is added in whatever order: no key is at work twice at once, and after each wish it comes', async () => {
+  const step = record({
+    what: constantFrom('add', 'addAfter', 'retry', 'wait'),
+    key: constantFrom('a', 'b', 'c'),
+    ms: nat(500),
+  });
+  await assert(
+    asyncProperty(array(step, { maxLength: 60 }), array(nat(300), { minLength: 1 }), async (steps, efforts) => {
+      const { queue, clock } = rig();
+      const working = new Set<string>();
+      const [wished, begun] = [new Map<string, number>(), new Map<string, number>()];
+      let turn = 0;
+      const work = async (): Promise<void> => {
+        for (let key = await queue.next(); key !== undefined; key = await queue.next()) {
+          expect(working.has(key)).toBe(false);
+          working.add(key);
+          begun.set(key, ++turn);
+          const effort = efforts[turn % efforts.length] ?? 0;
+          await new Promise<void>((resolve) => void clock.schedule(effort, resolve));
+          working.delete(key);
+          queue.done(key);
+        }
+      };
+      const workers = [work(), work()];
+      for (const { what, key, ms } of steps) {
+        if (what !== 'wait') wished.set(key, ++turn);
+        if (what === 'wait') await clock.advance(ms);
+        else if (what === 'addAfter') queue.addAfter(key, ms);
+        else queue[what](key);
+      }
+      await clock.advance(10_000_000);
+      queue.close();
+      await Promise.all(workers);
+      for (const [key, at] of wished) expect(begun.get(key)).toBeGreaterThan(at);
+    }),
+    { numRuns: 200 },
+  );
+});
