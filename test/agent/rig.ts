@@ -10,7 +10,7 @@ import { agentArguments, type Host, type HostOptions, startHost } from '../../sr
 import { type Broken, buildStandIn } from '../../src/embedded/hosts/stand-in.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createInformer } from '../../src/kube/informer.ts';
-import type { Resource } from '../../src/kube/resources.ts';
+import { apiVersionOf, type Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/codec.ts';
 import { SIGNAL_OBJECTS } from '../../src/signal/names.ts';
@@ -163,7 +163,9 @@ export class Rig implements AsyncDisposable {
 
   async #watchObject(): Promise<void> {
     const { admin, name } = this.#options;
-    await admin.create(this.#resource, { metadata: { name, ...structuredClone(THEIRS) } });
+    const { kind } = this.#resource;
+    const object = { apiVersion: apiVersionOf(this.#resource), kind, metadata: { name, ...structuredClone(THEIRS) } };
+    await admin.create(this.#resource, object);
     const informer = createInformer(admin, this.#resource, { fieldSelector: `metadata.name=${name}` });
     const see = (object: KubeObject): void => this.#see(decodeSignal(object.metadata.annotations));
     informer.addHandler({ updated: see });

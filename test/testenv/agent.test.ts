@@ -1,0 +1,89 @@
+/** Owns the proof that the agent does its work on a real API server with no right beyond those documented for it. */
+import { globSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
+import { NEW, OLD, Rig, type RigOptions } from '../agent/rig.ts';
+import { apply, kubeconfigFor, type User } from './control-plane.ts';
+
+let admin: KubeClient;
+
+beforeAll(async () => {
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+});
+afterAll(() => admin.close());
+
+async function startRig(name: string, user: User, options: Partial<RigOptions> = {}): Promise<Rig> {
+  return await Rig.start({ name, admin, kubeconfig: await kubeconfigFor(user), ...options });
+}
+
+test.each([
+  ['a worker with its own node credentials', 'worker', 'agent-worker', { node: 'agent-worker' }],
+  ['a controller with its documented role', 'controller', 'agent-controller', { controlNode: 'agent-controller' }],
+] as const)('%s is updated with six writes', async (_name, role, name, user) => {
+  await using rig = await startRig(name, user, { role });
+  const before = await rig.object();
+  rig.startAgent();
+  await rig.send('/new', NEW);
+  await rig.end();
+  expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
+  expect(rig.changes).toBe(6);
+  expect(await rig.host.version()).toBe(NEW);
+  expect(await rig.installed()).toBe(rig.server.sha256('/new'));
+  expect(await rig.report()).toMatchObject({ from: OLD });
+  expect(othersPartOf(await rig.object())).toEqual(othersPartOf(before));
+});
+
+test('a build that crashes is rolled back', async () => {
+  const options = { broken: 'crashes', flags: ['--restart-timeout', '3s'] } as const;
+  await using rig = await startRig('agent-broken', { node: 'agent-broken' }, options);
+  rig.startAgent();
+  await rig.send('/new', NEW);
+  await rig.end();
+  expect(rig.statuses.at(-1)).toBe('Failed');
+  expect(await rig.report()).toMatchObject({ rolledBack: true });
+  expect(await rig.installed()).toBe(rig.server.sha256('/old'));
+  expect(await rig.host.version()).toBe(OLD);
+});
+
+test('conflicts with somebody who writes all the time cost no second download', async () => {
+  const faults = [{ paceMs: 10 }];
+  await using rig = await startRig('agent-storm', { node: 'agent-storm' }, { bytes: 64_000, faults });
+  rig.startAgent();
+  await rig.send('/new', NEW);
+  const timer = setInterval(() => void rig.annotate({ 'example.com/storm': String(performance.now()) }), 50);
+  try {
+    await rig.end();
+  } finally {
+    clearInterval(timer);
+  }
+  expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
+  expect(rig.server.requests).toMatchObject([{ complete: true }]);
+  expect(rig.host.starts).toBe(2);
+});
+
+test('a killed agent is continued by the next one', async () => {
+  await using rig = await startRig('agent-killed', { node: 'agent-killed' });
+  rig.onStatus = (status) => {
+    if (status === 'Restart') process.kill(rig.agent?.pid ?? 0, 'SIGKILL');
+  };
+  const first = rig.startAgent();
+  await rig.send('/new', NEW);
+  expect(await first.exited).toBeNull();
+  rig.startAgent();
+  await rig.end();
+  expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
+  expect(rig.server.requests).toMatchObject([{ complete: true }]);
+  expect(rig.host.starts).toBe(2);
+});
+
+/** All that neither the agent nor the cluster's own controllers change: theirs are the taints. */
+function othersPartOf({ metadata, ...rest }: KubeObject & { spec?: object }): unknown {
+  const { labels, annotations } = metadata;
+  return { ...rest, spec: { ...rest.spec, taints: undefined }, labels, theirs: annotations?.['example.com/theirs'] };
+}
