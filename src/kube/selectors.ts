@@ -1,6 +1,5 @@
 /** Owns label and field selectors in the text form that kubectl takes: parsing, and matching against objects. */
-import { isRecord } from '../util/json.ts';
-import type { KubeObject } from './types.ts';
+import type { KubeObject, Node } from './types.ts';
 
 export type Matcher = (object: KubeObject) => boolean;
 
@@ -9,8 +8,9 @@ export class SelectorError extends Error {
   override readonly name = 'SelectorError';
 }
 
-const NAME = '(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?';
-const VALUE = '(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?)?';
+/** At most 253 characters of prefix, 63 of name and 63 of value, as API servers take them. */
+const NAME = '(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?';
+const VALUE = '(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?';
 const EQUALITY = new RegExp(`^(${NAME})\\s*(==|=|!=)\\s*(${VALUE})$`);
 const SET = new RegExp(`^(${NAME})\\s+(in|notin)\\s*\\(([^()]*)\\)$`);
 const EXISTENCE = new RegExp(`^(!?)\\s*(${NAME})$`);
@@ -22,14 +22,23 @@ export function parseLabelSelector(text: string): Matcher {
   return (object) => matchers.every((matches) => matches(object));
 }
 
-/** Requirements `path=value`, `path==value` or `path!=value`, where path leads to a scalar such as `metadata.name`. */
-export function parseFieldSelector(text: string): Matcher {
-  const matchers = splitRequirements(text).map(fieldRequirement);
+/** The fields of a kind that can be selected by, each with the text that an API server compares. */
+export type Fields = Readonly<Record<string, (object: KubeObject) => string>>;
+
+/** Of every kind. */
+export const objectFields: Fields = { 'metadata.name': ({ metadata }) => metadata.name };
+export const nodeFields: Fields = {
+  ...objectFields,
+  'spec.unschedulable': (object: Node) => String(object.spec?.unschedulable ?? false),
+};
+
+/** Requirements `field=value`, `field==value` or `field!=value`, all of which must hold; the empty text selects everything. */
+export function parseFieldSelector(text: string, fields: Fields): Matcher {
+  const matchers = splitRequirements(text).map((part) => fieldRequirement(part, fields));
   return (object) => matchers.every((matches) => matches(object));
 }
 
 function labelRequirement(text: string): Matcher {
-  const labelOf = (key: string, object: KubeObject): string | undefined => object.metadata.labels?.[key];
   const equality = EQUALITY.exec(text);
   if (equality) {
     const [, key = '', operator, value = ''] = equality;
@@ -38,6 +47,7 @@ function labelRequirement(text: string): Matcher {
   const set = SET.exec(text);
   if (set) {
     const [, key = '', operator, list = ''] = set;
+    if (list.trim() === '') throw new SelectorError(`"${text}" names no value`);
     const values = new Set(list.split(',').map((value) => value.trim()));
     for (const value of values) if (!VALUE_ONLY.test(value)) throw new SelectorError(`"${value}" is no label value`);
     const has = (object: KubeObject): boolean => values.has(labelOf(key, object) ?? '\0');
@@ -49,18 +59,16 @@ function labelRequirement(text: string): Matcher {
   return (object) => (labelOf(key, object) === undefined) === (not === '!');
 }
 
-function fieldRequirement(text: string): Matcher {
-  const match = /^([A-Za-z][\w.]*)(==|=|!=)([^=!]*)$/.exec(text);
-  if (!match) throw new SelectorError(`"${text}" is no field requirement`);
-  const [, path = '', operator, value] = match;
-  return (object) => (fieldText(object, path) === value) === (operator !== '!=');
+function labelOf(key: string, { metadata: { labels = {} } }: KubeObject): string | undefined {
+  return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
 
-/** A field that is absent reads as the empty text, as it does on the server. */
-function fieldText(object: KubeObject, path: string): string {
-  let value: unknown = object;
-  for (const part of path.split('.')) value = isRecord(value) ? value[part] : undefined;
-  return typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number' ? String(value) : '';
+function fieldRequirement(text: string, fields: Fields): Matcher {
+  const [, name = '', operator, value] = /^([A-Za-z][\w.]*)(==|=|!=)([^\s=!]*)$/.exec(text) ?? [];
+  if (operator === undefined) throw new SelectorError(`"${text}" is no field requirement`);
+  const textOf = Object.hasOwn(fields, name) ? fields[name] : undefined;
+  if (!textOf) throw new SelectorError(`"${name}" cannot be selected by, only ${Object.keys(fields).join(', ')}`);
+  return (object) => (textOf(object) === value) === (operator !== '!=');
 }
 
 /** Splits at commas outside parentheses. */

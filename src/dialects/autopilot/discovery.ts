@@ -3,7 +3,10 @@ import type { TargetSpec } from '../../api/autopilot/target.ts';
 import type { World } from '../../engine/dialect.ts';
 import { platformOf } from '../../engine/gather.ts';
 import type { Role } from '../../engine/model.ts';
-import { parseFieldSelector, parseLabelSelector } from '../../kube/selectors.ts';
+import { type Fields, nodeFields, objectFields, parseFieldSelector, parseLabelSelector } from '../../kube/selectors.ts';
+
+/** What the objects of each role can be selected by. */
+export const FIELDS: Readonly<Record<Role, Fields>> = { controller: objectFields, worker: nodeFields };
 
 /** A static list wins over a selector; with neither there are no targets. Selectors must be known to parse. */
 export function discover(spec: TargetSpec | undefined, role: Role, world: World): string[] {
@@ -11,7 +14,7 @@ export function discover(spec: TargetSpec | undefined, role: Role, world: World)
   if (listed) return [...(listed.nodes ?? [])];
   if (!selector) return [];
   const byLabels = parseLabelSelector(selector.labels ?? '');
-  const byFields = parseFieldSelector(selector.fields ?? '');
+  const byFields = parseFieldSelector(selector.fields ?? '', FIELDS[role]);
   return world
     .list(role)
     .filter((object) => byLabels(object) && byFields(object))

@@ -1,9 +1,11 @@
 /** Owns what can be wrong with a Plan beyond its schema: each problem names the field, what was found and what would be right. */
 import type { K0sUpdate, Plan, PlanCommand } from '../../api/autopilot/plan.ts';
 import type { TargetSpec } from '../../api/autopilot/target.ts';
+import type { Role } from '../../engine/model.ts';
 import { because, type Reason } from '../../engine/reasons.ts';
 import { type Matcher, parseFieldSelector, parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
 import { parseVersion } from '../../util/version.ts';
+import { FIELDS } from './discovery.ts';
 
 /** The only name under which the original carries a plan out. */
 export const PLAN_NAME = 'autopilot';
@@ -36,8 +38,8 @@ function commandProblems({ k0supdate, airgapupdate }: PlanCommand, path: string)
   return [
     ...versionProblems(k0supdate, at),
     ...platformProblems(k0supdate, `${at}.platforms`),
-    ...targetProblems(controllers, `${at}.targets.controllers`),
-    ...targetProblems(workers, `${at}.targets.workers`),
+    ...targetProblems(controllers, 'controller', `${at}.targets.controllers`),
+    ...targetProblems(workers, 'worker', `${at}.targets.workers`),
   ];
 }
 
@@ -59,7 +61,7 @@ function platformProblems({ platforms }: K0sUpdate, at: string): Reason[] {
   });
 }
 
-function targetProblems(spec: TargetSpec | undefined, at: string): Reason[] {
+function targetProblems(spec: TargetSpec | undefined, role: Role, at: string): Reason[] {
   if (!spec) return [];
   const problems: Reason[] = [];
   const concurrent = spec.limits?.concurrent ?? 1;
@@ -67,7 +69,9 @@ function targetProblems(spec: TargetSpec | undefined, at: string): Reason[] {
   const names = spec.discovery.static?.nodes ?? [];
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) {
-    problems.push(problem(`${at}.discovery.static.nodes`, names, `must name every node once, not "${twice}" twice`));
+    problems.push(
+      problem(`${at}.discovery.static.nodes`, twice, 'must name every node once, and this one stands twice'),
+    );
   }
   const { labels = '', fields = '' } = spec.discovery.selector ?? {};
   return [
@@ -79,7 +83,7 @@ function targetProblems(spec: TargetSpec | undefined, at: string): Reason[] {
       'a label selector such as "pool=blue"',
     ),
     ...selectorProblems(
-      parseFieldSelector,
+      (text) => parseFieldSelector(text, FIELDS[role]),
       fields,
       `${at}.discovery.selector.fields`,
       'a field selector such as "metadata.name=w1"',
@@ -97,8 +101,9 @@ function selectorProblems(parse: (text: string) => Matcher, text: string, field:
   }
 }
 
+/** Stricter than the URL class, which mends what original agents then cannot fetch. */
 function isHttp(url: string): boolean {
-  return URL.canParse(url) && ['http:', 'https:'].includes(new URL(url).protocol);
+  return /^https?:\/\/[^\s/]/i.test(url) && !/\s/.test(url) && URL.canParse(url);
 }
 
 function problem(field: string, found: unknown, wanted: string): Reason {
