@@ -1,7 +1,7 @@
 /** Owns one GET over HTTP or HTTPS: redirects followed, nothing retried, failures told apart by whether a retry can help. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import * as http from 'node:http';
 import * as https from 'node:https';
+import { http } from '../util/http.ts';
 
 /** The next attempt may succeed; every other error is for good. */
 export class TransientError extends Error {

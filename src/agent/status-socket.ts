@@ -1,5 +1,5 @@
 /** Owns the client of the status socket: the one place where the service tells its version and its PID. */
-import { request } from 'node:http';
+import { http } from '../util/http.ts';
 import { isRecord } from '../util/json.ts';
 
 export interface ServiceStatus {
@@ -14,7 +14,13 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 export async function askStatus(socketPath: string, timeoutMs: number): Promise<ServiceStatus> {
   const signal = AbortSignal.timeout(timeoutMs);
   const answer = await new Promise<string>((resolve, reject) => {
-    const outgoing = request({ socketPath, path: '/status', headers: { host: 'localhost' }, agent: false, signal });
+    const outgoing = http.request({
+      socketPath,
+      path: '/status',
+      headers: { host: 'localhost' },
+      agent: false,
+      signal,
+    });
     outgoing.once('error', reject);
     outgoing.once('response', (response) => {
       let text = '';

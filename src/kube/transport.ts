@@ -1,7 +1,8 @@
 /** Owns sockets: keep-alive HTTP/1.1 connections to one API server, rebuilt when certificates change. */
-import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import type { Agent, ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
+import { http } from '../util/http.ts';
 import type { ClusterConfig } from './cluster-config.ts';
 import type { TlsMaterial } from './credentials.ts';
 import { TransportError } from './status-error.ts';
@@ -24,7 +25,7 @@ const MAX_IDLE_SOCKETS = 8;
 export class Transport {
   readonly #config: ClusterConfig;
   readonly #base: URL;
-  #agent: http.Agent | undefined;
+  #agent: Agent | undefined;
   #material: TlsMaterial = {};
 
   constructor(config: ClusterConfig) {
@@ -62,7 +63,7 @@ export class Transport {
     return follow(outgoing, request, secure ? 'secureConnect' : 'connect');
   }
 
-  #agentFor(material: TlsMaterial): http.Agent {
+  #agentFor(material: TlsMaterial): Agent {
     const { ca, cert, key } = this.#material;
     if (this.#agent && ca === material.ca && cert === material.cert && key === material.key) return this.#agent;
     if (this.#agent) retire(this.#agent);
@@ -71,7 +72,7 @@ export class Transport {
     return this.#agent;
   }
 
-  #createAgent({ ca, cert, key }: TlsMaterial): http.Agent {
+  #createAgent({ ca, cert, key }: TlsMaterial): Agent {
     const shared = { keepAlive: true, maxFreeSockets: MAX_IDLE_SOCKETS, scheduling: 'lifo' } as const;
     if (this.#base.protocol === 'http:') return new http.Agent(shared);
     const { tlsServerName, insecureSkipTlsVerify } = this.#config;
@@ -101,7 +102,7 @@ interface Attempt {
   maybeApplied(): boolean;
 }
 
-function follow(outgoing: http.ClientRequest, request: WireRequest, connected: string): Attempt {
+function follow(outgoing: ClientRequest, request: WireRequest, connected: string): Attempt {
   let sent = false;
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     const onAbort = (): void => {
@@ -135,7 +136,7 @@ function bodyLength(body: string | undefined): OutgoingHttpHeaders {
 }
 
 /** Lets running requests end on their connections, but none after them. */
-function retire(agent: http.Agent): void {
+function retire(agent: Agent): void {
   agent.maxFreeSockets = 0;
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
 }
