@@ -74,7 +74,9 @@ async function parse(path: string): Promise<Record<string, unknown>> {
     const value: unknown = text.trimStart().startsWith('{') ? JSON.parse(text) : await parseYaml(text);
     if (isRecord(value)) return value;
   } catch (error) {
-    throw new RefitError('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: ${messageOf(error)}`, { cause: error });
+    // The YAML reader draws the place below its sentence.
+    const [sentence] = messageOf(error).split(':\n');
+    throw new RefitError('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: ${sentence}`, { cause: error });
   }
   throw new RefitError('REFIT_KUBECONFIG', `${path} is not a kubeconfig: a mapping was expected`);
 }

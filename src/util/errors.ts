@@ -82,9 +82,9 @@ export class RefitError extends Error {
     return ERRORS[this.code].exit;
   }
 
-  /** The one line a person gets: code, what happened, what to do. */
+  /** The one line a person gets: code, what happened, what to do. Causes may bring line breaks of their own. */
   get line(): string {
-    return `${this.code}: ${this.message} (${ERRORS[this.code].hint})`;
+    return `${this.code}: ${this.message.trim().replaceAll(/\s+/g, ' ')} (${ERRORS[this.code].hint})`;
   }
 }
 
