@@ -1,43 +1,69 @@
 /** Owns where the command line writes: a terminal that can be redrawn, or a pipe that only ever grows. */
 
-export interface Output {
-  readonly isTerminal: boolean;
-  write(text: string): void;
+/** In characters; infinite where nobody looks at a terminal. */
+export interface Size {
+  readonly columns: number;
+  readonly rows: number;
 }
 
+export interface Output {
+  /** True where lines can be drawn over. */
+  readonly isTerminal: boolean;
+  readonly hasColours: boolean;
+  /** Asked before each drawing: people resize their windows. */
+  readonly size: () => Size;
+  readonly write: (text: string) => void;
+}
+
+const { stdout } = process;
+/** A dumb terminal cannot go back up. */
+const isTerminal = stdout.isTTY && process.env['TERM'] !== 'dumb';
+
 export const standardOutput: Output = {
-  isTerminal: process.stdout.isTTY,
-  write: (text) => void process.stdout.write(text),
+  isTerminal,
+  // Follows NO_COLOR, and what the terminal says of itself.
+  hasColours: isTerminal && stdout.hasColors(),
+  size: () =>
+    stdout.isTTY
+      ? { columns: stdout.columns || 80, rows: stdout.rows || 24 }
+      : { columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY },
+  write: (text) => void stdout.write(text),
 };
 
-const CURSOR_UP = (lines: number): string => `\u001B[${lines}A`;
-const CLEAR_BELOW = '\u001B[0J';
+const ESCAPE = String.fromCharCode(27);
+const COLOUR = new RegExp(`(${ESCAPE}\\[[0-9;]*m)`);
+const CLEAR_LINE = `${ESCAPE}[K`;
+const CLEAR_BELOW = `${ESCAPE}[0J`;
+const cursorUp = (lines: number): string => (lines > 0 ? `${ESCAPE}[${lines}A` : '');
 
-/** Lines that replace each other in place. Lines longer than the terminal are cut, since each must stay one line. */
+/** Lines that replace each other in place: cut to the size of the terminal, since what scrolls away cannot be replaced. */
 export class Screen {
   readonly #output: Output;
-  readonly #columns: () => number;
   #drawn = 0;
 
-  constructor(output: Output, columns: () => number = () => process.stdout.columns || 80) {
+  constructor(output: Output) {
     this.#output = output;
-    this.#columns = columns;
   }
 
   draw(lines: readonly string[]): void {
-    const width = this.#columns();
-    const up = this.#drawn > 0 ? CURSOR_UP(this.#drawn) : '';
-    this.#output.write(`${up}${CLEAR_BELOW}${lines.map((line) => `${cut(line, width)}\n`).join('')}`);
-    this.#drawn = lines.length;
+    const { columns, rows } = this.#output.size();
+    const shown = fitting(lines, rows - 1).map((line) => `${cut(line, columns)}${CLEAR_LINE}\n`);
+    this.#output.write(`${cursorUp(this.#drawn)}${shown.join('')}${CLEAR_BELOW}`);
+    this.#drawn = shown.length;
   }
+}
+
+function fitting(lines: readonly string[], rows: number): readonly string[] {
+  if (lines.length <= rows) return lines;
+  const left = Math.max(1, rows - 1);
+  return [...lines.slice(0, left), `… ${lines.length - left} more lines do not fit`];
 }
 
 /** Cuts to `width` visible characters; colour sequences take none and are kept. */
 function cut(line: string, width: number): string {
   let visible = 0;
-  // oxlint reads a control character here: it is the escape that starts a colour sequence.
-  const pieces = line.split(new RegExp(`(${String.fromCharCode(27)}\\[[0-9;]*m)`));
-  return pieces
+  return line
+    .split(COLOUR)
     .map((piece, index) => {
       if (index % 2 === 1) return piece;
       const room = Math.max(0, width - visible);

@@ -1,5 +1,6 @@
 /** Owns the command tree of `refit`: what can be asked for, with which options. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { DEFAULT_POLICY } from '../engine/model.ts';
 import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
@@ -57,8 +58,16 @@ function createProgram(actions: Actions, end: (code: number) => void): Command {
     .configureOutput({ writeOut: (text) => actions.write(text), outputError: () => undefined })
     .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage, 3 unreachable, 4 denied, 130 interrupted.');
   connected(program.command('controller').description('Carries plans out; run two or more, one of them leads.'))
-    .option('--lease-duration <time>', 'how long a silent leader keeps the lease, in whole seconds', parseLease, 15_000)
-    .option('--target-deadline <time>', 'how long a node may take; 0 waits for ever', parseDeadline, 2 * 60 * 60 * 1000)
+    .addOption(
+      new Option('--lease-duration <time>', 'how long a silent leader keeps the lease, in whole seconds')
+        .argParser(parseLease)
+        .default(15_000, '15s'),
+    )
+    .addOption(
+      new Option('--target-deadline <time>', 'how long a node may take from its signal on; 0 waits for ever')
+        .argParser(parseDeadline)
+        .default(DEFAULT_POLICY.targetDeadlineMs, '2h'),
+    )
     .option('--health-address <host:port>', 'serve /healthz, /readyz and /metrics there')
     .addOption(
       new Option('--log-level <level>', 'least level to log')
@@ -87,11 +96,11 @@ function createProgram(actions: Actions, end: (code: number) => void): Command {
 
 function connected(command: Command): Command {
   return command
-    .option('--kubeconfig <file>', 'kubeconfig to use')
-    .option('--context <name>', 'context of the kubeconfig')
+    .option('--kubeconfig <file>', "kubeconfig to use; default: KUBECONFIG, the pod's service account, ~/.kube/config")
+    .option('--context <name>', 'context of the kubeconfig; default: its current context')
     .option(
       '--api-port <port>',
-      'port of the API server on every controller, where not that of the kubeconfig',
+      'port of the API server on every controller; default: that of the server in the kubeconfig',
       parsePort,
     );
 }

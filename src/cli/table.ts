@@ -1,9 +1,13 @@
 /** Owns plain tables: columns as wide as their widest cell, two blanks apart, nothing else. */
 
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const all = [header, ...rows];
-  const widths = header.map((_cell, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
-  return all.map((row) =>
+  return aligned([header, ...rows]);
+}
+
+/** Rows of the same length; a cell with colours in it is as wide as it looks only in the last column. */
+export function aligned(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_cell, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join('  ')

@@ -2,12 +2,12 @@
 import { readFile } from 'node:fs/promises';
 import { parsePlanFile } from '../api/autopilot/read-plan.ts';
 import { problemsOf } from '../dialects/autopilot/problems.ts';
-import { EXIT, RefitError } from '../util/errors.ts';
+import { EXIT, messageOf, RefitError } from '../util/errors.ts';
 
 /** Resolves with the exit code; rejects with REFIT_FILE naming the file, each field, what was found and what would be right. */
 export async function validate(path: string, write: (text: string) => void): Promise<number> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new RefitError('REFIT_FILE', `cannot read ${path}`, { cause: error });
+    throw new RefitError('REFIT_FILE', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
   });
   const plan = parsePlanFile(text, path);
   const problems = problemsOf(plan);

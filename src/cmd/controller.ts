@@ -1,9 +1,10 @@
 /** Owns `refit controller`: names everything that this process starts. */
 import { randomBytes } from 'node:crypto';
 import type { ControllerFlags } from '../cli/program.ts';
-import { DIALECTS } from '../dialects/registry.ts';
+import { DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
 import { campaignController } from '../engine/controller.ts';
 import { askControlPlane } from '../engine/health.ts';
+import { DEFAULT_POLICY } from '../engine/model.ts';
 import { createElection } from '../kube/election.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { fencedClient } from '../kube/fence.ts';
@@ -17,8 +18,6 @@ import { prometheusMetrics } from '../runtime/metrics-prometheus.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT } from '../util/errors.ts';
 
-/** The original's own lease: whoever leads, there is one leader. */
-const LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
 const READYZ_TIMEOUT_MS = 5000;
 
 /** Runs until `signal` aborts. Rejects at once where the API server cannot be reached or lacks what Refit needs. */
@@ -30,12 +29,15 @@ export async function runController(flags: ControllerFlags, signal: AbortSignal)
     userAgent: 'refit-controller',
     onRequest: (record) => metrics.requested(record),
   });
-  for (const { plans } of DIALECTS) await client.list(plans, { limit: 1, signal });
+  for (const { plans, objects } of DIALECTS) {
+    // Informers would try again for ever.
+    for (const kind of [plans, ...Object.values(objects)]) await client.list(kind, { limit: 1, signal });
+  }
 
   const identity = randomBytes(16).toString('hex');
   const election = createElection({
     client,
-    ...LEASE,
+    ...LEADER_LEASE,
     identity,
     ...leaseTimes(flags.leaseDuration),
     clock,
@@ -48,7 +50,7 @@ export async function runController(flags: ControllerFlags, signal: AbortSignal)
       campaignController(dialect, {
         reader: client,
         writer: fencedClient(client, election),
-        policy: { maxFailures: 0, targetDeadlineMs: flags.targetDeadline },
+        policy: { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline },
         clock,
         log,
         askControlPlane: async (endpoints) =>
@@ -62,9 +64,10 @@ export async function runController(flags: ControllerFlags, signal: AbortSignal)
     );
   }
   if (flags.healthAddress !== undefined) {
-    manager.addRunnable(
-      createHealthServer({ address: flags.healthAddress, metrics, waitingFor: () => manager.waitingFor() }),
-    );
+    const { healthAddress: address } = flags;
+    const health = createHealthServer({ address, metrics, waitingFor: () => manager.waitingFor() });
+    await health.listening;
+    manager.addRunnable(health);
   }
   log.info('refit controller starts', { identity, server: config.server, dialects: DIALECTS.map(({ name }) => name) });
   try {

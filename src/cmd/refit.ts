@@ -4,11 +4,14 @@ import { EXIT, RefitError } from '../util/errors.ts';
 
 const interrupted = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupted.abort(new Error(name)));
+// A reader that has seen enough, such as `head`, ends a watch.
+process.stdout.on('error', (error) => interrupted.abort(error));
 
 /** Each command loads only what it needs: an agent must stay small for months. */
 async function run([command, ...rest]: readonly string[]): Promise<number> {
   const { signal } = interrupted;
   if (command === 'agent') return await (await import('./agent.ts')).runAgent(rest, signal);
+  if (command === 'help' && rest[0] === 'agent') return await run(['agent', '--help']);
   const [{ runProgram }, { standardOutput }] = await Promise.all([
     import('../cli/program.ts'),
     import('../cli/output.ts'),

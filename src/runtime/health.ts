@@ -65,7 +65,9 @@ async function listen(server: Server, address: string): Promise<AddressInfo> {
   if (!match) throw new RefitError('REFIT_USAGE', `"${address}" is no address: host:port is expected`);
   const host = (match[1] ?? '').replace(/^\[|\]$/g, '');
   return await new Promise((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (cause) =>
+      reject(new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, { cause })),
+    );
     server.listen(Number(match[2]), host === '' ? undefined : host, () => resolve(server.address() as AddressInfo));
   });
 }

@@ -8,6 +8,8 @@ import type { Clock } from '../../util/clock.ts';
 import { EXIT } from '../../util/errors.ts';
 import type { Output } from '../output.ts';
 import type { StatusFlags } from '../program.ts';
+import { Contact } from './contact.ts';
+import { askLeader } from './leader.ts';
 import { loadOnce } from './load.ts';
 import { type AskControlPlane, observe } from './observe.ts';
 import { render } from './render.ts';
@@ -21,7 +23,7 @@ export interface StatusParts {
   readonly output: Output;
   readonly signal: AbortSignal;
   /** Hears of every look that a watch takes. */
-  readonly onLook?: ((views: readonly PlanView[]) => void) | undefined;
+  readonly onLook?: ((plans: readonly PlanView[]) => void) | undefined;
 }
 
 const READYZ_TIMEOUT_MS = 3000;
@@ -30,7 +32,8 @@ const READYZ_TIMEOUT_MS = 3000;
 export async function showStatus(flags: StatusFlags, parts: StatusParts): Promise<number> {
   const { dialects, clock, output, signal } = parts;
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
-  const client = createClient(config, { userAgent: 'refit-status' });
+  const contact = new Contact(clock);
+  const client = createClient(config, { userAgent: 'refit-status', onRequest: (record) => contact.note(record) });
   const ask: AskControlPlane = async (endpoints) =>
     await askControlPlane(
       endpoints,
@@ -39,11 +42,13 @@ export async function showStatus(flags: StatusFlags, parts: StatusParts): Promis
   try {
     // Before a watch too: lists fail at once where informers would try again for ever.
     const loaded = await Promise.all(
-      dialects.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect)) })),
+      dialects.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, signal)) })),
     );
-    if (flags.watch) return await watch(flags, parts, { dialects, client, clock, signal, ask });
-    const views = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, ask, clock.now())));
-    output.write(await render(views.flat(), flags.output, clock.now(), output.isTerminal));
+    if (flags.watch) return await watch(flags, parts, { dialects, client, clock, signal, ask, contact });
+    const now = clock.now();
+    const leader = await askLeader(client, now, signal);
+    const plans = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, ask, now)));
+    output.write(await render({ leader, plans: plans.flat() }, flags.output, now, output));
     return EXIT.ok;
   } finally {
     client.close();
@@ -54,9 +59,10 @@ async function watch(flags: StatusFlags, { output, clock, onLook }: StatusParts,
   const tell = teller(output, flags.output);
   let last: readonly PlanView[] = [];
   try {
-    for await (last of watchPlans(parts)) {
+    for await (const view of watchPlans(parts)) {
+      last = view.plans;
       onLook?.(last);
-      await tell(last, clock.now());
+      await tell(view, clock.now());
     }
   } catch (error) {
     if (parts.signal.aborted) return EXIT.interrupted;

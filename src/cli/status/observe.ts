@@ -1,12 +1,17 @@
 /** Owns the look at all plans at one moment, through the very decision that the controller takes. */
 import { decide } from '../../engine/decide.ts';
 import type { Dialect, Endpoint } from '../../engine/dialect.ts';
+import { explain } from '../../engine/explain.ts';
 import { gather } from '../../engine/gather.ts';
-import { DEFAULT_POLICY, type EndpointHealth } from '../../engine/model.ts';
+import { DEFAULT_POLICY, type EndpointHealth, type Policy, type Snapshot } from '../../engine/model.ts';
+import type { KubeObject } from '../../kube/types.ts';
 import type { Loaded } from './load.ts';
 import { type PlanView, viewOf } from './view.ts';
 
 export type AskControlPlane = (endpoints: readonly Endpoint[]) => Promise<readonly EndpointHealth[]>;
+
+/** How long a node may take is the controller's to know (--target-deadline): no end is told that may be another's. */
+const POLICY: Policy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 
 /** The API servers are asked only where a decision hangs on them. Nothing is written. */
 export async function observe(
@@ -16,11 +21,21 @@ export async function observe(
   now: number,
 ): Promise<PlanView[]> {
   const views = loaded.plans().map(async (plan) => {
-    const snapshot = gather(dialect, plan, loaded.world, now);
-    const decision = decide(snapshot, DEFAULT_POLICY, now);
-    if (!decision.wantsHealth) return viewOf(dialect, snapshot, decision);
-    const informed = { ...snapshot, controlPlane: await ask(dialect.endpoints(loaded.world)) };
-    return viewOf(dialect, informed, decide(informed, DEFAULT_POLICY, now));
+    const snapshot = gather(dialect, plan, loaded.world, beginOf(plan, now));
+    if (!decide(snapshot, POLICY, now).wantsHealth) return viewAt(dialect, snapshot, now);
+    const controlPlane = await ask(dialect.endpoints(loaded.world));
+    return viewAt(dialect, { ...snapshot, controlPlane }, now);
   });
   return (await Promise.all(views)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Of a plan without status the targets wait since it was created, not since somebody looked. */
+function beginOf({ metadata }: KubeObject, now: number): number {
+  return metadata.creationTimestamp === undefined ? now : Date.parse(metadata.creationTimestamp);
+}
+
+/** Explains what is recorded, and not what will be: without a controller that never comes. */
+function viewAt(dialect: Dialect, snapshot: Snapshot, now: number): PlanView {
+  const upcoming = decide(snapshot, POLICY, now).record ?? snapshot.campaign;
+  return viewOf(dialect, { snapshot, explanation: explain(snapshot, POLICY, now), upcoming, policy: POLICY });
 }

@@ -1,26 +1,30 @@
 /** Owns the output forms of `refit status`: text, wide, json and yaml. */
-
+import type { Output } from '../output.ts';
 import type { Form } from './forms.ts';
-import { paintForTerminal, paintPlain, renderPlan, renderTargets } from './text.ts';
-import { type PlanView } from './view.ts';
+import { type Medium, mediumOf } from './medium.ts';
+import { renderNotes } from './notes.ts';
+import { renderPlan } from './text.ts';
+import type { PlanView, StatusView } from './view.ts';
+import { renderTargets } from './wide.ts';
+
+type Look = Pick<Output, 'hasColours' | 'size'>;
 
 /** `now` in milliseconds since the epoch: ages are told in text only, so that json and yaml are stable. */
-export async function render(views: readonly PlanView[], form: Form, now: number, coloured: boolean): Promise<string> {
-  if (form === 'json') return `${JSON.stringify({ plans: views }, undefined, 2)}\n`;
-  if (form === 'yaml') return (await import('yaml')).stringify({ plans: views });
-  return `${renderLines(views, form, now, coloured).join('\n')}\n`;
+export async function render(view: StatusView, form: Form, now: number, look: Look): Promise<string> {
+  if (form === 'json') return `${JSON.stringify(view, undefined, 2)}\n`;
+  if (form === 'yaml') return (await import('yaml')).stringify(view, { lineWidth: 0 });
+  return `${renderLines(view, form, now, look).join('\n')}\n`;
 }
 
-export function renderLines(
-  views: readonly PlanView[],
-  form: 'text' | 'wide',
-  now: number,
-  coloured: boolean,
-): string[] {
-  if (views.length === 0) return ['There is no plan.'];
-  const paint = coloured ? paintForTerminal : paintPlain;
-  return views.flatMap((view) => {
-    const targets = form === 'wide' ? renderTargets(view, now).map((line) => `  ${line}`) : [];
-    return [...renderPlan(view, now, paint), ...targets];
-  });
+export function renderLines(view: StatusView, form: 'text' | 'wide', now: number, look: Look): string[] {
+  const medium = mediumOf(look);
+  const notes = renderNotes(view, now, medium);
+  if (view.plans.length === 0) return [...notes, 'There is no plan.'];
+  const blocks = view.plans.map((plan) => blockOf(plan, form, now, medium));
+  return [...notes, ...blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]))];
+}
+
+function blockOf(plan: PlanView, form: 'text' | 'wide', now: number, medium: Medium): string[] {
+  const targets = form === 'wide' ? renderTargets(plan, now).map((line) => `  ${line}`) : [];
+  return [...renderPlan(plan, now, medium), ...targets];
 }

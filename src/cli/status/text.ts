@@ -1,89 +1,60 @@
-/** Owns `refit status` as text for people: what runs, where, since when, what it waits for, and what comes next. */
-import { styleText } from 'node:util';
-import type { TargetPhase } from '../../engine/model.ts';
-import { formatDuration } from '../../util/duration.ts';
-import { table } from '../table.ts';
-import type { PlanView, StageView, TargetView } from './view.ts';
+/** Owns `refit status` as text for people: one screen a plan, whatever its size, that says what runs, waits and comes next. */
+import { age, listed, wrapped } from '../phrases.ts';
+import type { Medium, Style } from './medium.ts';
+import { failureLines, movingLines, waitLines } from './sentences.ts';
+import { stageLines } from './stage-lines.ts';
+import type { PlanView } from './view.ts';
 
-type Style = Parameters<typeof styleText>[0];
-/** Colours a word, or leaves it as it is where nobody looks at a terminal. */
-export type Paint = (style: Style, text: string) => string;
+const COLOURS: Readonly<Record<PlanView['phase'], Style>> = {
+  new: 'cyan',
+  running: 'cyan',
+  done: 'green',
+  failed: 'red',
+  incomplete: 'red',
+  invalid: 'red',
+};
+/** Names that are told of those that come next. */
+const NEXT_NAMES = 5;
+/** Columns of a heading with the blanks around it. */
+const MARGIN = 10;
 
-export const paintForTerminal: Paint = (style, text) => styleText(style, text, { validateStream: false });
-export const paintPlain: Paint = (_style, text) => text;
-
-const COLOURS: Readonly<Record<string, Style>> = { done: 'green', failed: 'red', incomplete: 'red', invalid: 'red' };
-const MOVING: ReadonlySet<TargetPhase> = new Set(['intended', 'signalled', 'working', 'verifying']);
-const BAD: ReadonlySet<TargetPhase> = new Set(['failed', 'missing', 'unsupported']);
-
-export function renderPlan(view: PlanView, now: number, paint: Paint): string[] {
-  const title = `${view.kind} ${view.name}${view.id ? ` (${view.id})` : ''}`;
+export function renderPlan(view: PlanView, now: number, medium: Medium): string[] {
+  const { paint, width } = medium;
+  const section = (heading: string, sentences: readonly string[], style?: Style): string[] =>
+    sentences
+      .flatMap((sentence) => wrapped(sentence, width - MARGIN))
+      .map((line, index) => {
+        const text = style === undefined ? line : paint(style, line);
+        return `  ${(index === 0 ? heading : '').padEnd(MARGIN - 3)} ${text}`;
+      });
   return [
-    `${paint('bold', title)}  ${paint(COLOURS[view.phase] ?? 'cyan', view.phase)}${versionsOf(view)}`,
-    ...(view.reason ? [`  ${paint('red', view.reason)}`] : []),
-    ...view.stages.filter(({ targets }) => targets.length > 0).map((stage) => `  ${stageLine(stage, paint)}`),
-    ...indented('now', movingLines(view, now)),
-    ...indented('waits', waitLines(view, now)),
-    ...indented('next', view.next.length > 0 ? [view.next.join(', ')] : []),
+    titleOf(view, now, medium),
+    ...stageLines(view.stages, medium).map((line) => `  ${line}`),
+    ...section('failed', failureLines(view), 'red'),
+    ...section('now', movingLines(view, now)),
+    ...section('waits', waitLines(view, now), 'yellow'),
+    ...section('next', nextLines(view)),
   ];
 }
 
-/** One line for each target, for `-o wide`. */
-export function renderTargets(view: PlanView, now: number): string[] {
-  const rows = view.stages.flatMap(({ role, version, targets }) =>
-    targets.map(({ name, phase, step, since, from, failure }) => [
-      name,
-      role,
-      step ?? phase,
-      since === '' ? '' : formatDuration(now - Date.parse(since)),
-      from ?? '',
-      version,
-      failure ?? '',
-    ]),
-  );
-  return table(['TARGET', 'ROLE', 'STEP', 'SINCE', 'FROM', 'TO', 'REASON'], rows);
-}
-
-function versionsOf({ stages }: PlanView): string {
+function titleOf(view: PlanView, now: number, { paint }: Medium): string {
+  const { kind, name, id, phase, stages } = view;
   const versions = [...new Set(stages.map(({ version }) => version))].filter((version) => version !== '');
-  return versions.length > 0 ? `  to ${versions.join(', then ')}` : '';
+  return [
+    paint('bold', `${kind} ${name}${id === '' ? '' : ` (${id})`}`),
+    `${paint(COLOURS[phase], phase)}${timesOf(view, now)}`,
+    ...(versions.length > 0 ? [`to ${versions.join(', then ')}`] : []),
+  ].join('  ');
 }
 
-function stageLine({ role, targets }: StageView, paint: Paint): string {
-  const done = targets.filter(({ phase }) => phase === 'done').length;
-  const bad = targets.filter(({ phase }) => BAD.has(phase)).map(({ name }) => name);
-  const marks = targets.map(({ phase }) => mark(phase, paint)).join('');
-  const failed = bad.length > 0 ? `  ${paint('red', `failed: ${bad.join(', ')}`)}` : '';
-  return `${`${role}s`.padEnd(11)} ${String(done).padStart(3)}/${targets.length}  ${marks}${failed}`;
+function timesOf({ phase, created, ended }: PlanView, now: number): string {
+  if (phase === 'new' || phase === 'running') return ` for ${age(created, now)}`;
+  return ended === undefined ? '' : ` after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`;
 }
 
-function mark(phase: TargetPhase, paint: Paint): string {
-  if (phase === 'done') return paint('green', '●');
-  if (BAD.has(phase)) return paint('red', '✗');
-  return MOVING.has(phase) ? paint('cyan', '◐') : '○';
-}
-
-function movingLines({ stages }: PlanView, now: number): string[] {
-  return stages.flatMap(({ targets }) =>
-    targets.filter(({ phase }) => MOVING.has(phase)).map((target) => moving(target, now)),
-  );
-}
-
-function moving({ name, phase, step, since }: TargetView, now: number): string {
-  return `${name} is ${step ? `at ${step}` : phase} for ${formatDuration(now - Date.parse(since))}`;
-}
-
-/** What merely moves is told above; here stands what holds it up. */
-function waitLines({ waits }: PlanView, now: number): string[] {
-  return waits
-    .filter(({ reason }) => reason.code !== 'InFlight')
-    .map(({ gate, reason, since, until }) => {
-      const age = since === '' ? '' : `, since ${formatDuration(now - Date.parse(since))}`;
-      const end = until === undefined ? '' : `, until ${until} at most`;
-      return `${reason.message} (${gate}${age}${end})`;
-    });
-}
-
-function indented(heading: string, lines: readonly string[]): string[] {
-  return lines.map((line, index) => `  ${(index === 0 ? heading : '').padEnd(6)} ${line}`);
+function nextLines({ phase, next }: PlanView): string[] {
+  if (phase === 'failed' || phase === 'incomplete' || phase === 'invalid') {
+    return ['nothing: this plan is over; delete it, and apply it again once what is wrong is mended'];
+  }
+  return next.length > 0 ? [listed(next, NEXT_NAMES)] : [];
 }

@@ -1,9 +1,22 @@
-/** Owns what `refit status` tells of one plan: a stable JSON form, from which every output is rendered. */
+/** Owns what `refit status` tells: a stable JSON form (docs/reference/cli.md), from which every output is rendered. */
+import { isStopping } from '../../engine/advance.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import type { CampaignPhase, Decision, Role, Snapshot, Stage, Target, TargetPhase, Wait } from '../../engine/model.ts';
+import type { Explanation } from '../../engine/explain.ts';
+import type {
+  Campaign,
+  CampaignPhase,
+  Policy,
+  Role,
+  Snapshot,
+  Stage,
+  Target,
+  TargetPhase,
+  Wait,
+} from '../../engine/model.ts';
+import { isFinal } from '../../engine/model.ts';
 import { factsOf } from '../../engine/progress.ts';
-import { freeSlots, limitOf } from '../../engine/schedule/slots.ts';
-import { activeStage } from '../../engine/stages.ts';
+import { limitOf } from '../../engine/schedule/slots.ts';
+import type { LeaderView } from './leader.ts';
 
 export interface TargetView {
   readonly name: string;
@@ -16,8 +29,10 @@ export interface TargetView {
   readonly from?: string;
   /** Milliseconds in each step that is over. */
   readonly spent?: Readonly<Record<string, number>>;
-  /** Why it failed. */
+  /** Why it failed, in the words of its agent. */
   readonly failure?: string;
+  /** True where the agent put back what was there before. */
+  readonly rolledBack?: boolean;
 }
 
 export interface StageView {
@@ -32,9 +47,12 @@ export interface PlanView {
   readonly dialect: string;
   readonly kind: string;
   readonly name: string;
+  readonly uid: string;
   readonly id: string;
   /** RFC 3339. */
   readonly created: string;
+  /** RFC 3339: when the last target ended; absent while it runs, and where no target was ever recorded. */
+  readonly ended?: string;
   readonly phase: CampaignPhase;
   /** One sentence: why it ended badly, is about to, or cannot start. */
   readonly reason?: string;
@@ -44,25 +62,51 @@ export interface PlanView {
   readonly next: readonly string[];
 }
 
-export function viewOf(dialect: Pick<Dialect, 'name'>, snapshot: Snapshot, decision: Decision): PlanView {
-  const { campaign } = snapshot;
-  const problem = campaign.problems[0];
-  const reason = campaign.reason ?? problem;
+export interface StatusView {
+  readonly leader: LeaderView;
+  /** RFC 3339: since when the API server gives no answer, so that all this is as old as that; absent where it answers. */
+  readonly silentSince?: string;
+  readonly plans: readonly PlanView[];
+}
+
+/** What is recorded and seen now, and what the controller would record next. */
+export interface Look {
+  readonly snapshot: Snapshot;
+  readonly explanation: Pick<Explanation, 'waits' | 'phases'>;
+  readonly upcoming: Campaign;
+  readonly policy: Policy;
+}
+
+export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
+  const { campaign } = look.snapshot;
+  const { kind, name, uid, created } = campaign.source;
+  // A plan that nobody has taken up yet may be refused, and one whose node has failed may not know it yet.
+  const reason = campaign.reason ?? look.upcoming.reason ?? campaign.problems[0];
   return {
     dialect: dialect.name,
-    kind: campaign.source.kind,
-    name: campaign.source.name,
+    kind,
+    name,
+    uid,
     id: campaign.id,
-    created: campaign.source.created,
+    created,
+    ...endOf(campaign),
     phase: campaign.phase,
     ...(reason ? { reason: reason.message } : {}),
-    stages: campaign.stages.map((stage) => stageView(stage, snapshot, decision)),
-    waits: decision.waits,
-    next: nextOf(activeStage(campaign)),
+    stages: campaign.stages.map((stage) => stageView(stage, look)),
+    // The end of a target that is seen and not yet recorded is nothing to wait for.
+    waits: look.explanation.waits.filter(({ gate }) => gate !== 'done' && gate !== 'failed'),
+    next: nextOf(look),
   };
 }
 
-function stageView(stage: Stage, snapshot: Snapshot, { phases }: Decision): StageView {
+function endOf(campaign: Campaign): { ended?: string } {
+  if (!isFinal(campaign)) return {};
+  const moments = campaign.stages.flatMap(({ targets }) => targets.map(({ since }) => since));
+  const ended = moments.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
+  return ended === undefined ? {} : { ended };
+}
+
+function stageView(stage: Stage, { snapshot, explanation: { phases } }: Look): StageView {
   return {
     command: stage.command,
     role: stage.role,
@@ -75,21 +119,27 @@ function stageView(stage: Stage, snapshot: Snapshot, { phases }: Decision): Stag
 function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): TargetView {
   const { observation } = factsOf(snapshot, target);
   if (observation.kind === 'none') return { name: target.name, phase, since: target.since };
-  const { from, spent } = observation.report ?? {};
+  const { from, spent, rolledBack } = observation.report ?? {};
+  const isOpen = target.state === 'intended' || target.state === 'pending';
   return {
     name: target.name,
     phase,
-    ...(observation.kind === 'working' ? { step: observation.step } : {}),
-    since: observation.since,
+    ...(observation.kind === 'working' && phase !== 'done' ? { step: observation.step } : {}),
+    since: isOpen ? observation.since : target.since,
     ...(from === undefined ? {} : { from }),
     ...(spent === undefined ? {} : { spent }),
-    ...(observation.kind === 'failed' ? { failure: observation.message } : {}),
+    ...(observation.kind === 'failed' && phase === 'failed' ? { failure: observation.message } : {}),
+    ...(rolledBack === undefined ? {} : { rolledBack }),
   };
 }
 
-/** The pending targets that fill the slots when what is in flight is done. */
-function nextOf(stage: Stage | undefined): string[] {
-  if (!stage) return [];
-  const pending = stage.targets.filter(({ state }) => state === 'pending').map(({ name }) => name);
-  return pending.slice(0, Math.max(freeSlots(stage), limitOf(stage)));
+/** The targets that fill the slots when what is in flight is done; where all are in flight, the first of the next stage. */
+function nextOf({ snapshot: { campaign }, explanation: { waits }, upcoming, policy }: Look): string[] {
+  if (isFinal(upcoming) || isStopping(upcoming, policy)) return [];
+  const held = new Set(waits.map(({ target }) => target));
+  for (const stage of campaign.stages) {
+    const ready = stage.targets.filter(({ state, name }) => state === 'pending' && !held.has(name));
+    if (ready.length > 0) return ready.slice(0, limitOf(stage)).map(({ name }) => name);
+  }
+  return [];
 }

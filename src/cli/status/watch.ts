@@ -2,9 +2,11 @@
 import type { Dialect } from '../../engine/dialect.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
+import type { Contact } from './contact.ts';
+import { askLeader, followLeader } from './leader.ts';
 import { follow } from './load.ts';
 import { type AskControlPlane, observe } from './observe.ts';
-import type { PlanView } from './view.ts';
+import type { PlanView, StatusView } from './view.ts';
 
 export interface WatchParts {
   readonly dialects: readonly Dialect[];
@@ -12,14 +14,16 @@ export interface WatchParts {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly ask: AskControlPlane;
+  /** Hears of every request of the client. */
+  readonly contact: Contact;
 }
 
 /** Ages grow although nothing changes, so views are given again after this time. */
 const AGAIN_MS = 1000;
 
-/** The last views given are those in which every plan has ended. Throws the signal's reason where that aborts first. */
-export async function* watchPlans(parts: WatchParts): AsyncGenerator<readonly PlanView[]> {
-  const { dialects, client, clock, ask } = parts;
+/** The last view given is the one in which every plan has ended. Throws the signal's reason where that aborts first. */
+export async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
+  const { dialects, client, clock, ask, contact } = parts;
   const stop = new AbortController();
   const signal = AbortSignal.any([parts.signal, stop.signal]);
   const changes = new Changes();
@@ -30,11 +34,16 @@ export async function* watchPlans(parts: WatchParts): AsyncGenerator<readonly Pl
         ...(await follow(client, dialect, signal, () => changes.note())),
       })),
     );
+    const leader = followLeader(client, await askLeader(client, clock.now(), signal), signal);
     for (;;) {
-      const now = clock.now();
+      const [now, began] = [clock.now(), clock.monotonic()];
       const views = await Promise.all(followed.map(async (each) => await observe(each.dialect, each, ask, now)));
-      yield views.flat();
-      if (isOver(views.flat())) return;
+      const plans = views.flat();
+      const { silentSince } = contact;
+      yield { leader: leader(now), ...(silentSince === undefined ? {} : { silentSince }), plans };
+      if (isOver(plans)) return;
+      // A look at thousands of targets takes a while: changes that follow each other fast are seen together.
+      await sleep(clock, clock.monotonic() - began, signal);
       await changes.next(clock, AGAIN_MS, signal);
     }
   } finally {
@@ -42,8 +51,8 @@ export async function* watchPlans(parts: WatchParts): AsyncGenerator<readonly Pl
   }
 }
 
-function isOver(views: readonly PlanView[]): boolean {
-  return views.length > 0 && views.every(({ phase }) => phase !== 'new' && phase !== 'running');
+function isOver(plans: readonly PlanView[]): boolean {
+  return plans.length > 0 && plans.every(({ phase }) => phase !== 'new' && phase !== 'running');
 }
 
 /** Wakes whoever waits for a change; one that came while nobody waited is not lost. */

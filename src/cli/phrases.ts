@@ -1,0 +1,27 @@
+/** Owns phrases that outputs share: ages, lists that stay short, sentences that fit a width. */
+import { formatDuration } from '../util/duration.ts';
+
+/** How long ago `since` (RFC 3339) was, in whole seconds, since the API tells no finer time; `0 s` where clocks disagree. */
+export function age(since: string, now: number): string {
+  const seconds = Math.max(0, Math.floor((now - Date.parse(since)) / 1000));
+  return seconds === 0 ? '0 s' : formatDuration(seconds * 1000);
+}
+
+/** `a, b and 3 more`. */
+export function listed(names: readonly string[], most: number): string {
+  const shown = names.slice(0, most).join(', ');
+  return names.length > most ? `${shown} and ${names.length - most} more` : shown;
+}
+
+/** Broken at blanks into lines of at most `width` characters where words allow; every line but the first is indented. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = `  ${word}`;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}

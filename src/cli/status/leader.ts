@@ -1,0 +1,51 @@
+/** Owns the look at who carries plans out: the holder of the lease that all controllers compete for. */
+import { LEADER_LEASE } from '../../dialects/registry.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { createInformer } from '../../kube/informer.ts';
+import { holderOf } from '../../kube/lease-record.ts';
+import { leases } from '../../kube/resources.ts';
+import { isForbidden, isNotFound } from '../../kube/status-error.ts';
+import type { Lease } from '../../kube/types.ts';
+
+export type LeaderView =
+  /** The lease cannot be read. */
+  | { readonly state: 'unknown' }
+  /** Nobody holds it. */
+  | { readonly state: 'none' }
+  /** `since` when, RFC 3339. */
+  | { readonly state: 'held'; readonly holder: string; readonly since: string }
+  /** It has run out: the holder was last heard of at `since`, RFC 3339. */
+  | { readonly state: 'silent'; readonly holder: string; readonly since: string };
+
+/** Milliseconds: two clocks are compared here, and they may differ. */
+const CLOCK_TOLERANCE_MS = 30_000;
+
+const { name, namespace } = LEADER_LEASE;
+
+/** A user who may not read the lease still gets the rest. */
+export async function askLeader(client: KubeClient, now: number, signal: AbortSignal): Promise<LeaderView> {
+  try {
+    return leaderOf(await client.get(leases, name, { namespace, signal }), now);
+  } catch (error) {
+    if (isNotFound(error)) return { state: 'none' };
+    if (isForbidden(error)) return { state: 'unknown' };
+    throw error;
+  }
+}
+
+/** Follows the lease until `signal` aborts; `first` counts until there is more to tell. */
+export function followLeader(client: KubeClient, first: LeaderView, signal: AbortSignal): (now: number) => LeaderView {
+  if (first.state === 'unknown') return () => first;
+  const informer = createInformer(client, leases, { namespace, fieldSelector: `metadata.name=${name}` });
+  void informer.run(signal);
+  return (now) => (informer.synced() ? leaderOf(informer.get(name, namespace), now) : first);
+}
+
+export function leaderOf(lease: Lease | undefined, now: number): LeaderView {
+  const holder = lease ? holderOf(lease) : '';
+  if (holder === '') return { state: 'none' };
+  const { renewTime = '', leaseDurationSeconds = 0, acquireTime = '' } = lease?.spec ?? {};
+  const end = Date.parse(renewTime) + leaseDurationSeconds * 1000;
+  if (now > end + CLOCK_TOLERANCE_MS) return { state: 'silent', holder, since: renewTime };
+  return { state: 'held', holder, since: acquireTime };
+}
