@@ -248,3 +248,18 @@ test('an expired client certificate is named as the reason of a 401', async () =
   expect(error.code).toBe('REFIT_TLS');
   expect(error.message).toMatch(/refused the client certificate: it expired on \d{4}-/);
 });
+
+test.each([
+  ['https', { cert: serverPair.certificate, key: serverPair.key }],
+  ['http', undefined],
+])('a write over %s that is given up is cut off: nothing of it may arrive later', async (_name, secure) => {
+  const clock = new FakeClock();
+  const broken = Promise.withResolvers<unknown>();
+  await using server = await startStubServer(({ socket }) => void socket.once('error', broken.resolve), secure);
+  const client = createClient({ ...server.config, ...trust }, { clock, deadlineMs: 1_000 });
+  const failed = failure(client.replace(nodes, { metadata: { name: 'n1' } }));
+  await expect.poll(() => server.requests.length).toBe(1);
+  await clock.advance(1_000);
+  expect(await failed).toMatchObject({ maybeApplied: true });
+  expect(await broken.promise).toMatchObject({ code: 'ECONNRESET' });
+});

@@ -1,7 +1,8 @@
 /** Owns sockets: keep-alive HTTP/1.1 connections to one API server, rebuilt when certificates change. */
-import type { Agent, ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { Agent, ClientRequest, ClientRequestArgs, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
-import type { Socket } from 'node:net';
+import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { http } from '../util/http.ts';
 import type { ClusterConfig } from './cluster-config.ts';
 import type { TlsMaterial } from './credentials.ts';
@@ -76,7 +77,7 @@ export class Transport {
     const shared = { keepAlive: true, maxFreeSockets: MAX_IDLE_SOCKETS, scheduling: 'lifo' } as const;
     if (this.#base.protocol === 'http:') return new http.Agent(shared);
     const { tlsServerName, insecureSkipTlsVerify } = this.#config;
-    return new https.Agent({
+    return new TlsAgent({
       ...shared,
       ...(ca === undefined ? {} : { ca }),
       ...(cert === undefined || key === undefined ? {} : { cert, key }),
@@ -106,6 +107,7 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
   let sent = false;
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     const onAbort = (): void => {
+      if (request.method !== 'GET' && sent && outgoing.socket) cutOff(outgoing.socket);
       outgoing.destroy(request.signal.reason instanceof Error ? request.signal.reason : undefined);
     };
     request.signal.addEventListener('abort', onAbort, { once: true });
@@ -139,4 +141,28 @@ function bodyLength(body: string | undefined): OutgoingHttpHeaders {
 function retire(agent: Agent): void {
   agent.maxFreeSockets = 0;
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+}
+
+/** The TCP connection below each TLS connection. */
+const wires = new WeakMap<object, Socket>();
+
+/** Makes the TCP connection itself, as only that can be reset. */
+class TlsAgent extends https.Agent {
+  override createConnection(
+    options: ClientRequestArgs,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): Duplex | null | undefined {
+    const wire = connect(options as TcpNetConnectOpts);
+    const socket = super.createConnection({ ...options, socket: wire } as ClientRequestArgs, callback);
+    if (socket) wires.set(socket, wire);
+    return socket;
+  }
+}
+
+/**
+ * Drops what has not arrived yet. A connection that is closed in order goes on delivering what the kernel holds: after a
+ * partition the server would get a write that its sender gave up long ago.
+ */
+function cutOff(socket: Socket): void {
+  (wires.get(socket) ?? socket).resetAndDestroy();
 }

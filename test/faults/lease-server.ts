@@ -6,6 +6,7 @@ import type { Lease } from '../../src/kube/types.ts';
 export class LeaseServer {
   #lease: Lease | undefined;
   #version = 0;
+  #anyVersion = false;
   /** Every lease that was written, in order. */
   readonly written: Lease[] = [];
 
@@ -25,8 +26,14 @@ export class LeaseServer {
 
   replace(lease: Lease): Lease {
     if (!this.#lease) throw refuse(404, 'NotFound');
-    if (lease.metadata.resourceVersion !== this.#lease.metadata.resourceVersion) throw refuse(409, 'Conflict');
+    if (!this.#anyVersion && lease.metadata.resourceVersion !== this.#lease.metadata.resourceVersion)
+      throw refuse(409, 'Conflict');
     return this.#write(lease);
+  }
+
+  /** Takes every write from now on, as a server does that gets none of the preconditions. */
+  ignoreVersions(): void {
+    this.#anyVersion = true;
   }
 
   /** As an administrator would. */

@@ -1,0 +1,226 @@
+/** Owns a world of candidates under a seed: skewed clocks, halted processes, partitions, lost and late requests, and a judge. */
+import { createElection, type Election } from '../../src/kube/election.ts';
+import { type Fence, fencedClient } from '../../src/kube/fence.ts';
+import { leases } from '../../src/kube/resources.ts';
+import { TransportError } from '../../src/kube/status-error.ts';
+import type { Lease } from '../../src/kube/types.ts';
+import { sleep } from '../../src/util/clock.ts';
+import { FakeClock } from './fake-clock.ts';
+import { LeaseServer, type Link, leaseClient } from './lease-server.ts';
+import { seededRandom } from './random.ts';
+import { SkewedClock } from './skewed-clock.ts';
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly candidates: number;
+  /**
+   * `prompt`: a request arrives within a second or never. `patient`: it may be under way for long, but ends with its
+   * connection; processes are not halted, since a halted one cannot close any. `late`: it may arrive whenever it likes.
+   */
+  readonly network: 'prompt' | 'patient' | 'late';
+  /** `version`: each write names the version it was made on, as all of Refit's writes to shared objects do. */
+  readonly precondition: 'version' | 'none';
+  /** Replaces the fence of the candidates; for showing that the judge would see what it keeps out. */
+  readonly fence?: (election: Election) => Fence;
+}
+
+/** One write as the server accepted it. */
+interface Accepted {
+  readonly holder: string;
+  readonly fencing: number;
+}
+
+export interface Verdict {
+  /** Empty where nothing went wrong. */
+  readonly violations: string[];
+  readonly accepted: readonly Accepted[];
+  /** Terms that began. */
+  readonly terms: number;
+}
+
+const PLACE = { namespace: 'ns', name: 'leader' };
+const TIMES = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 };
+/** Clocks may differ by part of the tenth of the lease that the fence leaves free: far more than any real oscillator. */
+const MAX_DRIFT = 0.01;
+const MINUTES = 20;
+/** Milliseconds a partition or a halt lasts at most: some end before the lease does, some long after. */
+const MAX_TROUBLE_MS = 40_000;
+/** Writers in each candidate, and milliseconds each one pauses. */
+const WRITERS = { count: 2, pauseMs: 200 };
+
+interface Candidate {
+  readonly name: string;
+  readonly clock: SkewedClock;
+  readonly election: Election;
+  partitioned: boolean;
+  stop: AbortController;
+}
+
+/** Runs one seed to its end; the same seed gives the same verdict. */
+export async function runElectionWorld(options: WorldOptions): Promise<Verdict> {
+  const world = new World(options);
+  return await world.run();
+}
+
+class World {
+  readonly #options: WorldOptions;
+  readonly #random: () => number;
+  readonly #clock = new FakeClock();
+  readonly #server = new LeaseServer();
+  /** What leaders write to: each write carries holder and fencing number. */
+  readonly #register = new LeaseServer();
+  readonly #accepted: Accepted[] = [];
+  readonly #violations: string[] = [];
+  readonly #candidates: Candidate[] = [];
+  readonly #ended: Promise<void>[] = [];
+  #terms = 0;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    this.#random = seededRandom(options.seed);
+    this.#register.create({ metadata: { name: 'register' } });
+    if (options.precondition === 'none') this.#register.ignoreVersions();
+  }
+
+  async run(): Promise<Verdict> {
+    for (let index = 0; index < this.#options.candidates; index++) this.#join(`c${index}`);
+    for (let tick = 0; tick < MINUTES * 60; tick++) {
+      if (this.#random() < 0.05) await this.#disturb();
+      await this.#clock.advance(1_000);
+      this.#judgeTerms();
+    }
+    for (const candidate of this.#candidates) {
+      candidate.partitioned = false;
+      candidate.clock.resume();
+      candidate.stop.abort();
+    }
+    await this.#clock.runUntil(Promise.all(this.#ended));
+    return { violations: this.#violations, accepted: this.#accepted, terms: this.#terms };
+  }
+
+  #join(name: string): void {
+    const skew = { rate: 1 + (this.#random() * 2 - 1) * MAX_DRIFT, offset: (this.#random() * 2 - 1) * 1e9 };
+    const clock = new SkewedClock(this.#clock, skew);
+    const link = this.#linkOf(() => candidate);
+    const random = seededRandom(Math.floor(this.#random() * 2 ** 32));
+    const client = leaseClient(this.#server, link);
+    const election = createElection({ client, ...PLACE, ...TIMES, identity: name, clock, random });
+    const candidate: Candidate = { name, clock, election, partitioned: false, stop: new AbortController() };
+    election.onChange((held) => {
+      if (held) this.#terms++;
+    });
+    this.#candidates.push(candidate);
+    const { signal } = candidate.stop;
+    this.#ended.push(election.run(signal));
+    for (let index = 0; index < WRITERS.count; index++) this.#ended.push(this.#work(candidate, link, signal));
+  }
+
+  /** Writes as fast as the fence and the network allow. */
+  async #work({ name, clock, election }: Candidate, link: Link, signal: AbortSignal): Promise<void> {
+    const fence = this.#options.fence?.(election) ?? election;
+    const judging: Link = async (apply, options, mutating) =>
+      await link(() => (mutating ? this.#judged(apply) : apply()), options, mutating);
+    const client = fencedClient(leaseClient(this.#register, judging), fence);
+    while (!signal.aborted) {
+      await sleep(clock, WRITERS.pauseMs, signal).catch(() => undefined);
+      const seen = await client.get(leases, 'register', { deadlineMs: 3_000 }).catch(() => undefined);
+      const held = fence.held();
+      if (!seen || !held) continue;
+      const note = { holderIdentity: name, leaseTransitions: held.fencing };
+      await client.replace(leases, { ...seen, spec: note }).catch(() => undefined);
+    }
+  }
+
+  /** Judges a write at the moment at which the server accepts it. */
+  #judged<T>(apply: () => T): T {
+    const result = apply();
+    const { holderIdentity: holder = '', leaseTransitions: fencing = -1 } = (result as Lease).spec ?? {};
+    const newest = this.#accepted.reduce((most, { fencing: each }) => Math.max(most, each), -1);
+    if (fencing < newest) this.#violations.push(`${holder} wrote in term ${fencing} after term ${newest}`);
+    const rival = this.#accepted.find((each) => each.fencing === fencing && each.holder !== holder);
+    if (rival) this.#violations.push(`${holder} and ${rival.holder} wrote in the same term ${fencing}`);
+    this.#accepted.push({ holder, fencing });
+    return result;
+  }
+
+  /** Never may two hold the lease at the same moment, halted or not. */
+  #judgeTerms(): void {
+    const holders = this.#candidates.filter(({ election }) => election.held()).map(({ name }) => name);
+    if (holders.length > 1) this.#violations.push(`${holders.join(' and ')} lead at ${this.#clock.monotonic()} ms`);
+  }
+
+  async #disturb(): Promise<void> {
+    const candidate = this.#candidates[Math.floor(this.#random() * this.#candidates.length)];
+    if (!candidate) return;
+    const [chance, forMs] = [this.#random(), this.#random() * MAX_TROUBLE_MS];
+    const mayHalt = this.#options.network !== 'patient';
+    if (chance < (mayHalt ? 0.45 : 0.9)) {
+      candidate.partitioned = true;
+      this.#clock.schedule(forMs, () => {
+        candidate.partitioned = false;
+      });
+    } else if (chance < 0.9) {
+      candidate.clock.halt();
+      this.#clock.schedule(forMs, () => candidate.clock.resume());
+    } else await this.#replace(candidate);
+  }
+
+  /** A graceful stop, and a new process under a new name, as after a restart. */
+  async #replace(candidate: Candidate): Promise<void> {
+    candidate.clock.resume();
+    candidate.stop.abort();
+    this.#candidates.splice(this.#candidates.indexOf(candidate), 1);
+    this.#join(`${candidate.name}'`);
+    await this.#clock.advance(0);
+  }
+
+  /** The network of one candidate: each request takes its time, both ways, and may get lost on either. */
+  #linkOf(owner: () => Candidate): Link {
+    return async (apply, { deadlineMs = 30_000 }, mutating) => {
+      const { clock } = owner();
+      const [there, back] = [this.#latency(), this.#latency()];
+      const lost = this.#random();
+      const outcome = Promise.withResolvers<() => ReturnType<typeof apply>>();
+      let waiting = true;
+      const settle = (give: () => ReturnType<typeof apply>): void => {
+        waiting = false;
+        stopDeadline();
+        outcome.resolve(give);
+      };
+      const stopDeadline = clock.schedule(deadlineMs, () =>
+        settle(() => {
+          throw new TransportError('no answer', { maybeApplied: mutating });
+        }),
+      );
+      this.#clock.schedule(there, () => {
+        const keeps = this.#options.network !== 'patient' || waiting;
+        if (owner().partitioned || lost < 0.05 || !keeps) return;
+        const answer = attempt(apply);
+        this.#clock.schedule(back, () => {
+          if (!owner().partitioned && lost > 0.1 && waiting) void clock.running().then(() => waiting && settle(answer));
+        });
+      });
+      const give = await outcome.promise;
+      return give();
+    };
+  }
+
+  /** Milliseconds: mostly short, but for the prompt network at times longer than any deadline. */
+  #latency(): number {
+    const chance = this.#random();
+    if (this.#options.network === 'prompt') return chance * 1_000;
+    if (chance < 0.9) return chance * 50;
+    return this.#random() * (chance < 0.95 ? 3_000 : 60_000);
+  }
+}
+
+function attempt<T>(apply: () => T): () => T {
+  try {
+    const result = apply();
+    return () => result;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}

@@ -1,0 +1,62 @@
+/** Proves that never two leaders can both write: partitions, halted processes, clocks that drift, requests lost and late. */
+import { expect, test } from 'vitest';
+import type { Fence, Held } from '../../src/kube/fence.ts';
+import { runElectionWorld, type Verdict, type WorldOptions } from './election-world.ts';
+
+const SEEDS = Array.from({ length: 20 }, (_, index) => 1_000 + index);
+
+async function verdicts(options: Omit<WorldOptions, 'seed' | 'candidates'>): Promise<Verdict[]> {
+  const all: Verdict[] = [];
+  for (const seed of SEEDS) {
+    const verdict = await runElectionWorld({ ...options, seed, candidates: 2 + (seed % 2) });
+    all.push({ ...verdict, violations: verdict.violations.map((violation) => `seed ${seed}: ${violation}`) });
+  }
+  return all;
+}
+
+function summary(all: readonly Verdict[]): { violations: string[]; terms: number; writes: number } {
+  return {
+    violations: all.flatMap(({ violations }) => violations),
+    terms: Math.min(...all.map(({ terms }) => terms)),
+    writes: Math.min(...all.map(({ accepted }) => accepted.length)),
+  };
+}
+
+test.each<[string, Omit<WorldOptions, 'seed' | 'candidates'>]>([
+  ['requests arrive soon or never: the permit is enough', { network: 'prompt', precondition: 'none' }],
+  ['requests last as long as their connection: so is the deadline', { network: 'patient', precondition: 'none' }],
+  ['requests arrive whenever they like: the version keeps them out', { network: 'late', precondition: 'version' }],
+])('%s', async (_name, options) => {
+  const { violations, terms, writes } = summary(await verdicts(options));
+  expect(violations).toEqual([]);
+  // Else the world was too quiet to prove anything.
+  expect(terms).toBeGreaterThan(10);
+  expect(writes).toBeGreaterThan(200);
+});
+
+/** As the real fence, but a write may last as long as it likes. */
+const unbounded = (election: Fence): Fence => ({
+  held: () => election.held(),
+  permit: () => {
+    const permit = election.permit();
+    return permit && { deadlineMs: 60_000, end: (known) => permit.end(known) };
+  },
+});
+
+/** Believes for ever in the term that it won once. */
+const believing = (election: Fence): Fence => {
+  let last: Held | undefined;
+  const held = (): Held | undefined => {
+    last = election.held() ?? last;
+    return last;
+  };
+  return { held, permit: () => held() && { deadlineMs: 30_000, end: () => undefined } };
+};
+
+test.each<[string, Omit<WorldOptions, 'seed' | 'candidates'>]>([
+  ['writes without an end', { network: 'patient', precondition: 'none', fence: unbounded }],
+  ['a leader that never looks whether it still is one', { network: 'prompt', precondition: 'none', fence: believing }],
+  ['late requests without a version', { network: 'late', precondition: 'none' }],
+])('the judge would see %s', async (_name, options) => {
+  expect(summary(await verdicts(options)).violations).not.toEqual([]);
+});
