@@ -1,15 +1,15 @@
 /** Owns the annotation signal seen from the engine: what an object's annotations say about one target of one campaign. */
 import type { Signal } from '../../engine/dialect.ts';
-import type { Campaign, Observation, Stage, Target } from '../../engine/model.ts';
+import type { Campaign, Observation, Stage } from '../../engine/model.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../signal/codec.ts';
 import { FENCE_ANNOTATION, REPORT_ANNOTATION } from '../../signal/names.ts';
 import { decodeReport } from '../../signal/report.ts';
 
 export const annotationSignal: Signal = {
-  read(object, campaign, stage, target) {
+  read(object, campaign, stage) {
     const signal = decodeSignal(object.metadata.annotations);
-    if (!signal || !isFor(signal, stage) || !belongs(object, signal, campaign, target)) return { kind: 'none' };
+    if (!signal || !isFor(signal, stage) || !belongs(object, signal, campaign)) return { kind: 'none' };
     return observe(object, signal);
   },
 
@@ -28,16 +28,13 @@ function isFor({ command }: SignalData, stage: Stage): boolean {
 
 /**
  * Our signals carry a fence that names the campaign for good, so that neither a reused nor an edited plan id can mislead.
+ * It counts whatever the target's `since` is: an intent may have been recorded anew while its signal was on its way, or by
+ * a leader that saw an old object, and a node that works must not be started over for that.
  * A signal without one of its own comes from an original leader: it counts by plan id where it is not older than the plan.
  */
-function belongs(
-  { metadata }: KubeObject,
-  { created, planId }: SignalData,
-  { source, id }: Campaign,
-  target: Target,
-): boolean {
+function belongs({ metadata }: KubeObject, { created, planId }: SignalData, { source, id }: Campaign): boolean {
   const fence = metadata.annotations?.[FENCE_ANNOTATION];
-  if (fence === `${source.uid}/${created}`) return target.state !== 'intended' || created === target.since;
+  if (fence === `${source.uid}/${created}`) return true;
   if (fence?.endsWith(`/${created}`)) return false;
   return planId === id && Date.parse(created) >= Date.parse(source.created);
 }
