@@ -42,6 +42,7 @@ export class Agent {
   readonly #epoch: number;
   #journal: Journal = IDLE;
   #failures = 0;
+  #isWaiting = false;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
@@ -71,13 +72,22 @@ export class Agent {
     const host = await observe(this.#journal);
     const step = nextStep({ signal, journal: this.#journal, host, now: this.#now(), restartTimeoutMs });
     if (step.kind === 'nothing' || (step.kind === 'report' && newest === undefined)) return undefined;
-    if (step.kind === 'await-service') return step.until === undefined ? SLOW_POLL_MS : FAST_POLL_MS;
+    if (step.kind === 'await-service') return this.#await(step, host);
+    this.#isWaiting = false;
     const before = this.#journal;
     await this.#keep(journalBefore(step, before, this.#now()));
     if (step.kind !== 'report') await this.#act(step, stop);
     else if (newest !== undefined && signal !== undefined) await this.#report(step, newest, signal);
     this.#failures = 0;
     return this.#journal === before ? FAST_POLL_MS : 0;
+  }
+
+  /** Milliseconds until the service is asked again; who waits without a restart pending says so, once. */
+  #await({ until }: { until?: number }, { problem }: HostFacts): number {
+    if (until !== undefined) return FAST_POLL_MS;
+    if (!this.#isWaiting) this.#parts.log.warn('waiting for the service', { reason: problem });
+    this.#isWaiting = true;
+    return SLOW_POLL_MS;
   }
 
   async #act(step: Step, stop: AbortSignal): Promise<void> {

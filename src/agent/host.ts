@@ -20,6 +20,8 @@ export interface RunningService {
 export interface HostFacts {
   /** Undefined while the status socket does not answer. */
   readonly running?: RunningService;
+  /** Why there is no `running`, for people. */
+  readonly problem?: string;
   /** The service's process where one lives: the socket's, else one that was found in the process table. */
   readonly service?: ProcessId;
   /** Absolute path of the service's binary; undefined where nothing tells it. */

@@ -1,25 +1,7 @@
 /** Owns the agent's memory: which signal it works on and how far it got, with the pure transitions each step makes. */
-import type { SignalCommand } from '../signal/codec.ts';
 import type { ProcessId } from './host.ts';
 import type { Outcome, Step } from './step.ts';
-
-/** One signal: two with the same three members are the same. */
-export interface SignalKey {
-  readonly planId: string;
-  readonly created: string;
-  readonly command: SignalCommand;
-}
-
-/** What was found when a signal was taken up. */
-export interface Work {
-  readonly signal: SignalKey;
-  /** Absolute path of the binary to replace. */
-  readonly binary: string;
-  /** Version that ran. */
-  readonly from: string;
-  /** Process that ran it. */
-  readonly original: ProcessId;
-}
+import type { Work } from './work.ts';
 
 /**
  * How far the work got. A phase that ends in -ing was written before its step and says that the step may be half done:

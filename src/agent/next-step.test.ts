@@ -2,10 +2,11 @@
 import { describe, expect, test } from 'vitest';
 import type { SignalData } from '../signal/codec.ts';
 import type { HostFacts, ProcessId } from './host.ts';
-import type { ActiveJournal, Journal, Phase, Work } from './journal.ts';
+import type { ActiveJournal, Journal, Phase } from './journal.ts';
 import { IDLE } from './journal.ts';
 import { isAtRest, nextStep } from './next-step.ts';
 import type { Step } from './step.ts';
+import type { Work } from './work.ts';
 
 const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.3+k0s.2';

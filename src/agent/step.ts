@@ -1,7 +1,7 @@
 /** Owns the vocabulary of the agent: every step it can take, and what may come of one. */
 import type { SignalStatus } from '../signal/names.ts';
 import type { ProcessId } from './host.ts';
-import type { Work } from './journal.ts';
+import type { Work } from './work.ts';
 
 /** Each comment says what the step does to the host; a step that is cut short anywhere is simply taken again. */
 export type Step =

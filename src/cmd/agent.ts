@@ -44,7 +44,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
     object: new OwnObject({ ...tools, client, resource: SIGNAL_OBJECTS[options.object], name, log }),
     loadJournal: async () => await loadJournal(paths.journal),
     saveJournal: async (journal) => await saveJournal(paths.journal, journal),
-    observe: async (journal) => await observeHost({ statusSocket, log, ...binary }, journal),
+    observe: async (journal) => await observeHost({ statusSocket, ...binary }, journal),
     perform: async (step, journal, signal) => await perform(step, journal, effects, signal),
     restartTimeoutMs,
     log,

@@ -226,6 +226,22 @@ describe('a failure leaves the old version running', () => {
   });
 });
 
+test('a roll-back goes on after kill -9 though no API server can be reached', async () => {
+  await using rig = await startRig({ broken: 'crashes', flags: ['--restart-timeout', '3s'] });
+  const first = rig.startAgent();
+  await rig.send('/new', NEW);
+  await rig.until(async () => expect(await rig.journal()).toContain('"restarted"'));
+  await first.stop('SIGKILL');
+  const cutOff = rig.startAgent('--kubeconfig', await cluster.kubeconfigFor('http://127.0.0.1:1'));
+  await rig.until(async () => expect(await rig.host.version()).toBe(OLD));
+  expect(await rig.installed()).toBe(rig.server.sha256('/old'));
+  await cutOff.stop('SIGKILL');
+  rig.startAgent();
+  await rig.end();
+  expect(rig.statuses.at(-1)).toBe('Failed');
+  expect(await rig.report()).toMatchObject({ rolledBack: true });
+});
+
 describe('kill -9 of the agent', () => {
   test.each(SIGNAL_STATUSES)('at %s: the next one ends the work, with one download', async (status) => {
     await using rig = await startRig();

@@ -76,7 +76,7 @@ function agentOn(host: Host, store: MemoryStore, fuse: Fuse): Agent {
     object,
     loadJournal: async () => await loadJournal(journal),
     saveJournal: async (next) => await fuse.before(async () => await saveJournal(journal, next)),
-    observe: async (current) => await observeHost({ statusSocket, binary, log: silentLogger }, current),
+    observe: async (current) => await observeHost({ statusSocket, binary }, current),
     perform: async (step, current, signal) =>
       await fuse.before(async () => await perform(step, current, effects, signal)),
     restartTimeoutMs: 20_000,

@@ -120,12 +120,16 @@ export class Rig implements AsyncDisposable {
     return decodeReport((await this.object()).metadata.annotations, this.created);
   }
 
+  /** Text of the agent's journal; as an idle one where there is none yet. */
+  async journal(): Promise<string> {
+    return await readFile(join(this.host.stateDirectory, 'journal.json'), 'utf8').catch(() => '"idle"');
+  }
+
   /** Waits until the newest signal has come to its end, and the agent has tidied up. */
   async end(): Promise<void> {
     await this.until(async () => {
       expect(TERMINAL).toContain(this.statuses.at(-1));
-      const journal = await readFile(join(this.host.stateDirectory, 'journal.json'), 'utf8').catch(() => '"idle"');
-      expect(journal).toContain('"idle"');
+      expect(await this.journal()).toContain('"idle"');
     });
   }
 
