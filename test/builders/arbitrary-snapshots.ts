@@ -89,7 +89,11 @@ function campaign(mood: Mood): fc.Arbitrary<Campaign> {
       blocked: fc.boolean(),
       problems: fc.constantFrom<Campaign['problems'][]>([], [], [], [{ code: 'InvalidPlan', message: 'spec.id' }]),
     })
-    .map(({ stages, ...more }) => buildCampaign(more.phase === 'new' ? stages.map(unbegun) : stages, more));
+    .map(({ stages, ...more }) =>
+      more.phase === 'new'
+        ? buildCampaign(stages.map(unbegun), { ...more, blocked: false })
+        : buildCampaign(stages, more),
+    );
 }
 
 function unbegun(made: Stage): Stage {

@@ -2,42 +2,64 @@
 import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
 import type { Campaign, Role, Stage } from '../../engine/model.ts';
 import { isFinal } from '../../engine/model.ts';
-import { isSettled } from '../../engine/stages.ts';
+import { textOf } from './recorded-reason.ts';
 import { PLAN_STATES, planStateOf, TARGET_STATES } from './states.ts';
 
+/**
+ * The entries of the first record stay, one for each command that the plan had then: a command that was added or removed
+ * since must remain visible as such. Members that only later releases know stay too.
+ */
 export function project(campaign: Campaign, plan: Plan): Plan {
   const state = planStateOf(campaign.phase, campaign.blocked);
-  const ids = plan.spec.commands.map((_command, id) => id);
-  const active = ids.find((id) => !isCompleted(campaign, id)) ?? 0;
-  const commands = (ids.length === 0 ? [0] : ids).map((id): CommandStatus => {
-    const description = id === active && campaign.reason ? { description: campaign.reason.message } : {};
-    return { id, state: commandState(campaign, id, active, state), ...description, ...targetsOf(campaign, id) };
+  const recorded = plan.status?.commands ?? [];
+  const entries = recorded.length > 0 ? recorded : newEntries(plan);
+  const active = entries.find((entry) => !isCompleted(campaign, entry));
+  const commands = entries.map((entry): CommandStatus => {
+    const { description: _, ...kept } = entry;
+    const isActive = entry.id === active?.id;
+    return {
+      ...kept,
+      state: commandState(campaign, entry, isActive, state),
+      ...(isActive && campaign.reason ? { description: textOf(campaign.reason, campaign.phase) } : {}),
+      ...targetsOf(campaign, entry),
+    };
   });
-  return { ...plan, status: { state, commands } };
+  return { ...plan, status: { ...plan.status, state, commands } };
 }
 
-function commandState(campaign: Campaign, id: number, active: number, planState: string): string {
-  if (isCompleted(campaign, id)) return PLAN_STATES.completed;
-  return id === active || isFinal(campaign) ? planState : PLAN_STATES.schedulableWait;
+/** A plan without commands gets an entry all the same: the reason needs a place. */
+function newEntries({ spec }: Plan): CommandStatus[] {
+  return (spec.commands.length === 0 ? [{}] : spec.commands).map((_command, id) => ({ id, state: '' }));
 }
 
-/** A refused plan has no stages, and none of its commands is completed. */
-function isCompleted({ phase, stages }: Campaign, command: number): boolean {
-  if (phase === 'invalid' || phase === 'incomplete') return false;
-  const own = stages.filter((stage) => stage.command === command);
-  return own.every(({ targets }) => targets.every((target) => isSettled(target) && target.state === 'done'));
+function commandState(campaign: Campaign, entry: CommandStatus, isActive: boolean, planState: string): string {
+  if (isCompleted(campaign, entry)) return PLAN_STATES.completed;
+  return isActive || isFinal(campaign) ? planState : PLAN_STATES.schedulableWait;
 }
 
-function targetsOf({ stages }: Campaign, command: number): Pick<CommandStatus, 'k0supdate'> {
-  const entries = (role: Role): TargetStatus[] =>
-    stages.filter((stage) => stage.command === command && stage.role === role).flatMap(statusOf);
-  const [controllers, workers] = [entries('controller'), entries('worker')];
+/** A command that is not ours to carry out has no stages: it is completed where another leader said so. */
+function isCompleted({ stages }: Campaign, { id, state }: CommandStatus): boolean {
+  const own = stages.filter(({ command }) => command === id);
+  if (own.length === 0) return state === PLAN_STATES.completed;
+  return own.every(({ targets }) => targets.every((target) => target.state === 'done'));
+}
+
+function targetsOf({ stages }: Campaign, { id, k0supdate }: CommandStatus): Pick<CommandStatus, 'k0supdate'> {
+  const entries = (role: Role, recorded: readonly TargetStatus[] = []): TargetStatus[] =>
+    stages.filter((stage) => stage.command === id && stage.role === role).flatMap((stage) => statusOf(stage, recorded));
+  const controllers = entries('controller', k0supdate?.controllers);
+  const workers = entries('worker', k0supdate?.workers);
   if (controllers.length + workers.length === 0) return {};
-  return {
-    k0supdate: { ...(controllers.length > 0 ? { controllers } : {}), ...(workers.length > 0 ? { workers } : {}) },
-  };
+  const lists = { ...(controllers.length > 0 ? { controllers } : {}), ...(workers.length > 0 ? { workers } : {}) };
+  return { k0supdate: { ...k0supdate, ...lists } };
 }
 
-function statusOf({ targets }: Stage): TargetStatus[] {
-  return targets.map(({ name, state, since }) => ({ name, state: TARGET_STATES[state], lastUpdatedTimestamp: since }));
+function statusOf({ targets }: Stage, recorded: readonly TargetStatus[]): TargetStatus[] {
+  const byName = new Map(recorded.map((entry) => [entry.name, entry]));
+  return targets.map(({ name, state, since }) => ({
+    ...byName.get(name),
+    name,
+    state: TARGET_STATES[state],
+    lastUpdatedTimestamp: since,
+  }));
 }

@@ -3,18 +3,20 @@ import type { CommandStatus, K0sUpdate, Plan, TargetStatus } from '../../api/aut
 import { plans } from '../../api/autopilot/plan.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { Campaign, CampaignPhase, Payload, Role, Stage, Target } from '../../engine/model.ts';
-import { because, type Reason, type ReasonCode } from '../../engine/reasons.ts';
+import type { Reason } from '../../engine/reasons.ts';
 import { apiVersionOf } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { discover, withoutControllers } from './discovery.ts';
 import { problemsOf } from './problems.ts';
+import { reasonOf } from './recorded-reason.ts';
 import { phaseOfPlan, recordedStateOf } from './states.ts';
 
 export function resolve(plan: Plan, world: World, now: number): Campaign {
   const { metadata, spec, status } = plan;
   const phase = phaseOfPlan(status?.state);
   const problems = problemsOf(plan);
-  const stages = phase === 'new' && problems.length > 0 ? [] : stagesOf(plan, phase, world, now);
+  const isNew = phase === 'new';
+  const stages = isNew && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
   return {
     source: {
       apiVersion: apiVersionOf(plans),
@@ -32,58 +34,69 @@ export function resolve(plan: Plan, world: World, now: number): Campaign {
   };
 }
 
-function stagesOf({ spec, status }: Plan, phase: CampaignPhase, world: World, now: number): Stage[] {
+function newStages({ spec }: Plan, world: World, now: number): Stage[] {
+  const since = rfc3339(now);
   return spec.commands.flatMap(({ k0supdate }, command) => {
     if (!k0supdate) return [];
-    const recorded = status?.commands.find(({ id }) => id === command)?.k0supdate;
     const { controllers, workers } = k0supdate.targets;
-    const at = (role: Role, names: () => string[], entries: readonly TargetStatus[] | undefined): Target[] =>
-      phase === 'new'
-        ? names().map((name) => ({ key: keyOf(command, role, name), name, state: 'pending', since: rfc3339(now) }))
-        : (entries ?? []).map((entry) => recordedTarget(entry, command, role));
-    const platforms = Object.keys(k0supdate.platforms);
-    const workerNames = (): string[] => withoutControllers(discover(workers, 'worker', world), platforms, world);
-    const controllerNames = (): string[] => discover(controllers, 'controller', world);
+    const pending = (role: Role, names: readonly string[]): Target[] =>
+      names.map((name) => ({ key: keyOf(command, role, name), name, state: 'pending', since }));
+    const workerNames = withoutControllers(discover(workers, 'worker', world), Object.keys(k0supdate.platforms), world);
     return [
-      stage(k0supdate, command, 'controller', at('controller', controllerNames, recorded?.controllers)),
-      stage(k0supdate, command, 'worker', at('worker', workerNames, recorded?.workers)),
+      stage(k0supdate, command, 'controller', pending('controller', discover(controllers, 'controller', world))),
+      stage(k0supdate, command, 'worker', pending('worker', workerNames)),
     ];
   });
 }
 
-function stage(update: K0sUpdate, command: number, role: Role, targets: Target[]): Stage {
-  const spec = role === 'controller' ? update.targets.controllers : update.targets.workers;
+/** What was recorded counts, even of a command that is gone from the plan: its targets may be in flight. */
+function recordedStages({ spec, status }: Plan): Stage[] {
+  return (status?.commands ?? []).flatMap(({ id, k0supdate: recorded }) => {
+    const update = spec.commands[id]?.k0supdate;
+    if (!update && !recorded) return [];
+    return [
+      stage(update, id, 'controller', recordedTargets(recorded?.controllers, id, 'controller')),
+      stage(update, id, 'worker', recordedTargets(recorded?.workers, id, 'worker')),
+    ];
+  });
+}
+
+/** Without an update in the plan there is nothing to signal. */
+function stage(update: K0sUpdate | undefined, command: number, role: Role, targets: Target[]): Stage {
   return {
     id: `${command}/${role}s`,
     command,
     role,
-    maxInFlight: role === 'controller' ? 1 : (spec?.limits?.concurrent ?? 1),
-    payloads: Object.fromEntries(
-      Object.entries(update.platforms).map(([platform, { url, sha256 }]): [string, Payload] => [
-        platform,
-        { version: update.version, url, ...(sha256 ? { sha256: sha256.toLowerCase() } : {}) },
-      ]),
-    ),
-    forced: update.forceupdate ?? false,
+    maxInFlight: role === 'controller' ? 1 : (update?.targets.workers?.limits?.concurrent ?? 1),
+    payloads: update ? payloadsOf(update) : {},
+    forced: update?.forceupdate ?? false,
     targets,
   };
 }
 
-function recordedTarget({ name, state, lastUpdatedTimestamp }: TargetStatus, command: number, role: Role): Target {
-  const key = keyOf(command, role, name);
-  return { key, name, state: recordedStateOf(state), since: lastUpdatedTimestamp };
+function payloadsOf({ version, platforms }: K0sUpdate): Stage['payloads'] {
+  return Object.fromEntries(
+    Object.entries(platforms).map(([platform, { url, sha256 }]): [string, Payload] => [
+      platform,
+      { version, url, ...(sha256 ? { sha256: sha256.toLowerCase() } : {}) },
+    ]),
+  );
+}
+
+function recordedTargets(entries: readonly TargetStatus[] = [], command: number, role: Role): Target[] {
+  return entries.map(({ name, state, lastUpdatedTimestamp }) => ({
+    key: keyOf(command, role, name),
+    name,
+    state: recordedStateOf(state),
+    since: lastUpdatedTimestamp,
+  }));
 }
 
 function keyOf(command: number, role: Role, name: string): string {
   return `${command}/${role}/${name}`;
 }
 
-const REASON_CODES: Partial<Record<CampaignPhase, ReasonCode>> = {
-  invalid: 'InvalidPlan',
-  incomplete: 'TargetMissing',
-};
-
 function recordedReason(phase: CampaignPhase, commands: readonly CommandStatus[]): Reason | undefined {
   const description = commands.find((command) => command.description)?.description;
-  return description === undefined ? undefined : because(REASON_CODES[phase] ?? 'TargetFailed', description);
+  return description === undefined ? undefined : reasonOf(description, phase);
 }

@@ -11,21 +11,21 @@ export const PLAN_STATES = {
 } as const;
 
 /** Every state that ends a plan, with those that only earlier releases or other leaders write. */
-const FINAL_PHASES: Readonly<Record<string, CampaignPhase>> = {
-  Completed: 'done',
-  ApplyFailed: 'failed',
-  IncompleteTargets: 'incomplete',
-  InconsistentTargets: 'incomplete',
-  MissingSignalNode: 'incomplete',
-  Warning: 'invalid',
-  Restricted: 'invalid',
-};
+const FINAL_PHASES: ReadonlyMap<string, CampaignPhase> = new Map([
+  ['Completed', 'done'],
+  ['ApplyFailed', 'failed'],
+  ['IncompleteTargets', 'incomplete'],
+  ['InconsistentTargets', 'incomplete'],
+  ['MissingSignalNode', 'incomplete'],
+  ['Warning', 'invalid'],
+  ['Restricted', 'invalid'],
+]);
 
 /** A state that nobody knows is taken as an end: what is not understood is not carried on. */
 export function phaseOfPlan(state: string | undefined): CampaignPhase {
   if (!state) return 'new';
   if (state === PLAN_STATES.schedulable || state === PLAN_STATES.schedulableWait) return 'running';
-  return FINAL_PHASES[state] ?? 'invalid';
+  return FINAL_PHASES.get(state) ?? 'invalid';
 }
 
 export function planStateOf(phase: CampaignPhase, blocked: boolean): string {

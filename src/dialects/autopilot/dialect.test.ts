@@ -1,0 +1,38 @@
+/** Owns the proof of what the dialect tells the engine about the cluster beside its plans. */
+import { expect, test } from 'vitest';
+import { buildControlNode } from '../../../test/builders/nodes.ts';
+import { buildWorld } from '../../../test/builders/worlds.ts';
+import type { ControlNode } from '../../signal/names.ts';
+import { autopilot } from './dialect.ts';
+
+const withAddresses = (name: string, addresses?: { type: string; address: string }[]): ControlNode => ({
+  ...buildControlNode(name),
+  status: addresses ? { addresses } : {},
+});
+
+test('every ControlNode is an endpoint, in the plan or not, at its first InternalIP', () => {
+  const nodes = [
+    withAddresses('c1', [
+      { type: 'Hostname', address: 'c1' },
+      { type: 'InternalIP', address: '10.0.0.1' },
+      { type: 'InternalIP', address: '10.9.0.1' },
+    ]),
+    withAddresses('c2', [{ type: 'Hostname', address: 'c2' }]),
+    withAddresses('c3'),
+    { ...buildControlNode('c4'), status: {} },
+  ];
+  expect(autopilot.endpoints(buildWorld(nodes, []))).toEqual([
+    { name: 'c1', host: '10.0.0.1' },
+    { name: 'c2', host: undefined },
+    { name: 'c3', host: undefined },
+    { name: 'c4', host: undefined },
+  ]);
+});
+
+test('controllers are ControlNodes and workers are Nodes', () => {
+  expect([autopilot.plans.kind, autopilot.objects.controller.kind, autopilot.objects.worker.kind]).toEqual([
+    'Plan',
+    'ControlNode',
+    'Node',
+  ]);
+});

@@ -1,0 +1,25 @@
+/** Owns the text in which a reason stands in a Plan's status, so that whoever reads it back gets the same code. */
+import type { CampaignPhase } from '../../engine/model.ts';
+import { because, REASONS, type Reason, type ReasonCode } from '../../engine/reasons.ts';
+
+/** What a reason most likely is, by the phase that the state beside it tells: of these only the sentence is written. */
+const IMPLIED: Readonly<Partial<Record<CampaignPhase, ReasonCode>>> = {
+  running: 'TargetFailed',
+  failed: 'TargetFailed',
+  incomplete: 'TargetMissing',
+  invalid: 'InvalidPlan',
+};
+
+export function textOf({ code, message }: Reason, phase: CampaignPhase): string {
+  return code === IMPLIED[phase] ? message : `${code}: ${message}`;
+}
+
+/** A text that another leader wrote is a sentence without code. */
+export function reasonOf(text: string, phase: CampaignPhase): Reason {
+  const [, code = '', message = ''] = /^(\w+): (.*)$/s.exec(text) ?? [];
+  return isReasonCode(code) ? because(code, message) : because(IMPLIED[phase] ?? 'TargetFailed', text);
+}
+
+function isReasonCode(text: string): text is ReasonCode {
+  return Object.hasOwn(REASONS, text);
+}

@@ -1,0 +1,191 @@
+/** Owns the proof of how a Plan becomes a campaign: found anew where nothing is recorded, else exactly what is recorded. */
+import { describe, expect, test } from 'vitest';
+import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed, SHA256, selected } from '../../../test/builders/plans.ts';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { buildWorld } from '../../../test/builders/worlds.ts';
+import { recordedObjects } from '../../../test/recordings.ts';
+import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
+import type { Campaign, Stage } from '../../engine/model.ts';
+import { resolve } from './resolve.ts';
+
+const blue = { labels: { pool: 'blue' } };
+const world = buildWorld(
+  [buildControlNode('c3'), buildControlNode('c1'), buildControlNode('c2')],
+  [buildNode('w2', blue), buildNode('w1', blue), buildNode('w3')],
+);
+const NOW = T0 + MINUTE;
+
+const resolved = (plan: Plan): Campaign => resolve(plan, world, NOW);
+const namesIn = ({ stages }: Campaign): object =>
+  Object.fromEntries(stages.map(({ id, targets }) => [id, targets.map(({ name }) => name)]));
+const entry = (name: string, state = 'SignalPending'): TargetStatus => ({
+  name,
+  state,
+  lastUpdatedTimestamp: later(0),
+});
+const command = (id: number, more: Partial<CommandStatus> = {}): CommandStatus => ({
+  id,
+  state: 'SchedulableWait',
+  ...more,
+});
+
+describe('a new plan', () => {
+  test('becomes a stage of controllers and a stage of workers', () => {
+    const campaign = resolved(buildPlan());
+    expect(campaign).toMatchObject({
+      source: {
+        apiVersion: 'autopilot.k0sproject.io/v1beta2',
+        kind: 'Plan',
+        name: 'autopilot',
+        uid: 'plan-uid',
+        created: later(0),
+      },
+      id: 'id1',
+      phase: 'new',
+      blocked: false,
+      reason: undefined,
+      problems: [],
+    });
+    expect(namesIn(campaign)).toEqual({ '0/controllers': ['c1', 'c2', 'c3'], '0/workers': ['w1', 'w2'] });
+  });
+
+  test('gives each stage its role, its slots and its payloads', () => {
+    const [controllers, workers] = resolved(buildPlan()).stages;
+    const payloads = {
+      'linux-amd64': { version: 'v1.36.3+k0s.2', url: 'https://example.com/k0s', sha256: SHA256 },
+    };
+    expect(controllers).toMatchObject({ role: 'controller', command: 0, maxInFlight: 1, forced: false, payloads });
+    expect(workers).toMatchObject({ role: 'worker', command: 0, maxInFlight: 2, forced: false, payloads });
+    expect(workers?.targets[0]).toEqual({ key: '0/worker/w1', name: 'w1', state: 'pending', since: later(MINUTE) });
+  });
+
+  test.each<[string, Partial<Stage>, Parameters<typeof buildUpdate>[0]]>([
+    ['forced', { forced: true }, { forceupdate: true }],
+    ['one worker at a time where nothing is said', { maxInFlight: 1 }, { targets: { workers: listed('w1') } }],
+    [
+      'a sha256 in small letters, and none where it is empty',
+      {
+        payloads: {
+          'linux-amd64': { version: 'v1.36.3+k0s.2', url: 'http://a', sha256: SHA256 },
+          'linux-arm64': { version: 'v1.36.3+k0s.2', url: 'http://b' },
+        },
+      },
+      {
+        platforms: {
+          'linux-amd64': { url: 'http://a', sha256: SHA256.toUpperCase() },
+          'linux-arm64': { url: 'http://b', sha256: '' },
+        },
+      },
+    ],
+  ])('%s', (_name, wanted, update) => {
+    expect(resolved(buildPlan({ commands: [{ k0supdate: buildUpdate(update) }] })).stages[1]).toMatchObject(wanted);
+  });
+
+  test('controllers go one at a time, whatever their limits say', () => {
+    const targets = { controllers: { ...listed('c1'), limits: { concurrent: 3 } } };
+    const [stage] = resolved(buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] })).stages;
+    expect(stage?.maxInFlight).toBe(1);
+  });
+
+  test('two commands: the same node is a target in each, and each has its own payload', () => {
+    const first = buildUpdate({ version: 'v1.35.9+k0s.0' });
+    const campaign = resolved(buildPlan({ commands: [{ k0supdate: first }, { k0supdate: buildUpdate() }] }));
+    expect(Object.keys(namesIn(campaign))).toEqual(['0/controllers', '0/workers', '1/controllers', '1/workers']);
+    const keys = campaign.stages.flatMap(({ targets }) => targets.map(({ key }) => key));
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(campaign.stages.map(({ payloads }) => payloads['linux-amd64']?.version)).toEqual([
+      'v1.35.9+k0s.0',
+      'v1.35.9+k0s.0',
+      'v1.36.3+k0s.2',
+      'v1.36.3+k0s.2',
+    ]);
+  });
+
+  test('with a problem has no targets: nothing is looked for by a selector that may be wrong', () => {
+    const targets = { workers: selected('pool blue') };
+    const campaign = resolved(buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] }));
+    expect([campaign.stages, campaign.problems.length]).toEqual([[], 1]);
+  });
+});
+
+describe('a recorded plan', () => {
+  const status = {
+    state: 'Schedulable',
+    commands: [
+      command(0, {
+        k0supdate: {
+          controllers: [entry('c2', 'SignalCompleted'), entry('c9', 'SignalSent')],
+          workers: [entry('w3'), entry('w1')],
+        },
+      }),
+    ],
+  };
+
+  test('has the targets of its record, in that order, whatever a selector would find now', () => {
+    const campaign = resolved(buildPlan({}, status));
+    expect(namesIn(campaign)).toEqual({ '0/controllers': ['c2', 'c9'], '0/workers': ['w3', 'w1'] });
+    expect(campaign.stages[0]?.targets.map(({ state, since }) => [state, since])).toEqual([
+      ['done', later(0)],
+      ['intended', later(0)],
+    ]);
+    expect([campaign.phase, campaign.blocked]).toEqual(['running', true]);
+  });
+
+  test('takes version, limits and id from the plan as it stands', () => {
+    const update = buildUpdate({
+      version: 'v1.36.4+k0s.0',
+      targets: { workers: { ...listed(), limits: { concurrent: 9 } } },
+    });
+    const campaign = resolved(buildPlan({ id: 'other', commands: [{ k0supdate: update }] }, status));
+    expect([campaign.id, campaign.stages[1]?.maxInFlight]).toEqual(['other', 9]);
+    expect(campaign.stages[1]?.payloads['linux-amd64']?.version).toBe('v1.36.4+k0s.0');
+  });
+
+  test('an entry without lists is a command without targets, not a new one', () => {
+    const campaign = resolved(buildPlan({}, { state: 'SchedulableWait', commands: [command(0)] }));
+    expect(namesIn(campaign)).toEqual({ '0/controllers': [], '0/workers': [] });
+  });
+
+  test('a command that is gone from the plan keeps its targets, without payload: they may be in flight', () => {
+    const both = {
+      ...status,
+      commands: [...status.commands, command(1, { k0supdate: { workers: [entry('w1', 'SignalSent')] } })],
+    };
+    const campaign = resolved(buildPlan({}, both));
+    expect(campaign.problems).toHaveLength(1);
+    expect(campaign.stages.at(-1)).toMatchObject({ id: '1/workers', payloads: {}, targets: [{ state: 'intended' }] });
+  });
+
+  test('a command that was added gets no targets: it was not there when the plan started', () => {
+    const campaign = resolved(
+      buildPlan({ commands: [{ k0supdate: buildUpdate() }, { k0supdate: buildUpdate() }] }, status),
+    );
+    expect(campaign.problems).toHaveLength(1);
+    expect(Object.keys(namesIn(campaign))).toEqual(['0/controllers', '0/workers']);
+  });
+
+  test('a command that is not ours to carry out has no stages', () => {
+    const airgap = { version: 'v1.36.3+k0s.2', platforms: {}, workers: listed('w1') };
+    const recorded = command(0, { airgapupdate: { workers: [entry('w1', 'SignalSent')] } });
+    const plan = buildPlan(
+      { commands: [{ airgapupdate: airgap }] },
+      { state: 'SchedulableWait', commands: [recorded] },
+    );
+    expect(resolved(plan)).toMatchObject({ phase: 'running', stages: [], problems: [{ code: 'InvalidPlan' }] });
+  });
+
+  test('reads its reason back', () => {
+    const failed = { state: 'ApplyFailed', commands: [command(0, { state: 'ApplyFailed', description: 'w1: 404' })] };
+    expect(resolved(buildPlan({}, failed)).reason).toEqual({ code: 'TargetFailed', message: 'w1: 404' });
+  });
+
+  test('as a real leader left it', () => {
+    const plan = recordedObjects().find(({ kind }) => kind === 'Plan') as Plan;
+    const campaign = resolved(plan);
+    expect(campaign.phase).toBe('done');
+    expect(campaign.problems).toEqual([]);
+    expect(namesIn(campaign)).toEqual({ '0/controllers': ['c1', 'c2', 'c3'], '0/workers': ['w1', 'w2'] });
+    expect(campaign.stages.every(({ targets }) => targets.every(({ state }) => state === 'done'))).toBe(true);
+  });
+});
