@@ -1,53 +1,222 @@
-/** Owns the proof of whose signal an object carries: by our fence for good, by plan id where an original leader wrote it. */
-import { expect, test } from 'vitest';
+/** Owns the proof of how a signal is told from others: by campaign, command and attempt, and never by a plan id alone. */
+import { describe, expect, test } from 'vitest';
 import { buildCampaign } from '../../../test/builders/campaigns.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
-import { buildSignal } from '../../../test/builders/signals.ts';
-import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
+import { buildSignal, type OriginalSignal } from '../../../test/builders/signals.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
-import { HOUR, later, MINUTE } from '../../../test/builders/times.ts';
-import type { Campaign, Target } from '../../engine/model.ts';
+import { later } from '../../../test/builders/times.ts';
+import { recordedObjects } from '../../../test/recordings.ts';
+import type { Campaign, Observation, RecordedState, Stage, Target } from '../../engine/model.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import {
+  FENCE_ANNOTATION,
+  REPORT_ANNOTATION,
+  SIGNAL_DATA_ANNOTATION,
+  SIGNAL_VERSION_ANNOTATION,
+} from '../../signal/names.ts';
+import { encodeReport } from '../../signal/report.ts';
 import { annotationSignal } from './signal.ts';
 
-const kindOn = (
-  object: KubeObject,
-  campaign: Partial<Campaign> = {},
-  target: Partial<Target> = {},
-  command = 0,
-): string => {
-  const targets = [buildTarget('w1', 'intended', target)];
-  const stage = buildStage('worker', targets, { command });
-  const [first = buildTarget('w1')] = stage.targets;
-  return annotationSignal.read(object, buildCampaign([stage], campaign), stage, first).kind;
-};
+const payload = { version: 'v1.36.3+k0s.2', url: 'https://example.com/k0s?a=1&b=<2>', sha256: 'ab'.repeat(32) };
+const campaign = (more: Partial<Campaign> = {}): Campaign => buildCampaign([], { id: 'id1', ...more });
+const stage = (more: Partial<Stage> = {}): Stage => buildStage('worker', [], more);
+const target = (state: RecordedState, since = later(1000)): Target => buildTarget('w1', state, { since });
+const annotated = (annotations: Record<string, string>): KubeObject => buildNode('w1', { annotations });
 
-/** As our leader signals w1 for an intent of that moment. */
-function signalled(since: string): KubeObject {
-  const stage = buildStage('worker', [buildTarget('w1', 'intended', { since })]);
-  const [target = buildTarget('w1')] = stage.targets;
-  return annotationSignal.write(buildNode('w1'), buildCampaign([stage]), { stage, target, payload: PAYLOAD });
+/** What an object that we have signalled says once its agent has answered so. */
+function ours(status?: string, by: Campaign = campaign(), of: Target = target('intended')): KubeObject {
+  const signalled = annotationSignal.write(buildNode('w1'), by, { stage: stage(), target: of, payload });
+  const data = JSON.parse(signalled.metadata.annotations?.[SIGNAL_DATA_ANNOTATION] ?? '') as object;
+  const answered = status === undefined ? data : { ...data, status: { status, timestamp: later(2000) } };
+  return annotated({ ...signalled.metadata.annotations, [SIGNAL_DATA_ANNOTATION]: JSON.stringify(answered) });
 }
 
-const another = { source: { ...buildCampaign([]).source, uid: 'another' } };
+interface Reader {
+  readonly by?: Campaign;
+  readonly in?: Stage;
+  readonly of?: Target;
+}
 
-test.each([
-  ['of this intent', later(MINUTE), {}, later(MINUTE), 'sent'],
-  ['whose intent was recorded anew while it was on its way', later(MINUTE), {}, later(HOUR), 'sent'],
-  ['of a plan of the same name and id that was deleted', later(MINUTE), another, later(MINUTE), 'none'],
-  ['of this plan, whose id was edited since', later(MINUTE), { id: 'edited' }, later(MINUTE), 'sent'],
-])('a signal of ours %s', (_, since, campaign, recorded, kind) => {
-  expect(kindOn(signalled(since), campaign, { since: recorded })).toBe(kind);
+function read(
+  object: KubeObject,
+  { by = campaign(), in: of = stage(), of: whom = target('intended') }: Reader = {},
+): Observation {
+  return annotationSignal.read(object, by, of, whom);
+}
+
+describe('the answer of a node to our signal', () => {
+  const seen = { attempt: later(1000), since: later(2000) };
+  test.each<[string | undefined, object]>([
+    [undefined, { kind: 'sent', attempt: later(1000), since: later(1000) }],
+    ['Downloading', { kind: 'working', step: 'Downloading', ...seen }],
+    ['Cordoning', { kind: 'working', step: 'Cordoning', ...seen }],
+    ['ApplyingUpdate', { kind: 'working', step: 'ApplyingUpdate', ...seen }],
+    ['Restart', { kind: 'working', step: 'Restart', ...seen }],
+    ['UnCordoning', { kind: 'working', step: 'UnCordoning', ...seen }],
+    ['Completed', { kind: 'succeeded', ...seen }],
+    ['FailedDownload', { kind: 'failed', ...seen, message: "FailedDownload: the reason stands in the node's log" }],
+    ['Failed', { kind: 'failed', ...seen, message: "Failed: the reason stands in the node's log" }],
+    ['SomethingNew', { kind: 'working', step: 'SomethingNew', ...seen }],
+  ])('%s', (status, observation) => {
+    expect(read(ours(status))).toEqual(observation);
+  });
+
+  const reported = (created: string): KubeObject => {
+    const report = encodeReport({ created, from: 'v1.36.3+k0s.0', reason: 'the server said 404', rolledBack: true });
+    const object = ours('Failed');
+    return annotated({ ...object.metadata.annotations, ...report });
+  };
+
+  test('with the report of our agent: the reason is told', () => {
+    expect(read(reported(later(1000)))).toMatchObject({
+      message: 'Failed: the server said 404',
+      report: { from: 'v1.36.3+k0s.0', rolledBack: true },
+    });
+  });
+
+  test('with a report that belongs to another signal: it means nothing', () => {
+    expect(read(reported(later(999_000)))).toMatchObject({ message: "Failed: the reason stands in the node's log" });
+  });
 });
 
-test('a signal of ours for another command is none', () => {
-  expect(kindOn(signalled(later(0)), {}, {}, 1)).toBe('none');
+describe('none of ours', () => {
+  const leftover = { status: 'Completed' };
+  test.each<[string, KubeObject, Reader]>([
+    ['no annotations', buildNode('w1'), {}],
+    ['another version', annotated({ ...buildSignal(), [SIGNAL_VERSION_ANNOTATION]: 'v1' }), {}],
+    ['only half of it', annotated({ [SIGNAL_VERSION_ANNOTATION]: 'v2' }), {}],
+    ['no JSON', annotated({ [SIGNAL_VERSION_ANNOTATION]: 'v2', [SIGNAL_DATA_ANNOTATION]: '{' }), {}],
+    [
+      'no command id: invalid, as in the original',
+      annotated({
+        ...buildSignal(),
+        [SIGNAL_DATA_ANNOTATION]: (buildSignal()[SIGNAL_DATA_ANNOTATION] ?? '').replace('"id":0,', ''),
+      }),
+      {},
+    ],
+    ['another plan id', annotated(buildSignal({ planId: 'id0', ...leftover })), { of: target('pending') }],
+    [
+      'another command of the same plan: the original takes its answer for this one',
+      annotated(buildSignal({ command: { id: 1 }, ...leftover })),
+      {},
+    ],
+    ['another kind of command', annotated(buildSignal({ command: { kind: 'airgapupdate' }, ...leftover })), {}],
+    [
+      'a reused plan id, with an answer from before this plan: the original ends at once',
+      annotated(buildSignal({ created: later(-1000), ...leftover })),
+      { of: target('pending') },
+    ],
+    [
+      'the same, of a plan that we carried out: another plan object has another uid',
+      ours('Completed', campaign({ source: { ...campaign().source, uid: 'deleted-plan' } })),
+      { of: target('pending') },
+    ],
+    ['a time of creation that is none', annotated(buildSignal({ created: 'yesterday', ...leftover })), {}],
+  ])('%s', (_name, object, reader) => {
+    expect(read(object, reader)).toEqual({ kind: 'none' });
+  });
 });
 
-test.each([
-  ['with the id of the plan', { planId: 'run-1' }, 'sent'],
-  ['with another id', { planId: 'run-0' }, 'none'],
-  ['with the id of the plan, from before the plan', { planId: 'run-1', created: later(-HOUR) }, 'none'],
-])('a signal without a fence, %s', (_, signal, kind) => {
-  expect(kindOn(buildNode('w1', { annotations: buildSignal(signal) }))).toBe(kind);
+describe('ours although it does not look so at first sight', () => {
+  test('the plan got another id while it ran: the fence still binds the signal to it', () => {
+    expect(read(ours('Completed'), { by: campaign({ id: 'edited' }) })).toMatchObject({ kind: 'succeeded' });
+  });
+
+  test('the plan got another version while it ran: what is under way is under way', () => {
+    const edited = stage({ payloads: { 'linux-amd64': { ...payload, version: 'v1.37.0+k0s.0' } } });
+    expect(read(ours('Restart'), { in: edited })).toMatchObject({ kind: 'working' });
+  });
+
+  test('the intent was recorded anew while its signal was on its way: a node that works is not started over', () => {
+    const sent = ours('Downloading', campaign(), target('intended', later(0)));
+    expect(read(sent, { of: target('intended', later(90_000)) })).toMatchObject({ attempt: later(0) });
+  });
+
+  test('recorded as pending, since a status was restored from a backup: our own signal is found again', () => {
+    expect(read(ours('Downloading'), { of: target('pending') })).toMatchObject({ attempt: later(1000) });
+  });
+});
+
+describe('the signal of an original leader', () => {
+  const original = (signal: OriginalSignal = {}): KubeObject => annotated(buildSignal(signal));
+
+  test.each<RecordedState>(['pending', 'intended'])('is taken over where the target is %s', (state) => {
+    expect(read(original({ status: 'Restart' }), { of: target(state, later(0)) })).toEqual({
+      kind: 'working',
+      step: 'Restart',
+      attempt: later(1000),
+      since: later(2000),
+    });
+  });
+
+  test('in its own time zone', () => {
+    const created = '2026-11-20T10:00:01+02:00';
+    expect(read(original({ created }))).toMatchObject({ kind: 'sent', attempt: created });
+  });
+
+  test('written at the very second in which the plan was created', () => {
+    expect(read(original({ created: later(0) }))).toMatchObject({ kind: 'sent' });
+  });
+
+  test('written over one of ours: our fence beside it is of another time, and stays without effect', () => {
+    const before = ours('Completed', campaign({ source: { ...campaign().source, uid: 'older-plan' } }));
+    const object = annotated({ ...before.metadata.annotations, ...buildSignal({ created: later(5000) }) });
+    expect(read(object)).toMatchObject({ kind: 'sent', attempt: later(5000) });
+  });
+
+  test('under a plan id that was edited since: it cannot be told from a leftover, so the node is signalled again', () => {
+    expect(read(original({ status: 'Downloading' }), { by: campaign({ id: 'edited' }) })).toEqual({ kind: 'none' });
+  });
+
+  test('as a real one wrote it', () => {
+    const node = recordedObjects().find(({ kind }) => kind === 'ControlNode');
+    const source = { ...campaign().source, created: '2026-11-20T04:53:21Z' };
+    const observation = read(node ?? buildNode('none'), {
+      by: campaign({ id: 'x02a', source }),
+      of: target('pending'),
+    });
+    expect(observation).toMatchObject({ kind: 'succeeded', attempt: '2026-11-20T04:54:01Z' });
+  });
+});
+
+describe('writing a signal', () => {
+  const write = (object: KubeObject, more: Partial<Stage> = {}): KubeObject =>
+    annotationSignal.write(object, campaign(), { stage: stage(more), target: target('intended'), payload });
+
+  test('gives what an original agent reads, byte for byte', () => {
+    const { annotations } = write(buildNode('w1')).metadata;
+    expect(annotations).toEqual({
+      'k0sproject.io/autopilot-signal-version': 'v2',
+      'k0sproject.io/autopilot-signal-data':
+        '{"planId":"id1","created":"2026-11-20T08:00:01Z","command":{"id":0,"k0supdate":{"url":"https://example.com/k0s?a=1\\u0026b=\\u003c2\\u003e","version":"v1.36.3+k0s.2","sha256":"' +
+        `${'ab'.repeat(32)}"}}}`,
+      'upgrade.refit.dev/campaign': 'plan-uid/2026-11-20T08:00:01Z',
+    });
+  });
+
+  test('of the second command, forced', () => {
+    const data = write(buildNode('w1'), { command: 1, forced: true }).metadata.annotations?.[SIGNAL_DATA_ANNOTATION];
+    expect(JSON.parse(data ?? '')).toMatchObject({ command: { id: 1, k0supdate: { forceupdate: true } } });
+  });
+
+  test('takes the place of an older one, with its answer and its report', () => {
+    const before = annotated({ ...buildSignal({ status: 'Completed' }), ...encodeReport({ created: later(0) }) });
+    const after = write(before);
+    expect(read(after)).toEqual({ kind: 'sent', attempt: later(1000), since: later(1000) });
+    expect(after.metadata.annotations).not.toHaveProperty(REPORT_ANNOTATION);
+  });
+
+  test('leaves everything else as it was, and the object that was given too', () => {
+    const before = {
+      ...buildNode('w1', { annotations: { 'example.com/mine': '1', [FENCE_ANNOTATION]: 'old/one' } }),
+      unknown: { of: 'others' },
+    };
+    const copy = structuredClone(before);
+    const { metadata, ...rest } = write(before);
+    expect(before).toEqual(copy);
+    expect(rest).toEqual({ ...before, metadata: undefined, ...rest });
+    expect({ ...metadata, annotations: undefined }).toEqual({ ...before.metadata, annotations: undefined });
+    expect(metadata.annotations).toMatchObject({ 'example.com/mine': '1' });
+  });
 });
