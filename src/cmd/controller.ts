@@ -29,9 +29,11 @@ export async function runController(flags: ControllerFlags, signal: AbortSignal)
     userAgent: 'refit-controller',
     onRequest: (record) => metrics.requested(record),
   });
-  for (const { plans, objects } of DIALECTS) {
+  for (const { plans, watched } of DIALECTS) {
     // Informers would try again for ever.
-    for (const kind of [plans, ...Object.values(objects)]) await client.list(kind, { limit: 1, signal });
+    for (const { resource, namespace } of [{ resource: plans, namespace: undefined }, ...watched]) {
+      await client.list(resource, { limit: 1, signal, namespace });
+    }
   }
 
   const identity = randomBytes(16).toString('hex');

@@ -2,17 +2,18 @@
 
 import type { KubeClient } from '../kube/client.ts';
 import { createInformer, type Informer } from '../kube/informer.ts';
+import { keyOf } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { fromMapping, fromObject, type Source } from '../runtime/sources.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
-import type { Dialect, Endpoint } from './dialect.ts';
-import type { EndpointHealth, Policy, Role } from './model.ts';
+import type { Dialect, Endpoint, Watched } from './dialect.ts';
+import type { EndpointHealth, Policy } from './model.ts';
 import type { Announcement } from './narrate.ts';
 import { OwnWrites } from './own-writes.ts';
 import { createReconciler } from './reconciler.ts';
-import { matters } from './relevance.ts';
+import { viewsOf } from './world.ts';
 
 export interface CampaignParts {
   /** Reads only: informers follow through it whoever leads. */
@@ -34,31 +35,30 @@ const TIMEOUT_MS = 120_000;
 export function campaignController(dialect: Dialect, parts: CampaignParts): Controller {
   const { reader, writer, log } = parts;
   const plans = createInformer(reader, dialect.plans, { logger: log });
-  const targets: Readonly<Record<Role, Informer>> = {
-    controller: createInformer(reader, dialect.objects.controller, { logger: log }),
-    worker: createInformer(reader, dialect.objects.worker, { logger: log }),
-  };
+  const watched = dialect.watched.map((each) => ({
+    ...each,
+    informer: createInformer(reader, each.resource, { logger: log, namespace: each.namespace }),
+  }));
   const reconcile = createReconciler({
     ...parts,
     dialect,
     client: writer,
     ownWrites: new OwnWrites(),
     plans,
-    views: targets,
+    views: viewsOf(watched.map(({ resource, informer }) => [resource, informer])),
   });
   return {
     name: dialect.name,
-    sources: [fromObject(plans), ...Object.values(targets).map((informer) => allPlans(informer, plans))],
+    sources: [fromObject(plans), ...watched.map((each) => allPlans(each, plans))],
     reconcile,
     concurrency: CONCURRENCY,
     timeoutMs: TIMEOUT_MS,
   };
 }
 
-/** A target that changed in a way that can matter wakes every plan there is: they are few, and their decision is cheap. */
-function allPlans(informer: Informer, plans: Informer): Source {
-  const planNames = (): string[] => plans.list().map(({ metadata }) => metadata.name);
-  return fromMapping(informer, planNames, {
+/** A change that can matter wakes every plan there is: they are few, and their decision is cheap. */
+function allPlans({ informer, matters }: Watched & { informer: Informer }, plans: Informer): Source {
+  return fromMapping(informer, () => plans.list().map(keyOf), {
     when: (object, previous) => previous === undefined || matters(previous, object),
   });
 }

@@ -155,7 +155,7 @@ describe('what starts', () => {
     const { snapshot } = situation;
     for (const { stage, target } of [...startedBy(situation, decision), ...decision.signals]) {
       const { exists, platform, ready } = factsOf(snapshot, target);
-      expect({ exists, payload: stage.payloads[platform ?? ''] !== undefined }).toEqual({
+      expect({ exists, payload: stage.payloads?.[platform ?? ''] !== undefined }).toEqual({
         exists: true,
         payload: true,
       });

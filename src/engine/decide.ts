@@ -34,6 +34,7 @@ function signalsOf(snapshot: Snapshot, policy: Policy, now: number): Signalling[
   if (!stage || isFinal(snapshot.campaign)) return [];
   return stage.targets.flatMap((target) => {
     if (progressOf(snapshot, stage, target, policy, now).effect !== 'signal') return [];
+    if (!stage.payloads) return [{ stage, target }];
     const payload = stage.payloads[factsOf(snapshot, target).platform ?? ''];
     return payload ? [{ stage, target, payload }] : [];
   });

@@ -1,12 +1,21 @@
 /** Owns the contract of a dialect: how its objects become a campaign, how a campaign becomes its status, and its signal. */
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { Campaign, Observation, Role, Signalling, Stage, Target } from './model.ts';
+import type { Campaign, Observation, Signalling, Stage, Target } from './model.ts';
 
-/** The objects that stand for targets, as watches show them. */
+/** The objects that a decision may look at, as watches show them. Only what the dialect watches can be asked for. */
 export interface World {
-  list(role: Role): readonly KubeObject[];
-  get(role: Role, name: string): KubeObject | undefined;
+  list<T extends KubeObject>(resource: Resource<T>): readonly T[];
+  get<T extends KubeObject>(resource: Resource<T>, name: string, namespace?: string): T | undefined;
+}
+
+/** One kind that decisions depend on, beside the plans themselves. */
+export interface Watched {
+  readonly resource: Resource;
+  /** All namespaces where absent. */
+  readonly namespace?: string;
+  /** False for a change that no decision can depend on, such as a heartbeat. */
+  matters(before: KubeObject, after: KubeObject): boolean;
 }
 
 /** Where one controller's API server is asked for its health. */
@@ -19,20 +28,34 @@ export interface Endpoint {
 export interface Dialect<P extends KubeObject = KubeObject> {
   readonly name: string;
   readonly plans: Resource<P>;
-  /** The objects that stand for targets and carry their signals. */
-  readonly objects: Readonly<Record<Role, Resource>>;
-  /** The campaign as its status records it, or a new one with its targets resolved from the world; `now` in ms. */
+  /** Where the campaign is recorded: the subresource that `project` fills, or the object itself. */
+  readonly recordedIn: 'status' | 'object';
+  readonly watched: readonly Watched[];
+  /** The campaign as it is recorded, or a new one with its targets resolved from the world; `now` in ms. */
   resolve(plan: P, world: World, now: number): Campaign;
-  /** The plan with the status that records the campaign: everything that is not ours stays as it was. */
+  /** The plan with the record of the campaign: everything that is not ours stays as it was. */
   project(campaign: Campaign, plan: P): P;
+  /** The object that stands for a target: its labels tell the platform, its conditions whether it is ready. */
+  objectOf(stage: Stage, target: Target, world: World): KubeObject | undefined;
   /** Every controller of the cluster. */
   endpoints(world: World): readonly Endpoint[];
   readonly signal: Signal;
 }
 
-/** How a target is told to move, and how its answer is read. Both are pure: writing is the engine's part. */
+/** How a target is told to move, and how its answer is read. All of it is pure: carrying it out is the engine's part. */
 export interface Signal {
-  read(object: KubeObject, campaign: Campaign, stage: Stage, target: Target): Observation;
-  /** The object with the signal on it, named by the target's `since`; everything else on it stays as it was. */
-  write(object: KubeObject, campaign: Campaign, signalling: Signalling): KubeObject;
+  read(world: World, campaign: Campaign, stage: Stage, target: Target): Observation;
+  /** What tells the target to move, named by its `since`; undefined where its object is not there to be told. */
+  send(world: World, campaign: Campaign, signalling: Signalling): Instruction | undefined;
+  /** What has to be done once a target is proven done, before that is recorded; may be repeated. */
+  finish?(world: World, campaign: Campaign, stage: Stage, target: Target): Instruction | undefined;
 }
+
+/** An effect as data, harmless when it is repeated. */
+export type Instruction =
+  /** Writes the object only where it still is as it was seen. */
+  | { readonly kind: 'replace'; readonly resource: Resource; readonly object: KubeObject }
+  /** One that exists already under its name counts as created. */
+  | { readonly kind: 'create'; readonly resource: Resource; readonly object: KubeObject }
+  /** Begins work outside the API; resolves once it is begun, and begins nothing where it is under way. */
+  | { readonly kind: 'begin'; begin(): Promise<void> };

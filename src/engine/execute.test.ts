@@ -9,9 +9,9 @@ import type { KubeClient } from '../kube/client.ts';
 import { nodes, type Resource } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect, World } from './dialect.ts';
 import { send } from './execute.ts';
-import type { Signalling } from './model.ts';
+import type { Campaign, Signalling } from './model.ts';
 import { OwnWrites } from './own-writes.ts';
 
 const plans: Resource = { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false };
@@ -44,8 +44,12 @@ async function sendBoth(server: Server, objects = [buildNode('w1'), buildNode('w
   } as unknown as KubeClient;
   const dialect = {
     plans,
-    objects: { controller: nodes, worker: nodes },
-    signal: { write: (object: KubeObject) => object },
+    signal: {
+      send(world: World, _campaign: Campaign, { target }: Signalling) {
+        const object = world.get(nodes, target.name);
+        return object && { kind: 'replace', resource: nodes, object };
+      },
+    },
   };
   const effects = { dialect: dialect as unknown as Dialect, client, ownWrites: new OwnWrites() };
   const world = buildWorld([], objects);

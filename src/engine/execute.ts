@@ -1,8 +1,8 @@
-/** Owns the effects of a decision: API writes with preconditions, each harmless when it is repeated. */
+/** Owns the effects of a decision: writes with preconditions, each harmless when it is repeated. */
 import type { KubeClient } from '../kube/client.ts';
-import { isConflict, isNotFound } from '../kube/status-error.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { Dialect, World } from './dialect.ts';
+import type { Dialect, Instruction, World } from './dialect.ts';
 import type { Campaign, Signalling } from './model.ts';
 import type { OwnWrites } from './own-writes.ts';
 
@@ -12,12 +12,42 @@ export interface Effects<P extends KubeObject> {
   readonly ownWrites: OwnWrites;
 }
 
-/** Writes the campaign into the plan's status. Rejects with a conflict where the plan is not as it was read. */
-export async function record<P extends KubeObject>(effects: Effects<P>, plan: P, campaign: Campaign): Promise<P> {
+/** False where the plan, or an object that has to be finished first, is not as it was seen: nothing is recorded then. */
+export async function record<P extends KubeObject>(
+  effects: Effects<P>,
+  world: World,
+  plan: P,
+  before: Campaign,
+  after: Campaign,
+): Promise<boolean> {
   const { dialect, client, ownWrites } = effects;
-  const answer = await client.replace(dialect.plans, dialect.project(campaign, plan), { subresource: 'status' });
-  ownWrites.remember(dialect.plans, answer);
-  return answer;
+  for (const instruction of finishing(dialect, world, before, after)) {
+    if (!(await carryOut(effects, instruction))) return false;
+  }
+  const options = dialect.recordedIn === 'status' ? { subresource: 'status' } : {};
+  try {
+    ownWrites.remember(dialect.plans, await client.replace(dialect.plans, dialect.project(after, plan), options));
+    return true;
+  } catch (error) {
+    if (isConflict(error) || isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+function finishing<P extends KubeObject>(
+  { signal }: Dialect<P>,
+  world: World,
+  before: Campaign,
+  after: Campaign,
+): Instruction[] {
+  const done = new Set(
+    before.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'done').map(({ key }) => key)),
+  );
+  return after.stages.flatMap((stage) =>
+    stage.targets
+      .filter(({ state, key }) => state === 'done' && !done.has(key))
+      .flatMap((target) => signal.finish?.(world, after, stage, target) ?? []),
+  );
 }
 
 export interface Sent {
@@ -41,40 +71,43 @@ export async function send<P extends KubeObject>(
   signals: readonly Signalling[],
 ): Promise<Sent[]> {
   if (signals.length === 0) return [];
-  const seen = signals.map((signalling) => ({
+  const prepared = signals.map((signalling) => ({
     signalling,
-    object: world.get(signalling.stage.role, signalling.target.name),
+    instruction: effects.dialect.signal.send(world, campaign, signalling),
   }));
   const isCurrent = await isUnchanged(effects, plan);
   return await Promise.all(
-    seen.map(async ({ signalling, object }): Promise<Sent> => {
-      const isWritten = isCurrent && object !== undefined && (await write(effects, object, campaign, signalling));
+    prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
+      const isWritten = isCurrent && instruction !== undefined && (await carryOut(effects, instruction));
       return { signalling, result: isWritten ? 'written' : 'outdated' };
     }),
   );
 }
 
 async function isUnchanged<P extends KubeObject>({ dialect, client }: Effects<P>, plan: P): Promise<boolean> {
+  const { name, namespace, resourceVersion } = plan.metadata;
   try {
-    const { metadata } = await client.get(dialect.plans, plan.metadata.name);
-    return metadata.resourceVersion === plan.metadata.resourceVersion;
+    return (await client.get(dialect.plans, name, { namespace })).metadata.resourceVersion === resourceVersion;
   } catch (error) {
     if (isNotFound(error)) return false;
     throw error;
   }
 }
 
-async function write<P extends KubeObject>(
-  { dialect, client, ownWrites }: Effects<P>,
-  object: KubeObject,
-  campaign: Campaign,
-  signalling: Signalling,
-): Promise<boolean> {
-  const resource = dialect.objects[signalling.stage.role];
+/** False where the object is not as it was seen any more. */
+async function carryOut<P extends KubeObject>(effects: Effects<P>, instruction: Instruction): Promise<boolean> {
+  if (instruction.kind === 'begin') {
+    await instruction.begin();
+    return true;
+  }
+  const { client, ownWrites } = effects;
+  const { kind, resource, object } = instruction;
   try {
-    ownWrites.remember(resource, await client.replace(resource, dialect.signal.write(object, campaign, signalling)));
+    const write = kind === 'create' ? client.create(resource, object) : client.replace(resource, object);
+    ownWrites.remember(resource, await write);
     return true;
   } catch (error) {
+    if (kind === 'create' && isAlreadyExists(error)) return true;
     if (isConflict(error) || isNotFound(error)) return false;
     throw error;
   }

@@ -14,7 +14,7 @@ export function gather<P extends KubeObject>(
   const facts = new Map<string, TargetFacts>();
   for (const stage of campaign.stages) {
     for (const target of stage.targets) {
-      facts.set(target.key, factsOf(dialect, world.get(stage.role, target.name), campaign, stage, target));
+      facts.set(target.key, factsOf(dialect, world, campaign, stage, target));
     }
   }
   return { campaign, facts, controlPlane };
@@ -22,13 +22,14 @@ export function gather<P extends KubeObject>(
 
 function factsOf<P extends KubeObject>(
   dialect: Dialect<P>,
-  object: KubeObject | undefined,
+  world: World,
   campaign: Campaign,
   stage: Stage,
   target: Target,
 ): TargetFacts {
+  const object = dialect.objectOf(stage, target, world);
   if (!object) return { exists: false, observation: { kind: 'none' } };
-  const observation = dialect.signal.read(object, campaign, stage, target);
+  const observation = dialect.signal.read(world, campaign, stage, target);
   const ready = readyOf(object);
   return {
     exists: true,

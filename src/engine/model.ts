@@ -3,9 +3,8 @@ import type { Reason } from './reasons.ts';
 
 export type Role = 'controller' | 'worker';
 
-/** What a target needs so that it can move: one for each platform. */
+/** What is downloaded so that a target can move: one for each platform. */
 export interface Payload {
-  readonly version: string;
   readonly url: string;
   /** Lower-case hex; absent where the plan asks for no verification. */
   readonly sha256?: string;
@@ -31,8 +30,10 @@ export interface Stage {
   readonly role: Role;
   /** How many targets may move at once; controllers never more than one, whatever stands here. */
   readonly maxInFlight: number;
-  /** By platform, `<os>-<architecture>`. */
-  readonly payloads: Readonly<Record<string, Payload>>;
+  /** What every target has when it is done, as its plan writes it. */
+  readonly version: string;
+  /** By platform, `<os>-<architecture>`; absent where targets need nothing that depends on it. */
+  readonly payloads?: Readonly<Record<string, Payload>>;
   /** Moves a target even if it already has what the payload would bring. */
   readonly forced: boolean;
   readonly targets: readonly Target[];
@@ -161,7 +162,8 @@ export type TargetPhase =
 export interface Signalling {
   readonly stage: Stage;
   readonly target: Target;
-  readonly payload: Payload;
+  /** Absent where the stage has none. */
+  readonly payload?: Payload | undefined;
 }
 
 /** What to do now. `record` comes first, alone: signals are only ever decided for intents that are already recorded. */

@@ -4,7 +4,7 @@ import { buildNode } from '../../test/builders/nodes.ts';
 import { nodes } from '../kube/resources.ts';
 import type { Node } from '../kube/types.ts';
 import { OwnWrites, type View } from './own-writes.ts';
-import { freshWorld } from './world.ts';
+import { freshWorld, viewsOf } from './world.ts';
 
 const at = (resourceVersion: string, name = 'w1'): Node => buildNode(name, { resourceVersion });
 
@@ -64,16 +64,29 @@ test('writes are told apart by name and by kind', () => {
 describe('the world that decisions are taken on', () => {
   const ownWrites = new OwnWrites();
   ownWrites.remember(nodes, at('7', 'w1'));
-  const views = { controller: view([at('1', 'c1')], '6'), worker: view([at('5', 'w1'), at('6', 'w2')], '6') };
-  const world = freshWorld({ controller: { ...nodes, plural: 'hosts' }, worker: nodes }, views, ownWrites);
+  const hosts = { ...nodes, plural: 'hosts' };
+  const views = viewsOf([
+    [hosts, view([at('1', 'c1')], '6')],
+    [nodes, view([at('5', 'w1'), at('6', 'w2')], '6')],
+  ]);
+  const world = freshWorld(views, ownWrites);
 
   test('shows our own writes, alone and in lists', () => {
-    expect(world.get('worker', 'w1')?.metadata.resourceVersion).toBe('7');
-    expect(world.list('worker').map(({ metadata }) => metadata.resourceVersion)).toEqual(['7', '6']);
+    expect(world.get(nodes, 'w1')?.metadata.resourceVersion).toBe('7');
+    expect(world.list(nodes).map(({ metadata }) => metadata.resourceVersion)).toEqual(['7', '6']);
   });
 
-  test('keeps the roles apart', () => {
-    expect(world.get('controller', 'w1')).toBeUndefined();
-    expect(world.list('controller').map(({ metadata }) => metadata.name)).toEqual(['c1']);
+  test('shows what was created since the view was last told', () => {
+    ownWrites.remember(nodes, at('9', 'w3'));
+    expect(world.list(nodes).map(({ metadata }) => metadata.name)).toEqual(['w1', 'w2', 'w3']);
+  });
+
+  test('refuses to tell of kinds that nobody watches', () => {
+    expect(() => world.list({ ...nodes, plural: 'unknowns' })).toThrow('unknowns are not watched');
+  });
+
+  test('keeps the kinds apart', () => {
+    expect(world.get(hosts, 'w1')).toBeUndefined();
+    expect(world.list(hosts).map(({ metadata }) => metadata.name)).toEqual(['c1']);
   });
 });

@@ -1,5 +1,6 @@
 /** Owns freshness: what this process wrote last, so that no decision is taken on a view older than that. */
 import type { Informer } from '../kube/informer.ts';
+import { keyOf } from '../kube/object-key.ts';
 import { compareResourceVersions } from '../kube/resource-version.ts';
 import { pathOf, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
@@ -8,24 +9,40 @@ import type { KubeObject } from '../kube/types.ts';
 export type View<T extends KubeObject> = Pick<Informer<T>, 'get' | 'list' | 'resourceVersion'>;
 
 export class OwnWrites {
-  readonly #written = new Map<string, KubeObject>();
+  /** By kind, then by namespace and name. */
+  readonly #written = new Map<string, Map<string, KubeObject>>();
 
   /** Call with the server's answer to every write. */
   remember(resource: Resource, answer: KubeObject): void {
-    this.#written.set(pathOf(resource, { name: answer.metadata.name }), answer);
+    this.#of(resource).set(keyOf(answer), answer);
   }
 
   /** The newest that is known: the view's object, or our own last write where the view has not caught up with it. */
-  latest<T extends KubeObject>(resource: Resource<T>, view: View<T>, name: string): T | undefined {
-    const path = pathOf(resource, { name });
-    const seen = view.get(name);
-    const written = this.#written.get(path) as T | undefined;
+  latest<T extends KubeObject>(resource: Resource<T>, view: View<T>, name: string, namespace?: string): T | undefined {
+    const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
+    const seen = view.get(name, namespace);
+    const written = this.#of(resource).get(key) as T | undefined;
     if (!written) return seen;
     if (hasReached(seen?.metadata.resourceVersion ?? view.resourceVersion(), written.metadata.resourceVersion)) {
-      this.#written.delete(path);
+      this.#of(resource).delete(key);
       return seen;
     }
     return written;
+  }
+
+  /** All that the view lists and all that it does not list yet, each as `latest` knows it. */
+  latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): T[] {
+    const known = new Map([...view.list(), ...this.#of(resource).values()].map((object) => [keyOf(object), object]));
+    return [...known.values()].flatMap(
+      ({ metadata: { name, namespace } }) => this.latest(resource, view, name, namespace) ?? [],
+    );
+  }
+
+  #of(resource: Resource): Map<string, KubeObject> {
+    const kind = pathOf(resource);
+    const objects = this.#written.get(kind) ?? new Map<string, KubeObject>();
+    this.#written.set(kind, objects);
+    return objects;
   }
 }
 

@@ -6,6 +6,7 @@ import { succeeded, working } from '../../test/builders/observations.ts';
 import {
   buildTablePlan,
   tableDialect as dialect,
+  TABLE_OBJECTS,
   type TablePlan,
   withAnswer,
 } from '../../test/builders/table-dialect.ts';
@@ -17,8 +18,7 @@ import type { Dialect } from './dialect.ts';
 import type { Observation, Role } from './model.ts';
 import { OwnWrites } from './own-writes.ts';
 import { createReconciler, type Outcome } from './reconciler.ts';
-
-const ROLES: readonly Role[] = ['controller', 'worker'];
+import { viewsOf } from './world.ts';
 
 /** One leader before one API server; nothing shows in its views until they catch up. */
 class Leader {
@@ -30,15 +30,14 @@ class Leader {
 
   constructor(api: MemoryApi, clock = new FakeClock(T0), spoken: Dialect<TablePlan> = dialect) {
     const plans = api.view(spoken.plans);
-    const [controller, worker] = ROLES.map((role) => api.view(spoken.objects[role]));
-    if (!controller || !worker) throw new Error('a role is missing');
-    this.#catchUps = [plans, controller, worker].map((view) => () => view.catchUp());
+    const watched = spoken.watched.map(({ resource }) => [resource, api.view(resource)] as const);
+    this.#catchUps = [plans, ...watched.map(([, view]) => view)].map((view) => () => view.catchUp());
     this.#reconcile = createReconciler<TablePlan>({
       dialect: spoken,
       client: api.client,
       ownWrites: new OwnWrites(),
       plans,
-      views: { controller, worker },
+      views: viewsOf(watched),
       policy: { maxFailures: 0, targetDeadlineMs: 2 * HOUR },
       clock,
       log: silentLogger,
@@ -67,14 +66,14 @@ class Leader {
 
 function apiWith(plan: TablePlan): MemoryApi {
   const api = new MemoryApi();
-  for (const name of ['c1', 'c2', 'c3']) api.put(dialect.objects.controller, buildControlNode(name));
-  for (const name of ['w1', 'w2']) api.put(dialect.objects.worker, buildNode(name));
+  for (const name of ['c1', 'c2', 'c3']) api.put(TABLE_OBJECTS.controller, buildControlNode(name));
+  for (const name of ['w1', 'w2']) api.put(TABLE_OBJECTS.worker, buildNode(name));
   api.put(dialect.plans, plan);
   return api;
 }
 
 const answer = (api: MemoryApi, role: Role, name: string, observation: Observation): void =>
-  api.change(dialect.objects[role], name, (object) => withAnswer(object, observation));
+  api.change(TABLE_OBJECTS[role], name, (object) => withAnswer(object, observation));
 const done = (api: MemoryApi, role: Role, name: string): void => answer(api, role, name, succeeded());
 
 /** The recorded states by name. */
@@ -266,7 +265,7 @@ describe('a write that is lost', () => {
   test('the signal, since the object changed: decided again on the new object', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1', 'w2'] }));
     const leader = new Leader(api);
-    api.before(SIGNAL_W1, () => api.change(dialect.objects.worker, 'w1', (node) => node));
+    api.before(SIGNAL_W1, () => api.change(TABLE_OBJECTS.worker, 'w1', (node) => node));
     expect(await leader.see()).toEqual({ requeueAfterMs: 1000 });
     await leader.see();
     expect(writes(api)).toEqual([RECORD, SIGNAL_W1, SIGNAL_W1]);
@@ -276,7 +275,7 @@ describe('a write that is lost', () => {
   test('the signal, since the object is gone: the target has failed', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1'] }));
     const leader = new Leader(api);
-    api.before(SIGNAL_W1, () => api.remove(dialect.objects.worker, 'w1'));
+    api.before(SIGNAL_W1, () => api.remove(TABLE_OBJECTS.worker, 'w1'));
     expect(await leader.see()).toEqual({ requeueAfterMs: 1000 });
     await leader.see();
     expect(leader.told).toEqual(['Started: 1 target in 1 stage', 'TargetGone: w1 disappeared while it was in flight']);

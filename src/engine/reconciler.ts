@@ -1,5 +1,5 @@
 /** Owns the loop of one plan: gather, decide, execute, until nothing is left to do now. */
-import { isConflict, isNotFound } from '../kube/status-error.ts';
+import { splitKey } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
@@ -34,21 +34,22 @@ const CONFLICT_RECHECK_MS = 1000;
 
 export function createReconciler<P extends KubeObject>(
   options: ReconcilerOptions<P>,
-): (name: string) => Promise<Outcome> {
+): (key: string) => Promise<Outcome> {
   const { dialect, ownWrites, plans, views, policy, clock } = options;
-  const world = freshWorld(dialect.objects, views, ownWrites);
+  const world = freshWorld(views, ownWrites);
 
-  return async function reconcile(name) {
+  return async function reconcile(key) {
+    const { name, namespace } = splitKey(key);
     let controlPlane: readonly EndpointHealth[] | undefined;
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const plan = ownWrites.latest(dialect.plans, plans, name);
+      const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
       if (!plan || plan.metadata.deletionTimestamp !== undefined) return {};
       const snapshot = gather(dialect, plan, world, clock.now(), controlPlane);
       const decision = decide(snapshot, policy, clock.now());
       if (decision.wantsHealth && !controlPlane) {
         controlPlane = await options.askControlPlane(dialect.endpoints(world));
       } else if (decision.record) {
-        const recorded = await recordAndTell(options, plan, snapshot.campaign, decision.record);
+        const recorded = await recordAndTell(options, world, plan, snapshot.campaign, decision.record);
         if (!recorded) return { requeueAfterMs: CONFLICT_RECHECK_MS };
       } else {
         return await signalAll(options, world, plan, snapshot.campaign, decision);
@@ -60,16 +61,12 @@ export function createReconciler<P extends KubeObject>(
 
 async function recordAndTell<P extends KubeObject>(
   options: ReconcilerOptions<P>,
+  world: World,
   plan: P,
   before: Campaign,
   after: Campaign,
 ): Promise<boolean> {
-  try {
-    await record(options, plan, after);
-  } catch (error) {
-    if (isConflict(error) || isNotFound(error)) return false;
-    throw error;
-  }
+  if (!(await record(options, world, plan, before, after))) return false;
   for (const announcement of narrate(before, after)) {
     options.log.info(announcement.reason.message, { plan: plan.metadata.name, reason: announcement.reason.code });
     options.announce(plan, announcement);
@@ -86,7 +83,7 @@ async function signalAll<P extends KubeObject>(
 ): Promise<Outcome> {
   const sent = await send(options, world, plan, campaign, signals);
   for (const { signalling, result } of sent) {
-    options.log.info(`signal ${result}`, { target: signalling.target.name, version: signalling.payload.version });
+    options.log.info(`signal ${result}`, { target: signalling.target.name, version: signalling.stage.version });
   }
   const isOutdated = sent.some(({ result }) => result === 'outdated');
   return { requeueAfterMs: isOutdated ? CONFLICT_RECHECK_MS : recheckAfterMs };

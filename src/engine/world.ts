@@ -1,16 +1,32 @@
 /** Owns the World as the controller sees it: informers, corrected by its own last writes. */
+import { apiVersionOf, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { Dialect, World } from './dialect.ts';
-import type { Role } from './model.ts';
+import type { World } from './dialect.ts';
 import type { OwnWrites, View } from './own-writes.ts';
 
-export type Views = Readonly<Record<Role, View<KubeObject>>>;
+/** A view of each kind that the dialect watches. */
+export interface Views {
+  of<T extends KubeObject>(resource: Resource<T>): View<T>;
+}
 
-export function freshWorld(objects: Dialect['objects'], views: Views, ownWrites: OwnWrites): World {
-  const latest = (role: Role, name: string): KubeObject | undefined =>
-    ownWrites.latest(objects[role], views[role], name);
+export function viewsOf(entries: Iterable<readonly [Resource, View<KubeObject>]>): Views {
+  const views = new Map([...entries].map(([resource, view]) => [kindOf(resource), view]));
   return {
-    get: latest,
-    list: (role) => views[role].list().map((object) => latest(role, object.metadata.name) ?? object),
+    of<T extends KubeObject>(resource: Resource<T>): View<T> {
+      const view = views.get(kindOf(resource)) as View<T> | undefined;
+      if (!view) throw new Error(`${resource.plural} are not watched`);
+      return view;
+    },
   };
+}
+
+export function freshWorld(views: Views, ownWrites: OwnWrites): World {
+  return {
+    get: (resource, name, namespace) => ownWrites.latest(resource, views.of(resource), name, namespace),
+    list: (resource) => ownWrites.latestOfAll(resource, views.of(resource)),
+  };
+}
+
+function kindOf(resource: Resource): string {
+  return `${apiVersionOf(resource)}/${resource.plural}`;
 }

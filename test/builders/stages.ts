@@ -2,7 +2,7 @@
 import type { Role, Stage, Target } from '../../src/engine/model.ts';
 import { buildTarget } from './targets.ts';
 
-export const PAYLOAD = { version: 'v1.36.3+x.2', url: 'https://example.com/file' };
+export const PAYLOAD = { url: 'https://example.com/file' };
 
 /** Targets given by name only are pending. Keys are made unique by command and role. */
 export function buildStage(role: Role, targets: readonly (string | Target)[], more: Partial<Stage> = {}): Stage {
@@ -12,6 +12,7 @@ export function buildStage(role: Role, targets: readonly (string | Target)[], mo
     command,
     role,
     maxInFlight: 1,
+    version: 'v1.36.3+x.2',
     payloads: { 'linux-amd64': PAYLOAD },
     forced: false,
     targets: targets.map((given) => {

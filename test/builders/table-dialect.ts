@@ -1,7 +1,7 @@
 /** Owns the smallest dialect there is, for tests of the engine: the plan holds its campaign, the object its observation. */
 import type { Dialect } from '../../src/engine/dialect.ts';
-import type { Campaign, Observation } from '../../src/engine/model.ts';
-import { nodes } from '../../src/kube/resources.ts';
+import type { Campaign, Observation, Role } from '../../src/engine/model.ts';
+import { nodes, type Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { buildCampaign } from './campaigns.ts';
 import { buildStage } from './stages.ts';
@@ -14,20 +14,32 @@ export interface TablePlan extends KubeObject {
 /** Holds the observation of the object's only signal, as JSON. */
 const ANSWER = 'example.com/answer';
 
+export const TABLE_OBJECTS: Readonly<Record<Role, Resource>> = {
+  controller: { group: 'example.com', version: 'v1', kind: 'Host', plural: 'hosts', namespaced: false },
+  worker: nodes,
+};
+
 export const tableDialect: Dialect<TablePlan> = {
   name: 'table',
   plans: { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false },
-  objects: {
-    controller: { group: 'example.com', version: 'v1', kind: 'Host', plural: 'hosts', namespaced: false },
-    worker: nodes,
-  },
+  recordedIn: 'status',
+  watched: Object.values(TABLE_OBJECTS).map((resource) => ({ resource, matters: () => true })),
   resolve: ({ spec, status }) => status ?? spec,
   project: (campaign, plan) => ({ ...plan, status: campaign }),
-  endpoints: (world) => world.list('controller').map(({ metadata: { name } }) => ({ name, host: name })),
+  objectOf: ({ role }, { name }, world) => world.get(TABLE_OBJECTS[role], name),
+  endpoints: (world) => world.list(TABLE_OBJECTS.controller).map(({ metadata: { name } }) => ({ name, host: name })),
   signal: {
-    read: ({ metadata }) => JSON.parse(metadata.annotations?.[ANSWER] ?? '{"kind":"none"}') as Observation,
-    write: (object, _campaign, { target }) =>
-      withAnswer(object, { kind: 'sent', attempt: target.since, since: target.since }),
+    read(world, _campaign, { role }, { name }) {
+      const annotations = world.get(TABLE_OBJECTS[role], name)?.metadata.annotations;
+      return JSON.parse(annotations?.[ANSWER] ?? '{"kind":"none"}') as Observation;
+    },
+    send(world, _campaign, { stage, target: { name, since } }) {
+      const resource = TABLE_OBJECTS[stage.role];
+      const object = world.get(resource, name);
+      return (
+        object && { kind: 'replace', resource, object: withAnswer(object, { kind: 'sent', attempt: since, since }) }
+      );
+    },
   },
 };
 

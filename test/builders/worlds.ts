@@ -1,12 +1,23 @@
 /** Owns worlds for tests: the objects of both roles as a controller that sees everything would see them. */
 import type { World } from '../../src/engine/dialect.ts';
-import type { Role } from '../../src/engine/model.ts';
+import { OwnWrites, type View } from '../../src/engine/own-writes.ts';
+import { freshWorld, viewsOf } from '../../src/engine/world.ts';
+import { nodes } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
+import { controlNodes } from '../../src/signal/names.ts';
 
 export function buildWorld(controllers: readonly KubeObject[], workers: readonly KubeObject[]): World {
-  const objects: Readonly<Record<Role, readonly KubeObject[]>> = { controller: controllers, worker: workers };
+  const views = viewsOf([
+    [controlNodes, buildView(controllers)],
+    [nodes, buildView(workers)],
+  ]);
+  return freshWorld(views, new OwnWrites());
+}
+
+export function buildView(objects: readonly KubeObject[]): View<KubeObject> {
   return {
-    list: (role) => objects[role],
-    get: (role, name) => objects[role].find(({ metadata }) => metadata.name === name),
+    list: () => [...objects],
+    get: (name) => objects.find(({ metadata }) => metadata.name === name),
+    resourceVersion: () => '1',
   };
 }

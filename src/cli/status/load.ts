@@ -1,9 +1,10 @@
 /** Owns reading what `refit status` needs: once by lists, or for good by informers. */
-import type { Dialect, World } from '../../engine/dialect.ts';
-import type { Role } from '../../engine/model.ts';
-import { matters } from '../../engine/relevance.ts';
+import type { Dialect, Watched, World } from '../../engine/dialect.ts';
+import { OwnWrites, type View } from '../../engine/own-writes.ts';
+import { freshWorld, viewsOf } from '../../engine/world.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { createInformer, type Informer } from '../../kube/informer.ts';
+import { createInformer } from '../../kube/informer.ts';
+import { keyOf } from '../../kube/object-key.ts';
 import type { KubeObject } from '../../kube/types.ts';
 
 /** The plans of one dialect, and the world they are about. */
@@ -12,46 +13,43 @@ export interface Loaded {
   readonly world: World;
 }
 
-export async function loadOnce(client: KubeClient, { plans, objects }: Dialect, signal: AbortSignal): Promise<Loaded> {
-  const [planList, controllers, workers] = await Promise.all(
-    [plans, objects.controller, objects.worker].map(
-      async (resource) => (await client.listAll(resource, { signal })).items,
-    ),
-  );
-  const lists: Readonly<Record<Role, readonly KubeObject[]>> = { controller: controllers ?? [], worker: workers ?? [] };
-  const byName = (list: readonly KubeObject[]): Map<string, KubeObject> =>
-    new Map(list.map((object) => [object.metadata.name, object]));
-  const indexes = { controller: byName(lists.controller), worker: byName(lists.worker) };
-  const world: World = { list: (role) => lists[role], get: (role, name) => indexes[role].get(name) };
-  return { plans: () => planList ?? [], world };
+export async function loadOnce(client: KubeClient, dialect: Dialect, signal: AbortSignal): Promise<Loaded> {
+  return await load(dialect, async ({ resource, namespace }) => {
+    const { items, metadata } = await client.listAll(resource, { signal, namespace });
+    const byKey = new Map(items.map((object) => [keyOf(object), object]));
+    return {
+      list: () => items,
+      get: (name, namespace) => byKey.get(keyOf({ metadata: { name, ...(namespace ? { namespace } : {}) } })),
+      resourceVersion: () => metadata.resourceVersion,
+    };
+  });
 }
 
 /** Calls `onChange` after every change that can matter; follows until `signal` aborts. */
 export async function follow(
   client: KubeClient,
-  { plans, objects }: Dialect,
+  dialect: Dialect,
   signal: AbortSignal,
   onChange: () => void,
 ): Promise<Loaded> {
-  const start = async (
-    resource: Dialect['plans'],
-    isNews: (before: KubeObject, after: KubeObject) => boolean,
-  ): Promise<Informer> => {
-    const informer = createInformer(client, resource);
+  return await load(dialect, async ({ resource, namespace, matters }) => {
+    const informer = createInformer(client, resource, { namespace });
     void informer.run(signal);
     await informer.whenSynced(signal);
     const updated = (after: KubeObject, before: KubeObject): void => {
-      if (isNews(before, after)) onChange();
+      if (matters(before, after)) onChange();
     };
     informer.addHandler({ added: onChange, updated, deleted: onChange });
     return informer;
-  };
-  const [planInformer, controller, worker] = await Promise.all([
-    start(plans, () => true),
-    start(objects.controller, matters),
-    start(objects.worker, matters),
-  ]);
-  const informers: Readonly<Record<Role, Informer>> = { controller, worker };
-  const world: World = { list: (role) => informers[role].list(), get: (role, name) => informers[role].get(name) };
-  return { plans: () => planInformer.list(), world };
+  });
+}
+
+async function load(dialect: Dialect, view: (watched: Watched) => Promise<View<KubeObject>>): Promise<Loaded> {
+  const plans = { resource: dialect.plans, matters: () => true };
+  const [own, ...views] = await Promise.all([plans, ...dialect.watched].map(view));
+  const entries = dialect.watched.flatMap(({ resource }, index) => {
+    const found = views[index];
+    return found ? [[resource, found] as const] : [];
+  });
+  return { plans: () => own?.list() ?? [], world: freshWorld(viewsOf(entries), new OwnWrites()) };
 }

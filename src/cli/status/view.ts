@@ -110,7 +110,7 @@ function stageView(stage: Stage, { snapshot, explanation: { phases } }: Look): S
   return {
     command: stage.command,
     role: stage.role,
-    version: Object.values(stage.payloads)[0]?.version ?? '',
+    version: stage.version,
     maxInFlight: limitOf(stage),
     targets: stage.targets.map((target) => targetView(target, snapshot, phases.get(target.key) ?? 'pending')),
   };

@@ -30,7 +30,7 @@ test('every ControlNode is an endpoint, in the plan or not, at its first Interna
 });
 
 test('controllers are ControlNodes and workers are Nodes', () => {
-  expect([autopilot.plans.kind, autopilot.objects.controller.kind, autopilot.objects.worker.kind]).toEqual([
+  expect([autopilot.plans, ...autopilot.watched.map(({ resource }) => resource)].map(({ kind }) => kind)).toEqual([
     'Plan',
     'ControlNode',
     'Node',

@@ -1,8 +1,9 @@
 /** Owns the k0s Autopilot front door: its Plans as campaigns of the engine. */
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import { nodes } from '../../kube/resources.ts';
-import { type ControlNode, controlNodes } from '../../signal/names.ts';
+import { matters } from '../../engine/relevance.ts';
+import { controlNodes } from '../../signal/names.ts';
+import { OBJECTS } from './discovery.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
 import { annotationSignal } from './signal.ts';
@@ -10,13 +11,15 @@ import { annotationSignal } from './signal.ts';
 export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
   plans,
-  objects: { controller: controlNodes, worker: nodes },
+  recordedIn: 'status',
+  watched: Object.values(OBJECTS).map((resource) => ({ resource, matters })),
   resolve,
   project,
+  objectOf: ({ role }, { name }, world) => world.get(OBJECTS[role], name),
   endpoints: (world) =>
-    world.list('controller').map((object) => ({
-      name: object.metadata.name,
-      host: (object as ControlNode).status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
+    world.list(controlNodes).map(({ metadata, status }) => ({
+      name: metadata.name,
+      host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
     })),
   signal: annotationSignal,
 };

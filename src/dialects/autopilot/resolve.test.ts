@@ -52,11 +52,17 @@ describe('a new plan', () => {
 
   test('gives each stage its role, its slots and its payloads', () => {
     const [controllers, workers] = resolved(buildPlan()).stages;
-    const payloads = {
-      'linux-amd64': { version: 'v1.36.3+k0s.2', url: 'https://example.com/k0s', sha256: SHA256 },
-    };
-    expect(controllers).toMatchObject({ role: 'controller', command: 0, maxInFlight: 1, forced: false, payloads });
-    expect(workers).toMatchObject({ role: 'worker', command: 0, maxInFlight: 2, forced: false, payloads });
+    const version = 'v1.36.3+k0s.2';
+    const payloads = { 'linux-amd64': { url: 'https://example.com/k0s', sha256: SHA256 } };
+    expect(controllers).toMatchObject({
+      role: 'controller',
+      command: 0,
+      maxInFlight: 1,
+      forced: false,
+      version,
+      payloads,
+    });
+    expect(workers).toMatchObject({ role: 'worker', command: 0, maxInFlight: 2, forced: false, version, payloads });
     expect(workers?.targets[0]).toEqual({ key: '0/worker/w1', name: 'w1', state: 'pending', since: later(MINUTE) });
   });
 
@@ -67,8 +73,8 @@ describe('a new plan', () => {
       'a sha256 in small letters, and none where it is empty',
       {
         payloads: {
-          'linux-amd64': { version: 'v1.36.3+k0s.2', url: 'http://a', sha256: SHA256 },
-          'linux-arm64': { version: 'v1.36.3+k0s.2', url: 'http://b' },
+          'linux-amd64': { url: 'http://a', sha256: SHA256 },
+          'linux-arm64': { url: 'http://b' },
         },
       },
       {
@@ -94,7 +100,7 @@ describe('a new plan', () => {
     expect(Object.keys(namesIn(campaign))).toEqual(['0/controllers', '0/workers', '1/controllers', '1/workers']);
     const keys = campaign.stages.flatMap(({ targets }) => targets.map(({ key }) => key));
     expect(new Set(keys).size).toBe(keys.length);
-    expect(campaign.stages.map(({ payloads }) => payloads['linux-amd64']?.version)).toEqual([
+    expect(campaign.stages.map(({ version }) => version)).toEqual([
       'v1.35.9+k0s.0',
       'v1.35.9+k0s.0',
       'v1.36.3+k0s.2',
@@ -139,7 +145,7 @@ describe('a recorded plan', () => {
     });
     const campaign = resolved(buildPlan({ id: 'other', commands: [{ k0supdate: update }] }, status));
     expect([campaign.id, campaign.stages[1]?.maxInFlight]).toEqual(['other', 9]);
-    expect(campaign.stages[1]?.payloads['linux-amd64']?.version).toBe('v1.36.4+k0s.0');
+    expect(campaign.stages[1]?.version).toBe('v1.36.4+k0s.0');
   });
 
   test('an entry without lists is a command without targets, not a new one', () => {

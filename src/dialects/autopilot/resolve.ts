@@ -68,17 +68,18 @@ function stage(update: K0sUpdate | undefined, command: number, role: Role, targe
     command,
     role,
     maxInFlight: role === 'controller' ? 1 : (update?.targets.workers?.limits?.concurrent ?? 1),
+    version: update?.version ?? '',
     payloads: update ? payloadsOf(update) : {},
     forced: update?.forceupdate ?? false,
     targets,
   };
 }
 
-function payloadsOf({ version, platforms }: K0sUpdate): Stage['payloads'] {
+function payloadsOf({ platforms }: K0sUpdate): Record<string, Payload> {
   return Object.fromEntries(
     Object.entries(platforms).map(([platform, { url, sha256 }]): [string, Payload] => [
       platform,
-      { version, url, ...(sha256 ? { sha256: sha256.toLowerCase() } : {}) },
+      { url, ...(sha256 ? { sha256: sha256.toLowerCase() } : {}) },
     ]),
   );
 }

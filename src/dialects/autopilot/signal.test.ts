@@ -6,6 +6,7 @@ import { buildSignal, type OriginalSignal } from '../../../test/builders/signals
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later } from '../../../test/builders/times.ts';
+import { buildWorld } from '../../../test/builders/worlds.ts';
 import { recordedObjects } from '../../../test/recordings.ts';
 import type { Campaign, Observation, RecordedState, Stage, Target } from '../../engine/model.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -16,17 +17,17 @@ import {
   SIGNAL_VERSION_ANNOTATION,
 } from '../../signal/names.ts';
 import { encodeReport } from '../../signal/report.ts';
-import { annotationSignal } from './signal.ts';
+import { annotationSignal, withSignal } from './signal.ts';
 
-const payload = { version: 'v1.36.3+k0s.2', url: 'https://example.com/k0s?a=1&b=<2>', sha256: 'ab'.repeat(32) };
+const payload = { url: 'https://example.com/k0s?a=1&b=<2>', sha256: 'ab'.repeat(32) };
 const campaign = (more: Partial<Campaign> = {}): Campaign => buildCampaign([], { id: 'id1', ...more });
-const stage = (more: Partial<Stage> = {}): Stage => buildStage('worker', [], more);
+const stage = (more: Partial<Stage> = {}): Stage => buildStage('worker', [], { version: 'v1.36.3+k0s.2', ...more });
 const target = (state: RecordedState, since = later(1000)): Target => buildTarget('w1', state, { since });
 const annotated = (annotations: Record<string, string>): KubeObject => buildNode('w1', { annotations });
 
 /** What an object that we have signalled says once its agent has answered so. */
 function ours(status?: string, by: Campaign = campaign(), of: Target = target('intended')): KubeObject {
-  const signalled = annotationSignal.write(buildNode('w1'), by, { stage: stage(), target: of, payload });
+  const signalled = withSignal(buildNode('w1'), by, { stage: stage(), target: of, payload });
   const data = JSON.parse(signalled.metadata.annotations?.[SIGNAL_DATA_ANNOTATION] ?? '') as object;
   const answered = status === undefined ? data : { ...data, status: { status, timestamp: later(2000) } };
   return annotated({ ...signalled.metadata.annotations, [SIGNAL_DATA_ANNOTATION]: JSON.stringify(answered) });
@@ -42,7 +43,7 @@ function read(
   object: KubeObject,
   { by = campaign(), in: of = stage(), of: whom = target('intended') }: Reader = {},
 ): Observation {
-  return annotationSignal.read(object, by, of, whom);
+  return annotationSignal.read(buildWorld([object], [object]), by, of, { ...whom, name: object.metadata.name });
 }
 
 describe('the answer of a node to our signal', () => {
@@ -124,7 +125,7 @@ describe('ours although it does not look so at first sight', () => {
   });
 
   test('the plan got another version while it ran: what is under way is under way', () => {
-    const edited = stage({ payloads: { 'linux-amd64': { ...payload, version: 'v1.37.0+k0s.0' } } });
+    const edited = stage({ version: 'v1.37.0+k0s.0' });
     expect(read(ours('Restart'), { in: edited })).toMatchObject({ kind: 'working' });
   });
 
@@ -182,7 +183,7 @@ describe('the signal of an original leader', () => {
 
 describe('writing a signal', () => {
   const write = (object: KubeObject, more: Partial<Stage> = {}): KubeObject =>
-    annotationSignal.write(object, campaign(), { stage: stage(more), target: target('intended'), payload });
+    withSignal(object, campaign(), { stage: stage(more), target: target('intended'), payload });
 
   test('gives what an original agent reads, byte for byte', () => {
     const { annotations } = write(buildNode('w1')).metadata;

@@ -1,26 +1,42 @@
 /** Owns the annotation signal seen from the engine: what an object's annotations say about one target of one campaign. */
 import type { Signal } from '../../engine/dialect.ts';
-import type { Campaign, Observation, Stage } from '../../engine/model.ts';
+import type { Campaign, Observation, Signalling, Stage } from '../../engine/model.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../signal/codec.ts';
 import { FENCE_ANNOTATION, REPORT_ANNOTATION } from '../../signal/names.ts';
 import { decodeReport } from '../../signal/report.ts';
+import { OBJECTS } from './discovery.ts';
 
 export const annotationSignal: Signal = {
-  read(object, campaign, stage) {
-    const signal = decodeSignal(object.metadata.annotations);
-    if (!signal || !isFor(signal, stage) || !belongs(object, signal, campaign)) return { kind: 'none' };
+  read(world, campaign, stage, target) {
+    const object = world.get(OBJECTS[stage.role], target.name);
+    const signal = decodeSignal(object?.metadata.annotations);
+    if (!object || !signal || !isFor(signal, stage) || !belongs(object, signal, campaign)) return { kind: 'none' };
     return observe(object, signal);
   },
 
-  write(object, campaign, { stage, target, payload }) {
-    const { [REPORT_ANNOTATION]: _answered, ...annotations } = object.metadata.annotations ?? {};
-    const command = { id: stage.command, kind: 'k0supdate', ...payload, forceupdate: stage.forced } as const;
-    const signal = encodeSignal({ planId: campaign.id, created: target.since, command });
-    const fence = { [FENCE_ANNOTATION]: `${campaign.source.uid}/${target.since}` };
-    return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...signal, ...fence } } };
+  send(world, campaign, signalling) {
+    const resource = OBJECTS[signalling.stage.role];
+    const object = world.get(resource, signalling.target.name);
+    return object && { kind: 'replace', resource, object: withSignal(object, campaign, signalling) };
   },
 };
+
+/** The object with the signal on it; everything else on it stays as it was. */
+export function withSignal(object: KubeObject, campaign: Campaign, { stage, target, payload }: Signalling): KubeObject {
+  const { [REPORT_ANNOTATION]: _answered, ...annotations } = object.metadata.annotations ?? {};
+  const command = {
+    id: stage.command,
+    kind: 'k0supdate',
+    url: '',
+    ...payload,
+    version: stage.version,
+    forceupdate: stage.forced,
+  } as const;
+  const signal = encodeSignal({ planId: campaign.id, created: target.since, command });
+  const fence = { [FENCE_ANNOTATION]: `${campaign.source.uid}/${target.since}` };
+  return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...signal, ...fence } } };
+}
 
 function isFor({ command }: SignalData, stage: Stage): boolean {
   return command.kind === 'k0supdate' && command.id === stage.command;

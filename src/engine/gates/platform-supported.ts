@@ -5,6 +5,7 @@ import { type Gate, PASS } from './types.ts';
 export const platformSupported: Gate = {
   name: 'platform-supported',
   evaluate({ facts, stage, target }) {
+    if (!stage.payloads) return PASS;
     if (facts.platform === undefined) {
       const message = `${target.name} lacks the labels kubernetes.io/os and kubernetes.io/arch`;
       return { kind: 'stop', reason: because('PlatformUnknown', message) };
