@@ -93,10 +93,15 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
     phase: campaign.phase,
     ...(reason ? { reason: reason.message } : {}),
     stages: campaign.stages.map((stage) => stageView(stage, look)),
-    // The end of a target that is seen and not yet recorded is nothing to wait for.
-    waits: look.explanation.waits.filter(({ gate }) => gate !== 'done' && gate !== 'failed'),
+    waits: waitsOf(look),
     next: nextOf(look),
   };
+}
+
+/** An end that is seen and not yet recorded is nothing to wait for, be it that of a target or a refusal of the plan. */
+function waitsOf({ snapshot: { campaign }, explanation: { waits }, upcoming }: Look): Wait[] {
+  if (campaign.phase === 'new' && isFinal(upcoming)) return [];
+  return waits.filter(({ gate }) => gate !== 'done' && gate !== 'failed');
 }
 
 function endOf(campaign: Campaign): { ended?: string } {

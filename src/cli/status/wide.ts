@@ -10,7 +10,7 @@ export function renderTargets({ stages, waits }: PlanView, now: number): string[
     targets.map((target) => [
       target.name,
       role,
-      target.step ?? target.phase,
+      target.phase === 'working' ? (target.step ?? 'working') : target.phase,
       age(target.since, now),
       target.from ?? '-',
       version,
@@ -21,8 +21,9 @@ export function renderTargets({ stages, waits }: PlanView, now: number): string[
 }
 
 /** That a target is at its step stands in the line already. */
-function reasonOf({ failure, phase }: TargetView, wait: Wait | undefined): string {
+function reasonOf({ failure, phase, step }: TargetView, wait: Wait | undefined): string {
   if (failure !== undefined) return failure;
+  if (phase === 'failed') return step === undefined ? 'gave up' : `gave up at ${step}`;
   if (phase === 'done' || wait === undefined || wait.reason.code === 'InFlight') return '';
   return wait.reason.message;
 }
