@@ -1,8 +1,7 @@
 /** Owns the sentences about targets: one for each while they are few, one for all at the same point where they are many. */
-import type { Wait } from '../../engine/model.ts';
 import { age, listed } from '../phrases.ts';
 import { isMoving } from './stage-lines.ts';
-import type { PlanView, TargetView } from './view.ts';
+import type { PlanView, TargetView, WaitView } from './view.ts';
 
 /** More than this of a kind are told together, so that a screen holds everything. */
 const FEW = 8;
@@ -37,7 +36,7 @@ export function movingLines({ stages, waits }: PlanView, now: number): string[] 
   });
 }
 
-function movingLine(target: TargetView, wait: Wait | undefined, now: number): string {
+function movingLine(target: TargetView, wait: WaitView | undefined, now: number): string {
   const time = `for ${age(target.since, now)}`;
   if (wait === undefined || !isHeld(target, wait)) return `${target.name} ${placeOfOne(target)} (${time})`;
   const place = target.phase === 'verifying' ? 'reports success, but' : 'cannot be signalled:';
@@ -51,7 +50,7 @@ function placeOfOne({ phase, step = phase }: TargetView): string {
 }
 
 /** Where many are, in words that fit each of them. */
-function placeOfMany(target: TargetView, wait: Wait | undefined): string {
+function placeOfMany(target: TargetView, wait: WaitView | undefined): string {
   const { phase, step = phase } = target;
   const gate = wait !== undefined && isHeld(target, wait) ? `, held by ${wait.gate}` : '';
   if (phase === 'intended') return `about to be signalled${gate}`;
@@ -60,7 +59,7 @@ function placeOfMany(target: TargetView, wait: Wait | undefined): string {
 }
 
 /** Without a gate the wait names the phase itself. */
-function isHeld({ phase }: TargetView, { gate }: Wait): boolean {
+function isHeld({ phase }: TargetView, { gate }: WaitView): boolean {
   return gate !== phase;
 }
 
@@ -81,7 +80,7 @@ export function waitLines({ stages, waits }: PlanView, now: number): string[] {
   );
 }
 
-function waitLine({ target, gate, reason, since }: Wait, now: number): string {
+function waitLine({ target, gate, reason, since }: WaitView, now: number): string {
   const where = target === undefined ? '' : `${gate}, `;
   return `${reason.message} (${where}for ${age(since, now)})`;
 }

@@ -43,6 +43,9 @@ export interface StageView {
   readonly targets: readonly TargetView[];
 }
 
+/** Without an end: how long a node may take is known to the controller only. */
+export type WaitView = Omit<Wait, 'until'>;
+
 export interface PlanView {
   readonly dialect: string;
   readonly kind: string;
@@ -57,7 +60,7 @@ export interface PlanView {
   /** One sentence: why it ended badly, is about to, or cannot start. */
   readonly reason?: string;
   readonly stages: readonly StageView[];
-  readonly waits: readonly Wait[];
+  readonly waits: readonly WaitView[];
   /** Names of the targets that start next, in order. */
   readonly next: readonly string[];
 }
@@ -99,7 +102,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
 }
 
 /** An end that is seen and not yet recorded is nothing to wait for, be it that of a target or a refusal of the plan. */
-function waitsOf({ snapshot: { campaign }, explanation: { waits }, upcoming }: Look): Wait[] {
+function waitsOf({ snapshot: { campaign }, explanation: { waits }, upcoming }: Look): WaitView[] {
   if (campaign.phase === 'new' && isFinal(upcoming)) return [];
   return waits.filter(({ gate }) => gate !== 'done' && gate !== 'failed');
 }
