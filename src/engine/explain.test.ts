@@ -116,6 +116,13 @@ describe('what has not begun', () => {
       'stages since 08:00: 1 worker of command 1 waits until the controllers of command 0 are done',
     ]);
   });
+
+  test('commands are counted only where there are several', () => {
+    const stages = [buildStage('controller', [flying('c1')]), buildStage('worker', ['w1', 'w2'])];
+    expect(linesOf(waitsOf(buildCampaign(stages), { c1: { observation: sent() } })).slice(1)).toEqual([
+      'stages since 08:00: 2 workers wait until the controllers are done',
+    ]);
+  });
 });
 
 describe('what stops everything', () => {

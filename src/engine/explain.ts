@@ -90,15 +90,15 @@ function slotWait(stage: Stage, count: number, since: string): Held[] {
 }
 
 function laterWaits({ stages }: Campaign, active: Stage): Held[] {
+  const several = new Set(stages.map(({ command }) => command)).size > 1;
+  const titleOf = ({ role, command }: Stage, plural: boolean): string =>
+    `${role}${plural ? 's' : ''}${several ? ` of command ${command}` : ''}`;
   return stages.slice(stages.indexOf(active) + 1).flatMap((stage) => {
-    const [first, ...more] = pendingIn(stage);
+    const { length } = pendingIn(stage);
+    const [first] = pendingIn(stage);
     if (!first) return [];
-    const { role, command } = stage;
-    const who =
-      more.length === 0
-        ? `1 ${role} of command ${command} waits`
-        : `${more.length + 1} ${role}s of command ${command} wait`;
-    const message = `${who} until the ${active.role}s of command ${active.command} are done`;
+    const who = `${length} ${titleOf(stage, length > 1)} ${length > 1 ? 'wait' : 'waits'}`;
+    const message = `${who} until the ${titleOf(active, true)} are done`;
     return [{ wait: { gate: 'stages', reason: because('EarlierStage', message), since: first.since } }];
   });
 }

@@ -5,7 +5,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never go back: for deadlines, ages and durations. */
   monotonic(): number;
-  /** Runs `callback` once after `ms`; the returned function cancels it. Never keeps the process alive by itself. */
+  /** Runs `callback` once after `ms`; the returned function cancels it. Until then it keeps the process alive. */
   schedule(ms: number, callback: () => void): () => void;
 }
 

@@ -95,5 +95,11 @@ export class TerminalError extends Error {
 /** The message of anything that was thrown, with the messages of its causes. */
 export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
-  return thrown.cause === undefined ? thrown.message : `${thrown.message}: ${messageOf(thrown.cause)}`;
+  return thrown.cause === undefined ? ownMessageOf(thrown) : `${ownMessageOf(thrown)}: ${messageOf(thrown.cause)}`;
+}
+
+/** Node says nothing of its own where it tried several addresses of one host, and all of them failed. */
+function ownMessageOf(error: Error): string {
+  if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
+  return error.errors.map(messageOf).join(', ');
 }

@@ -1,5 +1,6 @@
 /** Owns the Logger contract, and the JSON-lines logger of processes that carry no library (the agent). */
 import { rfc3339Millis } from './clock.ts';
+import { messageOf } from './errors.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -27,7 +28,7 @@ export function jsonLogger(
     (message: string, fields: LogFields = {}): void => {
       if (ORDER[own] < ORDER[level]) return;
       const line = { time: rfc3339Millis(now()), level: own, msg: message, ...base, ...fields };
-      write(`${JSON.stringify(line, (_key, value: unknown) => (value instanceof Error ? describe(value) : value))}\n`);
+      write(`${JSON.stringify(line, (_key, value: unknown) => (value instanceof Error ? messageOf(value) : value))}\n`);
     };
   return {
     debug: at('debug'),
@@ -36,11 +37,6 @@ export function jsonLogger(
     error: at('error'),
     child: (fields) => jsonLogger(write, now, level, { ...base, ...fields }),
   };
-}
-
-function describe(error: Error): string {
-  const cause = error.cause instanceof Error ? `: ${describe(error.cause)}` : '';
-  return `${error.message}${cause}`;
 }
 
 export const silentLogger: Logger = {

@@ -6,18 +6,23 @@ export interface Version {
   readonly patch: number;
   /** Pre-release (`rc.1`), empty for a release. */
   readonly pre: string;
-  /** Build suffix without the plus (`k0s.2`), empty where there is none. */
+  /** Build suffix without its sign (`k0s.2`, `eks-113cf36`), empty where there is none. */
   readonly build: string;
 }
 
 const PATTERN = /^v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?$/;
 
+/** Cloud providers write their builds of a release like pre-releases of it. */
+const PROVIDER = /^(?:eks|gke)\b/;
+
 /** Undefined where the text is no version: three numbers, optionally with `v`, pre-release and build suffix. */
 export function parseVersion(text: string): Version | undefined {
   const match = PATTERN.exec(text);
   if (!match) return undefined;
-  const [, major, minor, patch, pre = '', build = ''] = match;
-  return { major: Number(major), minor: Number(minor), patch: Number(patch), pre, build };
+  const [, major, minor, patch, afterMinus = '', build = ''] = match;
+  const numbers = { major: Number(major), minor: Number(minor), patch: Number(patch) };
+  if (!PROVIDER.test(afterMinus)) return { ...numbers, pre: afterMinus, build };
+  return { ...numbers, pre: '', build: [afterMinus, build].filter((part) => part !== '').join('+') };
 }
 
 /** Negative where `a` comes before `b`: numbers, then pre-release before release, then the build suffix naturally. */

@@ -57,44 +57,52 @@ export class Rig implements AsyncDisposable {
   agent: AgentProcess | undefined;
   readonly #options: RigOptions;
   readonly #resource: Resource;
-  readonly #directory: string;
-  readonly #watching = new AbortController();
 
-  private constructor(options: RigOptions, directory: string, host: Host, server: DownloadServer) {
+  #things: AsyncDisposableStack;
+
+  private constructor(options: RigOptions, host: Host, server: DownloadServer, things: AsyncDisposableStack) {
     this.#options = options;
-    this.#directory = directory;
+    this.#things = things;
     this.host = host;
     this.server = server;
     this.#resource = SIGNAL_OBJECTS[options.role === 'controller' ? 'controlnode' : 'node'];
   }
 
   static async start(options: RigOptions): Promise<Rig> {
-    const { name, role = 'worker', broken, bytes, faults = [], breakFor = [], apiServer } = options;
+    const {
+      name,
+      role = 'worker',
+      broken,
+      bytes,
+      faults = [],
+      breakFor = [],
+      apiServer,
+      restartDelayMs = 20,
+    } = options;
+    await using things = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), 'refit-rig-'));
+    things.defer(async () => await rm(directory, { recursive: true }));
     const files = { '/old': join(directory, 'old'), '/new': join(directory, 'new'), '/next': join(directory, 'next') };
     await buildStandIn({ version: OLD, path: files['/old'] });
     await buildStandIn({ version: NEW, path: files['/new'], ...(broken && { broken }), ...(bytes && { bytes }) });
     await buildStandIn({ version: NEXT, path: files['/next'] });
     const server = await startDownloadServer({ files, faults, breakFor });
-    const { restartDelayMs = 20 } = options;
-    const home = join(directory, 'host');
-    const host = await startHost({
-      name,
-      role,
-      directory: home,
-      version: OLD,
-      restartDelayMs,
-      ...(apiServer && { apiServer }),
-    });
-    const rig = new Rig(options, directory, host, server);
+    things.defer(async () => await server.stop());
+    const place = { name, role, directory: join(directory, 'host') };
+    const host = await startHost({ ...place, version: OLD, restartDelayMs, ...(apiServer && { apiServer }) });
+    things.defer(async () => await host.stop());
+    const rig = new Rig(options, host, server, things);
     await rig.#watchObject();
+    rig.#things = things.move();
     return rig;
   }
 
   startAgent(...more: string[]): AgentProcess {
     const { kubeconfig, flags = [] } = this.#options;
-    this.agent = startAgentProcess(ENTRY, [...agentArguments(this.host, kubeconfig), ...flags, ...more]);
-    return this.agent;
+    const agent = startAgentProcess(ENTRY, [...agentArguments(this.host, kubeconfig), ...flags, ...more]);
+    this.#things.defer(async () => void (await agent.stop('SIGKILL')));
+    this.agent = agent;
+    return agent;
   }
 
   async send(file: '/old' | '/new' | '/next' | '/none', version: string, more: object = {}): Promise<void> {
@@ -158,11 +166,7 @@ export class Rig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#watching.abort();
-    await this.agent?.stop('SIGKILL');
-    await this.host.stop();
-    await this.server.stop();
-    await rm(this.#directory, { recursive: true });
+    await this.#things.disposeAsync();
   }
 
   async #watchObject(): Promise<void> {
@@ -173,7 +177,9 @@ export class Rig implements AsyncDisposable {
     const informer = createInformer(admin, this.#resource, { fieldSelector: `metadata.name=${name}` });
     const see = (object: KubeObject): void => this.#see(decodeSignal(object.metadata.annotations));
     informer.addHandler({ updated: see });
-    void informer.run(this.#watching.signal);
+    const watching = new AbortController();
+    this.#things.defer(() => watching.abort());
+    void informer.run(watching.signal);
     await informer.whenSynced();
   }
 

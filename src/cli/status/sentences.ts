@@ -1,8 +1,7 @@
 /** Owns the sentences about targets: one for each while they are few, one for all at the same point where they are many. */
-import type { Wait } from '../../engine/model.ts';
 import { age, listed } from '../phrases.ts';
 import { isMoving } from './stage-lines.ts';
-import type { PlanView, TargetView } from './view.ts';
+import type { PlanView, TargetView, WaitView } from './view.ts';
 
 /** More than this of a kind are told together, so that a screen holds everything. */
 const FEW = 8;
@@ -30,30 +29,38 @@ export function movingLines({ stages, waits }: PlanView, now: number): string[] 
     .flatMap(({ targets }) => targets)
     .filter(isMoving)
     .map((target) => ({ ...target, wait: holding.get(target.name) }));
-  if (moving.length <= FEW) {
-    return moving.map((target) => `${target.name} ${whereOf(target, target.wait)} (for ${age(target.since, now)})`);
-  }
-  return groups(moving, ({ wait, ...target }) => placeOf(target, wait)).map(([place, members]) => {
+  if (moving.length <= FEW) return moving.map(({ wait, ...target }) => movingLine(target, wait, now));
+  return groups(moving, ({ wait, ...target }) => placeOfMany(target, wait)).map(([place, members]) => {
     const { name, since } = earliest(members);
     return `${members.length} ${place} (${name} for ${age(since, now)}${members.length > 1 ? ', the longest' : ''})`;
   });
 }
 
-/** Where many are, in words that fit each of them. */
-function placeOf({ phase, step }: TargetView, wait: Wait | undefined): string {
-  const gate = wait === undefined || wait.gate === phase ? '' : `, held by ${wait.gate}`;
-  if (phase === 'intended') return `about to be signalled${gate}`;
-  if (phase === 'signalled') return 'signalled, without an answer yet';
-  return phase === 'verifying' ? `reporting success${gate}` : `at ${step ?? phase}`;
+function movingLine(target: TargetView, wait: WaitView | undefined, now: number): string {
+  const time = `for ${age(target.since, now)}`;
+  if (wait === undefined || !isHeld(target, wait)) return `${target.name} ${placeOfOne(target)} (${time})`;
+  const place = target.phase === 'verifying' ? 'reports success, but' : 'cannot be signalled:';
+  return `${target.name} ${place} ${wait.reason.message} (${wait.gate}, ${time})`;
 }
 
-/** A target that waits at its step says for what. */
-function whereOf({ phase, step }: TargetView, wait: Wait | undefined): string {
-  const gate = wait === undefined || wait.gate === phase ? undefined : `${wait.reason.message} (${wait.gate})`;
-  if (phase === 'intended') return gate === undefined ? 'is about to be signalled' : `cannot be signalled: ${gate}`;
+function placeOfOne({ phase, step = phase }: TargetView): string {
+  if (phase === 'intended') return 'is about to be signalled';
   if (phase === 'signalled') return 'is signalled, and its agent has not answered yet';
-  if (phase === 'verifying') return gate === undefined ? 'reports success' : `reports success, but ${gate}`;
-  return `is at ${step ?? phase}`;
+  return phase === 'verifying' ? 'reports success' : `is at ${step}`;
+}
+
+/** Where many are, in words that fit each of them. */
+function placeOfMany(target: TargetView, wait: WaitView | undefined): string {
+  const { phase, step = phase } = target;
+  const gate = wait !== undefined && isHeld(target, wait) ? `, held by ${wait.gate}` : '';
+  if (phase === 'intended') return `about to be signalled${gate}`;
+  if (phase === 'signalled') return 'signalled, without an answer yet';
+  return phase === 'verifying' ? `reporting success${gate}` : `at ${step}`;
+}
+
+/** Without a gate the wait names the phase itself. */
+function isHeld({ phase }: TargetView, { gate }: WaitView): boolean {
+  return gate !== phase;
 }
 
 /** What keeps others from starting, and since when. */
@@ -73,7 +80,7 @@ export function waitLines({ stages, waits }: PlanView, now: number): string[] {
   );
 }
 
-function waitLine({ target, gate, reason, since }: Wait, now: number): string {
+function waitLine({ target, gate, reason, since }: WaitView, now: number): string {
   const where = target === undefined ? '' : `${gate}, `;
   return `${reason.message} (${where}for ${age(since, now)})`;
 }

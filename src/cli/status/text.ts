@@ -30,7 +30,7 @@ export function renderPlan(view: PlanView, now: number, medium: Medium): string[
   return [
     titleOf(view, now, medium),
     ...stageLines(view.stages, medium).map((line) => `  ${line}`),
-    ...section('failed', failureLines(view), 'red'),
+    ...section('why', failureLines(view), 'red'),
     ...section('now', movingLines(view, now)),
     ...section('waits', waitLines(view, now), 'yellow'),
     ...section('next', nextLines(view)),
@@ -52,9 +52,10 @@ function timesOf({ phase, created, ended }: PlanView, now: number): string {
   return ended === undefined ? '' : ` after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`;
 }
 
-function nextLines({ phase, next }: PlanView): string[] {
+function nextLines({ phase, reason, next }: PlanView): string[] {
   if (phase === 'failed' || phase === 'incomplete' || phase === 'invalid') {
     return ['nothing: this plan is over; delete it, and apply it again once what is wrong is mended'];
   }
+  if (phase === 'new' && reason !== undefined) return ['nothing: as it stands, this plan will be refused'];
   return next.length > 0 ? [listed(next, NEXT_NAMES)] : [];
 }

@@ -43,6 +43,9 @@ export interface StageView {
   readonly targets: readonly TargetView[];
 }
 
+/** Without an end: how long a node may take is known to the controller only. */
+export type WaitView = Omit<Wait, 'until'>;
+
 export interface PlanView {
   readonly dialect: string;
   readonly kind: string;
@@ -57,7 +60,7 @@ export interface PlanView {
   /** One sentence: why it ended badly, is about to, or cannot start. */
   readonly reason?: string;
   readonly stages: readonly StageView[];
-  readonly waits: readonly Wait[];
+  readonly waits: readonly WaitView[];
   /** Names of the targets that start next, in order. */
   readonly next: readonly string[];
 }
@@ -93,10 +96,15 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
     phase: campaign.phase,
     ...(reason ? { reason: reason.message } : {}),
     stages: campaign.stages.map((stage) => stageView(stage, look)),
-    // The end of a target that is seen and not yet recorded is nothing to wait for.
-    waits: look.explanation.waits.filter(({ gate }) => gate !== 'done' && gate !== 'failed'),
+    waits: waitsOf(look),
     next: nextOf(look),
   };
+}
+
+/** An end that is seen and not yet recorded is nothing to wait for, be it that of a target or a refusal of the plan. */
+function waitsOf({ snapshot: { campaign }, explanation: { waits }, upcoming }: Look): WaitView[] {
+  if (campaign.phase === 'new' && isFinal(upcoming)) return [];
+  return waits.filter(({ gate }) => gate !== 'done' && gate !== 'failed');
 }
 
 function endOf(campaign: Campaign): { ended?: string } {

@@ -1,8 +1,7 @@
 /** Owns the table of `refit status -o wide`: one line for each target, with versions and reasons. */
-import type { Wait } from '../../engine/model.ts';
 import { age } from '../phrases.ts';
 import { table } from '../table.ts';
-import type { PlanView, TargetView } from './view.ts';
+import type { PlanView, TargetView, WaitView } from './view.ts';
 
 export function renderTargets({ stages, waits }: PlanView, now: number): string[] {
   const holding = new Map(waits.map((wait) => [wait.target, wait]));
@@ -10,7 +9,7 @@ export function renderTargets({ stages, waits }: PlanView, now: number): string[
     targets.map((target) => [
       target.name,
       role,
-      target.step ?? target.phase,
+      target.phase === 'working' ? (target.step ?? 'working') : target.phase,
       age(target.since, now),
       target.from ?? '-',
       version,
@@ -21,8 +20,9 @@ export function renderTargets({ stages, waits }: PlanView, now: number): string[
 }
 
 /** That a target is at its step stands in the line already. */
-function reasonOf({ failure, phase }: TargetView, wait: Wait | undefined): string {
+function reasonOf({ failure, phase, step }: TargetView, wait: WaitView | undefined): string {
   if (failure !== undefined) return failure;
+  if (phase === 'failed') return step === undefined ? 'gave up' : `gave up at ${step}`;
   if (phase === 'done' || wait === undefined || wait.reason.code === 'InFlight') return '';
   return wait.reason.message;
 }

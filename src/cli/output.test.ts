@@ -1,0 +1,44 @@
+/** Shows how lines replace each other on a terminal of any size. */
+import { expect, test } from 'vitest';
+import { type Output, Screen } from './output.ts';
+
+function terminal(columns: number, rows: number): { output: Output; written: string[] } {
+  const written: string[] = [];
+  const write = (text: string): void => void written.push(text);
+  return { output: { isTerminal: true, hasColours: true, size: () => ({ columns, rows }), write }, written };
+}
+
+/** Escapes made readable: ESC[2A is `<2A>`. */
+function readable(text: string | undefined): string {
+  return (text ?? '').replaceAll(String.fromCharCode(27), '').replaceAll(/\[([0-9;]*[A-Za-z])/g, '<$1>');
+}
+
+test('the second drawing goes up by the lines of the first, and leaves nothing of it', () => {
+  const { output, written } = terminal(80, 24);
+  const screen = new Screen(output);
+  screen.draw(['a', 'b']);
+  screen.draw(['c']);
+  screen.draw(['d', 'e', 'f']);
+  expect(written.map(readable)).toEqual(['a<K>\nb<K>\n<0J>', '<2A>c<K>\n<0J>', '<1A>d<K>\ne<K>\nf<K>\n<0J>']);
+});
+
+test.each<[string, number, string]>([
+  ['abcdef', 6, 'abcdef'],
+  ['abcdef', 4, 'abcd'],
+  ['\u001B[1mabc\u001B[22mdef', 4, '<1m>abc<22m>d'],
+  ['ab\u001B[31mcd\u001B[39m', 1, 'a<31m><39m>'],
+])('%j on %d columns: colours take no room and always end', (line, columns, drawn) => {
+  const { output, written } = terminal(columns, 24);
+  new Screen(output).draw([line]);
+  expect(readable(written[0])).toBe(`${drawn}<K>\n<0J>`);
+});
+
+test.each<[number, string[]]>([
+  [5, ['1', '2', '3', '4']],
+  [4, ['1', '2', '… 2 more lines do not fit']],
+  [1, ['1', '… 3 more lines do not fit']],
+])('four lines on a terminal of %d', (rows, drawn) => {
+  const { output, written } = terminal(80, rows);
+  new Screen(output).draw(['1', '2', '3', '4']);
+  expect(readable(written[0])).toBe(`${drawn.map((line) => `${line}<K>\n`).join('')}<0J>`);
+});

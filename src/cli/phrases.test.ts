@@ -1,0 +1,32 @@
+/** Shows how ages, lists of names and long sentences are told. */
+import { expect, test } from 'vitest';
+import { later, MINUTE, SECOND, T0 } from '../../test/builders/times.ts';
+import { age, listed, wrapped } from './phrases.ts';
+
+test.each<[number, string]>([
+  [999, '0 s'],
+  [1999, '1 s'],
+  [59_999, '59 s'],
+  [3 * MINUTE + 20 * SECOND, '3 min 20 s'],
+  [-5 * SECOND, '0 s'],
+])('what happened %d ms ago is %s old', (ms, text) => {
+  expect(age(later(0), T0 + ms)).toBe(text);
+});
+
+test.each<[string[], string]>([
+  [[], ''],
+  [['a'], 'a'],
+  [['a', 'b', 'c'], 'a, b, c'],
+  [['a', 'b', 'c', 'd'], 'a, b, c and 1 more'],
+])('%j', (names, text) => {
+  expect(listed(names, 3)).toBe(text);
+});
+
+test.each<[string, number, string[]]>([
+  ['', 10, ['']],
+  ['one line', Number.POSITIVE_INFINITY, ['one line']],
+  ['aaa bbb ccc ddd', 7, ['aaa bbb', '  ccc', '  ddd']],
+  ['a wordlongerthantheline b', 8, ['a', '  wordlongerthantheline', '  b']],
+])('%j in lines of %d', (text, width, lines) => {
+  expect(wrapped(text, width)).toEqual(lines);
+});

@@ -1,0 +1,102 @@
+/** Shows what a watch tells into a pipe: the sum at first, then each change once. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import type { Plan } from '../../api/autopilot/plan.ts';
+import type { Node } from '../../kube/types.ts';
+import { changesBetween } from './changes.ts';
+import type { LeaderView } from './leader.ts';
+import type { StatusView } from './view.ts';
+
+const NOW = T0 + MINUTE;
+const commands = [{ k0supdate: buildUpdate({ targets: { workers: listed('w1', 'w2', 'w3') } }) }];
+const [W1, W2] = [buildNode('w1'), buildNode('w2')];
+
+function planWith(w1: string, w2: string, state = 'SchedulableWait', why?: string): Plan {
+  const targets = recorded({ w1, w2, w3: 'SignalPending' });
+  return buildPlan({ commands }, statusOf(state, [], targets, why));
+}
+
+async function look(plans: readonly Plan[], workers: readonly Node[], more: Partial<StatusView> = {}) {
+  const leader: LeaderView = { state: 'unknown' };
+  return { leader, plans: await lookAt(plans, [], [...workers, buildNode('w3')], NOW), ...more };
+}
+
+/** Without the moment, which is the same in all of them. */
+function told(before: StatusView | undefined, after: StatusView): string[] {
+  const lines = changesBetween(before, after, NOW);
+  expect(lines.filter((line) => !line.startsWith(`${later(MINUTE)} `))).toEqual([]);
+  return lines.map((line) => line.slice(later(0).length + 1));
+}
+
+test('the first look: sums, what is open, and how the plan is', async () => {
+  const view = await look([planWith('SignalCompleted', 'SignalSent')], [W1, signalled(W2)]);
+  expect(told(undefined, view)).toEqual([
+    'Plan autopilot has 1 of 3 workers done',
+    'Plan autopilot worker w2 signalled',
+    'Plan autopilot is running',
+  ]);
+});
+
+test('nothing changed: nothing is told', async () => {
+  const view = await look([planWith('SignalCompleted', 'SignalSent')], [W1, signalled(W2)]);
+  expect(told(view, view)).toEqual([]);
+});
+
+test('a step, then the end of one, then a wait for a gate', async () => {
+  const plan = planWith('SignalCompleted', 'SignalSent');
+  const [sent, restart, done] = [
+    await look([plan], [W1, signalled(W2)]),
+    await look([plan], [W1, signalled(W2, { status: 'Restart' })]),
+    await look([plan], [W1, signalled(buildNode('w2', {}, 'False'), { status: 'Completed' })]),
+  ];
+  expect(told(sent, restart)).toEqual(['Plan autopilot worker w2 Restart']);
+  expect(told(restart, done)).toEqual([
+    'Plan autopilot worker w2 verifying',
+    'Plan autopilot w2 waits (node-ready): node w2 is not Ready',
+  ]);
+});
+
+test('a failure, and the end of the plan', async () => {
+  const sent = await look([planWith('SignalCompleted', 'SignalSent')], [W1, signalled(W2)]);
+  const failed = await look(
+    [planWith('SignalCompleted', 'SignalApplyFailed', 'ApplyFailed', 'w2: Failed: no socket')],
+    [W1, signalled(W2, { status: 'Failed' })],
+  );
+  expect(told(sent, failed)).toEqual([
+    "Plan autopilot worker w2 failed: Failed: the reason stands in the node's log",
+    'Plan autopilot is failed: w2: Failed: no socket',
+  ]);
+});
+
+test('a plan that is replaced under its name is another plan', async () => {
+  const plan = planWith('SignalCompleted', 'SignalCompleted');
+  const before = await look([plan], [W1, W2]);
+  const after = await look([{ ...plan, metadata: { ...plan.metadata, uid: 'another' } }], [W1, W2]);
+  expect(told(before, after)).toEqual([
+    'Plan autopilot is gone',
+    'Plan autopilot has 2 of 3 workers done',
+    'Plan autopilot is running',
+  ]);
+});
+
+test('no plan, a plan, and no plan again', async () => {
+  const [none, one] = [await look([], []), await look([planWith('SignalPending', 'SignalPending')], [W1, W2])];
+  expect(told(undefined, none)).toEqual(['There is no plan.']);
+  expect(told(none, one)).toEqual(['Plan autopilot has 0 of 3 workers done', 'Plan autopilot is running']);
+  expect(told(one, none)).toEqual(['There is no plan.', 'Plan autopilot is gone']);
+});
+
+test('nobody leads, the API server is silent: told once, without the growing age', async () => {
+  const plans = [planWith('SignalPending', 'SignalPending')];
+  const led = await look(plans, [W1, W2]);
+  const silent = await look(plans, [W1, W2], { leader: { state: 'silent', holder: 'a', since: later(0) } });
+  const cut = await look(plans, [W1, W2], { silentSince: later(0) });
+  expect(told(led, silent)).toEqual([
+    'The leading controller is silent: nothing moves until a `refit controller` runs',
+  ]);
+  expect(told(silent, silent)).toEqual([]);
+  expect(told(silent, cut)).toEqual(['The API server does not answer: what follows is old']);
+});

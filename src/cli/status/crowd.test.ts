@@ -1,0 +1,73 @@
+/** Shows that thousands of workers stay one screen, and that the ones which are stuck are named. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildPlan, buildUpdate, selected } from '../../../test/builders/plans.ts';
+import type { OriginalSignal } from '../../../test/builders/signals.ts';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import type { Node } from '../../kube/types.ts';
+import { render } from './render.ts';
+
+const NAMES = Array.from({ length: 5000 }, (_, index) => `node-${String(index).padStart(4, '0')}`);
+const TERMINAL = { hasColours: false, size: () => ({ columns: 80, rows: 24 }) };
+const NOW = T0 + 30 * MINUTE;
+
+/** 3,000 are done, 500 may move, the rest waits; what differs is given by name. */
+async function textOf(inFlight: number, signals: (index: number) => OriginalSignal, notReady = new Set<number>()) {
+  const states = NAMES.map((name, index): [string, string] => [name, stateOf(index, inFlight)]);
+  const workers = NAMES.map((name, index): Node => {
+    const node = buildNode(name, {}, notReady.has(index) ? 'False' : 'True');
+    return index >= 3000 && index < 3000 + inFlight ? signalled(node, signals(index)) : node;
+  });
+  const update = buildUpdate({ targets: { workers: { ...selected(), limits: { concurrent: 500 } } } });
+  const plan = buildPlan(
+    { commands: [{ k0supdate: update }] },
+    statusOf('SchedulableWait', [], recorded(Object.fromEntries(states))),
+  );
+  const plans = await lookAt([plan], [], workers, NOW);
+  return (await render({ leader: { state: 'unknown' }, plans }, 'text', NOW, TERMINAL)).trimEnd().split('\n');
+}
+
+function stateOf(index: number, inFlight: number): string {
+  if (index < 3000) return 'SignalCompleted';
+  return index < 3000 + inFlight ? 'SignalSent' : 'SignalPending';
+}
+
+test('500 in flight: how many at what, and who has been there longest', async () => {
+  const signals = (index: number): OriginalSignal => {
+    if (index % 3 === 0) return {};
+    const timestamp = later(index === 3121 ? 2 * MINUTE : 20 * MINUTE);
+    return { status: index % 3 === 1 ? 'Downloading' : 'Completed', timestamp };
+  };
+  const verifying = new Set(NAMES.map((_, index) => index).filter((index) => index % 3 === 2));
+  expect(await textOf(500, signals, verifying)).toEqual([
+    'Plan autopilot (id1)  running for 30 min  to v1.36.3+k0s.2',
+    '  workers  3000/5000  3000 done, 500 moving, 1500 pending',
+    '  now     167 signalled, without an answer yet (node-3000 for 29 min 59 s, the',
+    '            longest)',
+    '          167 at Downloading (node-3121 for 28 min, the longest)',
+    '          166 reporting success, held by node-ready (node-3002 for 10 min, the',
+    '            longest)',
+    '  waits   1500 more workers wait for one of 500 slots (for 29 min 59 s)',
+    '  next    node-3500, node-3501, node-3502, node-3503, node-3504 and 495 more',
+  ]);
+});
+
+test('1,000 that are not Ready: how many, and the first of them', async () => {
+  const notReady = new Set(Array.from({ length: 1000 }, (_, index) => 3000 + index));
+  expect((await textOf(0, () => ({}), notReady)).slice(2)).toEqual([
+    '  waits   1000 wait (node-ready, the longest for 29 min 59 s): node-3000,',
+    '            node-3001, node-3002, node-3003, node-3004, node-3005, node-3006,',
+    '            node-3007 and 992 more',
+    '          500 more workers wait for one of 500 slots (for 29 min 59 s)',
+    '  next    node-4000, node-4001, node-4002, node-4003, node-4004 and 495 more',
+  ]);
+});
+
+test('a hundred failures: the first ones, and where the rest is told', async () => {
+  const lines = await textOf(100, () => ({ status: 'Failed', timestamp: later(MINUTE) }));
+  expect(lines[1]).toBe('  workers  3000/5000  3000 done, 100 failed, 1900 pending');
+  expect(lines.slice(2).filter((line) => line.includes('node-3'))).toHaveLength(8);
+  expect(lines).toContain('          and 92 more, see refit status -o wide');
+  expect(lines.length).toBeLessThan(24);
+});

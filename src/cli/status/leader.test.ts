@@ -1,0 +1,27 @@
+/** Shows what one look at the lease tells, with clocks that differ and rights that lack. */
+import { expect, test } from 'vitest';
+import { later, SECOND, T0 } from '../../../test/builders/times.ts';
+import type { Lease } from '../../kube/types.ts';
+import { leaderOf } from './leader.ts';
+
+function lease(spec: Lease['spec']): Lease {
+  return { metadata: { name: 'a' }, spec: { leaseDurationSeconds: 15, acquireTime: later(-60_000), ...spec } };
+}
+
+const held = { state: 'held', holder: 'abc', since: later(-60_000) };
+
+test.each<[string, Lease | undefined, object]>([
+  ['no lease', undefined, { state: 'none' }],
+  ['a lease without a spec', { metadata: { name: 'a' } }, { state: 'none' }],
+  ['a lease that was given back', lease({ holderIdentity: '', renewTime: later(0) }), { state: 'none' }],
+  ['a lease that was just renewed', lease({ holderIdentity: 'abc', renewTime: later(0) }), held],
+  ['the clock here is a minute behind', lease({ holderIdentity: 'abc', renewTime: later(60 * SECOND) }), held],
+  ['run out by less than clocks may differ', lease({ holderIdentity: 'abc', renewTime: later(-45 * SECOND) }), held],
+  [
+    'run out for certain',
+    lease({ holderIdentity: 'abc', renewTime: later(-46 * SECOND) }),
+    { state: 'silent', holder: 'abc', since: later(-46 * SECOND) },
+  ],
+])('%s', (_name, given, expected) => {
+  expect(leaderOf(given, T0)).toEqual(expected);
+});

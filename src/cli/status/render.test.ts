@@ -1,0 +1,315 @@
+/** Shows what people read of a plan in each situation: through the real dialect and the real decision, to the letter. */
+import { describe, expect, test } from 'vitest';
+import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import type { Plan } from '../../api/autopilot/plan.ts';
+import type { Node } from '../../kube/types.ts';
+import type { ControlNode } from '../../signal/names.ts';
+import { encodeReport } from '../../signal/report.ts';
+import type { LeaderView } from './leader.ts';
+import type { AskControlPlane } from './observe.ts';
+import { render } from './render.ts';
+
+const PIPE = {
+  hasColours: false,
+  size: () => ({ columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY }),
+};
+const LED: LeaderView = { state: 'held', holder: 'a', since: later(0) };
+const [C1, C2, C3] = ['c1', 'c2', 'c3'].map((name) => buildControlNode(name)) as [
+  ControlNode,
+  ControlNode,
+  ControlNode,
+];
+const [W1, W2, W3] = ['w1', 'w2', 'w3'].map((name) => buildNode(name, { labels: { pool: 'blue' } })) as [
+  Node,
+  Node,
+  Node,
+];
+const NOT_READY = buildNode('w2', { labels: { pool: 'blue' } }, 'False');
+
+const PENDING = recorded({ c1: 'SignalPending', c2: 'SignalPending', c3: 'SignalPending' });
+const FIRST = recorded({ c1: 'SignalSent', c2: 'SignalPending', c3: 'SignalPending' });
+const CONTROLLERS_DONE = recorded({ c1: 'SignalCompleted', c2: 'SignalCompleted', c3: 'SignalCompleted' });
+const WORKERS = recorded({ w1: 'SignalPending', w2: 'SignalPending', w3: 'SignalPending' });
+
+const running = (...targets: [controllers: typeof PENDING, workers: typeof WORKERS, why?: string]): Plan =>
+  buildPlan({}, statusOf('SchedulableWait', ...targets));
+const report = (more: object): Record<string, string> => encodeReport({ created: later(1000), ...more });
+const at = (status: string): object => ({ status, timestamp: later(40_000) });
+
+interface Situation {
+  readonly plans?: readonly Plan[];
+  readonly controllers?: readonly ControlNode[];
+  readonly workers?: readonly Node[];
+  readonly leader?: LeaderView;
+  readonly ask?: AskControlPlane;
+}
+
+/** One minute after the beginning. */
+async function textOf(situation: Situation, form: 'text' | 'wide' = 'text', look = PIPE): Promise<string[]> {
+  const { plans = [], controllers = [C1, C2, C3], workers = [W1, W2, W3], leader = LED, ask = READY } = situation;
+  const views = await lookAt(plans, controllers, workers, T0 + MINUTE, ask);
+  return (await render({ leader, plans: views }, form, T0 + MINUTE, look)).trimEnd().split('\n');
+}
+
+describe('before anything moves', () => {
+  test.each<[string, Situation, string[]]>([
+    ['no plan', {}, ['There is no plan.']],
+    [
+      'a plan that nobody takes up',
+      { plans: [buildPlan()], leader: { state: 'none' } },
+      [
+        'No controller leads: nothing moves until a `refit controller` runs',
+        'Plan autopilot (id1)  new for 1 min  to v1.36.3+k0s.2',
+        '  controllers  0/3  ○○○',
+        '  workers      0/3  ○○○',
+        '  waits   2 more controllers wait for the only slot (for 1 min)',
+        '          3 workers wait until the controllers are done (for 1 min)',
+        '  next    c1',
+      ],
+    ],
+    [
+      'a plan that will be refused',
+      { plans: [buildPlan({ id: '' })] },
+      [
+        'Plan autopilot  new for 1 min',
+        '  why     spec.id must name this run, such as "2026-11-20"; found ""',
+        '  next    nothing: as it stands, this plan will be refused',
+      ],
+    ],
+    [
+      'a plan that was refused',
+      {
+        plans: [
+          buildPlan(
+            { id: '' },
+            { state: 'Warning', commands: [{ id: 0, state: 'Warning', description: 'spec.id …' }] },
+          ),
+        ],
+      },
+      [
+        'Plan autopilot  invalid  to v1.36.3+k0s.2',
+        '  why     spec.id …',
+        '  next    nothing: this plan is over; delete it, and apply it again once what is wrong is mended',
+      ],
+    ],
+    [
+      'a target that does not exist',
+      {
+        plans: [
+          buildPlan(
+            {},
+            statusOf(
+              'IncompleteTargets',
+              recorded({ c1: 'SignalMissingNode', c2: 'SignalPending' }),
+              [],
+              'controller c1 does not exist',
+            ),
+          ),
+        ],
+        leader: { state: 'none' },
+      },
+      [
+        'Plan autopilot (id1)  incomplete after 1 s, 59 s ago  to v1.36.3+k0s.2',
+        '  controllers  0/2  ✗○',
+        '  why     controller c1 does not exist',
+        '  next    nothing: this plan is over; delete it, and apply it again once what is wrong is mended',
+      ],
+    ],
+  ])('%s', async (_name, situation, lines) => {
+    expect(await textOf(situation)).toEqual(lines);
+  });
+});
+
+describe('while it runs', () => {
+  test.each<[string, Situation, string[]]>([
+    [
+      'a controller at a step',
+      { plans: [running(FIRST, WORKERS)], controllers: [signalled(C1, at('ApplyingUpdate')), C2, C3] },
+      [
+        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        '  controllers  0/3  ◐○○',
+        '  workers      0/3  ○○○',
+        '  now     c1 is at ApplyingUpdate (for 20 s)',
+        '  waits   2 more controllers wait for the only slot (for 59 s)',
+        '          3 workers wait until the controllers are done (for 59 s)',
+        '  next    c2',
+      ],
+    ],
+    [
+      'a controller that is done by its own word only',
+      {
+        plans: [running(FIRST, [])],
+        controllers: [signalled(C1, at('Completed')), C2, C3],
+        ask: async () => await Promise.resolve([{ name: 'c2', ready: false, detail: '/readyz says 500' }]),
+      },
+      [
+        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        '  controllers  0/3  ◐○○',
+        '  now     c1 reports success, but the API server of c2 (/readyz says 500) is not ready (api-servers-ready, for 20 s)',
+        '  waits   2 more controllers wait for the only slot (for 59 s)',
+        '  next    c2',
+      ],
+    ],
+    [
+      'an end that is seen and not yet recorded',
+      { plans: [running(FIRST, [])], controllers: [signalled(C1, at('Completed')), C2, C3] },
+      [
+        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        '  controllers  1/3  ●○○',
+        '  waits   2 more controllers wait for the only slot (for 59 s)',
+        '  next    c2',
+      ],
+    ],
+    [
+      'the last controller: what comes next is workers',
+      { plans: [running(recorded({ c1: 'SignalSent' }), WORKERS)], controllers: [signalled(C1)] },
+      [
+        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        '  controllers  0/1  ◐',
+        '  workers      0/3  ○○○',
+        '  now     c1 is signalled, and its agent has not answered yet (for 59 s)',
+        '  waits   3 workers wait until the controllers are done (for 59 s)',
+        '  next    w1, w2',
+      ],
+    ],
+    [
+      'an intent that a gate holds, and a worker that is not Ready',
+      {
+        plans: [running(CONTROLLERS_DONE, recorded({ w1: 'SignalCompleted', w2: 'SignalPending', w3: 'SignalSent' }))],
+        workers: [W1, NOT_READY, buildNode('w3', {}, 'False')],
+      },
+      [
+        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        '  controllers  3/3  ●●●',
+        '  workers      1/3  ●○◐',
+        '  now     w3 cannot be signalled: node w3 is not Ready (node-ready, for 59 s)',
+        '  waits   node w2 is not Ready (node-ready, for 59 s)',
+      ],
+    ],
+    [
+      'a failure while others finish',
+      {
+        plans: [
+          running(
+            [],
+            recorded({ w1: 'SignalApplyFailed', w2: 'SignalSent', w3: 'SignalPending' }),
+            'w1: FailedDownload: 404',
+          ),
+        ],
+        workers: [signalled(W1, at('FailedDownload'), report({ reason: '404' })), signalled(W2), W3],
+      },
+      [
+        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        '  workers  0/3  ✗◐○',
+        '  now     w2 is signalled, and its agent has not answered yet (for 59 s)',
+        '  waits   nothing new starts: w1: FailedDownload: 404 (for 59 s)',
+      ],
+    ],
+    [
+      'a controller that leads no more',
+      {
+        plans: [running(recorded({ c1: 'SignalSent' }), [])],
+        controllers: [signalled(C1)],
+        leader: { state: 'silent', holder: 'a', since: later(-MINUTE) },
+      },
+      [
+        'The leading controller is silent: nothing moves until a `refit controller` runs (for 2 min)',
+        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        '  controllers  0/1  ◐',
+        '  now     c1 is signalled, and its agent has not answered yet (for 59 s)',
+      ],
+    ],
+  ])('%s', async (_name, situation, lines) => {
+    expect(await textOf(situation)).toEqual(lines);
+  });
+
+  test('two commands: which controllers, and both versions', async () => {
+    const update = buildUpdate({ targets: { controllers: listed('c1') } });
+    const commands = [{ k0supdate: update }, { k0supdate: { ...update, version: 'v1.37.0+k0s.0' } }];
+    expect(await textOf({ plans: [buildPlan({ commands })] })).toEqual([
+      'Plan autopilot (id1)  new for 1 min  to v1.36.3+k0s.2, then v1.37.0+k0s.0',
+      '  controllers of command 0  0/1  ○',
+      '  controllers of command 1  0/1  ○',
+      '  waits   1 controller of command 1 waits until the controllers of command 0 are done (for 1 min)',
+      '  next    c1',
+    ]);
+  });
+});
+
+describe('at the end', () => {
+  const failedWorkers = [
+    signalled(W1, at('FailedDownload'), report({ reason: '404' })),
+    signalled(W2, at('Failed'), report({ reason: 'no socket after 90 s', rolledBack: true, from: 'v1.35.5+k0s.0' })),
+    signalled(W3, at('Restart')),
+  ];
+  const failed = statusOf(
+    'ApplyFailed',
+    [],
+    recorded({ w1: 'SignalApplyFailed', w2: 'SignalApplyFailed', w3: 'SignalApplyFailed' }),
+    'w1: FailedDownload: 404',
+  );
+
+  test('all is done', async () => {
+    const status = statusOf(
+      'Completed',
+      recorded({ c1: 'SignalCompleted' }),
+      recorded({ w1: 'SignalCompleted' }, later(30_000)),
+    );
+    expect(await textOf({ plans: [buildPlan({}, status)], leader: { state: 'none' } })).toEqual([
+      'Plan autopilot (id1)  done after 30 s, 30 s ago  to v1.36.3+k0s.2',
+      '  controllers  1/1  ●',
+      '  workers      1/1  ●',
+    ]);
+  });
+
+  test('every failure with its reason, and what became of the node', async () => {
+    expect(await textOf({ plans: [buildPlan({}, failed)], workers: failedWorkers })).toEqual([
+      'Plan autopilot (id1)  failed after 1 s, 59 s ago  to v1.36.3+k0s.2',
+      '  workers  0/3  ✗✗✗',
+      '  why     w1: FailedDownload: 404',
+      '          w2: Failed: no socket after 90 s (its previous version runs again)',
+      '          w3 gave up at Restart',
+      '  next    nothing: this plan is over; delete it, and apply it again once what is wrong is mended',
+    ]);
+  });
+
+  test('wide: one line for each target', async () => {
+    const lines = await textOf({ plans: [buildPlan({}, failed)], workers: failedWorkers }, 'wide');
+    expect(lines.slice(-4)).toEqual([
+      '  TARGET  ROLE    STEP    FOR   FROM           TO             REASON',
+      '  w1      worker  failed  59 s  -              v1.36.3+k0s.2  FailedDownload: 404',
+      '  w2      worker  failed  59 s  v1.35.5+k0s.0  v1.36.3+k0s.2  Failed: no socket after 90 s',
+      '  w3      worker  failed  59 s  -              v1.36.3+k0s.2  gave up at Restart',
+    ]);
+  });
+});
+
+describe('on a terminal', () => {
+  const terminal = { hasColours: true, size: () => ({ columns: 60, rows: 24 }) };
+  const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
+
+  test('long sentences are broken below themselves', async () => {
+    const situation = {
+      plans: [running(recorded({ w1: 'SignalPending' }), [])],
+      leader: { state: 'silent', holder: 'a', since: later(-MINUTE) },
+    } as const;
+    const plain = await textOf(situation, 'text', { ...terminal, hasColours: false });
+    expect(plain.slice(0, 2)).toEqual([
+      'The leading controller is silent: nothing moves until a',
+      '  `refit controller` runs (for 2 min)',
+    ]);
+  });
+
+  test('colours change nothing but colours', async () => {
+    const situation = { plans: [running(FIRST, WORKERS)], controllers: [signalled(C1, at('Restart')), C2, C3] };
+    const painted = await textOf(situation, 'text', terminal);
+    expect(painted.map((line) => line.replaceAll(escapes, ''))).toEqual(
+      await textOf(situation, 'text', { ...terminal, hasColours: false }),
+    );
+    const start = '\u001B[1mPlan autopilot (id1)\u001B[22m  \u001B[36mrunning\u001B[39m for 1 min';
+    expect(painted[0]?.slice(0, start.length)).toBe(start);
+  });
+});

@@ -1,0 +1,121 @@
+/** Shows the JSON and YAML forms field by field, and that they change only where something happened. */
+import { expect, test } from 'vitest';
+import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { encodeReport } from '../../signal/report.ts';
+import { render } from './render.ts';
+import type { StatusView } from './view.ts';
+
+const LOOK = { hasColours: false, size: () => ({ columns: 80, rows: 24 }) };
+const update = buildUpdate({ targets: { controllers: listed('c1'), workers: listed('w1', 'w2', 'w3') } });
+const plan = buildPlan(
+  { commands: [{ k0supdate: update }] },
+  statusOf(
+    'SchedulableWait',
+    recorded({ c1: 'SignalCompleted' }),
+    recorded({ w1: 'SignalSent', w2: 'SignalPending', w3: 'SignalPending' }, later(30_000)),
+  ),
+);
+const c1 = signalled(
+  buildControlNode('c1'),
+  { status: 'Completed', timestamp: later(29_000) },
+  encodeReport({ created: later(1000), from: 'v1.35.5+k0s.0', spent: { Downloading: 1200, Restart: 900 } }),
+);
+const w1 = signalled(buildNode('w1'), { created: later(30_000), status: 'Restart', timestamp: later(40_000) });
+
+async function look(now: number): Promise<StatusView> {
+  const plans = await lookAt([plan], [c1], [w1, buildNode('w2', {}, 'False'), buildNode('w3')], now);
+  return { leader: { state: 'held', holder: 'abc', since: later(0) }, plans };
+}
+
+const EXPECTED: StatusView = {
+  leader: { state: 'held', holder: 'abc', since: '2026-11-20T08:00:00Z' },
+  plans: [
+    {
+      dialect: 'autopilot',
+      kind: 'Plan',
+      name: 'autopilot',
+      uid: 'plan-uid',
+      id: 'id1',
+      created: '2026-11-20T08:00:00Z',
+      phase: 'running',
+      stages: [
+        {
+          command: 0,
+          role: 'controller',
+          version: 'v1.36.3+k0s.2',
+          maxInFlight: 1,
+          targets: [
+            {
+              name: 'c1',
+              phase: 'done',
+              since: '2026-11-20T08:00:01Z',
+              from: 'v1.35.5+k0s.0',
+              spent: { Downloading: 1200, Restart: 900 },
+            },
+          ],
+        },
+        {
+          command: 0,
+          role: 'worker',
+          version: 'v1.36.3+k0s.2',
+          maxInFlight: 1,
+          targets: [
+            { name: 'w1', phase: 'working', step: 'Restart', since: '2026-11-20T08:00:40Z' },
+            { name: 'w2', phase: 'pending', since: '2026-11-20T08:00:30Z' },
+            { name: 'w3', phase: 'pending', since: '2026-11-20T08:00:30Z' },
+          ],
+        },
+      ],
+      waits: [
+        {
+          target: 'w1',
+          gate: 'working',
+          reason: { code: 'InFlight', message: 'w1 is at Restart' },
+          since: '2026-11-20T08:00:40Z',
+        },
+        {
+          gate: 'slots',
+          reason: { code: 'NoFreeSlot', message: '2 more workers wait for the only slot' },
+          since: '2026-11-20T08:00:30Z',
+        },
+      ],
+      next: ['w2'],
+    },
+  ],
+};
+
+test('json is what docs/reference/cli.md describes', async () => {
+  expect(JSON.parse(await render(await look(T0 + MINUTE), 'json', T0 + MINUTE, LOOK))).toEqual(EXPECTED);
+});
+
+test('the same an hour later, to the byte: no end is told that only another process knows', async () => {
+  const at = async (now: number): Promise<string> => await render(await look(now), 'json', now, LOOK);
+  expect(await at(T0 + 5 * HOUR)).toBe(await at(T0 + MINUTE));
+});
+
+test('a plan that nobody has taken up yet looks the same at any time', async () => {
+  const at = async (now: number): Promise<object> => await lookAt([buildPlan()], [c1], [], now);
+  expect(await at(T0 + HOUR)).toEqual(await at(T0 + MINUTE));
+});
+
+test('yaml says the same, one line a value', async () => {
+  const text = await render({ leader: { state: 'none' }, plans: [] }, 'yaml', T0, LOOK);
+  expect(text).toBe('leader:\n  state: none\nplans: []\n');
+  const reason = { code: 'NodeNotReady', message: `node ${'x'.repeat(200)} is not Ready` } as const;
+  const [first] = EXPECTED.plans;
+  if (first === undefined) throw new Error('no plan');
+  const long = { ...EXPECTED, plans: [{ ...first, waits: [{ gate: 'node-ready', reason, since: later(0) }] }] };
+  expect(await render(long, 'yaml', T0, LOOK)).toContain(`          message: ${reason.message}\n`);
+});
+
+test('plans come in the order of their names, and a plan of another name says what is wrong with it', async () => {
+  const other = { ...buildPlan(), metadata: { name: 'a-plan', uid: 'b', creationTimestamp: later(0) } };
+  const views = await lookAt([plan, other], [c1], [w1], T0);
+  expect(views.map(({ name, reason }) => [name, reason])).toEqual([
+    ['a-plan', 'metadata.name must be "autopilot"; found "a-plan"'],
+    ['autopilot', undefined],
+  ]);
+});

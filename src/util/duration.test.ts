@@ -1,0 +1,38 @@
+/** Shows which lengths of time are understood, and how they are told. */
+import { expect, test } from 'vitest';
+import { formatDuration, parseDuration } from './duration.ts';
+
+test.each<[string, number | undefined]>([
+  ['250ms', 250],
+  ['90s', 90_000],
+  ['5m', 300_000],
+  ['2h', 7_200_000],
+  ['0s', undefined],
+  ['90', undefined],
+  ['1.5h', undefined],
+  ['-1s', undefined],
+  ['1h30m', undefined],
+  ['5 m', undefined],
+  ['5d', undefined],
+  ['', undefined],
+])('%j is %s ms', (text, milliseconds) => {
+  expect(parseDuration(text)).toBe(milliseconds);
+});
+
+test.each<[number, string]>([
+  [-5, '0 ms'],
+  [0, '0 ms'],
+  [849.6, '850 ms'],
+  [999, '999 ms'],
+  [1000, '1 s'],
+  [59_499, '59 s'],
+  [59_500, '1 min'],
+  [60_000, '1 min'],
+  [200_000, '3 min 20 s'],
+  [3_599_499, '59 min 59 s'],
+  [3_599_500, '1 h'],
+  [7_500_000, '2 h 5 min'],
+  [360_000_000, '100 h'],
+])('%d ms are told as %j', (milliseconds, text) => {
+  expect(formatDuration(milliseconds)).toBe(text);
+});

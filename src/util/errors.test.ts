@@ -1,0 +1,49 @@
+/** Owns the proof that an error reaches a person whole: its code, every cause, on one line. */
+import { describe, expect, test } from 'vitest';
+import { ERRORS, EXIT, messageOf, RefitError, TerminalError } from './errors.ts';
+
+describe('the message of', () => {
+  const refused = new AggregateError([
+    new Error('connect ECONNREFUSED ::1:6443'),
+    new Error('connect ECONNREFUSED 127.0.0.1:6443'),
+  ]);
+  test.each<[string, unknown, string]>([
+    ['an error', new Error('broken'), 'broken'],
+    ['an error with causes', new Error('a', { cause: new Error('b', { cause: new Error('c') }) }), 'a: b: c'],
+    ['an error whose cause is no error', new Error('a', { cause: 'b' }), 'a: b'],
+    [
+      'several errors in one that says nothing itself, as for a host with two addresses',
+      refused,
+      'connect ECONNREFUSED ::1:6443, connect ECONNREFUSED 127.0.0.1:6443',
+    ],
+    ['the same as a cause', new Error('no answer', { cause: refused }), `no answer: ${messageOf(refused)}`],
+    ['several errors in one that says something', new AggregateError([new Error('b')], 'a'), 'a'],
+    ['a text', 'broken', 'broken'],
+    ['nothing', undefined, 'undefined'],
+    ['an object', { a: 1 }, '[object Object]'],
+  ])('%s', (_name, thrown, message) => {
+    expect(messageOf(thrown)).toBe(message);
+  });
+});
+
+test('an error of ours is one line with code, message and advice, and keeps its cause', () => {
+  const cause = new Error('ENOENT');
+  const error = new RefitError('REFIT_FILE', ' cannot read\n  plan.yaml ', { cause });
+  expect(error.line).toBe('REFIT_FILE: cannot read plan.yaml (check the path and what the file holds)');
+  expect([error.exitCode, error.cause, error.name]).toEqual([EXIT.usage, cause, 'RefitError']);
+  expect(error).toBeInstanceOf(Error);
+});
+
+test('every code has a meaning, an exit code that is not success, and advice without a full stop', () => {
+  for (const [code, { meaning, exit, hint }] of Object.entries(ERRORS)) {
+    expect(code).toMatch(/^REFIT_[A-Z_]+$/);
+    expect(meaning).toMatch(/^[A-Z].*\.$/);
+    expect(exit).toBeGreaterThan(0);
+    expect(hint).not.toMatch(/\.$/);
+  }
+});
+
+test('an error that no retry can help is told from others by its type', () => {
+  expect(new TerminalError('x')).toBeInstanceOf(TerminalError);
+  expect(new Error('x')).not.toBeInstanceOf(TerminalError);
+});

@@ -1,0 +1,82 @@
+/** Owns the proof that JSON values are equal where they mean the same, whatever the order of their members. */
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { isRecord, sameJson, stableStringify } from './json.ts';
+
+describe('the same', () => {
+  test.each<[unknown, unknown]>([
+    [
+      { a: 1, b: { c: [1, 2], d: null } },
+      { b: { d: null, c: [1, 2] }, a: 1 },
+    ],
+    [{ a: 1, b: undefined }, { a: 1 }],
+    [
+      { 2: 'b', 10: 'a' },
+      { 10: 'a', 2: 'b' },
+    ],
+    [undefined, undefined],
+    [[{ b: 1, a: 2 }], [{ a: 2, b: 1 }]],
+    [JSON.parse('{"__proto__":1}'), JSON.parse('{"__proto__":1}')],
+  ])('%j and %j', (a, b) => {
+    expect(sameJson(a, b)).toBe(true);
+  });
+});
+
+describe('not the same', () => {
+  test.each<[unknown, unknown]>([
+    [{ a: 1 }, { a: 2 }],
+    [{ a: 1 }, { b: 1 }],
+    [
+      [1, 2],
+      [2, 1],
+    ],
+    [[1], { 0: 1 }],
+    [1, '1'],
+    [null, undefined],
+    [null, {}],
+    ['undefined', undefined],
+    [{ a: null }, {}],
+    [JSON.parse('{"__proto__":1}'), {}],
+  ])('%j and %j', (a, b) => {
+    expect(sameJson(a, b)).toBe(false);
+  });
+});
+
+describe('whatever the value is', () => {
+  test('its text means the same value', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(JSON.parse(stableStringify(value))).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+
+  test('the order of its members makes no difference', () => {
+    const turned = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(turned);
+      if (!isRecord(value)) return value;
+      return Object.fromEntries(
+        Object.entries(value)
+          .toReversed()
+          .map(([key, inner]) => [key, turned(inner)]),
+      );
+    };
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(stableStringify(turned(value))).toBe(stableStringify(value));
+      }),
+    );
+  });
+});
+
+test.each<[unknown, boolean]>([
+  [{}, true],
+  [{ a: 1 }, true],
+  [[], false],
+  [null, false],
+  [undefined, false],
+  ['{}', false],
+  [1, false],
+])('%j is a record: %s', (value, wanted) => {
+  expect(isRecord(value)).toBe(wanted);
+});

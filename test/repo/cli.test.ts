@@ -1,0 +1,143 @@
+/** Owns the tie between the command line as it is and docs/reference/cli.md: options, defaults, exit codes, JSON fields. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { AGENT_HELP } from '../../src/agent/options.ts';
+import { runProgram } from '../../src/cli/program.ts';
+import type { StatusView } from '../../src/cli/status/view.ts';
+import { EXIT } from '../../src/util/errors.ts';
+import { ROOT } from './tree.ts';
+
+const page = readFileSync(`${ROOT}docs/reference/cli.md`, 'utf8');
+
+/** From one heading to the next of its rank. */
+function section(title: string): string {
+  return page.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? '';
+}
+
+/** Cells of the tables' rows; a `|` within a cell does not occur. */
+function rowsOf(text: string): string[][] {
+  const lines = text.split('\n').filter((line) => line.startsWith('| `') || /^\| \d/.test(line));
+  return lines.map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+async function helpOf(...args: string[]): Promise<string> {
+  let written = '';
+  const never = async (): Promise<number> => await Promise.reject(new Error('no command was meant to run'));
+  const write = (text: string): void => {
+    written += text;
+  };
+  await runProgram(args, { controller: never, status: never, validate: never, write });
+  return written;
+}
+
+interface Option {
+  readonly name: string;
+  /** Absent where the help names none in words that the page could repeat. */
+  readonly preset: string | undefined;
+}
+
+/** Options as a help text lists them: each begins a line, its description may go on in the next ones. */
+function optionsIn(help: string): Option[] {
+  const entries = help.split(/\n(?= {2}-)/).slice(1);
+  return entries.flatMap((entry) => {
+    const [, name = ''] = /^ {2}((?:-\w, )?--[a-z-]+(?: <[^>]+>)?)/.exec(entry) ?? [];
+    const text = entry.replaceAll(/\s+/g, ' ');
+    const [, preset] = /\(.*default: "?([^")]+)"?\)|default (\S+)/.exec(text)?.filter(Boolean) ?? [];
+    return name.endsWith('--help') ? [] : [{ name, preset }];
+  });
+}
+
+const COMMANDS: readonly (readonly [string, () => Promise<string>])[] = [
+  ['controller', async () => await helpOf('controller', '--help')],
+  ['status', async () => await helpOf('status', '--help')],
+  ['agent', async () => await Promise.resolve(AGENT_HELP)],
+];
+
+test.each(COMMANDS)('refit %s: the page has its options, in order, with their defaults', async (command, help) => {
+  const options = optionsIn(await help());
+  expect(options.length).toBeGreaterThan(4);
+  const rows = rowsOf(section(`refit ${command}`).split('\n### ')[0] ?? '');
+  expect(rows.map(([name]) => name)).toEqual(options.map(({ name }) => `\`${name}\``));
+  const known = options.filter(({ preset }) => preset !== undefined);
+  expect(known.length).toBeGreaterThan(0);
+  const written = new Map(rows.map(([name, preset]) => [name, preset]));
+  expect(known.map(({ name }) => written.get(`\`${name}\``))).toEqual(known.map(({ preset }) => `\`${preset}\``));
+});
+
+test('the page has every command, and nothing else', async () => {
+  const commands = [...(await helpOf('--help')).matchAll(/^ {2}([a-z]+) .*$/gm)].map(([, name]) => name);
+  const documented = [...page.matchAll(/^## refit (.*)$/gm)].map(([, name]) => name);
+  expect(documented).toEqual(commands.filter((name) => name !== 'help'));
+});
+
+test('the page and the help have every exit code', async () => {
+  const codes = Object.values(EXIT).map(String);
+  expect(rowsOf(section('Exit codes')).map(([code]) => code)).toEqual(codes);
+  const [, list = ''] = /Exit codes: (.*)\./.exec(await helpOf('--help')) ?? [];
+  expect(list.split(', ').map((entry) => entry.split(' ')[0])).toEqual(codes);
+});
+
+type Complete<T> = T extends readonly (infer E)[]
+  ? readonly Complete<E>[]
+  : T extends object
+    ? { readonly [K in keyof T]-?: Complete<T[K]> }
+    : T;
+
+/** Every field there is: the compiler asks for each new one, and this test then asks the page for it. */
+const EVERYTHING: Complete<StatusView> = {
+  leader: { state: 'held', holder: '', since: '' },
+  silentSince: '',
+  plans: [
+    {
+      dialect: '',
+      kind: '',
+      name: '',
+      uid: '',
+      id: '',
+      created: '',
+      ended: '',
+      phase: 'new',
+      reason: '',
+      stages: [
+        {
+          command: 0,
+          role: 'worker',
+          version: '',
+          maxInFlight: 1,
+          targets: [
+            { name: '', phase: 'failed', step: '', since: '', from: '', spent: {}, failure: '', rolledBack: true },
+          ],
+        },
+      ],
+      waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '' }],
+      next: [''],
+    },
+  ],
+};
+
+/** As jq would name them, with `[]` for each list. */
+function fieldsOf(value: unknown, path = ''): string[] {
+  if (Array.isArray(value)) return [`${path}[]`, ...fieldsOf(value[0], `${path}[]`)];
+  if (typeof value !== 'object' || value === null || path.endsWith('.spent')) return [path];
+  return Object.entries(value).flatMap(([name, field]) => fieldsOf(field, path === '' ? name : `${path}.${name}`));
+}
+
+test('the page has every field of the JSON form, in order', () => {
+  const table = section('refit status').split('### JSON and YAML')[1] ?? '';
+  const documented = rowsOf(table).map(([field]) => field);
+  expect(documented).toEqual([...new Set(fieldsOf(EVERYTHING))].map((field) => `\`${field}\``));
+});
+
+test('an option without a row, and one with another default: found', () => {
+  const help =
+    'Usage\n\nOptions:\n  -o, --output <form>  a form\n      (choices: "a", default: "text")\n  --late  late, default 5s\n';
+  expect(optionsIn(help)).toEqual([
+    { name: '-o, --output <form>', preset: 'text' },
+    { name: '--late', preset: '5s' },
+  ]);
+});
