@@ -1,0 +1,30 @@
+/** Owns the live view of a demonstration: what `refit status -w` shows, and what it saw last. */
+import { standardOutput } from '../../src/cli/output.ts';
+import { showStatus } from '../../src/cli/status/command.ts';
+import type { PlanView } from '../../src/cli/status/view.ts';
+import { DIALECTS } from '../../src/dialects/registry.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { WaitLog } from './waits.ts';
+
+export interface Followed {
+  /** As `refit status -w` exits. */
+  readonly code: number;
+  /** The first plan as it was seen last; undefined where there never was one. */
+  readonly last: PlanView | undefined;
+  /** Who waited for what, the longest first. */
+  readonly waits: readonly string[];
+}
+
+/** Resolves when every plan has ended, or with the code of an interruption. */
+export async function follow(kubeconfig: string, signal: AbortSignal, apiPort?: number): Promise<Followed> {
+  const waits = new WaitLog();
+  let last: PlanView | undefined;
+  const onLook = (views: readonly PlanView[]): void => {
+    last = views[0];
+    if (last) waits.note(last, systemClock.monotonic());
+  };
+  const flags = { kubeconfig, output: 'text', watch: true, ...(apiPort === undefined ? {} : { apiPort }) } as const;
+  const parts = { dialects: DIALECTS, clock: systemClock, output: standardOutput, signal, onLook };
+  const code = await showStatus(flags, parts);
+  return { code, last, waits: waits.lines() };
+}

@@ -1,0 +1,5 @@
+/** Owns the list of demonstrations; the first is shown where none is asked for. */
+import { autopilot } from './autopilot.ts';
+import type { Demonstration } from './demonstration.ts';
+
+export const DEMONSTRATIONS: readonly [Demonstration, ...Demonstration[]] = [autopilot];
