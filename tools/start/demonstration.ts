@@ -14,7 +14,7 @@ export interface Demonstration {
    * Resolves with the exit code. What it starts it hands to `ground.started`, which ends it in reverse order.
    * Throws REFIT_USAGE for values that it cannot take, before anything is started.
    */
-  run(flags: Flags, ground: Ground): Promise<number>;
+  readonly run: (flags: Flags, ground: Ground) => Promise<number>;
 }
 
 /** What was given on the command line; a flag that was not given is absent. */
@@ -26,5 +26,5 @@ export interface Ground {
   readonly directory: string;
   readonly started: AsyncDisposableStack;
   readonly signal: AbortSignal;
-  say(line: string): void;
+  readonly say: (line: string) => void;
 }
