@@ -1,7 +1,7 @@
 /** Owns the contract of a dialect: how its objects become a campaign, how a campaign becomes its status, and its signal. */
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { Campaign, Observation, Role, Signalling, Stage, Target } from './model.ts';
+import type { Campaign, Observation, Other, Role, Signalling, Stage, Target } from './model.ts';
 
 /** The objects that stand for targets, as watches show them. */
 export interface World {
@@ -27,6 +27,8 @@ export interface Dialect<P extends KubeObject = KubeObject> {
   project(campaign: Campaign, plan: P): P;
   /** Every controller of the cluster. */
   endpoints(world: World): readonly Endpoint[];
+  /** Every object of the world that works for another campaign than this one. */
+  others(world: World, campaign: Campaign): readonly Other[];
   readonly signal: Signal;
 }
 

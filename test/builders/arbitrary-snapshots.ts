@@ -115,7 +115,7 @@ function situation(mood: Mood): fc.Arbitrary<Situation> {
       .map(({ facts, controlPlane, maxFailures, targetDeadlineMs, now }) => {
         const byKey = new Map(facts.map((fact, index): [string, TargetFacts] => [targets[index]?.key ?? '', fact]));
         return {
-          snapshot: { campaign: made, facts: byKey, controlPlane },
+          snapshot: { campaign: made, facts: byKey, controlPlane, others: [] },
           policy: { maxFailures, targetDeadlineMs },
           now,
         };

@@ -24,6 +24,7 @@ export const tableDialect: Dialect<TablePlan> = {
   resolve: ({ spec, status }) => status ?? spec,
   project: (campaign, plan) => ({ ...plan, status: campaign }),
   endpoints: (world) => world.list('controller').map(({ metadata: { name } }) => ({ name, host: name })),
+  others: () => [],
   signal: {
     read: ({ metadata }) => JSON.parse(metadata.annotations?.[ANSWER] ?? '{"kind":"none"}') as Observation,
     write: (object, _campaign, { target }) =>

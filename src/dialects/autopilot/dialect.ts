@@ -5,7 +5,7 @@ import { nodes } from '../../kube/resources.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
-import { annotationSignal } from './signal.ts';
+import { annotationSignal, strangers } from './signal.ts';
 
 export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
@@ -18,5 +18,6 @@ export const autopilot: Dialect<Plan> = {
       name: object.metadata.name,
       host: (object as ControlNode).status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
     })),
+  others: strangers,
   signal: annotationSignal,
 };
