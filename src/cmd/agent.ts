@@ -10,8 +10,11 @@ import { AGENT_HELP, parseAgentOptions } from '../agent/options.ts';
 import { OwnObject } from '../agent/own-object.ts';
 import { pathsIn } from '../agent/paths.ts';
 import { VERSION } from '../cli/version.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { createClient } from '../kube/http-client.ts';
 import { loadClusterConfig } from '../kube/kubeconfig.ts';
+import type { Resource } from '../kube/resources.ts';
+import { isNotFound } from '../kube/status-error.ts';
 import { SIGNAL_OBJECTS } from '../signal/names.ts';
 import { systemClock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
@@ -38,10 +41,11 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const paths = await prepareState(options);
   const binary = options.binary === undefined ? {} : { binary: await findBinary(options.binary) };
   const client = createClient(config, { clock: systemClock, userAgent });
+  const resource = SIGNAL_OBJECTS[options.object];
   const effects = { ...tools, stateDirectory, userAgent, limits, log };
   const agent = new Agent({
     ...tools,
-    object: new OwnObject({ ...tools, client, resource: SIGNAL_OBJECTS[options.object], name, log }),
+    object: new OwnObject({ ...tools, client, resource, name, log }),
     loadJournal: async () => await loadJournal(paths.journal),
     saveJournal: async (journal) => await saveJournal(paths.journal, journal),
     observe: async (journal) => await observeHost({ statusSocket, ...binary }, journal),
@@ -49,14 +53,27 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
     restartTimeoutMs,
     log,
   });
-  log.info('agent started', { version: VERSION, object: options.object });
   try {
+    const { phase } = await loadJournal(paths.journal);
+    // What was begun goes on without an API server, which may run on this very host.
+    if (phase === 'idle') await meet(client, resource, name, stop);
+    log.info('agent started', { version: VERSION, object: options.object });
     await agent.run(stop);
   } finally {
     client.close();
   }
   log.info('agent stopped');
   return EXIT.ok;
+}
+
+/** Rejects where the object cannot be read, so that whoever starts the agent learns it; one that is to come is waited for. */
+async function meet(client: KubeClient, resource: Resource, name: string, signal: AbortSignal): Promise<void> {
+  try {
+    await client.get(resource, name, { signal });
+  } catch (error) {
+    const isAbsent = isNotFound(error) && error.status.details?.name !== undefined;
+    if (!isAbsent) throw error;
+  }
 }
 
 async function prepareState({ stateDirectory }: AgentOptions): Promise<ReturnType<typeof pathsIn>> {

@@ -3,8 +3,9 @@ import { rfc3339 } from '../util/clock.ts';
 import { evaluate } from './gates/chain.ts';
 import { ADMISSION } from './gates/registry.ts';
 import type { Campaign, Snapshot, Target } from './model.ts';
-import { factsOf, refusedState } from './progress.ts';
+import { gateInput, refusedState } from './progress.ts';
 import { because, type Reason } from './reasons.ts';
+import { freeSlots } from './schedule/slots.ts';
 import { withTargets } from './stages.ts';
 
 /** Refusing comes before anything is touched, so a plan that cannot be carried out whole is not begun. */
@@ -16,7 +17,7 @@ export function admit(snapshot: Snapshot, now: number): Campaign {
   const refused: Target[] = [];
   for (const stage of campaign.stages) {
     for (const target of stage.targets) {
-      const verdict = evaluate(ADMISSION, { stage, target, facts: factsOf(snapshot, target), controlPlane: undefined });
+      const verdict = evaluate(ADMISSION, gateInput(snapshot, stage, target, freeSlots(stage)));
       if (verdict.kind !== 'stop') continue;
       refusals.push(verdict.reason);
       refused.push({ ...target, state: refusedState(verdict.reason), since: rfc3339(now) });

@@ -1,7 +1,7 @@
 /** Owns the contract of a dialect: how its objects become a campaign, how a campaign becomes its status, and its signal. */
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { Campaign, Observation, Signalling, Stage, Target } from './model.ts';
+import type { Campaign, Observation, Other, Signalling, Stage, Target } from './model.ts';
 
 /** The objects that a decision may look at, as watches show them. Only what the dialect watches can be asked for. */
 export interface World {
@@ -39,6 +39,8 @@ export interface Dialect<P extends KubeObject = KubeObject> {
   objectOf(stage: Stage, target: Target, world: World): KubeObject | undefined;
   /** Every controller of the cluster. */
   endpoints(world: World): readonly Endpoint[];
+  /** Every object of the world that works for another campaign than this one, where they can. */
+  others?(world: World, campaign: Campaign): readonly Other[];
   readonly signal: Signal;
 }
 

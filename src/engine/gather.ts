@@ -2,6 +2,13 @@
 import type { Condition, KubeObject, Node } from '../kube/types.ts';
 import type { Dialect, World } from './dialect.ts';
 import type { Campaign, EndpointHealth, Snapshot, Stage, Target, TargetFacts } from './model.ts';
+import { DEFAULT_POLICY } from './model.ts';
+
+/**
+ * Milliseconds after its last sign of life until a node no longer counts as at work for another campaign: some are left
+ * in a state from which nothing leads on, and no plan could ever mend them if that held it back.
+ */
+const OTHERS_LIVE_MS = DEFAULT_POLICY.targetDeadlineMs;
 
 export function gather<P extends KubeObject>(
   dialect: Dialect<P>,
@@ -17,7 +24,10 @@ export function gather<P extends KubeObject>(
       facts.set(target.key, factsOf(dialect, world, campaign, stage, target));
     }
   }
-  return { campaign, facts, controlPlane };
+  const others = (dialect.others?.(world, campaign) ?? []).filter(
+    ({ since }) => now - Date.parse(since) < OTHERS_LIVE_MS,
+  );
+  return { campaign, facts, controlPlane, others };
 }
 
 function factsOf<P extends KubeObject>(

@@ -114,12 +114,21 @@ export interface EndpointHealth {
   readonly detail?: string;
 }
 
+/** A node that works for a campaign other than this one: its plan was deleted, or replaced by this one. */
+export interface Other {
+  readonly name: string;
+  readonly role: Role;
+  /** RFC 3339: its last sign of life. */
+  readonly since: string;
+}
+
 export interface Snapshot {
   readonly campaign: Campaign;
   /** By target key. */
   readonly facts: ReadonlyMap<string, TargetFacts>;
   /** Of every controller of the cluster, not only of those in the plan; undefined until somebody asked them. */
   readonly controlPlane?: readonly EndpointHealth[] | undefined;
+  readonly others: readonly Other[];
 }
 
 export interface Policy {

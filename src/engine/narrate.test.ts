@@ -42,3 +42,15 @@ test.each<[string, Campaign, Campaign, string[]]>([
   const told = narrate(before, after).map(({ type, reason: { code, message } }) => `${type} ${code}: ${message}`);
   expect(told).toEqual(story);
 });
+
+test('a gate that holds a free slot back is told once, in its own words', () => {
+  const since = '2026-11-20T08:00:00Z';
+  const waits = [
+    { gate: 'slots', reason: { code: 'NoFreeSlot', message: 'x' }, since },
+    { gate: 'node-ready', target: 'w1', reason: { code: 'NodeNotReady', message: 'node w1 is not Ready' }, since },
+  ] as const;
+  const blocked = { ...begun, blocked: true };
+  const told = [{ type: 'Warning', reason: { code: 'NodeNotReady', message: 'node w1 is not Ready' } }];
+  expect(narrate(begun, blocked, waits)).toEqual(told);
+  expect(narrate(blocked, blocked, waits)).toEqual([]);
+});

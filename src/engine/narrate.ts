@@ -1,5 +1,5 @@
 /** Owns the story of a campaign: from what was recorded before and what is recorded now to the events that people read. */
-import type { Campaign } from './model.ts';
+import type { Campaign, Wait } from './model.ts';
 import { because, type Reason } from './reasons.ts';
 import { targetsIn } from './stages.ts';
 
@@ -8,7 +8,8 @@ export interface Announcement {
   readonly reason: Reason;
 }
 
-export function narrate(before: Campaign, after: Campaign): Announcement[] {
+/** `waits` are those of the campaign as it is recorded now. */
+export function narrate(before: Campaign, after: Campaign, waits: readonly Wait[] = []): Announcement[] {
   const story: Announcement[] = [];
   if (before.phase === 'new' && after.phase === 'running') {
     const stages = after.stages.filter(({ targets }) => targets.length > 0).length;
@@ -18,8 +19,16 @@ export function narrate(before: Campaign, after: Campaign): Announcement[] {
   if (after.reason && before.reason?.message !== after.reason.message) {
     story.push({ type: 'Warning', reason: after.reason });
   }
+  if (after.blocked && !before.blocked) story.push(...heldBack(after, waits));
   if (after.phase === 'done' && before.phase !== 'done') story.push(endOf(after));
   return story;
+}
+
+/** A gate that holds a free slot back says so once, in the words that `refit status` uses. */
+function heldBack(campaign: Campaign, waits: readonly Wait[]): Announcement[] {
+  const pending = new Set(targetsIn(campaign, 'pending').map(({ name }) => name));
+  const held = waits.find(({ target }) => target !== undefined && pending.has(target));
+  return held ? [{ type: 'Warning', reason: held.reason }] : [];
 }
 
 /** Nothing to do is no failure, but hardly what anybody wanted: a selector that matches nothing looks just like this. */

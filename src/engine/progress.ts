@@ -1,8 +1,10 @@
 /** Owns the step of one target: sight, row of the transition table, verifiers, and what is to be recorded of it. */
 import { evaluate } from './gates/chain.ts';
 import { AFTER, BEFORE } from './gates/registry.ts';
+import type { GateInput } from './gates/types.ts';
 import type { Policy, RecordedState, Snapshot, Stage, Target, TargetFacts, TargetPhase } from './model.ts';
 import { because, isUnasked, type Reason } from './reasons.ts';
+import { freeSlots } from './schedule/slots.ts';
 import { type Effect, type Sight, TRANSITIONS } from './transitions.ts';
 
 export interface Progress {
@@ -29,6 +31,12 @@ export function factsOf({ facts }: Snapshot, target: Target): TargetFacts {
   return facts.get(target.key) ?? ABSENT;
 }
 
+/** What the gates are asked with; `room` is the number of targets that may still start, this one included. */
+export function gateInput(snapshot: Snapshot, stage: Stage, target: Target, room: number): GateInput {
+  const { controlPlane, others } = snapshot;
+  return { stage, target, facts: factsOf(snapshot, target), controlPlane, others, room };
+}
+
 export function progressOf(snapshot: Snapshot, stage: Stage, target: Target, policy: Policy, now: number): Progress {
   const facts = factsOf(snapshot, target);
   const late = now >= deadlineOf(target, policy);
@@ -40,7 +48,7 @@ export function progressOf(snapshot: Snapshot, stage: Stage, target: Target, pol
     case 'fail':
       return { phase, effect, next: 'failed', reason: failureReason(target, facts, sight) };
     case 'verify':
-      return verify(snapshot, stage, target, facts, late);
+      return verify(snapshot, stage, target, late);
     case 'signal':
       return intend(snapshot, stage, target, policy, now);
     case 'none':
@@ -66,7 +74,8 @@ function sightOf({ exists, observation: { kind } }: TargetFacts, late: boolean):
 /** The gates are asked again: when they let the target start, it may have been long ago and under another leader. */
 function intend(snapshot: Snapshot, stage: Stage, target: Target, policy: Policy, now: number): Progress {
   const facts = factsOf(snapshot, target);
-  const verdict = evaluate(BEFORE, { stage, target, facts, controlPlane: snapshot.controlPlane });
+  // The target has a slot of its own already.
+  const verdict = evaluate(BEFORE, gateInput(snapshot, stage, target, freeSlots(stage) + 1));
   const phase = 'intended';
   if (verdict.kind !== 'pass') {
     const { reason, gate } = verdict;
@@ -78,8 +87,8 @@ function intend(snapshot: Snapshot, stage: Stage, target: Target, policy: Policy
   return isOld ? { phase, effect: 'none', next: 'intended', reason } : { phase, effect: 'signal', reason };
 }
 
-function verify({ controlPlane }: Snapshot, stage: Stage, target: Target, facts: TargetFacts, late: boolean): Progress {
-  const verdict = evaluate(AFTER, { stage, target, facts, controlPlane });
+function verify(snapshot: Snapshot, stage: Stage, target: Target, late: boolean): Progress {
+  const verdict = evaluate(AFTER, gateInput(snapshot, stage, target, freeSlots(stage)));
   const effect: Effect = 'verify';
   if (verdict.kind === 'pass') {
     return { phase: 'done', effect, next: 'done', reason: because('Completed', `${target.name} is done`) };

@@ -19,6 +19,7 @@ export const REASONS = {
   FinishingInFlight: 'a target failed: nothing new starts, and what is in flight may finish',
   ControlPlaneUnknown: 'nobody has asked the API servers yet',
   ControlPlaneNotReady: 'an API server does not answer that it is ready',
+  OthersAtWork: 'nodes are still at work for a plan that is gone',
   NodeNotReady: 'a node is not Ready',
 } as const satisfies Readonly<Record<string, string>>;
 

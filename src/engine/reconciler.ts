@@ -7,7 +7,7 @@ import { decide } from './decide.ts';
 import type { Endpoint, World } from './dialect.ts';
 import { type Effects, record, send } from './execute.ts';
 import { gather } from './gather.ts';
-import type { Campaign, Decision, EndpointHealth, Policy } from './model.ts';
+import type { Campaign, Decision, EndpointHealth, Policy, Wait } from './model.ts';
 import { type Announcement, narrate } from './narrate.ts';
 import type { View } from './own-writes.ts';
 import { freshWorld, type Views } from './world.ts';
@@ -49,7 +49,7 @@ export function createReconciler<P extends KubeObject>(
       if (decision.wantsHealth && !controlPlane) {
         controlPlane = await options.askControlPlane(dialect.endpoints(world));
       } else if (decision.record) {
-        const recorded = await recordAndTell(options, world, plan, snapshot.campaign, decision.record);
+        const recorded = await recordAndTell(options, world, plan, snapshot.campaign, decision.record, decision.waits);
         if (!recorded) return { requeueAfterMs: CONFLICT_RECHECK_MS };
       } else {
         return await signalAll(options, world, plan, snapshot.campaign, decision);
@@ -65,9 +65,10 @@ async function recordAndTell<P extends KubeObject>(
   plan: P,
   before: Campaign,
   after: Campaign,
+  waits: readonly Wait[],
 ): Promise<boolean> {
   if (!(await record(options, world, plan, before, after))) return false;
-  for (const announcement of narrate(before, after)) {
+  for (const announcement of narrate(before, after, waits)) {
     options.log.info(announcement.reason.message, { plan: plan.metadata.name, reason: announcement.reason.code });
     options.announce(plan, announcement);
   }

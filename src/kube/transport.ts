@@ -74,7 +74,14 @@ export class Transport {
   }
 
   #createAgent({ ca, cert, key }: TlsMaterial): Agent {
-    const shared = { keepAlive: true, maxFreeSockets: MAX_IDLE_SOCKETS, scheduling: 'lifo' } as const;
+    const shared = {
+      keepAlive: true,
+      // Two names for one thing: the first holds from the connection's start, the second whenever it was idle.
+      keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
+      keepAliveMsecs: TCP_KEEP_ALIVE_MS,
+      maxFreeSockets: MAX_IDLE_SOCKETS,
+      scheduling: 'lifo',
+    } as const;
     if (this.#base.protocol === 'http:') return new http.Agent(shared);
     const { tlsServerName, insecureSkipTlsVerify } = this.#config;
     return new TlsAgent({
@@ -118,7 +125,6 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
     outgoing.once('close', () => request.signal.removeEventListener('abort', onAbort));
   });
   outgoing.once('socket', (socket: Socket) => {
-    socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
     if (outgoing.reusedSocket) sent = true;
     else
       socket.once(connected, () => {

@@ -26,7 +26,8 @@ export interface Situation {
 /** Calm: what one leader and healthy nodes produce. Wild: whatever the types allow. */
 type Mood = 'calm' | 'wild';
 
-const minutes = fc.integer({ min: 0, max: 4 * 60 });
+/** Often the very beginning, so that intents are fresh and deadlines far. */
+const minutes = fc.oneof({ arbitrary: fc.constant(0), weight: 2 }, fc.integer({ min: 0, max: 4 * 60 }));
 const moment = minutes.map((count) => later(count * MINUTE));
 
 const SEEN: Readonly<Record<Observation['kind'], fc.Arbitrary<Observation>>> = {
@@ -114,7 +115,7 @@ function situation(mood: Mood): fc.Arbitrary<Situation> {
       .map(({ facts, controlPlane, maxFailures, targetDeadlineMs, now }) => {
         const byKey = new Map(facts.map((fact, index): [string, TargetFacts] => [targets[index]?.key ?? '', fact]));
         return {
-          snapshot: { campaign: made, facts: byKey, controlPlane },
+          snapshot: { campaign: made, facts: byKey, controlPlane, others: [] },
           policy: { maxFailures, targetDeadlineMs },
           now,
         };

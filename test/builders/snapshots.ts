@@ -19,5 +19,6 @@ export function buildSnapshot(
     campaign,
     facts: new Map(all.map(({ key, name }) => [key, buildFacts(facts[key] ?? facts[name])])),
     controlPlane: controlPlane === 'unasked' ? undefined : controlPlane,
+    others: [],
   };
 }

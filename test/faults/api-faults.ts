@@ -119,10 +119,11 @@ function breakStream(
   answered.on('data', (text: string) => {
     const lines = `${rest}${text}`.split('\n');
     rest = lines.pop() ?? '';
-    for (const line of lines) {
-      if (left-- > 0) response.write(`${line}\n`);
-      else return void response.end(`${JSON.stringify({ type: 'ERROR', object: status(fault.code, fault.reason) })}\n`);
-    }
+    for (const line of lines.slice(0, Math.max(0, left))) response.write(`${line}\n`);
+    left -= lines.length;
+    if (left >= 0) return;
+    answered.removeAllListeners('data').destroy();
+    response.end(`${JSON.stringify({ type: 'ERROR', object: status(fault.code, fault.reason) })}\n`);
   });
   answered.on('error', () => response.destroy());
   answered.on('end', () => response.end());

@@ -95,6 +95,7 @@ class Pair {
   readonly #client: Socket;
   readonly #server: Socket;
   readonly #fault: TcpProxyOptions['fault'];
+  #timer: NodeJS.Timeout | undefined;
   stalled = false;
 
   constructor(client: Socket, server: Socket, fault: TcpProxyOptions['fault']) {
@@ -103,7 +104,7 @@ class Pair {
     this.#fault = fault;
     for (const socket of [client, server]) socket.on('error', () => this.reset());
     client.on('data', (chunk) => this.stalled || server.write(chunk));
-    client.on('end', () => server.end()).on('close', () => server.destroy());
+    client.on('end', () => server.end()).on('close', () => this.#end());
     server.on('data', (chunk: Buffer) => this.#pass(chunk));
     server.on('end', () => this.stalled || client.end()).on('close', () => this.stalled || client.end());
   }
@@ -144,13 +145,17 @@ class Pair {
     }
   }
 
+  #end(): void {
+    clearTimeout(this.#timer);
+    this.#server.destroy();
+  }
+
   /** Nothing overtakes: the connection waits as a whole. */
   #later(ms: number, write: () => void): void {
     this.#server.pause();
-    const timer = setTimeout(() => {
-      if (!this.#client.destroyed) write();
+    this.#timer = setTimeout(() => {
+      write();
       this.#server.resume();
     }, ms);
-    this.#client.once('close', () => clearTimeout(timer));
   }
 }

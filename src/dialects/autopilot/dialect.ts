@@ -6,7 +6,7 @@ import { controlNodes } from '../../signal/names.ts';
 import { OBJECTS } from './discovery.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
-import { annotationSignal } from './signal.ts';
+import { annotationSignal, strangers } from './signal.ts';
 
 export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
@@ -21,5 +21,6 @@ export const autopilot: Dialect<Plan> = {
       name: metadata.name,
       host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
     })),
+  others: strangers,
   signal: annotationSignal,
 };

@@ -203,6 +203,6 @@ test('whatever is recorded is read back as it was decided: another leader goes o
       if (!record) return;
       expect(shapeOf(resolve(project(record, planOf(2)), NOBODY, T0))).toEqual(shapeOf(record));
     }),
-    { numRuns: 400 },
+    { numRuns: 250 },
   );
 });

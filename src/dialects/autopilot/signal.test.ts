@@ -1,7 +1,7 @@
 /** Owns the proof of how a signal is told from others: by campaign, command and attempt, and never by a plan id alone. */
 import { describe, expect, test } from 'vitest';
 import { buildCampaign } from '../../../test/builders/campaigns.ts';
-import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildSignal, type OriginalSignal } from '../../../test/builders/signals.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
@@ -17,7 +17,7 @@ import {
   SIGNAL_VERSION_ANNOTATION,
 } from '../../signal/names.ts';
 import { encodeReport } from '../../signal/report.ts';
-import { annotationSignal, withSignal } from './signal.ts';
+import { annotationSignal, strangers, withSignal } from './signal.ts';
 
 const payload = { url: 'https://example.com/k0s?a=1&b=<2>', sha256: 'ab'.repeat(32) };
 const campaign = (more: Partial<Campaign> = {}): Campaign => buildCampaign([], { id: 'id1', ...more });
@@ -219,5 +219,28 @@ describe('writing a signal', () => {
     expect(rest).toEqual({ ...before, metadata: undefined, ...rest });
     expect({ ...metadata, annotations: undefined }).toEqual({ ...before.metadata, annotations: undefined });
     expect(metadata.annotations).toMatchObject({ 'example.com/mine': '1' });
+  });
+});
+
+describe('strangers', () => {
+  const foreign = (status?: string, created = later(3000)): Record<string, string> =>
+    buildSignal({ planId: 'gone', created, ...(status ? { status } : {}) });
+  const named = (controllers: readonly KubeObject[], workers: readonly KubeObject[]): string[] =>
+    strangers(buildWorld(controllers, workers), campaign()).map(({ name, role }) => `${role} ${name}`);
+
+  test.each([[undefined], ['Downloading'], ['Restart'], ['UnCordoning']])(
+    'a node at %s for another plan is one',
+    (status) => {
+      expect(named([buildControlNode('c1', { annotations: foreign(status) })], [])).toEqual(['controller c1']);
+      expect(named([], [buildNode('w1', { annotations: foreign(status) })])).toEqual(['worker w1']);
+    },
+  );
+
+  test.each([['Completed'], ['Failed'], ['FailedDownload']])('one that ended as %s is none', (status) => {
+    expect(named([], [buildNode('w1', { annotations: foreign(status) })])).toEqual([]);
+  });
+
+  test('neither is one of this campaign, nor one without any signal', () => {
+    expect(named([], [ours('Restart'), buildNode('w2')])).toEqual([]);
   });
 });

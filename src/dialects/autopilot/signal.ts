@@ -1,6 +1,6 @@
 /** Owns the annotation signal seen from the engine: what an object's annotations say about one target of one campaign. */
-import type { Signal } from '../../engine/dialect.ts';
-import type { Campaign, Observation, Signalling, Stage } from '../../engine/model.ts';
+import type { Signal, World } from '../../engine/dialect.ts';
+import type { Campaign, Observation, Other, Signalling, Stage } from '../../engine/model.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../signal/codec.ts';
 import { FENCE_ANNOTATION, REPORT_ANNOTATION } from '../../signal/names.ts';
@@ -53,6 +53,19 @@ function belongs({ metadata }: KubeObject, { created, planId }: SignalData, { so
   if (fence === `${source.uid}/${created}`) return true;
   if (fence?.endsWith(`/${created}`)) return false;
   return planId === id && Date.parse(created) >= Date.parse(source.created);
+}
+
+const ENDED = new Set(['Completed', 'Failed', 'FailedDownload']);
+
+/** Nodes whose signal has not ended and is not of this campaign: whatever told them to move may be gone, but they move. */
+export function strangers(world: World, campaign: Campaign): Other[] {
+  return (['controller', 'worker'] as const).flatMap((role) =>
+    world.list(OBJECTS[role]).flatMap((object) => {
+      const signal = decodeSignal(object.metadata.annotations);
+      if (!signal || ENDED.has(signal.status?.status ?? '') || belongs(object, signal, campaign)) return [];
+      return [{ name: object.metadata.name, role, since: signal.status?.timestamp ?? signal.created }];
+    }),
+  );
 }
 
 function observe({ metadata }: KubeObject, { created, status }: SignalData): Observation {

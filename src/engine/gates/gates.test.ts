@@ -4,10 +4,11 @@ import { buildFacts } from '../../../test/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later } from '../../../test/builders/times.ts';
-import type { EndpointHealth, Role, TargetFacts } from '../model.ts';
+import type { EndpointHealth, Other, Role, TargetFacts } from '../model.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { evaluate } from './chain.ts';
 import { nodeReady } from './node-ready.ts';
+import { othersAtWork } from './others-at-work.ts';
 import { platformSupported } from './platform-supported.ts';
 import { ADMISSION, AFTER, BEFORE } from './registry.ts';
 import { targetExists } from './target-exists.ts';
@@ -23,9 +24,10 @@ function input(
   facts: Partial<TargetFacts> = {},
   controlPlane?: readonly EndpointHealth[],
   payloads: GateInput['stage']['payloads'] = TWO,
+  more: Partial<Pick<GateInput, 'others' | 'room'>> = {},
 ): GateInput {
   const stage = buildStage(role, ['n1'], { payloads });
-  return { stage, target: buildTarget('n1'), facts: buildFacts(facts), controlPlane };
+  return { stage, target: buildTarget('n1'), facts: buildFacts(facts), controlPlane, others: [], room: 1, ...more };
 }
 
 /** As one line: pass, or what the gate answers, its code and its sentence. */
@@ -33,7 +35,33 @@ function said(verdict: Verdict): string {
   return verdict.kind === 'pass' ? 'pass' : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
 }
 
+const other = (name: string, role: Role, since = later(0)): Other => ({ name, role, since });
+const among = (role: Role, others: readonly Other[], room = 1): GateInput =>
+  input(role, {}, undefined, TWO, { others, room });
+
 const rows: [Gate, string, GateInput, string][] = [
+  [othersAtWork, 'nobody else', among('controller', []), 'pass'],
+  [othersAtWork, 'only itself, told by an earlier plan', among('controller', [other('n1', 'controller')]), 'pass'],
+  [
+    othersAtWork,
+    'another controller, before a controller',
+    among('controller', [other('c2', 'controller'), other('w1', 'worker')]),
+    'wait OthersAtWork: c2 is still at work for another plan',
+  ],
+  [
+    othersAtWork,
+    'a controller, before a worker',
+    among('worker', [other('c2', 'controller')], 5),
+    'wait OthersAtWork: c2 is still at work for another plan',
+  ],
+  [othersAtWork, 'a worker, before a controller', among('controller', [other('w1', 'worker')]), 'pass'],
+  [othersAtWork, 'fewer workers than there is room', among('worker', [other('w1', 'worker')], 2), 'pass'],
+  [
+    othersAtWork,
+    'as many workers as there is room',
+    among('worker', [other('w1', 'worker'), other('w2', 'worker')], 2),
+    'wait OthersAtWork: w1, w2 are still at work for another plan',
+  ],
   [targetExists, 'an object that is there', input('worker'), 'pass'],
   [
     targetExists,

@@ -1,6 +1,7 @@
 /** Owns the lists of gates and verifiers, in the order in which they are asked. */
 import { apiServersReady } from './api-servers-ready.ts';
 import { nodeReady } from './node-ready.ts';
+import { othersAtWork } from './others-at-work.ts';
 import { platformSupported } from './platform-supported.ts';
 import { targetExists } from './target-exists.ts';
 import type { Gate } from './types.ts';
@@ -9,7 +10,7 @@ import type { Gate } from './types.ts';
 export const ADMISSION: readonly Gate[] = [targetExists, platformSupported];
 
 /** Asked before each target starts. */
-export const BEFORE: readonly Gate[] = [targetExists, platformSupported, apiServersReady, nodeReady];
+export const BEFORE: readonly Gate[] = [targetExists, platformSupported, othersAtWork, apiServersReady, nodeReady];
 
 /** Asked after a target reported success, before its slot is free again. */
 export const AFTER: readonly Gate[] = [apiServersReady, nodeReady];

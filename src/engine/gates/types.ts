@@ -1,5 +1,5 @@
 /** Owns the contract of gates and verifiers: checks that answer pass, wait or stop with a reason, from gathered input only. */
-import type { EndpointHealth, Stage, Target, TargetFacts } from '../model.ts';
+import type { EndpointHealth, Other, Stage, Target, TargetFacts } from '../model.ts';
 import type { Reason } from '../reasons.ts';
 
 export interface GateInput {
@@ -7,6 +7,9 @@ export interface GateInput {
   readonly target: Target;
   readonly facts: TargetFacts;
   readonly controlPlane: readonly EndpointHealth[] | undefined;
+  readonly others: readonly Other[];
+  /** How many targets of the stage may still start, this one included. */
+  readonly room: number;
 }
 
 export type Verdict =

@@ -2,7 +2,7 @@
 import { evaluate } from '../gates/chain.ts';
 import { BEFORE } from '../gates/registry.ts';
 import type { Snapshot, Stage, Target } from '../model.ts';
-import { factsOf } from '../progress.ts';
+import { gateInput } from '../progress.ts';
 import type { Reason } from '../reasons.ts';
 
 export interface Refused {
@@ -29,8 +29,7 @@ export function chooseTargets(snapshot: Snapshot, stage: Stage, candidates: read
   const stopped: Refused[] = [];
   for (const target of candidates) {
     if (chosen.length >= slots) break;
-    const facts = factsOf(snapshot, target);
-    const verdict = evaluate(BEFORE, { stage, target, facts, controlPlane: snapshot.controlPlane });
+    const verdict = evaluate(BEFORE, gateInput(snapshot, stage, target, slots - chosen.length));
     if (verdict.kind === 'pass') chosen.push(target);
     else if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
     else stopped.push({ target, ...verdict });

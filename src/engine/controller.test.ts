@@ -1,0 +1,85 @@
+/** Owns the proof of what wakes a dialect's controller: every plan, and every change of a target that can matter. */
+import { expect, onTestFinished, test } from 'vitest';
+import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
+import { buildTablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import { later, T0 } from '../../test/builders/times.ts';
+import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
+import type { KubeClient, WatchEvent } from '../kube/client.ts';
+import type { Resource } from '../kube/resources.ts';
+import type { KubeObject } from '../kube/types.ts';
+import { silentLogger } from '../util/log.ts';
+import { campaignController } from './controller.ts';
+import { DEFAULT_POLICY } from './model.ts';
+
+/** What one watch shows: an object, and once somebody listens, these changes of it. */
+async function* play(
+  object: KubeObject,
+  changes: readonly Step[],
+  heard: Promise<void>,
+): AsyncGenerator<WatchEvent<KubeObject>> {
+  yield { type: 'ADDED', object };
+  yield initialEnd;
+  await heard;
+  yield* changes;
+  await Promise.withResolvers<never>().promise;
+}
+
+/** The keys that are put into the queue while a server shows one plan, one host and one node, and then these changes. */
+async function wokenBy(changes: { plans?: Step[]; hosts?: Step[]; nodes?: Step[] }): Promise<string[]> {
+  const plan = buildTablePlan({ controllers: ['c1'], workers: ['w1'] });
+  const shown: Readonly<Record<string, KubeObject>> = {
+    plans: plan,
+    hosts: buildControlNode('c1'),
+    nodes: buildNode('w1'),
+  };
+  const heard = Promise.withResolvers<void>();
+  const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> =>
+    play(shown[plural] ?? plan, changes[plural as keyof typeof changes] ?? [], heard.promise);
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const controller = campaignController(tableDialect, {
+    reader: { watch } as unknown as KubeClient,
+    writer: {} as unknown as KubeClient,
+    policy: DEFAULT_POLICY,
+    clock: new FakeClock(T0),
+    log: silentLogger,
+    askControlPlane: async () => await Promise.resolve([]),
+    announce: () => undefined,
+  });
+  for (const { informer } of controller.sources) void informer.run(stop.signal);
+  await Promise.all(controller.sources.map(async ({ informer }) => await informer.whenSynced(stop.signal)));
+  const woken: string[] = [];
+  for (const source of controller.sources) source.start((key) => woken.push(key));
+  // What was there already: the plan itself, and each target for it.
+  expect(woken.splice(0)).toEqual(['plan', 'plan', 'plan']);
+  heard.resolve();
+  await settle();
+  return woken;
+}
+
+type Step = WatchEvent<KubeObject>;
+const initialEnd: Step = {
+  type: 'BOOKMARK',
+  object: { metadata: { name: '', resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } } },
+};
+
+const newer = <T extends KubeObject>(object: T, more: Partial<T> = {}): T => ({
+  ...object,
+  ...more,
+  metadata: { ...object.metadata, resourceVersion: '2' },
+});
+const changed = (object: KubeObject): Step => ({ type: 'MODIFIED', object });
+const answer = { kind: 'sent', attempt: later(0), since: later(0) } as const;
+
+test.each<[string, Parameters<typeof wokenBy>[0], string[]]>([
+  ['nothing', {}, []],
+  ['the plan was changed', { plans: [changed(newer(buildTablePlan({})))] }, ['plan']],
+  ['a worker answered', { nodes: [changed(newer(withAnswer(buildNode('w1'), answer)))] }, ['plan']],
+  ['a controller answered', { hosts: [changed(newer(withAnswer(buildControlNode('c1'), answer)))] }, ['plan']],
+  ['a worker is not Ready any more', { nodes: [changed(newer(buildNode('w1', {}, 'False')))] }, ['plan']],
+  ['a worker sent a heartbeat', { nodes: [changed(newer(buildNode('w1')))] }, []],
+  ['a worker was deleted', { nodes: [{ type: 'DELETED', object: newer(buildNode('w1')) }] }, ['plan']],
+  ['a worker came', { nodes: [{ type: 'ADDED', object: newer(buildNode('w2')) }] }, ['plan']],
+])('%s', async (_name, changes, keys) => {
+  expect(await wokenBy(changes)).toEqual(keys);
+});

@@ -1,0 +1,56 @@
+/** Proves that an informer's view becomes the server's whatever breaks on the way, and that it never tells what cannot be. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ApiServer, startApiServer } from '../../src/embedded/api-server/api-server.ts';
+import type { WatchEvent } from '../../src/kube/client.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { ALL_FAULTS } from './fault-dice.ts';
+import { type Outcome, runTrial, type Tamper, type Trial } from './informer-world.ts';
+
+const MUTATIONS = 3_000;
+/** Fixed ones, which a failure can be repeated with, and one that is new each time; it is named where it fails. */
+const SEEDS = [1, 2, 3, 4, 5, 6, 7, Math.floor(Math.random() * 1e9)];
+
+let server: ApiServer;
+const outcomes: Outcome[] = [];
+
+beforeAll(async () => {
+  server = await startApiServer({ bookmarkIntervalMs: 100 });
+});
+afterAll(async () => {
+  await server.stop();
+});
+
+function trial(seed: number, mutations: number): Trial {
+  const config = { server: server.url, user: {}, namespace: 'default', source: 'the test' };
+  return { seed, mutations, config, upstream: { url: server.url }, compact: () => server.compact() };
+}
+
+test.each(SEEDS)(`seed %i: ${MUTATIONS} changes under faults`, async (seed) => {
+  const outcome = await runTrial(trial(seed, MUTATIONS));
+  expect(outcome.violations).toEqual([]);
+  expect(outcome.events).toBeGreaterThan(MUTATIONS / 4);
+  outcomes.push(outcome);
+});
+
+test('every kind of fault has happened', () => {
+  const happened = new Set(outcomes.flatMap(({ faults }) => [...faults.keys()]));
+  expect(ALL_FAULTS.filter((name) => !happened.has(name))).toEqual([]);
+});
+
+/** Keeps back the first event that `isVictim` chooses after every twentieth. */
+const losing = (isVictim: (event: WatchEvent<KubeObject>) => boolean): Tamper =>
+  async function* (events) {
+    let count = 0;
+    for await (const event of events) {
+      if (++count > 20 && isVictim(event)) count = 0;
+      else yield event;
+    }
+  };
+
+test.each<[string, Tamper]>([
+  ['loses a deletion', losing(({ type }) => type === 'DELETED')],
+  ['loses an edit', losing(({ type }) => type === 'MODIFIED')],
+])('a view that now and then %s is found out', async (_name, tamper) => {
+  const outcomes = [21, 22, 23, 24].map(async (seed) => await runTrial({ ...trial(seed, 300), tamper }));
+  expect((await Promise.all(outcomes)).flatMap(({ violations }) => violations)).not.toEqual([]);
+});

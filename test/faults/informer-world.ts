@@ -1,0 +1,134 @@
+/** Owns one run of the informer's trial: a server, faults before it, a mutator, two informers, and the judgement. */
+import type { KubeClient, WatchEvent } from '../../src/kube/client.ts';
+import type { ClusterConfig } from '../../src/kube/cluster-config.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { createInformer, type Informer } from '../../src/kube/informer.ts';
+import { compareResourceVersions } from '../../src/kube/resource-version.ts';
+import { leases, namespaces } from '../../src/kube/resources.ts';
+import type { KubeObject, Lease } from '../../src/kube/types.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { stableStringify } from '../../src/util/json.ts';
+import { startApiFaults, type Upstream } from './api-faults.ts';
+import { throwFaultDice } from './fault-dice.ts';
+import { CHOSEN, mutate } from './mutator.ts';
+import { judgeOrder, type OrderJudge } from './order-judge.ts';
+import { seededRandom } from './random.ts';
+import { SkewedClock } from './skewed-clock.ts';
+import { startTcpProxy } from './tcp-proxy.ts';
+
+export interface Trial {
+  readonly seed: number;
+  readonly mutations: number;
+  /** For those who work without faults. */
+  readonly config: ClusterConfig;
+  readonly upstream: Upstream;
+  readonly compact: () => void;
+  /** Stands between the informers and what they are told; for planting faults that the trial must find. */
+  readonly tamper?: Tamper;
+}
+
+export type Tamper = (events: AsyncIterable<WatchEvent<KubeObject>>) => AsyncIterable<WatchEvent<KubeObject>>;
+
+export interface Outcome {
+  /** Empty where the view became right and every event was legal. */
+  readonly violations: readonly string[];
+  readonly faults: ReadonlyMap<string, number>;
+  readonly events: number;
+}
+
+/** Waiting times of client and informers are cut to a twentieth: a trial would otherwise consist of backoff. */
+const HASTE = 20;
+/** Real milliseconds after which the views must be right once everything is calm. */
+const PATIENCE_MS = 20_000;
+
+interface Observer {
+  readonly informer: Informer<Lease>;
+  readonly judge: OrderJudge;
+  readonly labelSelector: string | undefined;
+}
+
+export async function runTrial(trial: Trial): Promise<Outcome> {
+  const { seed, mutations, config, upstream, compact, tamper = (events) => events } = trial;
+  const random = seededRandom(seed);
+  const dice = throwFaultDice(random);
+  const faults = await startApiFaults({ upstream, fault: dice.request });
+  const proxy = await startTcpProxy({ target: { host: '127.0.0.1', port: faults.port }, fault: () => dice.chunk() });
+  const clock = new SkewedClock(systemClock, { rate: HASTE, offset: 0 });
+  const through = { ...config, user: {}, server: `http://${proxy.host}:${proxy.port}` };
+  const [direct, faulty] = [createClient(config), createClient(through, { clock, watchIdleMs: 8_000 })];
+  const stop = new AbortController();
+  const namespace = `trial-${seed}`;
+  await direct.create(namespaces, { metadata: { name: namespace } });
+  const observers = [undefined, `${CHOSEN}=yes`].map((labelSelector): Observer => {
+    const options = { namespace, labelSelector, clock, random };
+    const informer = createInformer(clientOfInformers(faulty, tamper), leases, options);
+    const judge = judgeOrder(labelSelector ?? 'all', labelSelector ? 'passing' : 'final');
+    informer.addHandler(judge.handler);
+    return { informer, judge, labelSelector };
+  });
+  const running = observers.map(async ({ informer }) => await informer.run(stop.signal));
+  try {
+    await mutate(mutations, { random, namespace, direct, faulty, compact });
+    dice.calm();
+    // A last change that concerns every view: a server tells of others in bookmarks only, a minute apart.
+    await direct.create(leases, { metadata: { name: 'last', namespace, labels: { [CHOSEN]: 'yes' } } });
+    const wrong = await Promise.all(observers.map(async (observer) => await compare(observer, direct, namespace)));
+    const events = observers.reduce((sum, { judge }) => sum + judge.events, 0);
+    const violations = [...wrong.flat(), ...observers.flatMap(({ judge }) => judge.violations)];
+    return { violations: violations.map((text) => `seed ${seed}: ${text}`), faults: dice.counts, events };
+  } finally {
+    stop.abort();
+    await Promise.all(running);
+    await direct.delete(namespaces, namespace);
+    for (const client of [direct, faulty]) client.close();
+    await proxy.stop();
+    await faults.stop();
+  }
+}
+
+/** Lists in pages so small that there are several, and the history may be forgotten between two of them. */
+function clientOfInformers(client: KubeClient, tamper: Tamper): KubeClient {
+  const small = {
+    listAll: async (...[resource, options]: Parameters<KubeClient['listAll']>) =>
+      await client.listAll(resource, { ...options, limit: 4 }),
+    watch: (...[resource, options]: Parameters<KubeClient['watch']>) => tamper(client.watch(resource, options)),
+  };
+  return small as unknown as KubeClient;
+}
+
+/** Waits for the view to be as new as the server's, and compares. */
+async function compare(
+  { informer, judge, labelSelector }: Observer,
+  direct: KubeClient,
+  namespace: string,
+): Promise<string[]> {
+  const name = labelSelector ?? 'all';
+  const list = await direct.listAll(leases, { namespace, labelSelector });
+  const newest = list.metadata.resourceVersion ?? '0';
+  const reached = await eventually(() => compareResourceVersions(informer.resourceVersion() ?? '0', newest) >= 0);
+  if (!reached) return [`${name}: the view stays at ${informer.resourceVersion()}, the server is at ${newest}`];
+  const [wanted, found] = [sorted(list.items), sorted(informer.list())];
+  const differs = wanted.length !== found.length || wanted.some((text, index) => text !== found[index]);
+  const living = new Set(list.items.map(({ metadata }) => metadata.uid));
+  return [
+    ...(differs
+      ? [`${name}: the view differs from the server:\n${found.join('\n')}\ninstead of\n${wanted.join('\n')}`]
+      : []),
+    ...(judge.living.symmetricDifference(living).size > 0 ? [`${name}: the events do not add up to the view`] : []),
+  ];
+}
+
+function sorted(objects: readonly KubeObject[]): string[] {
+  const plain = objects.map((object) => ({ ...object, metadata: { ...object.metadata, managedFields: undefined } }));
+  return plain.map(stableStringify).toSorted((a, b) => (a < b ? -1 : 1));
+}
+
+/** False where the condition does not come true in time. */
+async function eventually(condition: () => boolean): Promise<boolean> {
+  const until = systemClock.monotonic() + PATIENCE_MS;
+  while (!condition()) {
+    if (systemClock.monotonic() > until) return false;
+    await new Promise<void>((resolve) => void systemClock.schedule(5, resolve));
+  }
+  return true;
+}

@@ -1,0 +1,81 @@
+/** Owns random changes to a small set of Leases: created, edited, deleted, and created anew under the same name. */
+import type { KubeClient, RequestOptions } from '../../src/kube/client.ts';
+import { leases } from '../../src/kube/resources.ts';
+import { isNotFound, StatusError, TransportError } from '../../src/kube/status-error.ts';
+import type { Lease } from '../../src/kube/types.ts';
+import { pick } from './random.ts';
+
+export interface MutatorParts {
+  readonly random: () => number;
+  readonly namespace: string;
+  /** Without faults. */
+  readonly direct: KubeClient;
+  /** Through them; one change in ten goes this way. */
+  readonly faulty: KubeClient;
+  /** Called now and then: forgets the server's history. */
+  readonly compact: () => void;
+}
+
+/** Few enough to be deleted and created anew all the time. */
+const NAMES = Array.from({ length: 25 }, (_, index) => `lease-${index}`);
+/** Carried by about half of the objects at any time, and moved on and off. */
+export const CHOSEN = 'chosen';
+
+/** What the server held when we last heard of it; absent from the map where that is not known. */
+type Known = Map<string, Lease | undefined>;
+
+/** Resolves after `count` changes that the server really made. */
+export async function mutate(count: number, parts: MutatorParts): Promise<void> {
+  const { random, direct, faulty, compact } = parts;
+  const known: Known = new Map();
+  for (let made = 0; made < count; ) {
+    if (random() < 0.005) compact();
+    const client = random() < 0.1 ? faulty : direct;
+    const name = pick(random, NAMES);
+    try {
+      made += await change(client, name, known, parts);
+    } catch (error) {
+      if (client === direct || !(error instanceof StatusError || error instanceof TransportError)) throw error;
+      known.delete(name);
+    }
+  }
+}
+
+/** How many changes it took. */
+async function change(client: KubeClient, name: string, known: Known, parts: MutatorParts): Promise<number> {
+  const { random, namespace } = parts;
+  const options = { namespace, deadlineMs: 4_000 };
+  const chance = random();
+  const current = known.has(name) ? known.get(name) : await read(client, name, options);
+  known.delete(name);
+  if (!current) {
+    known.set(name, await client.create(leases, lease(name, random), options));
+    return 1;
+  }
+  if (chance < 0.7) {
+    const { spec = {}, metadata } = lease(name, random);
+    const edited = { ...current, spec, metadata: { ...current.metadata, labels: metadata.labels ?? {} } };
+    known.set(name, await client.replace(leases, edited, options));
+    return 1;
+  }
+  const { uid, resourceVersion } = current.metadata;
+  await client.delete(leases, name, { ...options, ...(uid ? { uid } : {}), resourceVersion });
+  known.set(name, undefined);
+  if (chance < 0.85) return 1;
+  known.set(name, await client.create(leases, lease(name, random), options));
+  return 2;
+}
+
+async function read(client: KubeClient, name: string, options: RequestOptions): Promise<Lease | undefined> {
+  try {
+    return await client.get(leases, name, options);
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+function lease(name: string, random: () => number): Lease {
+  const labels: Record<string, string> = random() < 0.5 ? { [CHOSEN]: 'yes' } : {};
+  return { metadata: { name, labels }, spec: { holderIdentity: `holder-${Math.floor(random() * 1e9)}` } };
+}

@@ -1,0 +1,194 @@
+/** Owns the proof that a Plan which is wrong touches no node, and says why, once, wherever people look. */
+import { globSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import type { K0sUpdate, Plan } from '../../src/api/autopilot/plan.ts';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import type { Event, KubeObject } from '../../src/kube/types.ts';
+import { controlNodes, SIGNAL_DATA_ANNOTATION } from '../../src/signal/names.ts';
+import { createControlNode, createNode } from '../../tools/cluster/objects.ts';
+import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { RefitProcess, runRefit } from './refit-process.ts';
+
+const PATIENCE = { timeout: 30_000 };
+const WORKERS = ['bad-input-w1', 'bad-input-w2'];
+
+let admin: KubeClient;
+let controller: RefitProcess;
+
+beforeAll(async () => {
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  await createControlNode(admin, 'bad-input-c1', '127.0.0.1');
+  for (const name of WORKERS) await createNode(admin, name, { pool: 'bad-input' });
+  controller = new RefitProcess(
+    'controller',
+    '--kubeconfig',
+    await kubeconfigFor('controller'),
+    '--lease-duration',
+    '3s',
+  );
+  await vi.waitFor(() => expect(controller.stderr.join('\n')).toContain('"msg":"leading"'), PATIENCE);
+}, 60_000);
+
+afterEach(async () => {
+  for (const { metadata } of await listOf('plans')) await admin.delete(plans, metadata.name);
+});
+
+afterAll(async () => {
+  await controller.stop('SIGTERM');
+  await admin.delete(controlNodes, 'bad-input-c1');
+  for (const name of WORKERS) await admin.delete(nodes, name);
+  admin.close();
+});
+
+async function listOf(plural: string): Promise<KubeObject[]> {
+  const { stdout } = await kubectlAs('viewer', ['get', plural, '-o', 'json']);
+  return (JSON.parse(stdout) as { items: KubeObject[] }).items;
+}
+
+interface AuditEvent {
+  readonly verb: string;
+  readonly user: { readonly username: string };
+  readonly objectRef?: { readonly resource: string; readonly subresource?: string };
+}
+
+/** What the controller wrote since the log had that many lines, leases apart; `update plans/status` and the like. */
+async function writesSince(start: number): Promise<string[]> {
+  const lines = (await auditLines()).slice(start).map((line) => JSON.parse(line) as AuditEvent);
+  return lines
+    .filter(({ user, verb }) => user.username === 'refit-controller' && !['get', 'list', 'watch'].includes(verb))
+    .map(({ verb, objectRef: { resource, subresource } = { resource: 'nothing' } }) =>
+      [`${verb} ${resource}`, subresource].filter(Boolean).join('/'),
+    )
+    .filter((call) => !call.endsWith('leases'));
+}
+
+async function auditLines(): Promise<string[]> {
+  return (await readFile(controlPlane().auditLog, 'utf8')).split('\n').slice(0, -1);
+}
+
+async function applyPlan(plan: Plan): Promise<string> {
+  const { uid: _, resourceVersion: __, creationTimestamp: ___, ...metadata } = plan.metadata;
+  return (await kubectlAs('admin', ['apply', '-f', '-'], JSON.stringify({ ...plan, metadata }))).stderr;
+}
+
+async function eventsOf({ metadata }: Plan): Promise<Event[]> {
+  const selector = `--field-selector=involvedObject.kind=Plan,involvedObject.uid=${metadata.uid}`;
+  const { stdout } = await kubectlAs('viewer', ['get', 'events', '-n', 'default', selector, '-o', 'json']);
+  return (JSON.parse(stdout) as { items: Event[] }).items;
+}
+
+/** Everything about the targets that the controller could have changed; the rest of a Node changes by itself. */
+async function targets(): Promise<unknown[]> {
+  const found = [...(await listOf('controlnodes')), ...(await listOf('nodes'))];
+  return found.map(({ kind, metadata: { name, labels, annotations } }) => ({ kind, name, labels, annotations }));
+}
+
+const good = buildUpdate({
+  targets: { controllers: listed('bad-input-c1'), workers: selected('pool=bad-input') },
+});
+const planOf = (update: Partial<K0sUpdate>): Plan => buildPlan({ commands: [{ k0supdate: { ...good, ...update } }] });
+const workersOf = (workers: NonNullable<K0sUpdate['targets']['workers']>): Plan =>
+  planOf({ targets: { controllers: listed('bad-input-c1'), workers } });
+const platform = (url: string, sha256?: string): Plan =>
+  planOf({ platforms: { 'linux-amd64': { url, ...(sha256 === undefined ? {} : { sha256 }) } } });
+const AT = 'spec.commands[0].k0supdate';
+
+const CASES: readonly (readonly [string, Plan, string])[] = [
+  [
+    'a Plan of another name',
+    { ...planOf({}), metadata: { name: 'another' } },
+    'metadata.name must be "autopilot"; found "another"',
+  ],
+  [
+    'an empty id',
+    { ...planOf({}), spec: { ...planOf({}).spec, id: '' } },
+    'spec.id must name this run, such as "2026-11-20"; found ""',
+  ],
+  [
+    'a label selector that does not parse',
+    workersOf(selected('pool in (')),
+    `${AT}.targets.workers.discovery.selector.labels must be a label selector such as "pool=blue" ("pool in (" is no label requirement); found "pool in ("`,
+  ],
+  [
+    'a field selector that does not parse',
+    workersOf(selected('', 'metadata.name')),
+    `${AT}.targets.workers.discovery.selector.fields must be a field selector such as "metadata.name=w1" ("metadata.name" is no field requirement); found "metadata.name"`,
+  ],
+  [
+    'a platform with an empty URL',
+    platform(''),
+    `${AT}.platforms.linux-amd64.url must be a URL with http or https; found ""`,
+  ],
+  [
+    'concurrent 0',
+    workersOf({ ...selected('pool=bad-input'), limits: { concurrent: 0 } }),
+    `${AT}.targets.workers.limits.concurrent must be 1 or more; found 0`,
+  ],
+  [
+    'a version that is none',
+    planOf({ version: 'latest' }),
+    `${AT}.version must be a version such as "v1.36.3+k0s.0"; found "latest"`,
+  ],
+  [
+    'a duplicate in a static list',
+    workersOf(listed('bad-input-w1', 'bad-input-w2', 'bad-input-w1')),
+    `${AT}.targets.workers.discovery.static.nodes must name every node once, and this one stands twice; found "bad-input-w1"`,
+  ],
+  [
+    'a sha256 of the wrong length',
+    platform('https://example.com/k0s', 'abc123'),
+    `${AT}.platforms.linux-amd64.sha256 must be 64 hexadecimal digits, not 6; found "abc123"`,
+  ],
+  [
+    'two things wrong: one reason that names both',
+    { ...planOf({ version: '' }), spec: { ...planOf({ version: '' }).spec, id: '' } },
+    `spec.id must name this run, such as "2026-11-20"; found ""; ${AT}.version must be a version such as "v1.36.3+k0s.0"; found ""`,
+  ],
+];
+
+test.each(CASES)(
+  '%s: one reason on the Plan, one Event, one line of the status, no node touched',
+  async (_name, plan, message) => {
+    const [before, start] = [await targets(), (await auditLines()).length];
+    expect(await applyPlan(plan)).toBe('');
+    const read = async (): Promise<Plan> => await admin.get(plans, plan.metadata.name);
+    await expect.poll(async () => (await read()).status?.state, PATIENCE).toBe('Warning');
+    const refused = await read();
+    expect(refused.status?.commands).toEqual([{ id: 0, state: 'Warning', description: message }]);
+    await expect.poll(async () => (await eventsOf(refused)).length, PATIENCE).toBe(1);
+    expect(await eventsOf(refused)).toMatchObject([{ type: 'Warning', reason: 'InvalidPlan', message, count: 1 }]);
+
+    const status = await runRefit('status', '--kubeconfig', await kubeconfigFor('viewer'));
+    expect({ code: status.code, stderr: status.stderr }).toEqual({ code: 0, stderr: [] });
+    expect(status.stdout.filter((line) => line.includes(message))).toEqual([`  why     ${message}`]);
+
+    expect(await targets()).toEqual(before);
+    expect((await writesSince(start)).toSorted((a, b) => a.localeCompare(b))).toEqual([
+      'create events',
+      'update plans/status',
+    ]);
+  },
+);
+
+test('a platform without any URL is refused by the API server, which names the field', async () => {
+  const refusal = await applyPlan(planOf({ platforms: { 'linux-amd64': {} as { url: string } } }));
+  expect(refusal).toContain(`${AT}.platforms.linux-amd64.url: Required value`);
+  expect(await listOf('plans')).toEqual([]);
+});
+
+test('a plan that is right touches its first target: the very checks above would have seen it', async () => {
+  const [before, start] = [await targets(), (await auditLines()).length];
+  expect(await applyPlan(planOf({}))).toBe('');
+  const signal = async (): Promise<unknown> =>
+    (await admin.get(controlNodes, 'bad-input-c1')).metadata.annotations?.[SIGNAL_DATA_ANNOTATION];
+  await expect.poll(signal, PATIENCE).toBeDefined();
+  expect(await targets()).not.toEqual(before);
+  expect(await writesSince(start)).toContain('update controlnodes');
+});

@@ -1,0 +1,127 @@
+/** Proves the election on a real API server, with a proxy in front of each candidate: partition, return, and handing over. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { KubeClient } from '../../src/kube/client.ts';
+import type { ClusterConfig } from '../../src/kube/cluster-config.ts';
+import { createElection, type Election } from '../../src/kube/election.ts';
+import { fencedClient } from '../../src/kube/fence.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { leases, namespaces } from '../../src/kube/resources.ts';
+import type { Lease } from '../../src/kube/types.ts';
+import { microTime, sleep, systemClock } from '../../src/util/clock.ts';
+import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
+import { kubeconfigFor } from './control-plane.ts';
+
+const NAMESPACE = 'election-test';
+/** Short, so that the test is; whole seconds, as the server knows no others. */
+const SHORT = { leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 300 };
+const LONG = { leaseDurationMs: 600_000, renewDeadlineMs: 10_000, retryPeriodMs: 300 };
+const PATIENCE = { timeout: 30_000 };
+
+let config: ClusterConfig;
+let direct: KubeClient;
+
+beforeAll(async () => {
+  config = await loadClusterConfig({ path: await kubeconfigFor('admin') });
+  direct = createClient(config);
+  await direct.create(namespaces, { metadata: { name: NAMESPACE } });
+});
+afterAll(async () => {
+  await direct.delete(namespaces, NAMESPACE);
+  direct.close();
+});
+
+interface Candidate {
+  readonly election: Election;
+  readonly proxy: TcpProxy;
+  stop(): Promise<void>;
+}
+
+/** A process that stands for election behind its own proxy, and writes to `<name>-register` whenever the fence lets it. */
+async function stand(identity: string, name: string, times: typeof SHORT): Promise<Candidate> {
+  const { hostname, port } = new URL(config.server);
+  const proxy = await startTcpProxy({ target: { host: hostname, port: Number(port) } });
+  const client = createClient({ ...config, server: `https://127.0.0.1:${proxy.port}` });
+  const election = createElection({ client, namespace: NAMESPACE, name, identity, ...times });
+  const stop = new AbortController();
+  const running = Promise.all([election.run(stop.signal), write(client, election, `${name}-register`, stop.signal)]);
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await running;
+  };
+  onTestFinished(async () => {
+    proxy.heal();
+    await end();
+    client.close();
+    await proxy.stop();
+  });
+  return { election, proxy, stop: end };
+}
+
+async function write(client: KubeClient, election: Election, register: string, signal: AbortSignal): Promise<void> {
+  const fenced = fencedClient(client, election);
+  const options = { namespace: NAMESPACE, deadlineMs: 1_000 };
+  while (!signal.aborted) {
+    await sleep(systemClock, 20, signal).catch(() => undefined);
+    const seen = await client.get(leases, register, options).catch(() => undefined);
+    const held = election.held();
+    if (!seen || !held) continue;
+    // A write that changes nothing is none: the time makes each one count.
+    const renewTime = microTime(systemClock.now());
+    const spec = { holderIdentity: election.identity, leaseTransitions: held.fencing, renewTime };
+    await fenced.replace(leases, { ...seen, spec }, options).catch(() => undefined);
+  }
+}
+
+/** What the server accepted, in its order, as `holder@term`, one entry for each run of equal ones. */
+async function watchRegister(name: string): Promise<{ terms: string[]; writes: () => number }> {
+  const created = await direct.create<Lease>(leases, { metadata: { name, namespace: NAMESPACE } });
+  const [terms, stop, count] = [[] as string[], new AbortController(), { writes: 0 }];
+  onTestFinished(() => stop.abort());
+  const { resourceVersion } = created.metadata;
+  const events = direct.watch(leases, {
+    namespace: NAMESPACE,
+    fieldSelector: `metadata.name=${name}`,
+    resourceVersion,
+    signal: stop.signal,
+  });
+  const follow = async (): Promise<void> => {
+    for await (const event of events) {
+      if (event.type !== 'MODIFIED') continue;
+      const { holderIdentity, leaseTransitions } = event.object.spec ?? {};
+      const term = `${holderIdentity}@${leaseTransitions}`;
+      count.writes++;
+      if (terms.at(-1) !== term) terms.push(term);
+    }
+  };
+  follow().catch(() => undefined);
+  return { terms, writes: () => count.writes };
+}
+
+test('a leader behind a partition stops, its successor leads, and the returned one follows', async () => {
+  const { terms, writes } = await watchRegister('partition-register');
+  const one = await stand('one', 'partition', SHORT);
+  await expect.poll(() => terms, PATIENCE).toEqual(['one@0']);
+  const two = await stand('two', 'partition', SHORT);
+  await expect.poll(() => two.election.leader(), PATIENCE).toBe('one');
+  one.proxy.partition();
+  await expect.poll(() => one.election.held(), PATIENCE).toBeUndefined();
+  expect(two.election.held()).toBeUndefined();
+  await expect.poll(() => terms, PATIENCE).toEqual(['one@0', 'two@1']);
+  one.proxy.heal();
+  await expect.poll(() => one.election.leader(), PATIENCE).toBe('two');
+  const before = writes();
+  await expect.poll(() => writes() - before, PATIENCE).toBeGreaterThan(5);
+  expect(terms).toEqual(['one@0', 'two@1']);
+});
+
+test('who stops hands over at once, not when the lease runs out', async () => {
+  const { terms } = await watchRegister('handover-register');
+  const one = await stand('one', 'handover', LONG);
+  await expect.poll(() => terms, PATIENCE).toEqual(['one@0']);
+  await stand('two', 'handover', LONG);
+  await one.stop();
+  await expect.poll(() => terms, PATIENCE).toEqual(['one@0', 'two@1']);
+  const { spec } = await direct.get(leases, 'handover', { namespace: NAMESPACE });
+  expect(spec).toMatchObject({ holderIdentity: 'two', leaseDurationSeconds: 600, leaseTransitions: 1 });
+});

@@ -1,0 +1,81 @@
+/** Proves the client's manners on a real API server: what a node may watch, how events are counted, what an expired user reads. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createEventRecorder } from '../../src/kube/events.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { createInformer } from '../../src/kube/informer.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { describeProblem } from '../../src/kube/problems.ts';
+import { events, nodes, type Resource } from '../../src/kube/resources.ts';
+import { expiredKubeconfig, kubeconfigFor, type User } from './control-plane.ts';
+
+const NODE = 'client-test';
+
+async function clientOf(user: User): Promise<KubeClient> {
+  const client = createClient(await loadClusterConfig({ path: await kubeconfigFor(user) }));
+  onTestFinished(() => client.close());
+  return client;
+}
+
+let admin: KubeClient;
+
+beforeAll(async () => {
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  await admin.create(nodes, { metadata: { name: NODE, labels: { 'kubernetes.io/os': 'linux' } } });
+});
+afterAll(async () => {
+  await admin.delete(nodes, NODE);
+  admin.close();
+});
+
+test('a node follows its own object with no right but its own, and no other', async () => {
+  const client = await clientOf({ node: NODE });
+  const informer = createInformer(client, nodes, { fieldSelector: `metadata.name=${NODE}` });
+  const stop = new AbortController();
+  const running = informer.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    await running;
+  });
+  await informer.whenSynced();
+  await admin.patch(nodes, NODE, { metadata: { annotations: { seen: 'yes' } } }, { type: 'merge' });
+  await expect.poll(() => informer.get(NODE)?.metadata.annotations?.['seen']).toBe('yes');
+  const refused = await client.list(nodes).catch(describeProblem);
+  expect(refused).toMatchObject({ code: 'REFIT_FORBIDDEN' });
+});
+
+test('what happens again is counted on the same event', async () => {
+  const node = await admin.get(nodes, NODE);
+  const recorder = createEventRecorder({ client: admin, component: 'refit-test' });
+  for (let count = 0; count < 3; count++) {
+    recorder.record(node, { type: 'Warning', reason: 'Tested', message: 'it was tested' });
+    await recorder.flush();
+  }
+  const selector = `involvedObject.kind=Node,involvedObject.name=${NODE},reason=Tested`;
+  const { items } = await admin.list(events, { namespace: 'default', fieldSelector: selector });
+  expect(items.map(({ count, message, type }) => ({ count, message, type }))).toEqual([
+    { count: 3, message: 'it was tested', type: 'Warning' },
+  ]);
+});
+
+test('an expired certificate is named, not only its refusal', async () => {
+  const client = createClient(await loadClusterConfig({ path: await expiredKubeconfig() }));
+  onTestFinished(() => client.close());
+  const error = await client.list(nodes).catch(describeProblem);
+  expect(error).toMatchObject({
+    code: 'REFIT_TLS',
+    message: expect.stringContaining('the client certificate: it expired'),
+  });
+});
+
+test('a kind that is not installed is told apart from an object that is missing', async () => {
+  const missing: Resource = {
+    group: 'nowhere.refit.dev',
+    version: 'v1',
+    kind: 'Ship',
+    plural: 'ships',
+    namespaced: false,
+  };
+  expect(await admin.list(missing).catch(describeProblem)).toMatchObject({ code: 'REFIT_NO_CRD' });
+  expect(await admin.get(nodes, 'nowhere').catch(describeProblem)).toMatchObject({ code: 'REFIT_INTERNAL' });
+});
