@@ -1,6 +1,7 @@
 /** Owns the smallest dialect there is, for tests of the engine: the plan holds its campaign, the object its observation. */
 import type { Dialect } from '../../src/engine/dialect.ts';
 import type { Campaign, Observation, Role } from '../../src/engine/model.ts';
+import { matters } from '../../src/engine/relevance.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { buildCampaign } from './campaigns.ts';
@@ -23,7 +24,7 @@ export const tableDialect: Dialect<TablePlan> = {
   name: 'table',
   plans: { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false },
   recordedIn: 'status',
-  watched: Object.values(TABLE_OBJECTS).map((resource) => ({ resource, matters: () => true })),
+  watched: Object.values(TABLE_OBJECTS).map((resource) => ({ resource, matters })),
   resolve: ({ spec, status }) => status ?? spec,
   project: (campaign, plan) => ({ ...plan, status: campaign }),
   objectOf: ({ role }, { name }, world) => world.get(TABLE_OBJECTS[role], name),
