@@ -23,7 +23,7 @@ function choose(args: string[]): Demonstration {
 
 function parse(args: string[], { flags }: Demonstration): Flags {
   try {
-    return parseArgs({ args, options: { ...flags, ...COMMON } }).values as Flags;
+    return parseArgs({ args, options: { ...flags, ...COMMON } }).values;
   } catch (error) {
     throw new RefitError('REFIT_USAGE', messageOf(error).split('. ')[0] ?? '', { cause: error });
   }
