@@ -242,6 +242,40 @@ describe('what follows from what a node says', () => {
   });
 });
 
+describe('where a target that failed keeps its slot', () => {
+  const held = (...targets: Stage['targets']): Stage[] => [
+    buildStage('worker', targets, { maxInFlight: 2, failedHoldSlots: true }),
+  ];
+  const [w1, w2, w3] = [c('w1', 'intended'), c('w2', 'intended'), c('w3')];
+  check([
+    [
+      'nobody takes it at the moment of the failure',
+      { stages: held(w1, w2, w3), facts: { w1: { observation: failed('no') }, w2: { observation: sent() } } },
+      { w1: 'failed', w2: 'intended', w3: 'pending', ...running, reason: 'TargetFailed' },
+    ],
+    [
+      'nor later; but the other slot goes on',
+      { stages: held(c('w1', 'failed'), w2, w3), facts: { w2: { observation: succeeded() } } },
+      { w1: 'failed', w2: 'done', w3: 'intended', ...running },
+    ],
+    [
+      'with every slot held nothing starts, and nothing ends',
+      { stages: held(c('w1', 'failed'), c('w2', 'failed'), w3) },
+      { w1: 'failed', w2: 'failed', w3: 'pending', ...running, recorded: 'nothing' },
+    ],
+    [
+      'the stage is not over while one has failed, and the next does not begin',
+      { stages: [...held(c('w1', 'failed'), c('w2', 'done')), buildStage('worker', ['w4'], { command: 1 })] },
+      { w1: 'failed', w2: 'done', w4: 'pending', ...running, recorded: 'nothing' },
+    ],
+    [
+      'all done: it ends well',
+      { stages: held(c('w1', 'done'), c('w2', 'done')) },
+      { w1: 'done', w2: 'done', phase: 'done' },
+    ],
+  ]);
+});
+
 describe('how it ends', () => {
   const two = (first: Stage['targets'][number], ...rest: string[]): Stage[] => [
     buildStage('worker', [first, ...rest], { maxInFlight: 2 }),

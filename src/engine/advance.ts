@@ -79,6 +79,7 @@ function start(snapshot: Snapshot, stage: Stage, policy: Policy, now: number): C
   return { ...started, blocked, reason };
 }
 
-function failuresOf(campaign: Campaign): Target[] {
-  return targetsIn(campaign, ...FAILURES);
+/** Failures that count against the budget: where they hold their slots instead, they stop nobody else. */
+function failuresOf({ stages }: Campaign): Target[] {
+  return targetsIn({ stages: stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true) }, ...FAILURES);
 }

@@ -34,7 +34,7 @@ const TIMEOUT_MS = 120_000;
 
 export function campaignController(dialect: Dialect, parts: CampaignParts): Controller {
   const { reader, writer, log } = parts;
-  const plans = createInformer(reader, dialect.plans, { logger: log });
+  const plans = createInformer(reader, dialect.plans, { logger: log, namespace: dialect.namespace });
   const watched = dialect.watched.map((each) => ({
     ...each,
     informer: createInformer(reader, each.resource, { logger: log, namespace: each.namespace }),

@@ -13,7 +13,7 @@ export interface World {
 export interface Watched {
   readonly resource: Resource;
   /** All namespaces where absent. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** False for a change that no decision can depend on, such as a heartbeat. */
   matters(before: KubeObject, after: KubeObject): boolean;
 }
@@ -28,29 +28,34 @@ export interface Endpoint {
 export interface Dialect<P extends KubeObject = KubeObject> {
   readonly name: string;
   readonly plans: Resource<P>;
+  /** Where plans are carried out; in all namespaces where absent. */
+  readonly namespace?: string | undefined;
   /** Where the campaign is recorded: the subresource that `project` fills, or the object itself. */
   readonly recordedIn: 'status' | 'object';
   readonly watched: readonly Watched[];
   /** The campaign as it is recorded, or a new one with its targets resolved from the world; `now` in ms. */
   resolve(plan: P, world: World, now: number): Campaign;
-  /** The plan with the record of the campaign: everything that is not ours stays as it was. */
-  project(campaign: Campaign, plan: P): P;
+  /** The plan with the record of the campaign, written at `now` in ms: everything that is not ours stays as it was. */
+  project(campaign: Campaign, plan: P, now: number): P;
   /** The object that stands for a target: its labels tell the platform, its conditions whether it is ready. */
   objectOf(stage: Stage, target: Target, world: World): KubeObject | undefined;
   /** Every controller of the cluster. */
   endpoints(world: World): readonly Endpoint[];
   /** Every object of the world that works for another campaign than this one, where they can. */
   others?(world: World, campaign: Campaign): readonly Other[];
-  readonly signal: Signal;
+  readonly signal: Signal<P>;
 }
 
-/** How a target is told to move, and how its answer is read. All of it is pure: carrying it out is the engine's part. */
-export interface Signal {
-  read(world: World, campaign: Campaign, stage: Stage, target: Target): Observation;
+/**
+ * How a target is told to move, and how its answer is read. All of it is pure: carrying it out is the engine's part.
+ * `plan` is the object that the campaign was resolved from.
+ */
+export interface Signal<P extends KubeObject = KubeObject> {
+  read(world: World, campaign: Campaign, stage: Stage, target: Target, plan: P): Observation;
   /** What tells the target to move, named by its `since`; undefined where its object is not there to be told. */
-  send(world: World, campaign: Campaign, signalling: Signalling): Instruction | undefined;
+  send(world: World, campaign: Campaign, signalling: Signalling, plan: P): Instruction | undefined;
   /** What has to be done once a target is proven done, before that is recorded; may be repeated. */
-  finish?(world: World, campaign: Campaign, stage: Stage, target: Target): Instruction | undefined;
+  finish?(world: World, campaign: Campaign, stage: Stage, target: Target, plan: P): Instruction | undefined;
 }
 
 /** An effect as data, harmless when it is repeated. */

@@ -12,21 +12,25 @@ export interface Effects<P extends KubeObject> {
   readonly ownWrites: OwnWrites;
 }
 
-/** False where the plan, or an object that has to be finished first, is not as it was seen: nothing is recorded then. */
+/**
+ * False where the plan, or an object that has to be finished first, is not as it was seen: nothing is recorded then.
+ * `now` in milliseconds is the time of the record.
+ */
 export async function record<P extends KubeObject>(
   effects: Effects<P>,
   world: World,
   plan: P,
   before: Campaign,
   after: Campaign,
+  now: number,
 ): Promise<boolean> {
   const { dialect, client, ownWrites } = effects;
-  for (const instruction of finishing(dialect, world, before, after)) {
+  for (const instruction of finishing(dialect, world, plan, before, after)) {
     if (!(await carryOut(effects, instruction))) return false;
   }
   const options = dialect.recordedIn === 'status' ? { subresource: 'status' } : {};
   try {
-    ownWrites.remember(dialect.plans, await client.replace(dialect.plans, dialect.project(after, plan), options));
+    ownWrites.remember(dialect.plans, await client.replace(dialect.plans, dialect.project(after, plan, now), options));
     return true;
   } catch (error) {
     if (isConflict(error) || isNotFound(error)) return false;
@@ -37,6 +41,7 @@ export async function record<P extends KubeObject>(
 function finishing<P extends KubeObject>(
   { signal }: Dialect<P>,
   world: World,
+  plan: P,
   before: Campaign,
   after: Campaign,
 ): Instruction[] {
@@ -46,7 +51,7 @@ function finishing<P extends KubeObject>(
   return after.stages.flatMap((stage) =>
     stage.targets
       .filter(({ state, key }) => state === 'done' && !done.has(key))
-      .flatMap((target) => signal.finish?.(world, after, stage, target) ?? []),
+      .flatMap((target) => signal.finish?.(world, after, stage, target, plan) ?? []),
   );
 }
 
@@ -73,7 +78,7 @@ export async function send<P extends KubeObject>(
   if (signals.length === 0) return [];
   const prepared = signals.map((signalling) => ({
     signalling,
-    instruction: effects.dialect.signal.send(world, campaign, signalling),
+    instruction: effects.dialect.signal.send(world, campaign, signalling, plan),
   }));
   const isCurrent = await isUnchanged(effects, plan);
   return await Promise.all(

@@ -21,7 +21,7 @@ export function gather<P extends KubeObject>(
   const facts = new Map<string, TargetFacts>();
   for (const stage of campaign.stages) {
     for (const target of stage.targets) {
-      facts.set(target.key, factsOf(dialect, world, campaign, stage, target));
+      facts.set(target.key, factsOf(dialect, plan, world, campaign, stage, target));
     }
   }
   const others = (dialect.others?.(world, campaign) ?? []).filter(
@@ -32,6 +32,7 @@ export function gather<P extends KubeObject>(
 
 function factsOf<P extends KubeObject>(
   dialect: Dialect<P>,
+  plan: P,
   world: World,
   campaign: Campaign,
   stage: Stage,
@@ -39,7 +40,7 @@ function factsOf<P extends KubeObject>(
 ): TargetFacts {
   const object = dialect.objectOf(stage, target, world);
   if (!object) return { exists: false, observation: { kind: 'none' } };
-  const observation = dialect.signal.read(world, campaign, stage, target);
+  const observation = dialect.signal.read(world, campaign, stage, target, plan);
   const ready = readyOf(object);
   return {
     exists: true,

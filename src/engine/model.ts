@@ -36,6 +36,8 @@ export interface Stage {
   readonly payloads?: Readonly<Record<string, Payload>>;
   /** Moves a target even if it already has what the payload would bring. */
   readonly forced: boolean;
+  /** A target that failed keeps its slot while the others go on, instead of stopping everything; the stage is not over then. */
+  readonly failedHoldSlots?: boolean;
   readonly targets: readonly Target[];
 }
 

@@ -67,7 +67,7 @@ async function recordAndTell<P extends KubeObject>(
   after: Campaign,
   waits: readonly Wait[],
 ): Promise<boolean> {
-  if (!(await record(options, world, plan, before, after))) return false;
+  if (!(await record(options, world, plan, before, after, options.clock.now()))) return false;
   for (const announcement of narrate(before, after, waits)) {
     options.log.info(announcement.reason.message, { plan: plan.metadata.name, reason: announcement.reason.code });
     options.announce(plan, announcement);

@@ -7,9 +7,13 @@ export function isSettled({ state }: Target): boolean {
   return SETTLED.has(state);
 }
 
-/** Stages run one after the other: the first with a target that is not settled is the only one in which anything moves. */
+/** Stages run one after the other: the first that is not over is the only one in which anything moves. */
 export function activeStage({ stages }: Campaign): Stage | undefined {
-  return stages.find(({ targets }) => !targets.every(isSettled));
+  return stages.find((stage) => !isOver(stage));
+}
+
+function isOver({ targets, failedHoldSlots }: Stage): boolean {
+  return targets.every((target) => (failedHoldSlots === true ? target.state === 'done' : isSettled(target)));
 }
 
 export function targetsIn({ stages }: Pick<Campaign, 'stages'>, ...states: readonly RecordedState[]): Target[] {

@@ -45,7 +45,7 @@ export async function follow(
 }
 
 async function load(dialect: Dialect, view: (watched: Watched) => Promise<View<KubeObject>>): Promise<Loaded> {
-  const plans = { resource: dialect.plans, matters: () => true };
+  const plans = { resource: dialect.plans, namespace: dialect.namespace, matters: () => true };
   const [own, ...views] = await Promise.all([plans, ...dialect.watched].map(view));
   const entries = dialect.watched.flatMap(({ resource }, index) => {
     const found = views[index];

@@ -43,7 +43,8 @@ function read(
   object: KubeObject,
   { by = campaign(), in: of = stage(), of: whom = target('intended') }: Reader = {},
 ): Observation {
-  return annotationSignal.read(buildWorld([object], [object]), by, of, { ...whom, name: object.metadata.name });
+  const plan = { metadata: { name: by.source.name } };
+  return annotationSignal.read(buildWorld([object], [object]), by, of, { ...whom, name: object.metadata.name }, plan);
 }
 
 describe('the answer of a node to our signal', () => {
