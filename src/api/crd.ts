@@ -9,6 +9,8 @@ export interface PrinterColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
   readonly jsonPath: string;
+  /** Above 0 only with `-o wide`. */
+  readonly priority?: number;
 }
 
 /** A kind of our own making or of one that we speak: everything a CRD says about it. */

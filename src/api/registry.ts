@@ -2,6 +2,7 @@
 import { controlNodeKind } from './autopilot/control-node.ts';
 import { planKind } from './autopilot/plan.ts';
 import { updateConfigKind } from './autopilot/update-config.ts';
+import { cattlePlanKind } from './cattle/plan.ts';
 import type { CustomKind } from './crd.ts';
 
-export const CUSTOM_KINDS: readonly CustomKind[] = [controlNodeKind, planKind, updateConfigKind];
+export const CUSTOM_KINDS: readonly CustomKind[] = [controlNodeKind, planKind, updateConfigKind, cattlePlanKind];

@@ -1,5 +1,5 @@
 /** Owns the addresses of resources: from group, version and plural to a URL path, and the built-in ones that Refit uses. */
-import type { Event, KubeObject, Lease, Node, Pod } from './types.ts';
+import type { Event, Job, KubeObject, Lease, Node, Pod, Secret } from './types.ts';
 
 export interface Resource<T extends KubeObject = KubeObject> {
   /** Empty for the core group. */
@@ -15,6 +15,14 @@ export interface Resource<T extends KubeObject = KubeObject> {
 export const nodes: Resource<Node> = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
 export const pods: Resource<Pod> = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
 export const events: Resource<Event> = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true };
+export const secrets: Resource<Secret> = {
+  group: '',
+  version: 'v1',
+  kind: 'Secret',
+  plural: 'secrets',
+  namespaced: true,
+};
+export const jobs: Resource<Job> = { group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', namespaced: true };
 export const namespaces: Resource = {
   group: '',
   version: 'v1',

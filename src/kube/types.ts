@@ -82,6 +82,19 @@ export interface Pod extends KubeObject {
   status?: { phase?: string; conditions?: Condition[] };
 }
 
+/** The spec is as its creator wrote it. */
+export interface Job extends KubeObject {
+  spec?: Record<string, unknown>;
+  status?: { startTime?: string; completionTime?: string; active?: number; conditions?: Condition[] };
+}
+
+/** Values are base64. */
+export interface Secret extends KubeObject {
+  type?: string;
+  data?: Record<string, string>;
+  immutable?: boolean;
+}
+
 /** Times are MicroTime strings: exactly six digits after the point. */
 export interface Lease extends KubeObject {
   spec?: {

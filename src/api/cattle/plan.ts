@@ -1,0 +1,135 @@
+/** Owns the schema and the types of the Plan of Rancher's system-upgrade-controller, `upgrade.cattle.io/v1`. */
+import { z } from 'zod';
+import type { Resource } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { CustomKind } from '../crd.ts';
+import { labelSelectorSchema } from './label-selector.ts';
+import { containerSchema, drainSchema, secretSchema, tolerationsSchema } from './workload.ts';
+
+const DAYS = [
+  ...['0', 'su', 'sun', 'sunday', '1', 'mo', 'mon', 'monday', '2', 'tu', 'tue', 'tuesday'],
+  ...[
+    '3',
+    'we',
+    'wed',
+    'wednesday',
+    '4',
+    'th',
+    'thu',
+    'thursday',
+    '5',
+    'fr',
+    'fri',
+    'friday',
+    '6',
+    'sa',
+    'sat',
+    'saturday',
+  ],
+] as const;
+
+const windowSchema = z
+  .strictObject({
+    days: z.array(z.enum(DAYS)).min(1).exactOptional().describe('Days of the week.'),
+    startTime: z.string().exactOptional().describe('Time of day, such as `22:00`.'),
+    endTime: z.string().exactOptional().describe('Time of day, such as `06:00`.'),
+    timeZone: z.string().exactOptional().describe('IANA name; UTC where it is left out.'),
+  })
+  .describe('When a roll-out may start. Refit does not start a Plan that has one: it has no windows yet.');
+
+const specSchema = z
+  .strictObject({
+    concurrency: z
+      .int()
+      .meta({ format: 'int64' })
+      .exactOptional()
+      .describe('How many nodes move at once; 0, or left out: none, and the Plan is complete.'),
+    jobActiveDeadlineSecs: z
+      .int()
+      .meta({ format: 'int64' })
+      .exactOptional()
+      .describe("Seconds a Job may take; 0 without end; the controller's own where it is negative or left out."),
+    nodeSelector: labelSelectorSchema
+      .exactOptional()
+      .describe('The nodes; without it none, where it is empty all that have a host name.'),
+    serviceAccountName: z.string().exactOptional().describe('Service account of the pods.'),
+    channel: z.string().exactOptional().describe('URL whose redirect names the version; not asked beside `version`.'),
+    version: z.string().exactOptional().describe('The version; a `+` becomes a `-`.'),
+    secrets: z.array(secretSchema).exactOptional().describe('Secrets that the containers get.'),
+    tolerations: tolerationsSchema.exactOptional().describe('Core Tolerations, beside that of cordoned nodes.'),
+    exclusive: z.boolean().exactOptional().describe('Shares no node with another Plan that says so too.'),
+    window: windowSchema.exactOptional(),
+    prepare: containerSchema.exactOptional().describe('Runs before the node is cordoned or drained.'),
+    upgrade: containerSchema.describe('Does the upgrade.'),
+    cordon: z.boolean().exactOptional().describe('Cordons the node before the upgrade; without effect beside `drain`.'),
+    drain: drainSchema.exactOptional().describe('Drains the node before the upgrade.'),
+    imagePullSecrets: z
+      .array(z.strictObject({ name: z.string().default('').describe('Name of the Secret.') }))
+      .exactOptional()
+      .describe('Secrets to pull images with.'),
+    postCompleteDelay: z
+      .string()
+      .exactOptional()
+      .describe('Duration such as `30s`. Refit looks at the node instead, and says so in a condition.'),
+    priorityClassName: z.string().exactOptional().describe('Priority class of the pods.'),
+    postCompleteLabels: z
+      .record(z.string(), z.string())
+      .exactOptional()
+      .describe('Labels for a node that is done; `$(LATEST_VERSION)` and `$(LATEST_HASH)` are replaced.'),
+  })
+  .describe('What runs on which nodes.');
+
+const conditionSchema = z
+  .strictObject({
+    type: z.string().describe('`Complete`, `Validated`, `LatestResolved`, or one that begins with `Refit`.'),
+    status: z.string().describe('`True`, `False` or `Unknown`.'),
+    lastUpdateTime: z.string().exactOptional().describe('When status or message changed last.'),
+    lastTransitionTime: z.string().exactOptional().describe('Not used.'),
+    reason: z.string().exactOptional().describe('One word.'),
+    message: z.string().exactOptional().describe('One sentence.'),
+  })
+  .describe('One condition.');
+
+const statusSchema = z
+  .strictObject({
+    conditions: z
+      .array(conditionSchema)
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+      .exactOptional()
+      .describe('How the Plan stands.'),
+    latestVersion: z.string().exactOptional().describe('The version that the nodes get.'),
+    latestHash: z.string().exactOptional().describe('What a node that is done has as its label.'),
+    applying: z.array(z.string()).exactOptional().describe('Host names of the nodes in progress.'),
+  })
+  .describe('How far the Plan is; written by the controller only.');
+
+const planSchema = z
+  .strictObject({ spec: specSchema.exactOptional(), status: statusSchema.exactOptional() })
+  .describe('Runs a Job on each node that is selected, some at a time.');
+
+export type CattleSpec = z.input<typeof specSchema>;
+export type CattleStatus = z.input<typeof statusSchema>;
+export type CattleCondition = z.input<typeof conditionSchema>;
+export type CattlePlan = KubeObject & z.input<typeof planSchema>;
+
+export const cattlePlans: Resource<CattlePlan> = {
+  group: 'upgrade.cattle.io',
+  version: 'v1',
+  kind: 'Plan',
+  plural: 'plans',
+  namespaced: true,
+};
+
+export const cattlePlanKind: CustomKind = {
+  resource: cattlePlans,
+  schema: planSchema,
+  statusSubresource: true,
+  columns: [
+    { name: 'Image', type: 'string', jsonPath: '.spec.upgrade.image' },
+    { name: 'Channel', type: 'string', jsonPath: '.spec.channel' },
+    { name: 'Version', type: 'string', jsonPath: '.spec.version' },
+    { name: 'Complete', type: 'string', jsonPath: ".status.conditions[?(@.type=='Complete')].status" },
+    { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.message!='')].message" },
+    { name: 'Applying', type: 'string', jsonPath: '.status.applying', priority: 10 },
+  ],
+};

@@ -1,0 +1,69 @@
+/**
+ * Owns what a Plan of `upgrade.cattle.io` says about the pod on each node: containers, volumes, drain, secrets.
+ * The core types that are handed through to the pod as they are (EnvVar, EnvFromSource, SecurityContext, Toleration) are
+ * open objects here: Kubernetes itself judges them when the Job is created.
+ */
+import { z } from 'zod';
+import { labelSelectorSchema } from './label-selector.ts';
+
+/** A core type of Kubernetes that is kept unread. */
+const coreType = (): z.ZodUnknown => z.unknown().meta({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true });
+
+const volumeSchema = z
+  .strictObject({
+    name: z.string().describe('Name of the volume.'),
+    source: z.string().describe('Path on the node.'),
+    destination: z.string().describe('Path in the container.'),
+  })
+  .describe('A path of the node in the container.');
+
+export const containerSchema = z.strictObject({
+  image: z.string().describe('Image; one without tag and digest gets `status.latestVersion` as its tag.'),
+  command: z.array(z.string()).exactOptional().describe('Entry point; that of the image where it is left out.'),
+  args: z.array(z.string()).exactOptional().describe('Arguments.'),
+  envs: z.array(coreType()).exactOptional().describe('Environment: core EnvVar objects.'),
+  envFrom: z.array(coreType()).exactOptional().describe('Environment from ConfigMaps and Secrets: core EnvFromSource.'),
+  volumes: z.array(volumeSchema).exactOptional().describe('Paths of the node.'),
+  securityContext: coreType().exactOptional().describe('Core SecurityContext; replaces the default one as a whole.'),
+});
+
+export const drainSchema = z.strictObject({
+  timeout: z
+    .unknown()
+    .meta({ 'x-kubernetes-int-or-string': true })
+    .exactOptional()
+    .describe('How long to drain: a duration such as `90s`, or nanoseconds; without it until the Job ends.'),
+  gracePeriod: z
+    .int()
+    .meta({ format: 'int32' })
+    .exactOptional()
+    .describe("Seconds a pod has to end; the pod's own where it is left out or negative."),
+  deleteLocalData: z.boolean().exactOptional().describe('Earlier name of `deleteEmptydirData`.'),
+  deleteEmptydirData: z.boolean().exactOptional().describe('Evicts pods with emptyDir volumes too, as without it.'),
+  ignoreDaemonSets: z.boolean().exactOptional().describe('Leaves pods of DaemonSets alone, as without it.'),
+  force: z.boolean().exactOptional().describe('Deletes pods that nobody will create again.'),
+  disableEviction: z
+    .boolean()
+    .exactOptional()
+    .describe('Deletes instead of evicting: disruption budgets do not count.'),
+  skipWaitForDeleteTimeout: z
+    .int()
+    .exactOptional()
+    .describe('Seconds after its deletion from which on a pod is not waited for; 0 waits for every pod.'),
+  podSelector: labelSelectorSchema.exactOptional().describe('Only these pods are evicted; all where it is left out.'),
+});
+
+export const secretSchema = z
+  .strictObject({
+    name: z.string().describe('Name of the Secret, in the namespace of the Plan.'),
+    path: z.string().describe('Where it is mounted; relative to `/run/system-upgrade/secrets`.'),
+    ignoreUpdates: z.boolean().exactOptional().describe('Its content does not count into `status.latestHash`.'),
+    defaultMode: z.int().meta({ format: 'int32' }).exactOptional().describe('Mode of its files.'),
+  })
+  .describe('A Secret that every container gets.');
+
+export const tolerationsSchema = z.array(coreType());
+
+export type ContainerSpec = z.input<typeof containerSchema>;
+export type DrainSpec = z.input<typeof drainSchema>;
+export type SecretSpec = z.input<typeof secretSchema>;
