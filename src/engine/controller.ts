@@ -34,7 +34,8 @@ const TIMEOUT_MS = 120_000;
 
 export function campaignController(dialect: Dialect, parts: CampaignParts): Controller {
   const { reader, writer, log } = parts;
-  const plans = createInformer(reader, dialect.plans, { logger: log, namespace: dialect.namespace });
+  const { namespace, fieldSelector } = dialect;
+  const plans = createInformer(reader, dialect.plans, { logger: log, namespace, fieldSelector });
   const watched = dialect.watched.map((each) => ({
     ...each,
     informer: createInformer(reader, each.resource, { logger: log, namespace: each.namespace }),

@@ -30,6 +30,8 @@ export interface Dialect<P extends KubeObject = KubeObject> {
   readonly plans: Resource<P>;
   /** Where plans are carried out; in all namespaces where absent. */
   readonly namespace?: string | undefined;
+  /** Which objects of that kind are plans; all of them where absent. */
+  readonly fieldSelector?: string | undefined;
   /** Where the campaign is recorded: the subresource that `project` fills, or the object itself. */
   readonly recordedIn: 'status' | 'object';
   readonly watched: readonly Watched[];

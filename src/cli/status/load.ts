@@ -14,8 +14,8 @@ export interface Loaded {
 }
 
 export async function loadOnce(client: KubeClient, dialect: Dialect, signal: AbortSignal): Promise<Loaded> {
-  return await load(dialect, async ({ resource, namespace }) => {
-    const { items, metadata } = await client.listAll(resource, { signal, namespace });
+  return await load(dialect, async ({ resource, namespace, fieldSelector }) => {
+    const { items, metadata } = await client.listAll(resource, { signal, namespace, fieldSelector });
     const byKey = new Map(items.map((object) => [keyOf(object), object]));
     return {
       list: () => items,
@@ -32,8 +32,8 @@ export async function follow(
   signal: AbortSignal,
   onChange: () => void,
 ): Promise<Loaded> {
-  return await load(dialect, async ({ resource, namespace, matters }) => {
-    const informer = createInformer(client, resource, { namespace });
+  return await load(dialect, async ({ resource, namespace, fieldSelector, matters }) => {
+    const informer = createInformer(client, resource, { namespace, fieldSelector });
     void informer.run(signal);
     await informer.whenSynced(signal);
     const updated = (after: KubeObject, before: KubeObject): void => {
@@ -44,8 +44,11 @@ export async function follow(
   });
 }
 
-async function load(dialect: Dialect, view: (watched: Watched) => Promise<View<KubeObject>>): Promise<Loaded> {
-  const plans = { resource: dialect.plans, namespace: dialect.namespace, matters: () => true };
+type Followed = Watched & Pick<Dialect, 'fieldSelector'>;
+
+async function load(dialect: Dialect, view: (followed: Followed) => Promise<View<KubeObject>>): Promise<Loaded> {
+  const { plans: resource, namespace, fieldSelector } = dialect;
+  const plans = { resource, namespace, fieldSelector, matters: () => true };
   const [own, ...views] = await Promise.all([plans, ...dialect.watched].map(view));
   const entries = dialect.watched.flatMap(({ resource }, index) => {
     const found = views[index];

@@ -109,6 +109,13 @@ const rows: [Gate, string, GateInput, string][] = [
     'wait ControlPlaneUnknown: asking every API server',
   ],
   [nodeReady, 'a controller, which has no such condition', input('controller', { ready: undefined }), 'pass'],
+  [
+    nodeReady,
+    'a controller that has one, and is not Ready',
+    input('controller', { ready: false }),
+    'wait NodeNotReady: node n1 is not Ready',
+  ],
+  [nodeReady, 'a Ready controller', input('controller', { ready: true }), 'pass'],
   [nodeReady, 'a Ready worker', input('worker', { ready: true }), 'pass'],
   [
     nodeReady,

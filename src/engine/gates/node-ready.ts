@@ -1,11 +1,12 @@
-/** Gate and verifier: a worker must be Ready before it is touched and after it is done. */
+/** Gate and verifier: whatever tells whether it is Ready must be so before it is touched and after it is done. */
 import { because } from '../reasons.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const nodeReady: Gate = {
   name: 'node-ready',
   evaluate({ stage, facts, target }) {
-    if (stage.role !== 'worker' || facts.ready === true) return PASS;
+    // A worker that does not tell is not Ready; the object of a controller need not have such a condition.
+    if (facts.ready ?? stage.role === 'controller') return PASS;
     const reason = because('NodeNotReady', `node ${target.name} is not Ready`);
     return { kind: 'wait', reason, since: facts.readySince };
   },

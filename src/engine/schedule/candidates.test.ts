@@ -32,3 +32,10 @@ test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
     stopped: refused(choice.stopped),
   }).toEqual({ chosen: [], waiting: [], stopped: [], ...wanted });
 });
+
+test('a controller that waits holds up those behind it', () => {
+  const stage = buildStage('controller', ['c1', 'c2'], { maxInFlight: 1 });
+  const snapshot = buildSnapshot(buildCampaign([stage]), { c1: sick });
+  const { chosen, waiting } = chooseTargets({ ...snapshot, controlPlane: [] }, stage, stage.targets, 1);
+  expect({ chosen, waiting: waiting.map(({ target }) => target.name) }).toEqual({ chosen: [], waiting: ['c1'] });
+});

@@ -22,7 +22,7 @@ export interface Choice {
   readonly stopped: readonly Refused[];
 }
 
-/** A target whose gate says wait does not hold up those behind it. */
+/** A worker whose gate says wait does not hold up those behind it. A controller does: two away can cost the quorum. */
 export function chooseTargets(snapshot: Snapshot, stage: Stage, candidates: readonly Target[], slots: number): Choice {
   const chosen: Target[] = [];
   const waiting: Refused[] = [];
@@ -33,6 +33,7 @@ export function chooseTargets(snapshot: Snapshot, stage: Stage, candidates: read
     if (verdict.kind === 'pass') chosen.push(target);
     else if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
     else stopped.push({ target, ...verdict });
+    if (stage.role === 'controller' && waiting.length > 0) break;
   }
   return { chosen, waiting, stopped };
 }
