@@ -6,7 +6,7 @@ import { controlNodes } from '../../signal/names.ts';
 import { OBJECTS } from './discovery.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
-import { annotationSignal, strangers } from './signal.ts';
+import { signal, strangers } from './signal.ts';
 
 export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
@@ -22,5 +22,5 @@ export const autopilot: Dialect<Plan> = {
       host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
     })),
   others: strangers,
-  signal: annotationSignal,
+  signal,
 };

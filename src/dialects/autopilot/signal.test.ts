@@ -17,7 +17,8 @@ import {
   SIGNAL_VERSION_ANNOTATION,
 } from '../../signal/names.ts';
 import { encodeReport } from '../../signal/report.ts';
-import { annotationSignal, strangers, withSignal } from './signal.ts';
+import { withSignal } from '../annotation-signal.ts';
+import { signal, strangers } from './signal.ts';
 
 const payload = { url: 'https://example.com/k0s?a=1&b=<2>', sha256: 'ab'.repeat(32) };
 const campaign = (more: Partial<Campaign> = {}): Campaign => buildCampaign([], { id: 'id1', ...more });
@@ -44,7 +45,7 @@ function read(
   { by = campaign(), in: of = stage(), of: whom = target('intended') }: Reader = {},
 ): Observation {
   const plan = { metadata: { name: by.source.name } };
-  return annotationSignal.read(buildWorld([object], [object]), by, of, { ...whom, name: object.metadata.name }, plan);
+  return signal.read(buildWorld([object], [object]), by, of, { ...whom, name: object.metadata.name }, plan);
 }
 
 describe('the answer of a node to our signal', () => {
