@@ -5,10 +5,11 @@ import { buildTablePlan, tableDialect, withAnswer } from '../../test/builders/ta
 import { later, T0 } from '../../test/builders/times.ts';
 import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
 import type { KubeClient, WatchEvent } from '../kube/client.ts';
-import type { Resource } from '../kube/resources.ts';
+import { nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { silentLogger } from '../util/log.ts';
 import { campaignController } from './controller.ts';
+import type { Dialect } from './dialect.ts';
 import { DEFAULT_POLICY } from './model.ts';
 
 /** What one watch shows: an object, and once somebody listens, these changes of it. */
@@ -82,4 +83,19 @@ test.each<[string, Parameters<typeof wokenBy>[0], string[]]>([
   ['a worker came', { nodes: [{ type: 'ADDED', object: newer(buildNode('w2')) }] }, ['plan']],
 ])('%s', async (_name, changes, keys) => {
   expect(await wokenBy(changes)).toEqual(keys);
+});
+
+test('plans that are targets, too, are followed once: two views of one object would differ in age', () => {
+  const { sources } = campaignController({ ...tableDialect, plans: nodes } as unknown as Dialect, {
+    reader: {} as unknown as KubeClient,
+    writer: {} as unknown as KubeClient,
+    policy: DEFAULT_POLICY,
+    clock: new FakeClock(T0),
+    log: silentLogger,
+    askControlPlane: async () => await Promise.resolve([]),
+    announce: () => undefined,
+  });
+  const [plans, ...watched] = sources.map(({ informer }) => informer);
+  expect(watched.map(({ resource }) => resource.plural)).toEqual(['hosts', 'nodes']);
+  expect(watched[1]).toBe(plans);
 });

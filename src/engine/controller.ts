@@ -36,9 +36,14 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Cont
   const { reader, writer, log } = parts;
   const { namespace, fieldSelector } = dialect;
   const plans = createInformer(reader, dialect.plans, { logger: log, namespace, fieldSelector });
+  const isPlan = (object: KubeObject): boolean => dialect.isPlan?.(object) ?? true;
   const watched = dialect.watched.map((each) => ({
     ...each,
-    informer: createInformer(reader, each.resource, { logger: log, namespace: each.namespace }),
+    // Plans that are targets, too, have one view: of two, each would be stale at another time.
+    informer:
+      each.resource === dialect.plans
+        ? plans
+        : createInformer(reader, each.resource, { logger: log, namespace: each.namespace }),
   }));
   const reconcile = createReconciler({
     ...parts,
@@ -50,7 +55,7 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Cont
   });
   return {
     name: dialect.name,
-    sources: [fromObject(plans), ...watched.map((each) => allPlans(each, plans))],
+    sources: [fromObject(plans, { when: isPlan }), ...watched.map((each) => allPlans(each, plans, isPlan))],
     reconcile,
     concurrency: CONCURRENCY,
     timeoutMs: TIMEOUT_MS,
@@ -58,8 +63,12 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Cont
 }
 
 /** A change that can matter wakes every plan there is: they are few, and their decision is cheap. */
-function allPlans({ informer, matters }: Watched & { informer: Informer }, plans: Informer): Source {
-  return fromMapping(informer, () => plans.list().map(keyOf), {
+function allPlans(
+  { informer, matters }: Watched & { informer: Informer },
+  plans: Informer,
+  isPlan: (object: KubeObject) => boolean,
+): Source {
+  return fromMapping(informer, () => plans.list().filter(isPlan).map(keyOf), {
     when: (object, previous) => previous === undefined || matters(previous, object),
   });
 }

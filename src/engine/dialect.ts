@@ -32,6 +32,8 @@ export interface Dialect<P extends KubeObject = KubeObject> {
   readonly namespace?: string | undefined;
   /** Which objects of that kind are plans; all of them where absent. */
   readonly fieldSelector?: string | undefined;
+  /** False for an object of that kind that is no plan, where no selector could tell; all of them are where absent. */
+  isPlan?(object: P): boolean;
   /** Where the campaign is recorded: the subresource that `project` fills, or the object itself. */
   readonly recordedIn: 'status' | 'object';
   readonly watched: readonly Watched[];

@@ -304,3 +304,11 @@ test('a plan whose record never sticks is given up after some rounds, and looked
   expect(await new Leader(api, new FakeClock(T0), forgetful).see()).toEqual({ requeueAfterMs: 1000 });
   expect(writes(api).every((call) => call === RECORD)).toBe(true);
 });
+
+test('an object of the kind that is no plan: nobody asks for anything, and nothing is written', async () => {
+  const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
+  const leader = new Leader(api, new FakeClock(T0), { ...dialect, isPlan: () => false });
+  expect(await leader.see()).toEqual({});
+  expect(api.calls).toEqual([]);
+  expect(leader.asked).toEqual([]);
+});

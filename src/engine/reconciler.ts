@@ -43,7 +43,7 @@ export function createReconciler<P extends KubeObject>(
     let controlPlane: readonly EndpointHealth[] | undefined;
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
-      if (!plan || plan.metadata.deletionTimestamp !== undefined) return {};
+      if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.isPlan?.(plan) === false) return {};
       const snapshot = gather(dialect, plan, world, clock.now(), controlPlane);
       const decision = decide(snapshot, policy, clock.now());
       if (decision.wantsHealth && !controlPlane) {

@@ -49,10 +49,11 @@ type Followed = Watched & Pick<Dialect, 'fieldSelector'>;
 async function load(dialect: Dialect, view: (followed: Followed) => Promise<View<KubeObject>>): Promise<Loaded> {
   const { plans: resource, namespace, fieldSelector } = dialect;
   const plans = { resource, namespace, fieldSelector, matters: () => true };
+  const isPlan = (object: KubeObject): boolean => dialect.isPlan?.(object) ?? true;
   const [own, ...views] = await Promise.all([plans, ...dialect.watched].map(view));
   const entries = dialect.watched.flatMap(({ resource }, index) => {
     const found = views[index];
     return found ? [[resource, found] as const] : [];
   });
-  return { plans: () => own?.list() ?? [], world: freshWorld(viewsOf(entries), new OwnWrites()) };
+  return { plans: () => (own?.list() ?? []).filter(isPlan), world: freshWorld(viewsOf(entries), new OwnWrites()) };
 }
