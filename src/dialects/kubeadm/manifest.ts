@@ -1,0 +1,117 @@
+/** Owns the manifest of a kubeadm cluster: which hosts there are, how to reach them, and which version they shall have. */
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { messageOf, RefitError } from '../../util/errors.ts';
+import { parseVersion } from '../../util/version.ts';
+
+/** RFC 1123, as Kubernetes asks of node names. */
+const NODE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/** Where a binary comes from: a file that is on each host already, or a download with its hash. */
+const binary = z.union([
+  z.strictObject({ path: z.string().startsWith('/'), sha256: z.string().exactOptional() }),
+  z.strictObject({ url: z.url({ protocol: /^https?$/ }), sha256: z.string().regex(/^[0-9a-fA-F]{64}$/) }),
+]);
+
+const host = z.strictObject({
+  name: z.string().max(253).regex(NODE_NAME, 'must be the name of its Node, an RFC 1123 subdomain'),
+  /** The name where absent. */
+  address: z.string().min(1).exactOptional(),
+  port: z.int().min(1).max(65_535).exactOptional(),
+  user: z.string().min(1).exactOptional(),
+  role: z.enum(['controlPlane', 'worker']),
+  identityFile: z.string().min(1).exactOptional(),
+});
+
+const manifest = z.strictObject({
+  version: z.string().refine((text) => parseVersion(text) !== undefined, 'must be a version such as v1.36.3'),
+  kubeconfig: z.string().min(1).exactOptional(),
+  /** Workers that may move at once. */
+  concurrent: z.int().min(1).default(1),
+  hosts: z.array(host).min(1),
+  binaries: z.strictObject({ kubeadm: binary, kubelet: binary }),
+  ssh: z
+    .strictObject({
+      user: z.string().min(1).exactOptional(),
+      port: z.int().min(1).max(65_535).exactOptional(),
+      identityFile: z.string().min(1).exactOptional(),
+      knownHostsFile: z.string().min(1).exactOptional(),
+      configFile: z.string().min(1).exactOptional(),
+      /** Passed to ssh as `-o NAME=VALUE`. */
+      options: z.record(z.string(), z.string()).exactOptional(),
+    })
+    .prefault({}),
+});
+
+export type Manifest = z.infer<typeof manifest>;
+export type ManifestHost = Manifest['hosts'][number];
+export type Binary = z.infer<typeof binary>;
+
+/** What Refit sets itself, since its safety hangs on it. */
+const RESERVED =
+  /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|control(master|path|persist))$/i;
+
+/** Paths in it count from the manifest's own directory. @throws RefitError REFIT_FILE with file, field, found and wanted */
+export async function loadManifest(path: string): Promise<Manifest> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new RefitError('REFIT_FILE', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
+  });
+  const read = parseManifest(text, path);
+  const { kubeconfig, ssh } = read;
+  const absolute = (file: string | undefined): string | undefined => file && resolve(dirname(path), file);
+  return {
+    ...read,
+    ...given('kubeconfig', absolute(kubeconfig)),
+    ssh: {
+      ...ssh,
+      ...given('identityFile', absolute(ssh.identityFile)),
+      ...given('knownHostsFile', absolute(ssh.knownHostsFile)),
+      ...given('configFile', absolute(ssh.configFile)),
+    },
+    hosts: read.hosts.map((each) => ({ ...each, ...given('identityFile', absolute(each.identityFile)) })),
+  };
+}
+
+export function parseManifest(text: string, file: string): Manifest {
+  const fail = (why: string, cause?: unknown): never => {
+    throw new RefitError('REFIT_FILE', `${file}: ${why}`, { cause });
+  };
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch (error) {
+    return fail(`is not YAML: ${messageOf(error).split(':\n', 1)[0]}`, error);
+  }
+  const { data, error } = manifest.safeParse(value, { reportInput: true });
+  if (!data) return fail(describe(error.issues[0]));
+  const names = data.hosts.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) return fail(`hosts: ${twice} is named twice, expected each host once`);
+  if (!data.hosts.some(({ role }) => role === 'controlPlane'))
+    return fail('hosts: none has the role controlPlane, expected at least one');
+  const reserved = Object.keys(data.ssh.options ?? {}).find((name) => RESERVED.test(name));
+  if (reserved !== undefined)
+    return fail(`ssh.options: ${reserved} is set by Refit itself, expected other options only`);
+  return { ...data, version: `v${data.version.replace(/^v/, '')}` };
+}
+
+function describe(issue: z.core.$ZodIssue | undefined): string {
+  if (!issue) return 'is no manifest';
+  const field = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
+  const where = field.replace(/^\./, '') || 'the manifest';
+  if (issue.code === 'unrecognized_keys') return `${where}: has no member ${issue.keys.join(', ')}, check the spelling`;
+  if (issue.code === 'invalid_union')
+    return `${where}: is ${found(issue.input)}, expected path on the host, or url with sha256 (64 hex digits)`;
+  const wanted = issue.code === 'invalid_type' ? `expected ${issue.expected}` : issue.message;
+  return `${where}: is ${found(issue.input)}, ${wanted.replace(/^Invalid \w+: /, '')}`;
+}
+
+function found(value: unknown): string {
+  return value === undefined ? 'missing' : JSON.stringify(value).slice(0, 60);
+}
+
+function given<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
+  return value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });
+}

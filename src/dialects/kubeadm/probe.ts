@@ -1,0 +1,50 @@
+/** Owns the facts about a host, as its files and binaries tell them. */
+import { RefitError } from '../../util/errors.ts';
+import type { ManifestHost } from './manifest.ts';
+import { PROBE } from './scripts.ts';
+import type { Shells } from './ssh.ts';
+
+export interface HostFacts {
+  readonly host: ManifestHost;
+  /** Versions of the binaries on disk, with `v`; undefined where there is none that runs. */
+  readonly kubeadm: string | undefined;
+  readonly kubelet: string | undefined;
+  /** Versions of the static pods by component; empty on workers. */
+  readonly staticPods: Readonly<Record<string, string | undefined>>;
+  /** Manifests that kubeadm moved away and did not put back, without `.yaml`. */
+  readonly missing: readonly string[];
+  /** Lines `<campaign> <step> begun|done`. */
+  readonly journal: readonly string[];
+}
+
+export async function probeHost(shells: Shells, host: ManifestHost): Promise<HostFacts> {
+  const { code, stdout, stderr } = await shells.run(host, PROBE);
+  if (code !== 0) {
+    const why = stderr.trim().split('\n').at(-1) ?? '';
+    throw new RefitError('REFIT_SSH', `${host.name}: its facts cannot be read (exit code ${code}): ${why}`);
+  }
+  return { host, ...parseFacts(stdout) };
+}
+
+export function parseFacts(text: string): Omit<HostFacts, 'host'> {
+  const lines = text.split('\n').map((line): [string, string] => {
+    const at = line.indexOf('=');
+    return [line.slice(0, Math.max(0, at)), line.slice(at + 1)];
+  });
+  const all = (name: string): string[] => lines.flatMap(([key, value]) => (key === name && value !== '' ? value : []));
+  const images = lines.flatMap(([key, value]) => (key.startsWith('image.') ? [[key.slice(6), value] as const] : []));
+  return {
+    kubeadm: all('kubeadm')[0],
+    kubelet: all('kubelet')[0],
+    staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
+    missing: all('missing'),
+    journal: all('journal'),
+  };
+}
+
+/** Of an image reference, which may have a registry with a port before it and a digest behind it. */
+export function tagOf(image: string): string | undefined {
+  const name = image.replace(/@.*$/, '').split('/').at(-1) ?? '';
+  const at = name.indexOf(':');
+  return at === -1 ? undefined : name.slice(at + 1);
+}

@@ -1,0 +1,334 @@
+/** Owns the table of the version policy: 108 rows, each with what the rules say of it, and why where that is not the row's own word. */
+import { describe, expect, test } from 'vitest';
+import type { Finding, KubeletFacts, VersionFacts } from './version-facts.ts';
+import { isNeeded, judgeVersions } from './version-rules.ts';
+
+/** As the strictest finding says. */
+type Word = 'yes' | 'no' | 'force' | 'warn';
+
+const WORDS: Readonly<Record<Finding['severity'], Word>> = { hard: 'no', force: 'force', warn: 'warn' };
+
+function said(facts: VersionFacts): string {
+  const findings = judgeVersions(facts);
+  for (const severity of ['hard', 'force', 'warn'] as const) {
+    const rules = findings.filter((finding) => finding.severity === severity).map(({ rule }) => rule);
+    if (rules.length > 0) return `${WORDS[severity]} ${[...new Set(rules)].join(' ')}`;
+  }
+  return 'yes';
+}
+
+/** Two digits stand for any patch. */
+const full = (version: string): string => (/^v?\d+\.\d+$/.test(version) ? `${version}.0` : version);
+const to = (from: readonly string[], target: string, more: Partial<VersionFacts> = {}): VersionFacts => ({
+  apiServers: from.map(full),
+  target: full(target),
+  ...more,
+});
+const kubelet = (version: string, apiServers: readonly string[], more: Partial<KubeletFacts> = {}): VersionFacts => {
+  const { target, apiServer, ...rest } = more;
+  const facts = {
+    version: full(version),
+    ...(target && { target: full(target) }),
+    ...(apiServer && { apiServer: full(apiServer) }),
+  };
+  return { apiServers: apiServers.map(full), kubelets: [{ ...facts, ...rest }] };
+};
+const proxy = (version: string, own: string | undefined, apiServer: string): VersionFacts => ({
+  apiServers: [full(apiServer)],
+  kubeProxies: [{ version: full(version), ...(own && { kubelet: full(own) }) }],
+});
+const controller = (
+  name: string,
+  version: string,
+  apiServers: readonly string[],
+  apiServer?: string,
+): VersionFacts => ({
+  apiServers: apiServers.map(full),
+  controllers: [{ name, version: full(version), ...(apiServer && { apiServer: full(apiServer) }) }],
+});
+const kubectl = (version: string, apiServers: readonly string[]): VersionFacts => ({
+  apiServers: apiServers.map(full),
+  kubectl: full(version),
+});
+const apply = (version: string | undefined, cluster: string, target: string): VersionFacts => ({
+  apiServers: [],
+  target,
+  kubeadm: { verb: 'apply', cluster, ...(version && { version }) },
+});
+const node = (version: string, more: { cluster?: string; managedBy?: string }): VersionFacts => ({
+  apiServers: [],
+  target: version,
+  kubeadm: { verb: 'node', version, ...more },
+});
+const etcd = (members: readonly string[], target: string): VersionFacts => ({
+  apiServers: [],
+  etcd: { members, target },
+});
+const host = (target: string, facts: NonNullable<VersionFacts['node']>): VersionFacts => ({
+  apiServers: [],
+  target: full(target),
+  node: facts,
+});
+/** Kubelets on disk that shall all have the target, those with an API server beside them speaking to that one only. */
+const disks = (versions: readonly string[], target: string, apiServers: readonly string[]): VersionFacts => ({
+  ...to(apiServers, target, { resuming: true }),
+  kubelets: versions.map((version, index) => ({
+    version,
+    target,
+    drained: true,
+    ...(apiServers[index] && { apiServer: apiServers[index] }),
+  })),
+});
+
+/** Number, what is asked, the row's own word, and what the rules say: the strictest word with every rule that says it. */
+type Row = readonly [number, string, VersionFacts, string, string];
+
+const API_SERVERS: readonly Row[] = [
+  [1, 'a patch', to(['1.35.2'], '1.35.6'), 'yes', 'yes'],
+  [2, 'the next minor', to(['1.35.0'], '1.36.0'), 'yes', 'yes'],
+  [3, 'a skip, several', to(['1.34.9', '1.34.9'], '1.36.1'), 'no', 'no R2'],
+  [4, 'a skip, one instance', to(['1.34.9'], '1.36.1'), 'no', 'no R2'],
+  // Hops are not planned yet: the operator goes one by one.
+  [5, 'three minors on, to be planned in hops', to(['1.33.4'], '1.36.0'), 'via hops', 'no R2'],
+  [6, 'a patch back', to(['1.36.2'], '1.36.1'), 'force', 'force R12'],
+  [7, 'a minor back', to(['1.36.0'], '1.35.9'), 'no', 'no R12'],
+  [8, 'the same (see isNeeded)', to(['1.36.1'], '1.36.1'), 'no-op', 'yes'],
+  [9, 'a release candidate', to(['1.35.3'], '1.36.0-rc.0'), 'force', 'force Ks3'],
+  [10, 'an alpha', to(['1.35.3'], '1.36.0-alpha.2'), 'force', 'force Ks3'],
+  [11, 'another major', to(['1.35.3'], '2.0.0'), 'no', 'no R14 R12'],
+  [12, 'an unknown minor', to(['1.36.1'], '1.99.0'), 'no', 'no R14 R2'],
+  [13, 'half done, resumed', to(['1.35', '1.35', '1.36'], '1.36', { resuming: true }), 'yes', 'yes'],
+  [14, 'a spread of two', to(['1.34', '1.35', '1.36'], '1.36'), 'no', 'no R1 R2'],
+  [15, 'not all at the minor before', to(['1.35', '1.36'], '1.37'), 'no', 'no R2 R8'],
+  [16, 'a leading v', to(['1.35.0'], 'v1.36.0'), 'normalise', 'yes'],
+  [17, 'build metadata', to(['1.35.1+k3s1'], '1.36.0+k3s1'), 'yes', 'yes'],
+  [18, 'numeric minors', to(['1.9.0'], '1.10.0'), 'yes', 'yes'],
+  [19, 'numeric patches', to(['1.36.9'], '1.36.10'), 'yes', 'yes'],
+];
+
+const KUBELETS: readonly Row[] = [
+  [20, 'the same', kubelet('1.36', ['1.36']), 'yes', 'yes'],
+  [21, 'one behind', kubelet('1.35', ['1.36']), 'yes', 'yes'],
+  [22, 'two behind', kubelet('1.34', ['1.36']), 'yes', 'yes'],
+  [23, 'three behind', kubelet('1.33', ['1.36']), 'yes (warn R10)', 'warn R10'],
+  [24, 'four behind', kubelet('1.32', ['1.36']), 'no', 'no R3'],
+  [25, 'newer', kubelet('1.37', ['1.36']), 'no', 'no R3'],
+  [26, 'newer than one of two', kubelet('1.36', ['1.35', '1.36']), 'no', 'no R3'],
+  [27, 'as the older of two', kubelet('1.35', ['1.35', '1.36']), 'yes', 'yes'],
+  [28, 'four behind the newer of two', kubelet('1.32', ['1.35', '1.36']), 'no', 'no R3'],
+  // Three behind always warns.
+  [29, 'three behind the newer of two', kubelet('1.33', ['1.35', '1.36']), 'yes', 'warn R10'],
+  [30, 'before 1.25, three behind', kubelet('1.24', ['1.27']), 'no', 'no R3'],
+  [31, 'before 1.25, two behind', kubelet('1.24', ['1.26']), 'yes', 'yes'],
+  [32, 'the first pair with three', kubelet('1.25', ['1.28']), 'yes', 'warn R10'],
+  [
+    33,
+    'three behind, and the control plane moves',
+    to(['1.36'], '1.37', { kubelets: [{ version: '1.33.0' }] }),
+    'no',
+    'no R10',
+  ],
+  [
+    34,
+    'two behind, and the control plane moves',
+    to(['1.36'], '1.37', { kubelets: [{ version: '1.34.0' }] }),
+    'warn',
+    'warn R8',
+  ],
+  [35, 'a newer patch', kubelet('1.36.3', ['1.36.1']), 'yes (warn)', 'warn R3'],
+  [36, 'in place, drained', kubelet('1.35', ['1.36'], { target: '1.36', drained: true }), 'yes', 'yes'],
+  [37, 'in place, not drained', kubelet('1.35', ['1.36'], { target: '1.36', drained: false }), 'no', 'no R9'],
+  [38, 'a patch, not drained', kubelet('1.35.1', ['1.36'], { target: '1.35.4' }), 'yes', 'yes'],
+  [39, 'a leap, replaced', kubelet('1.33', ['1.36'], { target: '1.36', replaced: true }), 'yes', 'yes'],
+  [40, 'a leap, same host', kubelet('1.33', ['1.36'], { target: '1.36', drained: true }), 'no', 'no R13'],
+  [41, 'a minor back, drained', kubelet('1.36', ['1.36'], { target: '1.35', drained: true }), 'force', 'force R12'],
+  [42, 'before the control plane', kubelet('1.35', ['1.35'], { target: '1.36', drained: true }), 'no', 'no R3 R7'],
+  [
+    43,
+    'a balancer serves an older one',
+    kubelet('1.35', ['1.35', '1.36'], { target: '1.36', drained: true }),
+    'no until all are',
+    'no R3 R7',
+  ],
+  [
+    44,
+    'not in the manifest',
+    to(['1.35'], '1.36', { kubelets: [{ name: 'dynamic', version: '1.32.0' }] }),
+    'no',
+    'no R10',
+  ],
+];
+
+const OTHERS: readonly Row[] = [
+  [45, 'kube-proxy three behind', proxy('1.33', undefined, '1.36'), 'yes', 'yes'],
+  [46, 'kube-proxy newer', proxy('1.37', undefined, '1.36'), 'no', 'no R4'],
+  [47, 'kube-proxy four behind', proxy('1.32', undefined, '1.36'), 'no', 'no R4'],
+  [48, 'kube-proxy three newer than its kubelet', proxy('1.36', '1.33', '1.36'), 'yes', 'yes'],
+  [49, 'kube-proxy three older than its kubelet', proxy('1.33', '1.36', '1.36'), 'yes', 'yes'],
+  [50, 'kube-proxy before 1.25, three behind', proxy('1.24', undefined, '1.27'), 'no', 'no R4'],
+  [51, 'controller manager, the same', controller('kube-controller-manager', '1.36', ['1.36']), 'yes', 'yes'],
+  [52, 'one older', controller('kube-controller-manager', '1.35', ['1.36']), 'yes', 'yes'],
+  [53, 'two older', controller('kube-controller-manager', '1.34', ['1.36']), 'no', 'no R5'],
+  [
+    54,
+    'newer than one behind the balancer',
+    controller('kube-controller-manager', '1.36', ['1.35', '1.36']),
+    'no',
+    'no R5',
+  ],
+  [55, 'speaks to its own only', controller('kube-controller-manager', '1.36', ['1.35', '1.36'], '1.36'), 'yes', 'yes'],
+  [56, 'scheduler newer', controller('kube-scheduler', '1.37', ['1.36']), 'no', 'no R5'],
+  [57, 'cloud controller one older', controller('cloud-controller-manager', '1.35', ['1.36']), 'yes', 'yes'],
+  [58, 'cloud controller two older', controller('cloud-controller-manager', '1.34', ['1.36']), 'no', 'no R5'],
+  [
+    59,
+    'too old for the next step',
+    { ...controller('kube-controller-manager', '1.34', ['1.35']), target: '1.36.0' },
+    'no',
+    'no R8',
+  ],
+  [60, 'kubectl one newer', kubectl('1.37', ['1.36']), 'yes', 'yes'],
+  [61, 'kubectl two older', kubectl('1.34', ['1.36']), 'no', 'no R6'],
+  [62, 'kubectl too new for one', kubectl('1.37', ['1.35', '1.36']), 'no', 'no R6'],
+  [63, 'kubectl as the older', kubectl('1.35', ['1.35', '1.36']), 'yes', 'yes'],
+];
+
+const KUBEADM: readonly Row[] = [
+  [64, 'the next minor', apply('1.36.1', '1.35.4', '1.36.1'), 'yes', 'yes'],
+  [65, 'a patch', apply('1.36.1', '1.36.0', '1.36.1'), 'yes', 'yes'],
+  [66, 'an older patch of kubeadm', apply('1.36.0', '1.35.4', '1.36.1'), 'force', 'force Ks1'],
+  [67, 'an older minor of kubeadm', apply('1.35.4', '1.35.4', '1.36.1'), 'no', 'no Km5'],
+  [68, 'a skip', apply('1.36.1', '1.34.2', '1.36.1'), 'no', 'no Km3'],
+  [69, 'a skip to a candidate', apply('1.36.1', '1.34.2', '1.36.0-rc.1'), 'force', 'force Ks3 Km3'],
+  [70, 'a minor below kubeadm', apply('1.36.1', '1.34.2', '1.35.4'), 'force', 'force Ks2'],
+  [71, 'two minors below kubeadm', apply('1.36.1', '1.34.2', '1.34.9'), 'no', 'no Km2'],
+  // kubeadm lets it pass; nobody supports it.
+  [72, 'a minor back', apply('1.35.4', '1.36.1', '1.35.4'), 'hard refuse', 'no R12'],
+  [73, 'two minors back', apply('1.34.2', '1.36.1', '1.34.2'), 'no', 'no Km4'],
+  [74, 'again', apply('1.36.1', '1.36.1', '1.36.1'), 'yes', 'yes'],
+  [75, 'a version that cannot be read', apply(undefined, '1.36.0', '1.36.1'), 'no', 'no Km1'],
+  [
+    76,
+    'kubelets four behind',
+    { ...apply('1.36.1', '1.35.4', '1.36.1'), kubelets: [{ version: '1.32.0' }] },
+    'hard',
+    'no R10',
+  ],
+  [
+    77,
+    'kubelets three behind',
+    { ...apply('1.36.1', '1.35.4', '1.36.1'), kubelets: [{ version: '1.33.0' }] },
+    'yes',
+    'warn R8',
+  ],
+  [78, 'a node one minor on', node('1.36.1', { managedBy: '1.35.0' }), 'yes', 'yes'],
+  [79, 'a node two minors on', node('1.36.1', { managedBy: '1.34.0' }), 'no', 'no Kd'],
+  [80, 'a node with an older kubeadm', node('1.35.4', { cluster: '1.36.1' }), 'no', 'no Kd'],
+  [81, 'a node before the leader', node('1.36.1', { cluster: '1.35.4' }), 'no', 'no Kd'],
+  [
+    82,
+    'a join with an older kubeadm',
+    { apiServers: [], kubeadm: { verb: 'join', version: '1.35.4', cluster: '1.36.1' } },
+    'no',
+    'no Kd',
+  ],
+];
+
+const HOSTS: readonly Row[] = [
+  [83, 'etcd, a patch', etcd(['3.5.21'], '3.5.24'), 'yes', 'yes'],
+  [84, 'etcd, a skip', etcd(['3.4.30'], '3.6.8'), 'no', 'no etcd'],
+  [85, 'etcd, members too old', etcd(['3.5.19'], '3.6.8'), 'no', 'no etcd'],
+  [86, 'etcd, members rather old', etcd(['3.5.24'], '3.6.8'), 'warn', 'warn etcd'],
+  [87, 'etcd, members as advised', etcd(['3.5.26'], '3.6.8'), 'yes', 'yes'],
+  [88, 'etcd, back', etcd(['3.6.8'], '3.5.24'), 'no', 'no etcd'],
+  [89, 'etcd, one too old', etcd(['3.5.26', '3.5.19'], '3.6.8'), 'no', 'no etcd'],
+  [91, 'cgroup v1', host('1.35', { cgroup: 1 }), 'no', 'no cgroup'],
+  [92, 'containerd 1.7 for 1.36', host('1.36', { containerd: '1.7' }), 'no', 'no containerd'],
+  [93, 'containerd 1.7 for 1.35', host('1.35', { containerd: '1.7' }), 'warn', 'warn containerd'],
+  [94, 'an old kernel', host('1.32', { kernel: '4.18' }), 'no', 'no kernel'],
+  [95, 'a removed flag', host('1.35', { kubeletFlags: ['pod-infra-container-image'] }), 'no', 'no kubelet-flag'],
+  [96, 'kube-proxy with ipvs', host('1.35', { kubeProxyMode: 'ipvs' }), 'warn', 'warn kube-proxy-mode'],
+];
+
+/** What KubeOne decides; ours where it differs, since its word rests on the first host or on a bound that is not official. */
+const ORIGINAL: readonly Row[] = [
+  [99, 'all lower', disks(['1.35.4', '1.35.4', '1.35.4'], '1.36.1', ['1.35.4']), 'upgrade', 'yes'],
+  [100, 'one is done', disks(['1.36.1', '1.35.4'], '1.36.1', ['1.36.1', '1.35.4']), 'needed, then F6', 'yes'],
+  [101, 'one is newer', disks(['1.35.4', '1.37.0'], '1.36.1', ['1.35.4']), 'needed', 'no R3'],
+  [102, 'the first is newer', disks(['1.37.0', '1.35.4'], '1.36.1', ['1.35.4']), 'downgrade', 'no R3'],
+  [
+    103,
+    'a skip with force',
+    to(['1.34'], '1.36', { kubeadm: { verb: 'apply', version: '1.36.0', cluster: '1.34.0' } }),
+    'Km3',
+    'no R2 Km3',
+  ],
+  [
+    104,
+    'a kubelet two behind the API server',
+    to(['1.35'], '1.36', { kubelets: [{ version: '1.33.0' }] }),
+    'F9',
+    'warn R8',
+  ],
+  [
+    105,
+    'a worker four behind',
+    to(['1.35'], '1.36', { kubelets: [{ version: '1.31.0' }] }),
+    'passes, then Ks4',
+    'no R10',
+  ],
+];
+
+/** Rows that are no matter of two versions, with the place that decides them. */
+const ELSEWHERE: Readonly<Record<number, string>> = {
+  90: 'a path of two hops, where one is judged at a time: its etcd is row 85',
+  97: 'KubeOne 1.14 knows 1.34 to 1.36 only; ours refuses what is newer than it knows (row 12) and warns of what is not maintained',
+  98: 'as 97',
+  106: 'an image reference with a port: probe.test.ts reads its tag',
+  107: 'the lock is a Lease here, and no label',
+  108: 'as 107',
+};
+
+const SECTIONS: Readonly<Record<string, readonly Row[]>> = {
+  'API servers': API_SERVERS,
+  kubelets: KUBELETS,
+  'kube-proxy, controllers, kubectl': OTHERS,
+  kubeadm: KUBEADM,
+  'etcd and hosts': HOSTS,
+  'decisions of the original': ORIGINAL,
+};
+
+describe.each(Object.entries(SECTIONS))('%s', (_section, rows) => {
+  test.each(rows)('%i %s', (_number, _name, facts, _word, wanted) => {
+    expect(said(facts)).toBe(wanted);
+  });
+});
+
+test('every row of 1 to 108 is decided here, or said to be decided elsewhere', () => {
+  const decided = Object.values(SECTIONS).flatMap((rows) => rows.map(([number]) => number));
+  const numbers = [...decided, ...Object.keys(ELSEWHERE).map(Number)].toSorted((a, b) => a - b);
+  expect(numbers).toEqual(Array.from({ length: 108 }, (_, index) => index + 1));
+});
+
+test('the word of a row is its own, but for rows that say why not', () => {
+  const differing = Object.values(SECTIONS)
+    .flat()
+    .filter(([, , , word, wanted]) => !wanted.startsWith(word.split(' ')[0] ?? ''))
+    .map(([number]) => number);
+  expect(differing).toEqual([5, 8, 16, 23, 29, 32, 35, 72, 76, 77, 99, 100, 101, 102, 103, 104, 105]);
+});
+
+test.each([
+  [['1.36.1'], '1.36.1', false],
+  [['v1.36.1'], '1.36.1', false],
+  [['1.36.1', '1.36.0'], '1.36.1', true],
+  [['1.36.1+k3s1'], '1.36.1+k3s2', true],
+])('%j to %s: needed %s', (found, target, needed) => {
+  expect(isNeeded(found, target)).toBe(needed);
+});
+
+test('one sentence with what was found and what would be right', () => {
+  expect(judgeVersions(to(['1.34.9'], '1.36.1'))).toEqual([
+    { rule: 'R2', severity: 'hard', message: 'API servers never skip a minor version: v1.34.9 to v1.36.1 skips 1.35' },
+  ]);
+});

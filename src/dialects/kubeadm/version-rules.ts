@@ -1,0 +1,250 @@
+/**
+ * Owns which versions may meet and follow each other: one pure function over facts. R1 to R14 restate the version skew policy
+ * of Kubernetes, Km, Ks and Kd the rules of kubeadm itself; docs/kubeadm.md has each in one sentence.
+ */
+import { compareVersions, parseVersion, type Version } from '../../util/version.ts';
+import { etcdFindings } from './etcd-rules.ts';
+import { kubeadmFindings } from './kubeadm-rules.ts';
+import { nodeFindings } from './node-rules.ts';
+import type { ControllerFacts, Finding, KubeletFacts, VersionFacts } from './version-facts.ts';
+
+/** Nothing is known of later minors of v1: what is not known is refused. */
+export const NEWEST_KNOWN = 37;
+/** From this minor on kubelet and kube-proxy may be three minors older than the API server; two before. */
+const THREE_BEHIND_FROM = 25;
+
+export function judgeVersions(facts: VersionFacts): Finding[] {
+  const unreadable = versionsIn(facts).filter((text) => parseVersion(text) === undefined);
+  if (unreadable.length > 0) return [hard('Km1', `${unreadable.join(', ')} is no version`)];
+  const servers = facts.apiServers.map(read);
+  const target = facts.target === undefined ? undefined : read(facts.target);
+  return [
+    ...(target ? targetFindings(servers, target, facts) : spreadFindings(servers)),
+    ...(facts.kubelets ?? []).flatMap((kubelet) => kubeletFindings(kubelet, servers, target)),
+    ...(facts.kubeProxies ?? []).flatMap((proxy) => proxyFindings(proxy, servers)),
+    ...(facts.controllers ?? []).flatMap((controller) => controllerFindings(controller, servers, target)),
+    ...kubectlFindings(facts.kubectl, servers),
+    ...kubeadmFindings(facts),
+    ...etcdFindings(facts.etcd),
+    ...nodeFindings(facts.node, target),
+  ];
+}
+
+/** False where everything has the target already, build suffix included: nothing is to be done. */
+export function isNeeded(found: readonly string[], target: string): boolean {
+  return found.some((version) => compareVersions(read(version), read(target)) !== 0);
+}
+
+function targetFindings(servers: readonly Version[], target: Version, facts: VersionFacts): Finding[] {
+  const [oldest, newest] = ends(servers);
+  const unknown = target.major !== 1 || target.minor > NEWEST_KNOWN;
+  const findings = unknown ? [hard('R14', `nothing is known of ${text(target)}, which is newer than this Refit`)] : [];
+  if (facts.oldestMaintained !== undefined && target.minor < facts.oldestMaintained)
+    findings.push(warn('R14', `${text(target)} is not maintained any more`));
+  if (target.pre !== '') findings.push(force('Ks3', `${text(target)} is a pre-release`));
+  if (!oldest || !newest) return findings;
+  findings.push(...spreadFindings(servers));
+  if (target.minor - oldest.minor > 1)
+    findings.push(
+      hard(
+        'R2',
+        `API servers never skip a minor version: ${text(oldest)} to ${text(target)} skips ${skipped(oldest, target)}`,
+      ),
+    );
+  if (target.minor > newest.minor && newest.minor !== oldest.minor)
+    findings.push(
+      hard(
+        'R8',
+        `all API servers must be at 1.${target.minor - 1} before 1.${target.minor}; found ${text(oldest)} and ${text(newest)}`,
+      ),
+    );
+  if (target.minor < newest.minor)
+    findings.push(hard('R12', `minor versions are not lowered: ${text(newest)} to ${text(target)}`));
+  else if (compareVersions(target, newest) < 0 && target.pre === newest.pre)
+    findings.push(force('R12', `${text(target)} is older than ${text(newest)}, which is a rollback`));
+  const isMixed = compareVersions(oldest, newest) !== 0;
+  if (isMixed && facts.resuming !== true)
+    findings.push(
+      force(
+        'F7',
+        `API servers differ, from ${text(oldest)} to ${text(newest)}, and no upgrade of this plan is under way`,
+      ),
+    );
+  return findings;
+}
+
+function spreadFindings(servers: readonly Version[]): Finding[] {
+  const [oldest, newest] = ends(servers);
+  if (!oldest || !newest || newest.minor - oldest.minor <= 1) return [];
+  return [hard('R1', `API servers may be one minor version apart, found ${text(oldest)} and ${text(newest)}`)];
+}
+
+function kubeletFindings(facts: KubeletFacts, servers: readonly Version[], target: Version | undefined): Finding[] {
+  const { name } = facts;
+  const who = name === undefined ? 'kubelet' : `kubelet of ${name}`;
+  const now = read(facts.version);
+  const next = facts.target === undefined ? undefined : read(facts.target);
+  const local = facts.apiServer === undefined ? servers : [read(facts.apiServer)];
+  // The kubelet moves after the API servers have: where those move too, it meets what they will be.
+  const met = target ? [target] : local;
+  const findings = next
+    ? [...skewFindings('R3', who, next, met), ...moveFindings(who, now, next, facts)]
+    : skewFindings('R3', who, now, local);
+  if (next && met.some((server) => next.minor > server.minor))
+    findings.push(hard('R7', `API servers come first: ${who} cannot have ${text(next)} before them`));
+  if (target) findings.push(...stepFindings(who, now, local, target));
+  else if (!next && local.some((server) => server.minor - now.minor === 3))
+    findings.push(
+      warn(
+        'R10',
+        `${who} at ${text(now)} is three minor versions behind and blocks the next upgrade of the control plane`,
+      ),
+    );
+  return findings;
+}
+
+/** What an upgrade of the API servers makes of a kubelet that does not move before them. */
+function stepFindings(who: string, now: Version, servers: readonly Version[], target: Version): Finding[] {
+  const behind = target.minor - now.minor;
+  if (servers.some((server) => now.minor > server.minor) || now.minor > target.minor || isNewer(now, target))
+    return [
+      hard(
+        'R3',
+        `${who} at ${text(now)} is newer than an API server at ${text(now.minor > target.minor ? target : (ends(servers)[0] ?? target))}`,
+      ),
+    ];
+  if (behind > allowedBehind(now))
+    return [
+      hard(
+        'R10',
+        `${who} at ${text(now)} would be ${behind} minor versions behind ${text(target)} (R3): upgrade it first`,
+      ),
+    ];
+  if (behind === 3) return [warn('R8', `${who} at ${text(now)} will be three minor versions behind ${text(target)}`)];
+  return [];
+}
+
+function moveFindings(
+  who: string,
+  now: Version,
+  next: Version,
+  how: Pick<KubeletFacts, 'drained' | 'replaced'>,
+): Finding[] {
+  if (how.replaced || now.minor === next.minor) return [];
+  const findings: Finding[] = [];
+  if (how.drained !== true)
+    findings.push(hard('R9', `the node of ${who} must be drained before its minor version changes`));
+  if (next.minor - now.minor > 1)
+    findings.push(
+      hard(
+        'R13',
+        `${who} cannot go from ${text(now)} to ${text(next)} on the same host: kubeadm moves one minor version at a time (Kd)`,
+      ),
+    );
+  if (next.minor < now.minor)
+    findings.push(force('R12', `${who} from ${text(now)} back to ${text(next)} is a rollback`));
+  return findings;
+}
+
+/** Neither newer than the oldest API server nor too far behind the newest. */
+function skewFindings(rule: string, who: string, version: Version, servers: readonly Version[]): Finding[] {
+  const [oldest, newest] = ends(servers);
+  if (!oldest || !newest) return [];
+  if (version.minor > oldest.minor)
+    return [hard(rule, `${who} at ${text(version)} is newer than an API server at ${text(oldest)}`)];
+  const limit = allowedBehind(version);
+  if (newest.minor - version.minor > limit)
+    return [
+      hard(
+        rule,
+        `${who} at ${text(version)} is more than ${limit} minor versions behind an API server at ${text(newest)}`,
+      ),
+    ];
+  if (compareVersions(version, oldest) <= 0 || version.minor < oldest.minor) return [];
+  return [warn(rule, `${who} at ${text(version)} has a newer patch than an API server at ${text(oldest)}`)];
+}
+
+function proxyFindings(
+  { version, kubelet }: { version: string; kubelet?: string },
+  servers: readonly Version[],
+): Finding[] {
+  const proxy = read(version);
+  const findings = skewFindings('R4', 'kube-proxy', proxy, servers);
+  const apart = kubelet === undefined ? 0 : Math.abs(proxy.minor - read(kubelet).minor);
+  if (apart > allowedBehind(proxy))
+    findings.push(hard('R4', `kube-proxy at ${version} and kubelet at ${kubelet} are ${apart} minor versions apart`));
+  return findings;
+}
+
+function controllerFindings(
+  facts: ControllerFacts,
+  servers: readonly Version[],
+  target: Version | undefined,
+): Finding[] {
+  const version = read(facts.version);
+  const [oldest, newest] = ends(facts.apiServer === undefined ? servers : [read(facts.apiServer)]);
+  if (!oldest || !newest) return [];
+  const who = `${facts.name} at ${text(version)}`;
+  if (version.minor > oldest.minor) return [hard('R5', `${who} is newer than an API server at ${text(oldest)}`)];
+  if (newest.minor - version.minor > 1)
+    return [hard('R5', `${who} is more than one minor version behind an API server at ${text(newest)}`)];
+  if (target && target.minor - version.minor > 1)
+    return [hard('R8', `${who} must be at 1.${target.minor - 1} before API servers go to ${text(target)}`)];
+  return [];
+}
+
+function kubectlFindings(kubectl: string | undefined, servers: readonly Version[]): Finding[] {
+  const outside =
+    kubectl === undefined ? undefined : servers.find(({ minor }) => Math.abs(minor - read(kubectl).minor) > 1);
+  return outside
+    ? [hard('R6', `kubectl ${kubectl} is more than one minor version from an API server at ${text(outside)}`)]
+    : [];
+}
+
+function allowedBehind({ minor }: Version): number {
+  return minor < THREE_BEHIND_FROM ? 2 : 3;
+}
+
+/** Of another minor, or with a patch that the target does not reach: an upgrade would lower it. */
+function isNewer(now: Version, target: Version): boolean {
+  return now.minor === target.minor && now.patch > target.patch;
+}
+
+function ends(versions: readonly Version[]): readonly [Version | undefined, Version | undefined] {
+  const sorted = versions.toSorted(compareVersions);
+  return [sorted[0], sorted.at(-1)];
+}
+
+function skipped(from: Version, to: Version): string {
+  const minors = Array.from(
+    { length: Math.max(0, to.minor - from.minor - 1) },
+    (_, index) => `1.${from.minor + 1 + index}`,
+  );
+  return minors.join(', ');
+}
+
+function versionsIn({
+  apiServers,
+  target,
+  kubelets = [],
+  kubeProxies = [],
+  controllers = [],
+  kubectl,
+}: VersionFacts): string[] {
+  const parts = [...kubelets, ...kubeProxies, ...controllers];
+  return [...apiServers, target, kubectl, ...parts.map(({ version }) => version)].filter((each) => each !== undefined);
+}
+
+function read(version: string): Version {
+  const parsed = parseVersion(version);
+  if (!parsed) throw new RangeError(`${version} is no version`);
+  return parsed;
+}
+
+function text({ major, minor, patch, pre, build }: Version): string {
+  return `v${major}.${minor}.${patch}${pre && `-${pre}`}${build && `+${build}`}`;
+}
+
+const hard = (rule: string, message: string): Finding => ({ rule, severity: 'hard', message });
+const force = (rule: string, message: string): Finding => ({ rule, severity: 'force', message });
+const warn = (rule: string, message: string): Finding => ({ rule, severity: 'warn', message });
