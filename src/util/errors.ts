@@ -43,6 +43,16 @@ export const ERRORS = {
     exit: EXIT.denied,
     hint: 'the user lacks a right: see deploy/rbac.yaml for the documented roles',
   },
+  REFIT_SSH: {
+    meaning: 'A host cannot be reached over SSH, is not who it was, or fails at a step.',
+    exit: EXIT.unreachable,
+    hint: 'try `ssh` by hand with the same user, key and known hosts; see docs/kubeadm.md',
+  },
+  REFIT_REFUSED: {
+    meaning: 'The cluster cannot be upgraded as asked for: a rule stands against it.',
+    exit: EXIT.failed,
+    hint: 'see docs/kubeadm.md for the rules',
+  },
   REFIT_NO_CRD: {
     meaning: 'The API server does not know the kinds that Refit works with.',
     exit: EXIT.failed,
