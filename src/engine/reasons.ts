@@ -5,6 +5,7 @@ export const REASONS = {
   Started: 'the targets are resolved and recorded',
   Completed: 'every target is done',
   InvalidPlan: 'the plan cannot be carried out as written',
+  VersionUnknown: 'nobody has told yet to which version the plan leads',
   TargetMissing: 'a target is named that does not exist',
   PlatformUnknown: 'the labels of a target do not tell its operating system and architecture',
   PlatformUnsupported: 'the plan has no payload for the platform of a target',

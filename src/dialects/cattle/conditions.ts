@@ -1,0 +1,44 @@
+/** Owns the conditions of a Plan by the rules of the original: a time moves with status or message, never with a reason alone. */
+import type { CattleCondition, CattlePlan } from '../../api/cattle/plan.ts';
+import { rfc3339 } from '../../util/clock.ts';
+
+export interface Verdict {
+  readonly type: string;
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+export function conditionOf(plan: CattlePlan, type: string): CattleCondition | undefined {
+  return plan.status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** True where the plan has just this condition already. */
+export function says(plan: CattlePlan, { type, status, reason, message }: Verdict): boolean {
+  const known = conditionOf(plan, type);
+  return known?.status === status && known.reason === reason && (known.message ?? '') === message;
+}
+
+/** Others stay as they are and where they are; `now` in milliseconds. */
+export function withVerdicts(
+  known: readonly CattleCondition[],
+  verdicts: readonly Verdict[],
+  now: number,
+): CattleCondition[] {
+  const byType = new Map(verdicts.map((verdict) => [verdict.type, verdict]));
+  const kept = known.map((condition) => {
+    const verdict = byType.get(condition.type);
+    return verdict ? updated(condition, verdict, now) : condition;
+  });
+  const types = new Set(known.map(({ type }) => type));
+  const added = verdicts.filter(({ type }) => !types.has(type)).map((verdict) => updated(undefined, verdict, now));
+  return [...kept, ...added];
+}
+
+function updated(known: CattleCondition | undefined, verdict: Verdict, now: number): CattleCondition {
+  const { message, ...rest } = verdict;
+  const { message: before = '', ...others } = known ?? { type: verdict.type, status: '' };
+  const isSame = others.status === verdict.status && before === message;
+  const time = isSame ? {} : { lastUpdateTime: rfc3339(now) };
+  return { ...others, ...rest, ...time, ...(message === '' ? {} : { message }) };
+}

@@ -1,0 +1,106 @@
+/** Owns what a controller of `upgrade.cattle.io` is told by its environment: the original's variables and defaults. */
+import type { Logger } from '../../util/log.ts';
+import { parseGoDuration } from './go-duration.ts';
+
+/** How Jobs are rendered; seconds where it says so. */
+export interface JobSettings {
+  readonly activeDeadlineSeconds: number;
+  /** 0: no limit. */
+  readonly activeDeadlineSecondsMax: number;
+  readonly backoffLimit: number;
+  readonly imagePullPolicy: string;
+  readonly kubectlImage: string;
+  /** Empty: Plans do not reach Windows nodes. */
+  readonly kubectlImageWindows: string;
+  readonly privileged: boolean;
+  readonly ttlSecondsAfterFinish: number;
+  readonly podReplacementPolicy: string;
+}
+
+export interface CattleConfig {
+  /** Name of the controller: on its Jobs, and of its lease. */
+  readonly name: string;
+  /** Where its Plans, Jobs and Secrets are. */
+  readonly namespace: string;
+  readonly job: JobSettings;
+}
+
+export const DEFAULT_JOB_SETTINGS: JobSettings = {
+  activeDeadlineSeconds: 600,
+  activeDeadlineSecondsMax: 0,
+  backoffLimit: 2,
+  imagePullPolicy: 'IfNotPresent',
+  kubectlImage: 'rancher/kubectl:v1.30.3',
+  kubectlImageWindows: '',
+  privileged: true,
+  ttlSecondsAfterFinish: 900,
+  podReplacementPolicy: 'TerminatingOrFailed',
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export function jobSettings(env: Environment, log: Logger): JobSettings {
+  const read = reader(env, log, 'SYSTEM_UPGRADE_JOB_');
+  const base = DEFAULT_JOB_SETTINGS;
+  return {
+    activeDeadlineSeconds: read('ACTIVE_DEADLINE_SECONDS', integer, base.activeDeadlineSeconds),
+    activeDeadlineSecondsMax: read('ACTIVE_DEADLINE_SECONDS_MAX', integer, base.activeDeadlineSecondsMax),
+    backoffLimit: read('BACKOFF_LIMIT', integer, base.backoffLimit),
+    imagePullPolicy: read('IMAGE_PULL_POLICY', text, base.imagePullPolicy),
+    kubectlImage: read('KUBECTL_IMAGE', text, base.kubectlImage),
+    kubectlImageWindows: read('KUBECTL_IMAGE_WINDOWS', text, base.kubectlImageWindows),
+    privileged: read('PRIVILEGED', flag, base.privileged),
+    ttlSecondsAfterFinish: read('TTL_SECONDS_AFTER_FINISH', integer, base.ttlSecondsAfterFinish),
+    podReplacementPolicy: read('POD_REPLACEMENT_POLICY', text, base.podReplacementPolicy),
+  };
+}
+
+const MINUTE_MS = 60_000;
+
+/** Milliseconds between two looks at a channel: 15 minutes, and never a minute or less. */
+export function pollingInterval(env: Environment, log: Logger): number {
+  const read = reader(env, log, 'SYSTEM_UPGRADE_PLAN_');
+  const milliseconds = read('POLLING_INTERVAL', duration, 15 * MINUTE_MS);
+  return milliseconds > MINUTE_MS ? milliseconds : 15 * MINUTE_MS;
+}
+
+/** Milliseconds of the lease, with the original's own variables and defaults. */
+export function leaseTimes(env: Environment, log: Logger) {
+  const read = reader(env, log, 'CATTLE_ELECTION_');
+  return {
+    leaseDurationMs: read('LEASE_DURATION', duration, 45_000),
+    renewDeadlineMs: read('RENEW_DEADLINE', duration, 30_000),
+    retryPeriodMs: read('RETRY_PERIOD', duration, 2_000),
+  };
+}
+
+/** As Go reads it: `1`, `t`, `T`, `true`, `True`, `TRUE` and their opposites. */
+export function flag(value: string): boolean | undefined {
+  if (/^(?:1|t|T|true|True|TRUE)$/.test(value)) return true;
+  return /^(?:0|f|F|false|False|FALSE)$/.test(value) ? false : undefined;
+}
+
+function integer(value: string): number | undefined {
+  return /^[+-]?\d+$/.test(value) ? Number(value) : undefined;
+}
+
+function text(value: string): string {
+  return value;
+}
+
+function duration(value: string): number | undefined {
+  const nanoseconds = parseGoDuration(value);
+  return nanoseconds === undefined ? undefined : nanoseconds / 1e6;
+}
+
+/** A value that cannot be read is logged, and the default counts; an empty one is none. */
+function reader(env: Environment, log: Logger, prefix: string) {
+  return <T>(name: string, parse: (value: string) => T | undefined, fallback: T): T => {
+    const value = env[`${prefix}${name}`];
+    if (value === undefined || value === '') return fallback;
+    const parsed = parse(value);
+    if (parsed === undefined)
+      log.error('a variable cannot be read', { name: `${prefix}${name}`, value, used: fallback });
+    return parsed ?? fallback;
+  };
+}

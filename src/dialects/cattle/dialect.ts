@@ -1,0 +1,60 @@
+/** Owns the front door of Rancher's system-upgrade-controller: its Plans as campaigns of the engine, its Jobs as signals. */
+import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
+import type { Dialect, Watched } from '../../engine/dialect.ts';
+import { matters } from '../../engine/relevance.ts';
+import { jobs, nodes, secrets } from '../../kube/resources.ts';
+import type { Job, KubeObject, Secret } from '../../kube/types.ts';
+import { sameJson } from '../../util/json.ts';
+import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
+import { project } from './project.ts';
+import { resolve } from './resolve.ts';
+import { jobSignal } from './signal.ts';
+
+/** For the one controller that carries out the Plans of its namespace. */
+export function cattle(config: CattleConfig): Dialect<CattlePlan> {
+  const { namespace } = config;
+  return {
+    ...seen(config),
+    namespace,
+    watched: [
+      { resource: nodes, matters },
+      { resource: jobs, namespace, matters: jobMatters },
+      { resource: secrets, namespace, matters: secretMatters },
+    ],
+    resolve: (plan, world, now) => resolve(plan, world, now, (name) => world.get(secrets, name, namespace)),
+  };
+}
+
+/** For those who only look, at the Plans of all namespaces: they may not read Secrets. */
+export const cattlePlansSeen: Dialect<CattlePlan> = seen({
+  name: 'system-upgrade-controller',
+  namespace: '',
+  job: DEFAULT_JOB_SETTINGS,
+});
+
+function seen(config: CattleConfig): Dialect<CattlePlan> {
+  return {
+    name: 'cattle',
+    plans: cattlePlans,
+    recordedIn: 'status',
+    watched: [
+      { resource: nodes, matters },
+      { resource: jobs, matters: jobMatters },
+    ] satisfies Watched[],
+    resolve: (plan, world, now) => resolve(plan, world, now, undefined),
+    project,
+    objectOf: (_stage, { name }, world) => world.get(nodes, name),
+    // A Plan does not say which nodes are controllers, so the health of the control plane holds nobody up.
+    endpoints: () => [],
+    signal: jobSignal(config),
+  };
+}
+
+function jobMatters(before: KubeObject, after: KubeObject): boolean {
+  const conditions = ({ status }: Job): unknown => [status?.startTime, status?.active, status?.conditions];
+  return before.metadata.uid !== after.metadata.uid || !sameJson(conditions(before), conditions(after));
+}
+
+function secretMatters(before: Secret, after: Secret): boolean {
+  return before.type !== after.type || !sameJson(before.data, after.data);
+}

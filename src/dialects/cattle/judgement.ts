@@ -1,0 +1,109 @@
+/** Owns what a Plan leads to as it stands: its version and hash, or what is wrong with it in the words of the original. */
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { because, type Reason } from '../../engine/reasons.ts';
+import { parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
+import type { Secret } from '../../kube/types.ts';
+import { conditionOf, says, type Verdict } from './conditions.ts';
+import { parseGoDuration } from './go-duration.ts';
+import { hashedSecrets, latestHash, mungeVersion } from './latest.ts';
+import { selectorText } from './selector-text.ts';
+
+export interface Judgement {
+  /** As recorded where there are problems. */
+  readonly version: string;
+  readonly hash: string;
+  readonly problems: readonly Reason[];
+}
+
+/** Whoever may not read Secrets takes the hash as it is recorded. */
+export type SecretLookup = (name: string) => Secret | undefined;
+
+export function judge(plan: CattlePlan, secretOf: SecretLookup | undefined): Judgement {
+  const { latestVersion = '', latestHash: recordedHash = '' } = plan.status ?? {};
+  const recorded = { version: latestVersion, hash: recordedHash };
+  const secrets = hashedSecrets(plan).map((name) => ({ name, secret: secretOf?.(name) }));
+  const absent = secretOf ? secrets.filter(({ secret }) => !secret) : [];
+  const fault = faultOf(plan) ?? absent.map(({ name }) => `secrets "${name}" not found`).join(', ');
+  if (fault !== '') return { ...recorded, problems: [because('InvalidPlan', fault)] };
+  const version = versionOf(plan);
+  if (version === undefined) return { ...recorded, problems: [because('VersionUnknown', unknownVersion(plan))] };
+  if (!LABEL_VALUE.test(version)) {
+    const message = `version "${version}" is no label value, which nodes and Jobs need`;
+    return { ...recorded, problems: [because('InvalidPlan', message)] };
+  }
+  const found = secrets.flatMap(({ secret }) => secret ?? []);
+  const hash = found.length === secrets.length ? latestHash(plan, version, found) : recordedHash;
+  return { version, hash, problems: [] };
+}
+
+const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)$/;
+
+/** The first fault counts, in the order of the original. */
+function faultOf({ spec }: CattlePlan): string | undefined {
+  if (!spec) return 'spec is missing';
+  const { drain, window, postCompleteDelay, nodeSelector } = spec;
+  if (drain?.deleteEmptydirData !== undefined && drain.deleteLocalData !== undefined) {
+    return 'spec.drain cannot specify both deleteEmptydirData and deleteLocalData';
+  }
+  const selectors = { 'spec.drain.podSelector': drain?.podSelector, 'spec.nodeSelector': nodeSelector };
+  for (const [field, selector] of Object.entries(selectors)) {
+    try {
+      parseLabelSelector(selectorText(selector ?? {}));
+    } catch (error) {
+      if (!(error instanceof SelectorError)) throw error;
+      return `${field} is invalid, ${error.message}`;
+    }
+  }
+  // To begin outside the window would be worse than not to begin.
+  if (window) return 'spec.window is not supported yet: nothing starts while the Plan has one';
+  if (postCompleteDelay === undefined) return undefined;
+  const delay = parseGoDuration(postCompleteDelay);
+  if (delay === undefined) return `spec.postCompleteDelay is invalid, "${postCompleteDelay}" is no duration`;
+  return delay < 0 ? 'spec.postCompleteDelay is negative' : undefined;
+}
+
+function versionOf(plan: CattlePlan): string | undefined {
+  const { version = '', channel = '' } = plan.spec ?? {};
+  if (version !== '') return mungeVersion(version);
+  const { status, reason } = conditionOf(plan, 'LatestResolved') ?? {};
+  const isResolved = channel !== '' && status === 'True' && reason === 'Channel';
+  return isResolved ? plan.status?.latestVersion : undefined;
+}
+
+const NEITHER = 'cannot resolve plan: missing channel and version';
+
+function unknownVersion(plan: CattlePlan): string {
+  return plan.spec?.channel ? 'the channel has not told a version yet' : NEITHER;
+}
+
+/** What the judgement says in conditions. That a channel was read is said by whoever reads it. */
+export function verdictsOf({ spec }: CattlePlan, problems: readonly Reason[]): Verdict[] {
+  const invalid = problems.find(({ code }) => code === 'InvalidPlan');
+  if (invalid) return [{ type: 'Validated', status: 'False', reason: 'Error', message: invalid.message }];
+  const validated: Verdict = { type: 'Validated', status: 'True', reason: 'PlanIsValid', message: '' };
+  const resolved = { type: 'LatestResolved', status: 'True', reason: 'Version', message: '' } as const;
+  const unresolved = { ...resolved, status: 'False', reason: 'Error', message: NEITHER } as const;
+  if (spec?.version) return [validated, resolved];
+  return spec?.channel ? [validated] : [validated, unresolved];
+}
+
+/** What has no effect yet is accepted, and said. */
+export function ignoredBy({ spec }: CattlePlan): Verdict | undefined {
+  if (!spec?.postCompleteDelay) return undefined;
+  const message = 'spec.postCompleteDelay has no effect: a slot is free when its Job is complete and its Node is Ready';
+  return { type: 'RefitIgnores', status: 'True', reason: 'NotSupported', message };
+}
+
+export const NOT_READY: Verdict = {
+  type: 'Complete',
+  status: 'False',
+  reason: 'NotReady',
+  message: 'plan is not valid and resolved',
+};
+
+/** True where the status says all that already. */
+export function isRecorded(plan: CattlePlan, { version, hash, problems }: Judgement): boolean {
+  const { latestVersion = '', latestHash: recordedHash = '' } = plan.status ?? {};
+  const wanted = [...verdictsOf(plan, problems), ignoredBy(plan) ?? [], problems.length > 0 ? NOT_READY : []].flat();
+  return latestVersion === version && recordedHash === hash && wanted.every((verdict) => says(plan, verdict));
+}

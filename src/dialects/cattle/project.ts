@@ -1,0 +1,68 @@
+/** Owns the way from a campaign to the status of its Plan, in the conditions that scripts for the original wait for. */
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { Campaign } from '../../engine/model.ts';
+import { targetsIn } from '../../engine/stages.ts';
+import { sameJson } from '../../util/json.ts';
+import { conditionOf, type Verdict, withVerdicts } from './conditions.ts';
+import { ignoredBy, NOT_READY, verdictsOf } from './judgement.ts';
+
+/** Our own conditions; each is there only while it is true. */
+export const FAILED_TYPE = 'RefitFailedNodes';
+export const WAITING_TYPE = 'RefitWaits';
+const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, 'RefitIgnores']);
+
+export function project(campaign: Campaign, plan: CattlePlan, now: number): CattlePlan {
+  const applying = applyingOf(campaign);
+  const own = [failedNodes(campaign), waiting(campaign), ignoredBy(plan)].flatMap((verdict) => verdict ?? []);
+  const verdicts = [completeness(campaign, plan, applying), ...verdictsOf(plan, campaign.problems), ...own];
+  const holding = new Set(own.map(({ type }) => type));
+  const kept = (plan.status?.conditions ?? []).filter(({ type }) => !OWN_TYPES.has(type) || holding.has(type));
+  const { latestVersion: _v, latestHash: _h, applying: _a, ...others } = plan.status ?? {};
+  const latestVersion = campaign.stages[0]?.version ?? '';
+  return {
+    ...plan,
+    status: {
+      ...others,
+      conditions: withVerdicts(kept, verdicts, now),
+      ...(latestVersion === '' ? {} : { latestVersion }),
+      ...(campaign.id === '' ? {} : { latestHash: campaign.id }),
+      ...(applying.length === 0 ? {} : { applying }),
+    },
+  };
+}
+
+/** Host names by the order of node names; a node that failed keeps its slot, and so its place. */
+function applyingOf(campaign: Campaign): string[] {
+  return targetsIn(campaign, 'intended', 'failed')
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ key }) => key.split('/')[0] ?? '');
+}
+
+function completeness(campaign: Campaign, plan: CattlePlan, applying: readonly string[]): Verdict {
+  if (campaign.problems.length > 0) return NOT_READY;
+  if (campaign.phase === 'done') return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
+  const open = (reason: string, message = ''): Verdict => ({ type: 'Complete', status: 'False', reason, message });
+  const failed = targetsIn(campaign, 'failed');
+  if (failed.length > 0) return open('JobFailed', failureOf(campaign));
+  if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
+  const { status, reason = '' } = conditionOf(plan, 'Complete') ?? {};
+  const isNew = status !== 'False' || plan.status?.latestHash !== campaign.id || reason === NOT_READY.reason;
+  return open(isNew ? 'Resolved' : reason);
+}
+
+/** The engine puts the node's name first, which the sentence of the original holds anyhow. */
+function failureOf({ reason }: Campaign): string {
+  return (reason?.message ?? '').replace(/^\S+: (?=Job )/, '');
+}
+
+function failedNodes(campaign: Campaign): Verdict | undefined {
+  const names = targetsIn(campaign, 'failed').map(({ name }) => name);
+  if (names.length === 0) return undefined;
+  return { type: FAILED_TYPE, status: 'True', reason: 'JobFailed', message: names.toSorted().join(', ') };
+}
+
+function waiting({ blocked }: Campaign): Verdict | undefined {
+  if (!blocked) return undefined;
+  const message = 'a slot is free, but a gate lets no node start: see refit status';
+  return { type: WAITING_TYPE, status: 'True', reason: 'Gate', message };
+}

@@ -1,0 +1,124 @@
+/** Owns the way from a Plan to its campaign: who is selected, who is done, who holds a slot, all as the objects show it. */
+import { createHash } from 'node:crypto';
+import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
+import type { World } from '../../engine/dialect.ts';
+import type { Campaign, CampaignPhase, RecordedState, Target } from '../../engine/model.ts';
+import { because, type Reason } from '../../engine/reasons.ts';
+import { apiVersionOf, jobs, nodes } from '../../kube/resources.ts';
+import { parseLabelSelector } from '../../kube/selectors.ts';
+import type { Node } from '../../kube/types.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { conditionOf } from './conditions.ts';
+import { hostnameOf, jobNameOf } from './job.ts';
+import { isRecorded, type Judgement, judge, type SecretLookup } from './judgement.ts';
+import { DISABLED, HOSTNAME_LABEL, hashLabelOf } from './names.ts';
+import { FAILED_TYPE, WAITING_TYPE } from './project.ts';
+import { selectorText } from './selector-text.ts';
+import { unfinishedJobs } from './signal.ts';
+
+export function resolve(plan: CattlePlan, world: World, now: number, secretOf: SecretLookup | undefined): Campaign {
+  const { metadata } = plan;
+  const judgement = judge(plan, secretOf);
+  const targets = targetsOf(plan, world, now, judgement);
+  return {
+    source: {
+      apiVersion: apiVersionOf(cattlePlans),
+      kind: cattlePlans.kind,
+      name: metadata.name,
+      uid: metadata.uid ?? '',
+      created: metadata.creationTimestamp ?? '',
+    },
+    id: judgement.hash,
+    phase: phaseOf(plan, judgement, targets),
+    blocked: conditionOf(plan, WAITING_TYPE) !== undefined,
+    reason: reasonOf(plan, targets),
+    stages: [
+      {
+        id: 'nodes',
+        command: 0,
+        role: 'worker',
+        maxInFlight: plan.spec?.concurrency ?? 0,
+        version: judgement.version,
+        forced: false,
+        failedHoldSlots: true,
+        targets,
+      },
+    ],
+    problems: judgement.problems,
+  };
+}
+
+/** Nothing ends a Plan for good: a new version, a new node or a mended field begins it anew. */
+function phaseOf(plan: CattlePlan, judgement: Judgement, targets: readonly Target[]): CampaignPhase {
+  if (!isRecorded(plan, judgement)) return 'new';
+  if (judgement.problems.length > 0) return targets.some(({ state }) => state === 'intended') ? 'running' : 'invalid';
+  const isComplete = conditionOf(plan, 'Complete')?.status === 'True';
+  return isComplete && targets.every(({ state }) => state === 'done') ? 'done' : 'running';
+}
+
+function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefined {
+  const { reason, message = '' } = conditionOf(plan, 'Complete') ?? {};
+  const isFailure = reason === 'JobFailed' && targets.some(({ state }) => state === 'failed');
+  return isFailure ? because('TargetFailed', message) : undefined;
+}
+
+function targetsOf(plan: CattlePlan, world: World, now: number, judgement: Judgement): Target[] {
+  const { concurrency = 0 } = plan.spec ?? {};
+  const stateOf = stateReader(plan, world, judgement);
+  const isSelected = selectorOf(plan, judgement);
+  return world
+    .list(nodes)
+    .map((node) => ({ node, state: stateOf(node), order: orderOf(node, plan, judgement.hash) }))
+    .filter(({ node, state }) => state === 'intended' || (isSelected(node) && (concurrency > 0 || state !== 'pending')))
+    .toSorted((a, b) => (a.order < b.order ? -1 : 1))
+    .map(({ node, state }) => ({
+      key: `${hostnameOf(node)}/${node.metadata.name}`,
+      name: node.metadata.name,
+      state,
+      since: (state === 'done' ? doneSince(node, plan, world, judgement.hash) : undefined) ?? rfc3339(now),
+    }));
+}
+
+/** When its Job was complete; once that is gone, when the whole plan was. */
+function doneSince({ metadata }: Node, plan: CattlePlan, world: World, hash: string): string | undefined {
+  const job = world.get(jobs, jobNameOf(plan.metadata.name, metadata.name, hash), plan.metadata.namespace);
+  const { status, lastUpdateTime } = conditionOf(plan, 'Complete') ?? {};
+  return job?.status?.completionTime ?? (status === 'True' ? lastUpdateTime : undefined);
+}
+
+/** Without a selector, or with one that cannot be right, nobody is selected. */
+function selectorOf({ metadata, spec }: CattlePlan, { problems }: Judgement): (node: Node) => boolean {
+  if (!spec?.nodeSelector || problems.length > 0) return () => false;
+  const matches = parseLabelSelector(selectorText(spec.nodeSelector));
+  const label = hashLabelOf(metadata.name);
+  return (node) => {
+    const { labels = {} } = node.metadata;
+    return labels[HOSTNAME_LABEL] !== undefined && labels[label] !== DISABLED && matches(node);
+  };
+}
+
+/**
+ * A node is done when its label says so, and in flight while its host name stands in the status or any Job of the plan
+ * works on it, be it for an earlier hash. What failed stays failed for this hash, whatever became of its Job.
+ */
+function stateReader(plan: CattlePlan, world: World, { hash, problems }: Judgement): (node: Node) => RecordedState {
+  const isSameRun = plan.status?.latestHash === hash;
+  const applying = new Set(isSameRun && problems.length === 0 ? plan.status?.applying : []);
+  const failed = new Set(isSameRun ? conditionOf(plan, FAILED_TYPE)?.message?.split(', ') : []);
+  const working = new Set(unfinishedJobs(plan, world).map(({ nodeName }) => nodeName));
+  const label = hashLabelOf(plan.metadata.name);
+  return (node) => {
+    const { name, labels = {} } = node.metadata;
+    if (hash !== '' && labels[label] === hash) return 'done';
+    if (working.has(name)) return 'intended';
+    if (failed.has(name)) return 'failed';
+    return applying.has(hostnameOf(node)) && labels[label] !== DISABLED ? 'intended' : 'pending';
+  };
+}
+
+/** Fixed for a plan and a hash, and without a pattern that people could lean on. */
+function orderOf({ metadata }: Node, plan: CattlePlan, hash: string): string {
+  return createHash('sha256')
+    .update(`${metadata.uid ?? ''}${plan.metadata.uid ?? ''}${hash}`)
+    .digest('hex');
+}

@@ -1,0 +1,105 @@
+/** Owns the Job signal: a node is told to move by a Job of its own, answers by its conditions, and is labelled when done. */
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { Signal, World } from '../../engine/dialect.ts';
+import type { Campaign, Observation, Stage } from '../../engine/model.ts';
+import { jobs, nodes } from '../../kube/resources.ts';
+import type { Condition, Job, Node } from '../../kube/types.ts';
+import type { CattleConfig } from './config.ts';
+import { jobNameOf, jobOf } from './job.ts';
+import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
+
+export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
+  return {
+    read(world, campaign, _stage, { name, state }, plan) {
+      const job = world.get(jobs, jobNameOf(plan.metadata.name, name, campaign.id), plan.metadata.namespace);
+      if (job && isOf(job, plan) && job.metadata.labels?.[NODE_LABEL] === name) return observe(job, name);
+      const earlier =
+        state === 'intended' ? unfinishedJobs(plan, world).find(({ nodeName }) => nodeName === name) : undefined;
+      if (!earlier) return { kind: 'none' };
+      const step = `the Job for ${earlier.job.metadata.labels?.[VERSION_LABEL] ?? 'an earlier version'}`;
+      return { kind: 'working', step, ...seen(earlier.job) };
+    },
+
+    send(world, campaign, { stage, target }, plan) {
+      const node = world.get(nodes, target.name);
+      if (!node || campaign.problems.length > 0) return undefined;
+      const object = jobOf(config, { plan, node, version: stage.version, hash: campaign.id, settings: config.job });
+      return { kind: 'create', resource: jobs, object };
+    },
+
+    finish(world, campaign, stage, { name }, plan) {
+      const node = world.get(nodes, name);
+      if (!node || node.metadata.labels?.[hashLabelOf(plan.metadata.name)] === DISABLED) return undefined;
+      return { kind: 'replace', resource: nodes, object: finished(node, plan, campaign, stage) };
+    },
+  };
+}
+
+export interface UnfinishedJob {
+  readonly job: Job;
+  readonly nodeName: string;
+}
+
+/** Jobs of this very plan, of whatever hash, that have neither failed nor completed. */
+export function unfinishedJobs(plan: CattlePlan, world: World): UnfinishedJob[] {
+  return world
+    .list(jobs)
+    .filter((job) => isOf(job, plan) && !holds(job, 'Complete') && !holds(job, 'Failed'))
+    .flatMap((job) => {
+      const nodeName = job.metadata.labels?.[NODE_LABEL];
+      return nodeName === undefined ? [] : [{ job, nodeName }];
+    });
+}
+
+/** A Job of an earlier plan of that name is on its way out, and says nothing of this one. */
+function isOf({ metadata }: Job, plan: CattlePlan): boolean {
+  const isOwned = (metadata.ownerReferences ?? []).some(({ uid }) => uid === plan.metadata.uid);
+  return (
+    isOwned && metadata.namespace === plan.metadata.namespace && metadata.labels?.[PLAN_LABEL] === plan.metadata.name
+  );
+}
+
+function observe(job: Job, nodeName: string): Observation {
+  const { name, namespace } = job.metadata;
+  const failure = holds(job, 'Failed');
+  if (failure) {
+    const why = `${failure.reason ?? ''}: ${failure.message ?? ''}`;
+    const message = `Job ${namespace}/${name} failed on Node ${nodeName}: ${why}`;
+    return { kind: 'failed', ...seen(job, failure), message };
+  }
+  const completion = holds(job, 'Complete');
+  if (completion) return { kind: 'succeeded', ...seen(job, completion) };
+  if (job.status?.startTime === undefined) return { kind: 'sent', ...seen(job) };
+  return { kind: 'working', step: (job.status.active ?? 0) > 0 ? 'Running' : 'Starting', ...seen(job) };
+}
+
+/** A Job is its own attempt. */
+function seen({ metadata, status }: Job, condition?: Condition): { attempt: string; since: string } {
+  const { creationTimestamp: attempt = '' } = metadata;
+  return { attempt, since: condition?.lastTransitionTime ?? status?.startTime ?? attempt };
+}
+
+function holds({ status }: Job, type: string): Condition | undefined {
+  return status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
+}
+
+/** Labelled with the hash of its Job, last, and schedulable again where the plan took it out. */
+function finished(node: Node, { metadata, spec }: CattlePlan, { id }: Campaign, { version }: Stage): Node {
+  const labels = {
+    ...node.metadata.labels,
+    ...Object.fromEntries(
+      Object.entries(spec?.postCompleteLabels ?? {}).map(([key, value]) => [key, expanded(value, version, id)]),
+    ),
+    [hashLabelOf(metadata.name)]: id,
+  };
+  const labelled = { ...node, metadata: { ...node.metadata, labels } };
+  if (spec?.cordon !== true && !spec?.drain) return labelled;
+  const { unschedulable: _, ...rest } = node.spec ?? {};
+  return { ...labelled, spec: rest };
+}
+
+/** As kubelets expand: `$$` is a `$`, and what is not known stays as it is written. */
+function expanded(text: string, version: string, hash: string): string {
+  const known: Readonly<Record<string, string>> = { $$: '$', '$(LATEST_VERSION)': version, '$(LATEST_HASH)': hash };
+  return text.replaceAll(/\$\$|\$\([^)]*\)/g, (found) => known[found] ?? found);
+}
