@@ -19,6 +19,7 @@ async function run(line: string, answer = 0): Promise<Run> {
   };
   const actions: Actions = {
     controller: call('controller'),
+    capiExtension: call('capi-extension'),
     status: call('status'),
     validate: call('validate'),
     write: (text) => {
@@ -48,6 +49,19 @@ test.each<[string, string, object | string]>([
     'controller --target-deadline 90m',
     'controller',
     { leaseDuration: 15_000, targetDeadline: 5_400_000, logLevel: 'info' },
+  ],
+  [
+    'capi-extension --payload-url u --call-timeout 5s',
+    'capi-extension',
+    {
+      payloadUrl: 'u',
+      address: '127.0.0.1:9443',
+      certDir: '/tmp/k8s-webhook-server/serving-certs',
+      callTimeout: 5000,
+      leaseDuration: 15_000,
+      targetDeadline: 7_200_000,
+      logLevel: 'info',
+    },
   ],
   ['validate plan.yaml', 'validate', 'plan.yaml'],
 ])('%s', async (line, command, given) => {
@@ -82,6 +96,7 @@ test.each<[string, string]>([
     'controller --log-level loud',
     "option '--log-level <level>' argument 'loud' is invalid. Allowed choices are debug, info, warn, error.",
   ],
+  ['capi-extension', "required option '--payload-url <template>' not specified"],
   ['validate', "missing required argument 'file'"],
   ['validate a b', "too many arguments for 'validate'. Expected 1 argument but got 2: a, b."],
 ])('refit %s: one line, exit code 2', async (line, message) => {
@@ -108,6 +123,12 @@ test('version', async () => {
 test('what a command throws is not taken for a usage error', async () => {
   const thrown = new Error('odd');
   const fail = async (): Promise<number> => await Promise.reject(thrown);
-  const actions: Actions = { controller: fail, status: fail, validate: fail, write: () => undefined };
+  const actions: Actions = {
+    controller: fail,
+    capiExtension: fail,
+    status: fail,
+    validate: fail,
+    write: () => undefined,
+  };
   await expect(runProgram(['status'], actions)).rejects.toBe(thrown);
 });

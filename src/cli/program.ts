@@ -24,6 +24,19 @@ export interface ControllerFlags extends ConnectionFlags {
   readonly logLevel: LogLevel;
 }
 
+export interface ExtensionFlags extends ControllerFlags {
+  /** Of the cluster that has the Machines; the other one's where absent. */
+  readonly managementKubeconfig?: string;
+  /** `host:port`. */
+  readonly address: string;
+  readonly certDir: string;
+  readonly clientCa?: string;
+  readonly payloadUrl: string;
+  readonly checksumUrl?: string;
+  /** Milliseconds. */
+  readonly callTimeout: number;
+}
+
 export interface StatusFlags extends ConnectionFlags {
   readonly output: Form;
   readonly watch?: boolean;
@@ -32,6 +45,7 @@ export interface StatusFlags extends ConnectionFlags {
 /** What the commands do; each resolves with an exit code. */
 export interface Actions {
   controller(flags: ControllerFlags): Promise<number>;
+  capiExtension(flags: ExtensionFlags): Promise<number>;
   status(flags: StatusFlags): Promise<number>;
   validate(file: string): Promise<number>;
   write(text: string): void;
@@ -57,24 +71,12 @@ function createProgram(actions: Actions, end: (code: number) => void): Command {
     .exitOverride()
     .configureOutput({ writeOut: (text) => actions.write(text), outputError: () => undefined })
     .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage, 3 unreachable, 4 denied, 130 interrupted.');
-  connected(program.command('controller').description('Carries plans out; run two or more, one of them leads.'))
-    .addOption(
-      new Option('--lease-duration <time>', 'how long a silent leader keeps the lease, in whole seconds')
-        .argParser(parseLease)
-        .default(15_000, '15s'),
-    )
-    .addOption(
-      new Option('--target-deadline <time>', 'how long a node may take from its signal on; 0 waits for ever')
-        .argParser(parseDeadline)
-        .default(DEFAULT_POLICY.targetDeadlineMs, '2h'),
-    )
-    .option('--health-address <host:port>', 'serve /healthz, /readyz and /metrics there')
-    .addOption(
-      new Option('--log-level <level>', 'least level to log')
-        .choices(['debug', 'info', 'warn', 'error'])
-        .default('info'),
-    )
-    .action(async (flags: ControllerFlags) => end(await actions.controller(flags)));
+  leading(program.command('controller').description('Carries plans out; run two or more, one of them leads.')).action(
+    async (flags: ControllerFlags) => end(await actions.controller(flags)),
+  );
+  leading(
+    hookOptions(program.command('capi-extension').description('Updates Machines of Cluster API in place.')),
+  ).action(async (flags: ExtensionFlags) => end(await actions.capiExtension(flags)));
   program.command('agent').description('Upgrades the node it runs on; see refit agent --help.');
   connected(
     program.command('status').description('Shows what runs where, since when, what it waits for and what comes next.'),
@@ -92,6 +94,49 @@ function createProgram(actions: Actions, end: (code: number) => void): Command {
     .description('Prints the version of Refit.')
     .action(() => actions.write(`refit ${VERSION}\n`));
   return program;
+}
+
+function hookOptions(command: Command): Command {
+  return command
+    .requiredOption('--payload-url <template>', 'where a version is, with {version}, {os} and {arch} in it')
+    .option('--checksum-url <template>', 'where the SHA-256 of that is, in the same form; default: none is checked')
+    .option('--address <host:port>', 'serve the hooks there', '127.0.0.1:9443')
+    .option(
+      '--cert-dir <directory>',
+      'tls.crt and tls.key, read again when changed',
+      '/tmp/k8s-webhook-server/serving-certs',
+    )
+    .option('--client-ca <file>', 'authority of whoever may call; default: nobody is asked for a certificate')
+    .addOption(
+      new Option('--call-timeout <time>', 'how long a call may take where its caller grants no less')
+        .argParser(parseTime)
+        .default(10_000, '10s'),
+    )
+    .option(
+      '--management-kubeconfig <file>',
+      'kubeconfig of the cluster with the Machines; default: that of the Nodes',
+    );
+}
+
+/** What every process takes that stands for election. */
+function leading(command: Command): Command {
+  return connected(command)
+    .addOption(
+      new Option('--lease-duration <time>', 'how long a silent leader keeps the lease, in whole seconds')
+        .argParser(parseLease)
+        .default(15_000, '15s'),
+    )
+    .addOption(
+      new Option('--target-deadline <time>', 'how long a node may take from its signal on; 0 waits for ever')
+        .argParser(parseDeadline)
+        .default(DEFAULT_POLICY.targetDeadlineMs, '2h'),
+    )
+    .option('--health-address <host:port>', 'serve /healthz, /readyz and /metrics there')
+    .addOption(
+      new Option('--log-level <level>', 'least level to log')
+        .choices(['debug', 'info', 'warn', 'error'])
+        .default('info'),
+    );
 }
 
 function connected(command: Command): Command {

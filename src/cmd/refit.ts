@@ -18,6 +18,7 @@ async function run([command, ...rest]: readonly string[]): Promise<number> {
   ]);
   return await runProgram(command === undefined ? ['--help'] : [command, ...rest], {
     controller: async (flags) => await (await import('./controller.ts')).runController(flags, signal),
+    capiExtension: async (flags) => await (await import('./capi-extension.ts')).runCapiExtension(flags, signal),
     status: async (flags) => await (await import('./status.ts')).runStatus(flags, signal),
     validate: async (file) => await (await import('../cli/validate.ts')).validate(file, standardOutput.write),
     write: (text) => standardOutput.write(text),

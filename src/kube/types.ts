@@ -69,7 +69,11 @@ export interface Condition {
 }
 
 export interface Node extends KubeObject {
-  spec?: { unschedulable?: boolean; taints?: { key: string; value?: string; effect: string }[] };
+  spec?: {
+    unschedulable?: boolean;
+    providerID?: string;
+    taints?: { key: string; value?: string; effect: string }[];
+  };
   status?: {
     conditions?: Condition[];
     addresses?: { type: string; address: string }[];

@@ -31,7 +31,7 @@ async function helpOf(...args: string[]): Promise<string> {
   const write = (text: string): void => {
     written += text;
   };
-  await runProgram(args, { controller: never, status: never, validate: never, write });
+  await runProgram(args, { controller: never, capiExtension: never, status: never, validate: never, write });
   return written;
 }
 
@@ -54,6 +54,7 @@ function optionsIn(help: string): Option[] {
 
 const COMMANDS: readonly (readonly [string, () => Promise<string>])[] = [
   ['controller', async () => await helpOf('controller', '--help')],
+  ['capi-extension', async () => await helpOf('capi-extension', '--help')],
   ['status', async () => await helpOf('status', '--help')],
   ['agent', async () => await Promise.resolve(AGENT_HELP)],
 ];
@@ -70,7 +71,7 @@ test.each(COMMANDS)('refit %s: the page has its options, in order, with their de
 });
 
 test('the page has every command, and nothing else', async () => {
-  const commands = [...(await helpOf('--help')).matchAll(/^ {2}([a-z]+) .*$/gm)].map(([, name]) => name);
+  const commands = [...(await helpOf('--help')).matchAll(/^ {2}([a-z-]+) .*$/gm)].map(([, name]) => name);
   const documented = [...page.matchAll(/^## refit (.*)$/gm)].map(([, name]) => name);
   expect(documented).toEqual(commands.filter((name) => name !== 'help'));
 });

@@ -1,0 +1,71 @@
+/** Owns the messages of Cluster API's in-place update hooks (`hooks.runtime.cluster.x-k8s.io/v1alpha1`) as they go over the wire. */
+import { z } from 'zod';
+import type { KubeObject } from '../../kube/types.ts';
+
+export const HOOK_GROUP = 'hooks.runtime.cluster.x-k8s.io/v1alpha1';
+
+export type HookName = 'Discovery' | 'CanUpdateMachine' | 'CanUpdateMachineSet' | 'UpdateMachine';
+
+/** Any object in a hook's body: without uid, resourceVersion and status. */
+const objectSchema = z.custom<HookObject>(
+  (value) =>
+    z.looseObject({ kind: z.string(), metadata: z.looseObject({ name: z.string().min(1) }) }).safeParse(value).success,
+  'must be an object with kind and metadata.name',
+);
+
+export interface HookObject extends KubeObject {
+  readonly spec?: unknown;
+}
+
+const settings = z.record(z.string(), z.string()).nullish();
+const machineTriple = z.object({
+  machine: objectSchema,
+  infrastructureMachine: objectSchema,
+  bootstrapConfig: objectSchema.nullish(),
+});
+const setTriple = z.object({
+  machineSet: objectSchema,
+  infrastructureMachineTemplate: objectSchema,
+  bootstrapConfigTemplate: objectSchema.nullish(),
+});
+
+export const canUpdateMachineRequest = z.object({ settings, current: machineTriple, desired: machineTriple });
+export const canUpdateMachineSetRequest = z.object({ settings, current: setTriple, desired: setTriple });
+export const updateMachineRequest = z.object({ settings, desired: machineTriple });
+
+export type UpdateMachineRequest = z.infer<typeof updateMachineRequest>;
+export type Settings = Readonly<Record<string, string>>;
+
+/** Two or three objects, by the key that each has in the body. */
+export type Triple = Readonly<Record<string, HookObject | null | undefined>>;
+
+/** `patch` is the document in base64. */
+export interface Patch {
+  readonly patchType: 'JSONPatch' | 'JSONMergePatch';
+  readonly patch: string;
+}
+
+export interface HookResponse {
+  readonly apiVersion: typeof HOOK_GROUP;
+  readonly kind: string;
+  readonly status: 'Success' | 'Failure';
+  readonly message?: string;
+}
+
+export interface UpdateMachineResponse extends HookResponse {
+  /** Whole and never negative: callers take a negative number for the end. 0 with `Success` is the end. */
+  readonly retryAfterSeconds: number;
+}
+
+export type PatchKey =
+  | 'machinePatch'
+  | 'infrastructureMachinePatch'
+  | 'bootstrapConfigPatch'
+  | 'machineSetPatch'
+  | 'infrastructureMachineTemplatePatch'
+  | 'bootstrapConfigTemplatePatch';
+
+/** By the key that each has in the response. */
+export type Patches = Readonly<Partial<Record<PatchKey, Patch>>>;
+
+export type CanUpdateResponse = HookResponse & Patches;

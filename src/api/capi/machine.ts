@@ -1,0 +1,19 @@
+/** Owns what Refit reads of a Cluster API Machine; its other fields are never touched. */
+import type { Resource } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
+
+export interface Machine extends KubeObject {
+  spec?: { version?: string; providerID?: string };
+  status?: { nodeRef?: { name?: string } };
+}
+
+export const machines: Resource<Machine> = {
+  group: 'cluster.x-k8s.io',
+  version: 'v1beta2',
+  kind: 'Machine',
+  plural: 'machines',
+  namespaced: true,
+};
+
+/** Stands on the Machines of control planes, with any value. */
+export const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';

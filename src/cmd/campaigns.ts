@@ -1,0 +1,100 @@
+/** Owns how a process carries plans out: one lease, one manager, and one controller for each dialect. */
+import { randomBytes } from 'node:crypto';
+import { campaignController } from '../engine/controller.ts';
+import type { Dialect } from '../engine/dialect.ts';
+import { askControlPlane } from '../engine/health.ts';
+import type { Policy } from '../engine/model.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { ClusterConfig } from '../kube/cluster-config.ts';
+import { createElection } from '../kube/election.ts';
+import { createEventRecorder } from '../kube/events.ts';
+import { fencedClient } from '../kube/fence.ts';
+import { askReadyz } from '../kube/readyz.ts';
+import { createHealthServer } from '../runtime/health.ts';
+import { createManager, type Manager } from '../runtime/manager.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { systemClock as clock } from '../util/clock.ts';
+import type { Logger } from '../util/log.ts';
+
+export interface CampaignsParts {
+  readonly dialects: readonly Dialect[];
+  readonly config: ClusterConfig;
+  readonly client: KubeClient;
+  readonly lease: { readonly namespace: string; readonly name: string };
+  /** Milliseconds; whole seconds. */
+  readonly leaseDurationMs: number;
+  /** Names us in events. */
+  readonly component: string;
+  readonly policy: Policy;
+  /** Port of the API servers on every controller; that of the connection where absent. */
+  readonly apiPort?: number | undefined;
+  /** `host:port`; nothing is served where absent. */
+  readonly healthAddress?: string | undefined;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+const READYZ_TIMEOUT_MS = 5000;
+
+/** Rejects where what the dialects watch cannot be listed: informers would try again for ever. */
+export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSignal): Promise<Manager> {
+  const { dialects, client, config, apiPort, log, metrics, policy } = parts;
+  for (const { plans, namespace: home, fieldSelector, watched } of dialects) {
+    for (const { resource, namespace } of [{ resource: plans, namespace: home }, ...watched]) {
+      await client.list(resource, {
+        limit: 1,
+        signal,
+        namespace,
+        fieldSelector: resource === plans ? fieldSelector : undefined,
+      });
+    }
+  }
+  const identity = randomBytes(16).toString('hex');
+  const times = leaseTimes(parts.leaseDurationMs);
+  const election = createElection({ client, ...parts.lease, identity, ...times, clock, logger: log });
+  const events = createEventRecorder({ client, component: parts.component, clock, logger: log });
+  const manager = createManager({ election, clock, logger: log, metrics });
+  for (const dialect of dialects) {
+    manager.addController(
+      campaignController(dialect, {
+        reader: client,
+        writer: fencedClient(client, election),
+        policy,
+        clock,
+        log,
+        askControlPlane: async (endpoints) =>
+          await askControlPlane(
+            endpoints,
+            async (host) => await askReadyz(config, host, { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
+          ),
+        announce: (plan, { type, reason }) =>
+          events.record(plan, { type, reason: reason.code, message: reason.message }),
+      }),
+    );
+  }
+  if (parts.healthAddress !== undefined) {
+    const health = createHealthServer({
+      address: parts.healthAddress,
+      metrics,
+      waitingFor: () => manager.waitingFor(),
+    });
+    await health.listening;
+    manager.addRunnable(health);
+  }
+  log.info(`${parts.component} starts`, {
+    identity,
+    server: config.server,
+    dialects: dialects.map(({ name }) => name),
+  });
+  return manager;
+}
+
+/** Renewal has two thirds of the lease's time, and tries five times in that. */
+function leaseTimes(leaseDurationMs: number): {
+  leaseDurationMs: number;
+  renewDeadlineMs: number;
+  retryPeriodMs: number;
+} {
+  const renewDeadlineMs = (leaseDurationMs * 2) / 3;
+  return { leaseDurationMs, renewDeadlineMs, retryPeriodMs: renewDeadlineMs / 5 };
+}

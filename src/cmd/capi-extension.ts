@@ -1,0 +1,69 @@
+/** Owns `refit capi-extension`: names everything that this process starts. */
+import { join } from 'node:path';
+import type { ExtensionFlags } from '../cli/program.ts';
+import { capi } from '../dialects/capi/dialect.ts';
+import { startExtensionServer } from '../dialects/capi/extension-server.ts';
+import { hookService } from '../dialects/capi/hook-service.ts';
+import { fetchText } from '../dialects/capi/payload.ts';
+import { DEFAULT_POLICY } from '../engine/model.ts';
+import { createClient } from '../kube/http-client.ts';
+import { loadClusterConfig } from '../kube/kubeconfig.ts';
+import { pinoLogger } from '../runtime/log-pino.ts';
+import { prometheusMetrics } from '../runtime/metrics-prometheus.ts';
+import { systemClock as clock } from '../util/clock.ts';
+import { EXIT } from '../util/errors.ts';
+import { prepareCampaigns } from './campaigns.ts';
+
+/** In the cluster that has the Nodes; see deploy/rbac-capi.yaml. */
+const LEASE = { namespace: 'refit-system', name: 'refit-capi-extension' };
+
+/** Runs until `signal` aborts. Every replica answers calls, and one of them carries out what was asked for. */
+export async function runCapiExtension(flags: ExtensionFlags, signal: AbortSignal): Promise<number> {
+  await using started = new AsyncDisposableStack();
+  const log = pinoLogger(flags.logLevel);
+  const metrics = prometheusMetrics();
+  const component = 'refit-capi-extension';
+  const policy = { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline };
+  const connect = async (path: string | undefined, context: string | undefined) => {
+    const config = await loadClusterConfig({ path, context });
+    const client = createClient(config, { userAgent: component, onRequest: (record) => metrics.requested(record) });
+    started.defer(() => client.close());
+    return { config, client };
+  };
+  const { config, client } = await connect(flags.kubeconfig, flags.context);
+  const management = flags.managementKubeconfig
+    ? (await connect(flags.managementKubeconfig, undefined)).client
+    : client;
+  const manager = await prepareCampaigns(
+    {
+      dialects: [capi],
+      config,
+      client,
+      lease: LEASE,
+      leaseDurationMs: flags.leaseDuration,
+      component,
+      policy,
+      apiPort: flags.apiPort,
+      healthAddress: flags.healthAddress,
+      metrics,
+      log,
+    },
+    signal,
+  );
+  const source = { url: flags.payloadUrl, checksumUrl: flags.checksumUrl };
+  const server = await startExtensionServer({
+    address: flags.address,
+    files: {
+      certificate: join(flags.certDir, 'tls.crt'),
+      key: join(flags.certDir, 'tls.key'),
+      clientAuthority: flags.clientCa,
+    },
+    callTimeoutMs: flags.callTimeout,
+    answer: hookService({ management, workload: client, source, readText: fetchText, policy, clock, log }),
+    log,
+  });
+  started.defer(async () => await server.close());
+  log.info('hooks are served', { port: server.address.port });
+  await manager.run(signal);
+  return EXIT.ok;
+}

@@ -1,0 +1,49 @@
+/** Owns the Cluster API front door: a Node on which an update of its Machine was asked for as a campaign of the engine. */
+import type { Dialect, World } from '../../engine/dialect.ts';
+import type { Campaign, Other } from '../../engine/model.ts';
+import { matters } from '../../engine/relevance.ts';
+import { nodes } from '../../kube/resources.ts';
+import type { Node } from '../../kube/types.ts';
+import { annotationSignal } from '../annotation-signal.ts';
+import { project, resolve } from './campaign.ts';
+import { recordOf, updateOn } from './machine-update.ts';
+
+/** Set by kubeadm and by every installer that follows it. */
+const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';
+
+export const capi: Dialect<Node> = {
+  name: 'capi',
+  plans: nodes,
+  isPlan: (node) => updateOn(node) !== undefined,
+  recordedIn: 'object',
+  watched: [{ resource: nodes, matters }],
+  resolve: (node, _world, now) => resolve(node, now),
+  project,
+  objectOf: (_stage, { name }, world) => world.get(nodes, name),
+  endpoints: (world) =>
+    world
+      .list(nodes)
+      .filter(({ metadata }) => metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined)
+      .map(({ metadata, status }) => ({
+        name: metadata.name,
+        host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
+      })),
+  others: controllersAtWork,
+  signal: annotationSignal({ controller: nodes, worker: nodes }),
+};
+
+/**
+ * Each Machine is a campaign of its own, so the engine's one slot for controllers does not span them: two at once are kept
+ * apart here. Nobody else is counted, as the caller says how many workers move.
+ */
+function controllersAtWork(world: World, campaign: Campaign): Other[] {
+  if (campaign.stages.some(({ role }) => role === 'worker')) return [];
+  return world.list(nodes).flatMap((node) => {
+    const update = updateOn(node);
+    const record = update && recordOf(node, update);
+    const isAtWork = update?.role === 'controller' && record?.state === 'intended';
+    return isAtWork && update.uid !== campaign.source.uid
+      ? [{ name: node.metadata.name, role: 'controller', since: record.since }]
+      : [];
+  });
+}

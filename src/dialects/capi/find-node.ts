@@ -1,0 +1,57 @@
+/** Owns the way from the Machine in a hook's body, which tells neither uid nor status, to its Node. */
+import { CONTROL_PLANE_LABEL, machines } from '../../api/capi/machine.ts';
+import type { Role } from '../../engine/model.ts';
+import type { KubeClient, RequestOptions } from '../../kube/client.ts';
+import { nodes } from '../../kube/resources.ts';
+import { isNotFound } from '../../kube/status-error.ts';
+import type { Node } from '../../kube/types.ts';
+
+export interface Clients {
+  /** Of the cluster that has the Machines. */
+  readonly management: KubeClient;
+  /** Of the cluster that has the Nodes; often the same. */
+  readonly workload: KubeClient;
+}
+
+export interface Found {
+  readonly node: Node;
+  readonly role: Role;
+}
+
+/** A sentence where there is no such Machine, where it wants another version, or where it has no Node. */
+export async function findNode(
+  { management, workload }: Clients,
+  wanted: { readonly namespace: string; readonly name: string; readonly version: string },
+  options: RequestOptions,
+): Promise<Found | string> {
+  const { namespace, name, version } = wanted;
+  const title = `Machine ${namespace}/${name}`;
+  const machine = await orUndefined(management.get(machines, name, { ...options, namespace }));
+  if (!machine) return `${title} does not exist`;
+  // Anybody who reaches this server can send a body: what happens to a node is only what the API server itself shows.
+  const { version: live = 'no version', providerID } = machine.spec ?? {};
+  if (live !== version) return `${title} wants ${live}, and this call ${version}`;
+  const node = await nodeOf(workload, machine.status?.nodeRef?.name, providerID, options);
+  if (!node) return `${title} has no Node yet`;
+  return { node, role: machine.metadata.labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller' };
+}
+
+async function nodeOf(
+  client: KubeClient,
+  name: string | undefined,
+  providerID: string | undefined,
+  options: RequestOptions,
+): Promise<Node | undefined> {
+  if (name !== undefined) return await orUndefined(client.get(nodes, name, options));
+  if (!providerID) return undefined;
+  return (await client.listAll(nodes, options)).items.find(({ spec }) => spec?.providerID === providerID);
+}
+
+async function orUndefined<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isNotFound(error) && error.status.details?.name !== undefined) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,78 @@
+/** Owns what happens to the body of a call: decoded, answered in time, and never refused other than by a Failure. */
+import type { ZodType } from 'zod';
+import {
+  canUpdateMachineRequest,
+  canUpdateMachineSetRequest,
+  HOOK_GROUP,
+  type HookName,
+  type HookResponse,
+  updateMachineRequest,
+} from '../../api/capi/hooks.ts';
+import { describeProblem } from '../../kube/problems.ts';
+import { TransportError } from '../../kube/status-error.ts';
+import { messageOf } from '../../util/errors.ts';
+import type { Json } from '../../util/json.ts';
+import type { Logger } from '../../util/log.ts';
+import { underWay } from './answers.ts';
+import { within } from './call-deadline.ts';
+import { answerCan } from './claim.ts';
+import { MACHINE_SHAPE, SET_SHAPE } from './parts.ts';
+import { redacted } from './redact.ts';
+import { discovery } from './routes.ts';
+import { type UpdateParts, updateMachine } from './update-machine.ts';
+
+export interface ServiceParts extends UpdateParts {
+  readonly log: Logger;
+}
+
+/** Answers one call of `hook` within `withinMs` milliseconds. Never rejects. */
+export type AnswerHook = (hook: HookName, body: string, withinMs: number) => Promise<HookResponse>;
+
+export function hookService(parts: ServiceParts): AnswerHook {
+  return async (hook, body, withinMs) => {
+    try {
+      const request = JSON.parse(body) as Json;
+      parts.log.debug('called', { hook, body: redacted(request) });
+      return await answer(parts, hook, request, withinMs);
+    } catch (error) {
+      const message = error instanceof SyntaxError ? 'the body is no JSON' : messageOf(error);
+      return refusal(hook, message);
+    }
+  };
+}
+
+async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs: number): Promise<HookResponse> {
+  switch (hook) {
+    case 'Discovery':
+      return discovery();
+    case 'CanUpdateMachine':
+      return answerCan(hook, MACHINE_SHAPE, decode(canUpdateMachineRequest, body));
+    case 'CanUpdateMachineSet':
+      return answerCan(hook, SET_SHAPE, decode(canUpdateMachineSetRequest, body));
+    case 'UpdateMachine': {
+      const request = decode(updateMachineRequest, body);
+      const work = async (signal: AbortSignal): Promise<HookResponse> =>
+        await updateMachine(parts, request, signal).catch(inWords);
+      return await within(parts.clock, withinMs, work, () => underWay('the API server has not answered in time'));
+    }
+  }
+}
+
+/** What may pass by itself is no failure: the Machine shows what it waits for, and the caller asks again soon. */
+function inWords(thrown: unknown): HookResponse {
+  const { message, code } = describeProblem(thrown);
+  const passes = thrown instanceof TransportError || code === 'REFIT_FILE' || code === 'REFIT_INTERNAL';
+  return passes ? underWay(message) : refusal('UpdateMachine', message);
+}
+
+function decode<T>(schema: ZodType<T>, body: Json): T {
+  const { data, error } = schema.safeParse(body);
+  if (data !== undefined) return data;
+  const [issue] = error?.issues ?? [];
+  throw new Error(`the body is no such request: ${issue?.path.join('.')}: ${issue?.message}`);
+}
+
+function refusal(hook: HookName, message: string): HookResponse {
+  const head = { apiVersion: HOOK_GROUP, kind: `${hook}Response`, status: 'Failure', message } as const;
+  return hook === 'UpdateMachine' ? ({ ...head, retryAfterSeconds: 0 } as HookResponse) : head;
+}

@@ -1,0 +1,77 @@
+/** Owns what stands on a Node about the update of its Machine: what was asked for, and how far that is recorded to be. */
+import { z } from 'zod';
+import type { CampaignPhase, RecordedState, Role } from '../../engine/model.ts';
+import { REASONS, type ReasonCode } from '../../engine/reasons.ts';
+import type { KubeObject } from '../../kube/types.ts';
+
+/** The request: it makes the Node a plan. Whoever takes it away lets the same update be asked for once more. */
+export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
+/** The record of the campaign that carries the request out. */
+export const RECORD_ANNOTATION = 'upgrade.refit.dev/machine-update-record';
+
+const ROLES: readonly Role[] = ['controller', 'worker'];
+const PHASES: readonly CampaignPhase[] = ['new', 'running', 'done', 'failed', 'incomplete', 'invalid'];
+const STATES: readonly RecordedState[] = ['pending', 'intended', 'done', 'failed', 'missing', 'unsupported'];
+const CODES = Object.keys(REASONS) as ReasonCode[];
+
+const updateSchema = z.object({
+  /** New for each request, so that no record, signal or answer of an earlier one counts for it. */
+  uid: z.string().min(1),
+  /** `<namespace>/<name>`. */
+  machine: z.string().min(1),
+  /** As the Machine has it in `spec.version`. */
+  version: z.string().min(1),
+  role: z.enum(ROLES),
+  /** RFC 3339. */
+  requested: z.iso.datetime(),
+  /** `<os>-<architecture>`, for which the payload is. */
+  platform: z.string().min(1),
+  url: z.string().min(1),
+  sha256: z.string().exactOptional(),
+});
+
+const recordSchema = z.object({
+  /** Of the request. */
+  uid: z.string().min(1),
+  phase: z.enum(PHASES),
+  blocked: z.boolean(),
+  reason: z.object({ code: z.enum(CODES), message: z.string() }).exactOptional(),
+  state: z.enum(STATES),
+  since: z.iso.datetime(),
+});
+
+export type MachineUpdate = z.infer<typeof updateSchema>;
+export type UpdateRecord = z.infer<typeof recordSchema>;
+
+/** Undefined where nothing was asked for, or nothing that can be understood. */
+export function updateOn(node: KubeObject): MachineUpdate | undefined {
+  return updateSchema.safeParse(parsed(node, UPDATE_ANNOTATION)).data;
+}
+
+/** Undefined where nothing is recorded for this very request. */
+export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord | undefined {
+  const record = recordSchema.safeParse(parsed(node, RECORD_ANNOTATION)).data;
+  return record?.uid === uid ? record : undefined;
+}
+
+export function withUpdate<T extends KubeObject>(node: T, update: MachineUpdate): T {
+  return annotated(node, UPDATE_ANNOTATION, update);
+}
+
+export function withRecord<T extends KubeObject>(node: T, record: UpdateRecord): T {
+  return annotated(node, RECORD_ANNOTATION, record);
+}
+
+function annotated<T extends KubeObject>(node: T, annotation: string, value: object): T {
+  const annotations = { ...node.metadata.annotations, [annotation]: JSON.stringify(value) };
+  return { ...node, metadata: { ...node.metadata, annotations } };
+}
+
+function parsed({ metadata }: KubeObject, annotation: string): unknown {
+  try {
+    return JSON.parse(metadata.annotations?.[annotation] ?? 'null');
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,133 @@
+/** Owns the answer to UpdateMachine: the request is kept on the Node, and whoever is asked tells what stands there. */
+import { randomUUID } from 'node:crypto';
+import type { UpdateMachineRequest, UpdateMachineResponse } from '../../api/capi/hooks.ts';
+import { decide } from '../../engine/decide.ts';
+import type { World } from '../../engine/dialect.ts';
+import { gather, platformOf } from '../../engine/gather.ts';
+import { isFinal, type Policy } from '../../engine/model.ts';
+import { nodes } from '../../kube/resources.ts';
+import { isConflict } from '../../kube/status-error.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
+import { type Clock, rfc3339 } from '../../util/clock.ts';
+import { parseVersion } from '../../util/version.ts';
+import { DONE, failure, underWay } from './answers.ts';
+import { isDisabled } from './claim.ts';
+import { capi } from './dialect.ts';
+import { type Clients, type Found, findNode } from './find-node.ts';
+import { type MachineUpdate, updateOn, withUpdate } from './machine-update.ts';
+import { findPayload, type PayloadSource, type ReadText } from './payload.ts';
+
+export interface UpdateParts extends Clients {
+  readonly source: PayloadSource;
+  readonly readText: ReadText;
+  readonly policy: Policy;
+  readonly clock: Clock;
+}
+
+interface Wanted {
+  readonly namespace: string;
+  readonly name: string;
+  readonly version: string;
+}
+
+/**
+ * May be asked any number of times, by anybody, of any replica: nothing is kept but on the Node. Rejects where an API
+ * server cannot be asked, or the payload's checksum not be read.
+ */
+export async function updateMachine(
+  parts: UpdateParts,
+  { settings, desired: { machine } }: UpdateMachineRequest,
+  signal: AbortSignal,
+): Promise<UpdateMachineResponse> {
+  if (isDisabled(settings)) return failure('in-place updates are switched off by a setting');
+  const { name, namespace = 'default' } = machine.metadata;
+  const version = versionOf(machine);
+  if (version === undefined) return failure(`Machine ${namespace}/${name} names no version in spec.version`);
+  const wanted = { name, namespace, version };
+  const found = await findNode(parts, wanted, { signal });
+  return typeof found === 'string' ? failure(found) : await follow(parts, wanted, found, signal);
+}
+
+async function follow(parts: UpdateParts, wanted: Wanted, found: Found, signal: AbortSignal) {
+  const { node } = found;
+  const update = updateOn(node);
+  const progress = update && progressOf(parts, node);
+  const isSame = update?.version === wanted.version && update.machine === machineOf(wanted);
+  if (progress && !progress.isOver) {
+    // Another update is brought to its end first: a node must not be left in the middle of one.
+    return underWay(isSame ? progress.message : `first ${update.version}: ${progress.message}`);
+  }
+  if (progress && isSame) return progress.failed ? failure(progress.message) : verified(node, wanted);
+  if (kubeletOf(node) === wanted.version) return DONE;
+  return await begin(parts, wanted, found, signal);
+}
+
+interface Progress {
+  readonly isOver: boolean;
+  readonly failed: boolean;
+  readonly message: string;
+}
+
+/** In the words of the very decision that the leader takes. */
+function progressOf({ policy, clock }: UpdateParts, node: Node): Progress {
+  const snapshot = gather(capi, node, worldOf(node), clock.now());
+  const { campaign } = snapshot;
+  const [wait] = decide(snapshot, policy, clock.now()).waits;
+  const message = campaign.reason?.message ?? wait?.reason.message ?? `node ${node.metadata.name} is about to begin`;
+  return { isOver: isFinal(campaign), failed: campaign.phase !== 'done', message };
+}
+
+/** The caller takes a Machine for up to date only once its kubelet says so, and after this answer it never asks again. */
+function verified(node: Node, { version }: Wanted): UpdateMachineResponse {
+  const kubelet = kubeletOf(node) ?? 'no version';
+  if (kubelet === version) return DONE;
+  return underWay(
+    `node ${node.metadata.name} is updated, and its kubelet still reports ${kubelet} instead of ${version}`,
+  );
+}
+
+async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, signal: AbortSignal) {
+  const { source, readText, workload, clock } = parts;
+  const { name } = node.metadata;
+  const platform = platformOf(node);
+  if (platform === undefined) return failure(`node ${name} lacks the labels kubernetes.io/os and kubernetes.io/arch`);
+  const payload = await findPayload(source, { version: wanted.version, platform }, readText, signal);
+  const update: MachineUpdate = {
+    uid: randomUUID(),
+    machine: machineOf(wanted),
+    version: wanted.version,
+    role,
+    requested: rfc3339(clock.now()),
+    platform,
+    ...payload,
+  };
+  try {
+    await workload.replace(nodes, withUpdate(node, update), { signal });
+  } catch (error) {
+    // Another replica was asked too, or the kubelet wrote: the next call sees what came of it.
+    if (!isConflict(error)) throw error;
+  }
+  return underWay(`node ${name} is about to begin`);
+}
+
+/** What stands on the Node is all that the words depend on; the others of the cluster only the leader looks at. */
+function worldOf(node: Node): World {
+  const all: readonly KubeObject[] = [node];
+  return {
+    list: <T extends KubeObject>() => all as readonly T[],
+    get: <T extends KubeObject>() => node as KubeObject as T,
+  };
+}
+
+function versionOf({ spec }: UpdateMachineRequest['desired']['machine']): string | undefined {
+  const version = (spec as { version?: unknown } | undefined)?.version;
+  return typeof version === 'string' && parseVersion(version) ? version : undefined;
+}
+
+function machineOf({ namespace, name }: Wanted): string {
+  return `${namespace}/${name}`;
+}
+
+function kubeletOf({ status }: Node): string | undefined {
+  return status?.nodeInfo?.kubeletVersion;
+}
