@@ -32,7 +32,7 @@ export async function teardown(): Promise<void> {
 
 async function start(): Promise<[ControlPlane, ControlPlaneAccess]> {
   const controlPlane = await startControlPlane({
-    components: ['kube-controller-manager', 'kube-scheduler'],
+    components: ['kube-controller-manager', 'kube-scheduler', 'kwok'],
     addresses: CONTROLLER_ADDRESSES,
     audit: true,
   });

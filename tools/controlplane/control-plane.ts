@@ -43,7 +43,9 @@ export interface ControlPlane extends Place {
   stop(): Promise<void>;
 }
 
-const RBAC = join(import.meta.dirname, '..', '..', 'deploy', 'rbac.yaml');
+const DEPLOY = join(import.meta.dirname, '..', '..', 'deploy');
+/** The documented roles, but for those that each control node has for itself. */
+const ROLES = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-capi.yaml'];
 
 /** Resolves when everything is ready and the documented roles exist. Throws REFIT_TESTENV where that fails. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
@@ -75,7 +77,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     apiServer = await start();
   };
 
-  await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), await readFile(RBAC, 'utf8'));
+  const roles = await Promise.all(ROLES.map(async (file) => await readFile(join(DEPLOY, file), 'utf8')));
+  await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), roles.join('---\n'));
   const clients = await startClients(components, { binaries, place, probe, signal });
   started.defer(async () => await stopAll(clients));
 

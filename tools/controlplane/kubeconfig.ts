@@ -10,7 +10,14 @@ import { issueClient, type Subject, type Validity, validFrom } from './certs.ts'
 import { applyManifest } from './kubectl.ts';
 
 /** See docs/testenv.md for what each may do; `node` is a worker's kubelet, `controlNode` the agent on a controller. */
-export type User = 'admin' | 'controller' | 'viewer' | { readonly node: string } | { readonly controlNode: string };
+export type User =
+  | 'admin'
+  | 'controller'
+  | 'cattle'
+  | 'capi'
+  | 'viewer'
+  | { readonly node: string }
+  | { readonly controlNode: string };
 
 /** How to reach a running control plane from any process: everything else is in its directory. */
 export interface Place {
@@ -66,7 +73,7 @@ export async function writeKubeconfig(place: Place, path: string, subject: Subje
 
 export function subjectOf(user: User): Subject {
   if (user === 'admin') return { commonName: 'admin', organization: 'system:masters' };
-  if (user === 'controller' || user === 'viewer') return { commonName: `refit-${user}` };
+  if (typeof user === 'string') return { commonName: `refit-${user}` };
   if ('node' in user) return { commonName: `system:node:${user.node}`, organization: 'system:nodes' };
   return { commonName: `refit:controlnode:${user.controlNode}` };
 }

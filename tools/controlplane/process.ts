@@ -11,6 +11,8 @@ export interface ProcessOptions {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
+  /** Beside PATH and HOME. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Holds `logs/` and `pids/`; also the home directory and working directory of the process. */
   readonly directory: string;
   /** Asked again and again until it says yes. */
@@ -32,12 +34,12 @@ const POLL_MS = 50;
 
 /** Throws REFIT_TESTENV with the end of the log where the process ends, or is not ready in time. */
 export async function startProcess(options: ProcessOptions): Promise<Process> {
-  const { name, command, args, directory } = options;
+  const { name, command, args, directory, environment } = options;
   const log = openSync(join(directory, 'logs', `${name}.log`), 'a');
   // A group of its own: Ctrl-C in a terminal must not end components in another order than `stop` does.
   const child = spawn(command, args, {
     cwd: directory,
-    env: { PATH: process.env['PATH'], HOME: directory },
+    env: { PATH: process.env['PATH'], HOME: directory, ...environment },
     stdio: ['ignore', log, log],
     detached: true,
   });

@@ -8,7 +8,7 @@ export function simulatedNodes(count: number): string {
   return JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
 }
 
-function simulatedNode(name: string): Node {
+export function simulatedNode(name: string): Node {
   const platform = { operatingSystem: 'linux', architecture: 'amd64' };
   return {
     apiVersion: 'v1',

@@ -1,0 +1,107 @@
+#!/usr/bin/env node
+/** Owns the executable that stands in the Deployment of Rancher's system-upgrade-controller: its environment, no arguments. */
+import { randomBytes } from 'node:crypto';
+import { cattlePlanKind } from '../api/cattle/plan.ts';
+import { askChannel } from '../dialects/cattle/channel.ts';
+import { channelController } from '../dialects/cattle/channel-controller.ts';
+import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/cattle/config.ts';
+import { cattle } from '../dialects/cattle/dialect.ts';
+import { installMissing } from '../dialects/cattle/install.ts';
+import { campaignController } from '../engine/controller.ts';
+import { DEFAULT_POLICY } from '../engine/model.ts';
+import { createElection } from '../kube/election.ts';
+import { createEventRecorder } from '../kube/events.ts';
+import { fencedClient } from '../kube/fence.ts';
+import { createClient } from '../kube/http-client.ts';
+import { loadClusterConfig } from '../kube/kubeconfig.ts';
+import { describeProblem } from '../kube/problems.ts';
+import { namespaces } from '../kube/resources.ts';
+import { pinoLogger } from '../runtime/log-pino.ts';
+import { createManager } from '../runtime/manager.ts';
+import { systemClock as clock } from '../util/clock.ts';
+import { EXIT, RefitError } from '../util/errors.ts';
+
+const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
+const CHANNEL_TIMEOUT_MS = 30_000;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Runs until `signal` aborts. Rejects at once where a variable is missing or the API server cannot be used. */
+async function run(env: Environment, signal: AbortSignal): Promise<void> {
+  const [name, namespace] = [required(env, 'NAME'), required(env, 'NAMESPACE')];
+  const log = pinoLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
+  const client = createClient(await connection(env), { userAgent: name });
+  try {
+    // What stands for the cluster before channels.
+    const clusterId = (await client.get(namespaces, 'kube-system', { signal })).metadata.uid ?? '';
+    await installMissing(client, cattlePlanKind, namespace, clock, signal);
+
+    const identity = randomBytes(16).toString('hex');
+    const election = isSet(env, 'LEADER_ELECT')
+      ? createElection({ client, namespace, name, identity, ...leaseTimes(env, log), clock, logger: log })
+      : undefined;
+    const writer = election ? fencedClient(client, election) : client;
+    const manager = createManager({ ...(election ? { election } : {}), clock, logger: log });
+    const events = createEventRecorder({ client, component: name, clock, logger: log });
+    manager.addController(
+      campaignController(cattle({ name, namespace, job: jobSettings(env, log) }), {
+        reader: client,
+        writer,
+        // Each Job has a deadline of its own.
+        policy: { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY },
+        clock,
+        log,
+        askControlPlane: () => Promise.resolve([]),
+        announce: (plan, { type, reason }) =>
+          events.record(plan, { type, reason: reason.code, message: reason.message }),
+      }),
+    );
+    manager.addController(
+      channelController({
+        reader: client,
+        writer,
+        namespace,
+        intervalMs: pollingInterval(env, log),
+        clock,
+        log,
+        ask: async (channel, latestVersion) =>
+          await askChannel(channel, { clusterId, latestVersion, timeoutMs: CHANNEL_TIMEOUT_MS }),
+      }),
+    );
+    log.info('system-upgrade-controller starts', { name, namespace, identity });
+    await manager.run(signal);
+  } finally {
+    client.close();
+  }
+}
+
+/** As the original, this asks neither KUBECONFIG nor the command line. */
+async function connection(env: Environment): ReturnType<typeof loadClusterConfig> {
+  const config = await loadClusterConfig({
+    path: env[`${PREFIX}KUBE_CONFIG`] || undefined,
+    env: { ...env, KUBECONFIG: undefined },
+  });
+  const server = env[`${PREFIX}MASTER_URL`];
+  return server ? { ...config, server } : config;
+}
+
+function required(env: Environment, name: string): string {
+  const value = env[`${PREFIX}${name}`];
+  if (value) return value;
+  throw new RefitError('REFIT_USAGE', `${PREFIX}${name} is not set`);
+}
+
+function isSet(env: Environment, name: string): boolean {
+  return flag(env[`${PREFIX}${name}`] ?? '') === true;
+}
+
+const interrupted = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupted.abort(new Error(name)));
+try {
+  await run(process.env, interrupted.signal);
+  process.exitCode = EXIT.ok;
+} catch (thrown) {
+  const error = describeProblem(thrown);
+  process.stderr.write(`${error.line}\n`);
+  process.exitCode = interrupted.signal.aborted ? EXIT.ok : error.exitCode;
+}

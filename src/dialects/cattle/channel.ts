@@ -1,0 +1,53 @@
+/** Owns reading a channel: a URL that tells the newest version by where it redirects to. */
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { basename } from 'node:path/posix';
+
+export interface Asking {
+  /** UID of the namespace `kube-system`, which stands for the cluster. */
+  readonly clusterId: string;
+  /** Empty where none is known yet. */
+  readonly latestVersion: string;
+  /** Milliseconds until a silent server counts as one that failed; the original waits for ever. */
+  readonly timeoutMs: number;
+}
+
+/** The version as the channel tells it. Rejects where the answer is none, or nobody answers in time. */
+export async function askChannel(channel: string, { clusterId, latestVersion, timeoutMs }: Asking): Promise<string> {
+  const url = new URL(channel);
+  const headers = {
+    'X-SUC-Cluster-ID': clusterId,
+    ...(latestVersion === '' ? {} : { 'X-SUC-Latest-Version': latestVersion }),
+  };
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    request(url, { headers, signal: AbortSignal.timeout(timeoutMs) }, resolve)
+      .once('error', reject)
+      .end();
+  });
+  response.destroy();
+  return versionIn(channel, response);
+}
+
+/** A 302 tells by its target; every other answer that is no error by the last part of the URL itself. */
+export function versionIn(
+  channel: string,
+  {
+    statusCode = 0,
+    statusMessage = '',
+    httpVersion,
+    headers: { location },
+  }: Pick<IncomingMessage, 'statusCode' | 'statusMessage' | 'httpVersion' | 'headers'>,
+): string {
+  if (statusCode === 302) {
+    if (location === undefined) throw new Error('302 response missing Location header');
+    return lastPart(decodeURIComponent(new URL(location, channel).pathname));
+  }
+  if (statusCode >= 200 && statusCode < 400) return lastPart(channel);
+  throw new Error(`unexpected response: HTTP/${httpVersion} ${statusCode} ${statusMessage}`.trimEnd());
+}
+
+function lastPart(path: string): string {
+  if (path === '') return '.';
+  return basename(path) || '/';
+}

@@ -1,0 +1,40 @@
+/** Owns that the cluster knows Plans: the original brings its definition along, and its manifests hold none. */
+import { type CustomKind, customResourceDefinitions, definitionOf } from '../../api/crd.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { isAlreadyExists, isNotFound } from '../../kube/status-error.ts';
+import { type Clock, sleep } from '../../util/clock.ts';
+
+const POLL_MS = 200;
+/** As long as the original waits. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * A definition that is there stays as it is, whoever made it: it may carry labels of a package manager, and fields that are
+ * newer than Refit. Resolves once Plans are served.
+ */
+export async function installMissing(
+  client: KubeClient,
+  kind: CustomKind,
+  namespace: string,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const isServed = async (): Promise<boolean> => {
+    try {
+      await client.list(kind.resource, { limit: 1, namespace, signal });
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  };
+  if (await isServed()) return;
+  try {
+    await client.create(customResourceDefinitions, definitionOf(kind), { signal });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+  for (const end = clock.monotonic() + PATIENCE_MS; !(await isServed()); await sleep(clock, POLL_MS, signal)) {
+    if (clock.monotonic() > end) throw new Error(`${kind.resource.plural}.${kind.resource.group} is not served`);
+  }
+}

@@ -1,0 +1,328 @@
+/** The proof of the cattle dialect: Plans on real parts, from `kubectl apply` to their conditions, watched from outside. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type CattlePlan, type CattleSpec, cattlePlanKind, cattlePlans } from '../../src/api/cattle/plan.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { jobs, nodes, pods, secrets } from '../../src/kube/resources.ts';
+import type { Condition, Job } from '../../src/kube/types.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { type Process, startProcess } from '../../tools/controlplane/process.ts';
+import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
+import { followUnfinished, type Unfinished } from '../expectations/unfinished.ts';
+import { kubeconfigFor, kubectlAs } from './control-plane.ts';
+
+const NAMESPACE = 'system-upgrade';
+const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'system-upgrade-controller.ts');
+/** Of the published version and service account. */
+const HASH = '0e4e3f4e3f8b1e811d841099cb49e4712b93833bee0604115b9a141c';
+const SERVERS = ['turing-node-1', ...Array.from({ length: 10 }, (_, index) => `server-${index + 1}`)];
+const CORDONED = ['server-3', 'server-7'];
+const DISABLED = 'server-10';
+const FRAGILE = ['fragile-1', 'fragile-2'];
+const CONCURRENCY = 3;
+const PATIENCE = { timeout: 60_000, interval: 100 };
+
+let directory = '';
+let admin: KubeClient;
+let controller: Process;
+let channel: Server;
+const asked: string[] = [];
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-cattle-'));
+  for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder));
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  for (const name of SERVERS) await createNode(name, { pool: 'servers' });
+  for (const name of FRAGILE) await createNode(name, { pool: 'fragile' });
+  await kubectlAs('admin', ['label', 'node', DISABLED, 'plan.upgrade.cattle.io/server-plan=disabled']);
+  await kubectlAs('admin', ['cordon', ...CORDONED]);
+  channel = createServer((request, response) => {
+    asked.push(`${request.url} ${request.headers['x-suc-latest-version'] ?? 'first'}`);
+    response.writeHead(302, { location: '/releases/v2.0.0%2Bchannel1' }).end();
+  });
+  await new Promise<void>((resolve) => channel.listen(0, '127.0.0.1', resolve));
+  controller = await startProcess({
+    name: 'system-upgrade-controller',
+    command: process.execPath,
+    args: [ENTRY],
+    environment: {
+      SYSTEM_UPGRADE_CONTROLLER_KUBE_CONFIG: await kubeconfigFor('cattle'),
+      SYSTEM_UPGRADE_CONTROLLER_NAME: 'system-upgrade-controller',
+      SYSTEM_UPGRADE_CONTROLLER_NAMESPACE: NAMESPACE,
+      SYSTEM_UPGRADE_CONTROLLER_LEADER_ELECT: 'true',
+      SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0',
+    },
+    directory,
+    // It brings the definition of Plans along.
+    ready: async () => (await kubectlAs('admin', ['get', 'plans.upgrade.cattle.io', '-n', NAMESPACE])).ok,
+    clock: systemClock,
+  });
+}, 120_000);
+
+afterAll(async () => {
+  await controller.stop();
+  await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', '--all', '-n', NAMESPACE]);
+  await vi.waitFor(async () => expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]), PATIENCE);
+  for (const name of [...SERVERS, ...FRAGILE]) await admin.delete(nodes, name);
+  channel.closeAllConnections();
+  channel.close();
+  admin.close();
+  await rm(directory, { recursive: true });
+});
+
+async function createNode(name: string, labels: Record<string, string>): Promise<void> {
+  const node = simulatedNode(name);
+  await admin.create(nodes, {
+    ...node,
+    metadata: { ...node.metadata, labels: { ...node.metadata.labels, ...labels } },
+  });
+}
+
+function planOf(name: string, spec: Partial<CattleSpec>, labels: Record<string, string> = {}): CattlePlan {
+  return {
+    apiVersion: 'upgrade.cattle.io/v1',
+    kind: 'Plan',
+    metadata: { name, namespace: NAMESPACE, labels },
+    spec: {
+      concurrency: 1,
+      nodeSelector: { matchLabels: { pool: 'servers' } },
+      serviceAccountName: 'system-upgrade',
+      upgrade: { image: 'example.com/upgrade', args: ['--all'] },
+      ...spec,
+    },
+  };
+}
+
+async function apply(plan: CattlePlan): Promise<void> {
+  const { stderr } = await kubectlAs('admin', ['apply', '-f', '-'], JSON.stringify(plan));
+  expect(stderr).toBe('');
+}
+
+async function plan(name: string): Promise<CattlePlan> {
+  return await admin.get(cattlePlans, name, { namespace: NAMESPACE });
+}
+
+/** As people wait: resolves with the plan once the condition has that status and reason. */
+async function until(name: string, type: string, status: string, reason: string): Promise<CattlePlan> {
+  return await vi.waitFor(async () => {
+    const found = await plan(name);
+    const { status: is, reason: why } = conditionOf(found, type);
+    expect({ type, status: is, reason: why }).toEqual({ type, status, reason });
+    return found;
+  }, PATIENCE);
+}
+
+function conditionOf({ status }: CattlePlan, type: string): Partial<Condition> {
+  const found = status?.conditions?.find((condition) => condition.type === type);
+  return found ? (found as Partial<Condition>) : {};
+}
+
+async function jobsOf(planName: string): Promise<Job[]> {
+  const labelSelector = `upgrade.cattle.io/plan=${planName}`;
+  return (await admin.list(jobs, { namespace: NAMESPACE, labelSelector })).items;
+}
+
+describe('eleven nodes, three at a time', () => {
+  const stop = new AbortController();
+  let seen: Unfinished;
+  let pieces: Unfinished;
+  let finished: CattlePlan;
+
+  beforeAll(async () => {
+    seen = await followUnfinished(admin, jobs, NAMESPACE, stop.signal);
+    pieces = await followUnfinished(admin, pods, NAMESPACE, stop.signal);
+    const spec = { concurrency: CONCURRENCY, version: 'v1.27.6+k3s1', cordon: true };
+    await apply(planOf('server-plan', { ...spec, postCompleteLabels: { done: '$(LATEST_VERSION)' } }));
+    finished = await until('server-plan', 'Complete', 'True', 'Complete');
+    stop.abort();
+  }, 120_000);
+
+  test('the status is what scripts for the original wait for', () => {
+    expect(finished.status).toMatchObject({ latestVersion: 'v1.27.6-k3s1', latestHash: HASH });
+    expect(finished.status?.applying).toBeUndefined();
+    expect(finished.status?.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
+      'Complete True Complete',
+      'Validated True PlanIsValid',
+      'LatestResolved True Version',
+    ]);
+  });
+
+  test('three Jobs are at work at most, and three at some time', () => {
+    expect(seen.most()).toBe(CONCURRENCY);
+    expect(pieces.most()).toBe(CONCURRENCY);
+  });
+
+  test('a Job has the name and the labels of the original', async () => {
+    const job = (await jobsOf('server-plan')).find(
+      ({ metadata }) => metadata.labels?.['upgrade.cattle.io/node'] === 'turing-node-1',
+    );
+    expect(job?.metadata.name).toBe('apply-server-plan-on-turing-node-1-with-0e4e3f4e3f8b1e811-0c1d4');
+    expect(job?.metadata.labels).toMatchObject({
+      'upgrade.cattle.io/controller': 'system-upgrade-controller',
+      'upgrade.cattle.io/exclusive': 'false',
+      'upgrade.cattle.io/plan': 'server-plan',
+      'upgrade.cattle.io/version': 'v1.27.6-k3s1',
+      'plan.upgrade.cattle.io/server-plan': HASH,
+    });
+    const { initContainers, containers } = (job?.spec?.['template'] as { spec: Record<string, { image: string }[]> })
+      .spec;
+    expect([...(initContainers ?? []), ...(containers ?? [])].map(({ image }) => image)).toEqual([
+      'rancher/kubectl:v1.30.3',
+      'example.com/upgrade:v1.27.6-k3s1',
+    ]);
+  });
+
+  test('each node got one Job, but for the one that is left out', async () => {
+    const touched = (await jobsOf('server-plan')).map(({ metadata }) => metadata.labels?.['upgrade.cattle.io/node']);
+    expect(touched.toSorted()).toEqual(SERVERS.filter((name) => name !== DISABLED).toSorted());
+    expect(seen.created()).toBe(SERVERS.length - 1);
+  });
+
+  test('each node that is done says so, and is schedulable again', async () => {
+    const found = await Promise.all(SERVERS.map(async (name) => await admin.get(nodes, name)));
+    for (const { metadata, spec } of found) {
+      const isLeftOut = metadata.name === DISABLED;
+      expect(metadata.labels?.['plan.upgrade.cattle.io/server-plan']).toBe(isLeftOut ? 'disabled' : HASH);
+      expect(metadata.labels?.['done']).toBe(isLeftOut ? undefined : 'v1.27.6-k3s1');
+      expect(spec?.unschedulable).toBeUndefined();
+    }
+  });
+
+  test('a new node begins the plan anew', async () => {
+    await createNode('late', { pool: 'servers' });
+    await vi.waitFor(async () => {
+      const { metadata } = await admin.get(nodes, 'late');
+      expect(metadata.labels?.['plan.upgrade.cattle.io/server-plan']).toBe(HASH);
+    }, PATIENCE);
+    await until('server-plan', 'Complete', 'True', 'Complete');
+    await admin.delete(nodes, 'late');
+  });
+});
+
+test('conflicting drain options are refused with the words of the original, until one of them is gone', async () => {
+  const drain = { deleteLocalData: true, deleteEmptydirData: true };
+  const spec = { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' };
+  await apply(planOf('drains', { ...spec, drain }));
+  const refused = await until('drains', 'Validated', 'False', 'Error');
+  const message = 'spec.drain cannot specify both deleteEmptydirData and deleteLocalData';
+  expect(conditionOf(refused, 'Validated').message).toBe(message);
+  expect(conditionOf(refused, 'Complete')).toMatchObject({
+    status: 'False',
+    reason: 'NotReady',
+    message: 'plan is not valid and resolved',
+  });
+  expect(await jobsOf('drains')).toEqual([]);
+  await kubectlAs('admin', [
+    ...['patch', 'plans.upgrade.cattle.io', 'drains', '-n', NAMESPACE, '--type=merge'],
+    ...['-p', JSON.stringify({ spec: { drain: { deleteLocalData: null } } })],
+  ]);
+  await until('drains', 'Validated', 'True', 'PlanIsValid');
+  await until('drains', 'Complete', 'True', 'Complete');
+});
+
+describe('a Job that fails', () => {
+  const fragile = { nodeSelector: { matchLabels: { pool: 'fragile' } }, version: 'v1' };
+
+  test('is told with its reason, and keeps the slot: nobody else starts', async () => {
+    await apply(planOf('fragile', fragile, { 'example.com/outcome': 'failure' }));
+    const failed = await until('fragile', 'Complete', 'False', 'JobFailed');
+    const [job, ...others] = await jobsOf('fragile');
+    expect(others).toEqual([]);
+    const node = job?.metadata.labels?.['upgrade.cattle.io/node'];
+    const why = 'BackoffLimitExceeded: Job has reached the specified backoff limit';
+    const message = `Job ${NAMESPACE}/${job?.metadata.name} failed on Node ${node}: ${why}`;
+    expect(conditionOf(failed, 'Complete').message).toBe(message);
+    expect(failed.status?.applying).toEqual([node]);
+
+    // Whatever wakes the controller: here a label on each node.
+    await kubectlAs('admin', ['label', 'node', ...FRAGILE, 'example.com/touched=yes']);
+    await apply(planOf('after-fragile', { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' }));
+    await until('after-fragile', 'Complete', 'True', 'Complete');
+    expect((await jobsOf('fragile')).map(({ metadata }) => metadata.uid)).toEqual([job?.metadata.uid]);
+    expect(conditionOf(await plan('fragile'), 'Complete').reason).toBe('JobFailed');
+  });
+
+  test('is no end: a new version begins anew', async () => {
+    await kubectlAs('admin', [
+      ...['patch', 'plans.upgrade.cattle.io', 'fragile', '-n', NAMESPACE, '--type=merge', '-p'],
+      JSON.stringify({ metadata: { labels: { 'example.com/outcome': null } }, spec: { version: 'v2' } }),
+    ]);
+    const done = await until('fragile', 'Complete', 'True', 'Complete');
+    expect(done.status?.conditions?.map(({ type }) => type)).toEqual(['Complete', 'Validated', 'LatestResolved']);
+  });
+});
+
+test('a channel tells the version by where it redirects to', async () => {
+  const { port } = channel.address() as AddressInfo;
+  const nobody = { nodeSelector: { matchLabels: { pool: 'nobody' } } };
+  await apply(planOf('channel', { ...nobody, channel: `http://127.0.0.1:${port}/stable` }));
+  const resolved = await until('channel', 'Complete', 'True', 'Complete');
+  expect(conditionOf(resolved, 'LatestResolved')).toMatchObject({ status: 'True', reason: 'Channel' });
+  expect(resolved.status?.latestVersion).toBe('v2.0.0-channel1');
+  expect(asked).toEqual(['/stable first']);
+});
+
+test('a channel that tells no version says why', async () => {
+  const { port } = channel.address() as AddressInfo;
+  await apply(planOf('broken-channel', { channel: `https://127.0.0.1:${port}/stable` }));
+  const failed = await until('broken-channel', 'LatestResolved', 'False', 'Error');
+  expect(conditionOf(failed, 'LatestResolved').message).not.toBe('');
+  expect(conditionOf(failed, 'Complete').reason).toBe('NotReady');
+});
+
+test('neither channel nor version', async () => {
+  await apply(planOf('neither', {}));
+  const failed = await until('neither', 'LatestResolved', 'False', 'Error');
+  expect(conditionOf(failed, 'LatestResolved').message).toBe('cannot resolve plan: missing channel and version');
+});
+
+test('a Secret that counts into the hash holds the plan back until it is there', async () => {
+  const named = { secrets: [{ name: 'bionic', path: 'bionic' }], version: 'bionic' };
+  await apply(planOf('bionic', { nodeSelector: { matchLabels: { pool: 'nobody' } }, ...named }));
+  const refused = await until('bionic', 'Validated', 'False', 'Error');
+  expect(conditionOf(refused, 'Validated').message).toBe('secrets "bionic" not found');
+  const secret = { metadata: { name: 'bionic', namespace: NAMESPACE }, data: { curl: 'Ny41OC4w' } };
+  await admin.create(secrets, secret);
+  const done = await until('bionic', 'Complete', 'True', 'Complete');
+  await admin.delete(secrets, 'bionic', { namespace: NAMESPACE });
+  expect(done.status?.latestHash).toBe('1ac8a41bfd33d8a67c53f18cc8bd0d6b911340a696231125cc7d931a');
+});
+
+test.each([
+  ['days that are none', { window: { days: ['never'] } }, 'spec.window.days'],
+  ['no upgrade', { upgrade: undefined }, 'spec.upgrade'],
+])('the definition refuses %s', async (_name, spec, field) => {
+  const object = planOf('refused', spec as unknown as Partial<CattleSpec>);
+  const { ok, stderr } = await kubectlAs('admin', ['create', '-f', '-'], JSON.stringify(object));
+  expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringContaining(field) as string });
+});
+
+test('what has no effect yet says so', async () => {
+  const nobody = { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' };
+  await apply(planOf('delayed', { ...nobody, postCompleteDelay: '30s' }));
+  const done = await until('delayed', 'Complete', 'True', 'Complete');
+  expect(conditionOf(done, 'RefitIgnores').message).toContain('spec.postCompleteDelay has no effect');
+  await apply(planOf('windowed', { ...nobody, window: { days: ['mon'], startTime: '9:00', endTime: '10:00' } }));
+  const refused = await until('windowed', 'Validated', 'False', 'Error');
+  expect(conditionOf(refused, 'Validated').message).toContain('spec.window is not supported yet');
+});
+
+test('the columns are those of the original', async () => {
+  const { stdout } = await kubectlAs('viewer', [
+    'get',
+    'plans.upgrade.cattle.io',
+    'server-plan',
+    '-n',
+    NAMESPACE,
+    '-o',
+    'wide',
+  ]);
+  const names = cattlePlanKind.columns.map(({ name }) => name.toUpperCase());
+  expect(stdout.split('\n')[0]?.split(/\s+/)).toEqual(['NAME', ...names]);
+});
