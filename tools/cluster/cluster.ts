@@ -1,5 +1,6 @@
 /** Owns a whole stand-in cluster on one machine: hosts with their agents, a download server, and controllers of Refit. */
-import { mkdir } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { type DownloadServer, startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
@@ -48,6 +49,8 @@ export interface Cluster {
   startAgent(host: Host): Promise<void>;
   /** `name` also names its log file. */
   startController(name: string, args?: readonly string[]): Promise<Process>;
+  /** Any other process of Refit, told how long its lease lasts. */
+  startLeading(name: string, command: string, args: readonly string[]): Promise<Process>;
   stop(): Promise<void>;
 }
 
@@ -119,6 +122,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       const connection = ['--kubeconfig', await plane.kubeconfig('controller'), '--api-port', String(apiPort)];
       return await processes.start(name, ['controller', ...connection, '--lease-duration', LEASE_DURATION, ...args]);
     },
+    startLeading: async (name, command, args) =>
+      await processes.start(name, [command, ...args, '--lease-duration', LEASE_DURATION]),
     stop: async () => await everything.disposeAsync(),
   };
 }
@@ -128,12 +133,21 @@ export function payloadPath(version: string): string {
   return `/${version}/k0s`;
 }
 
+/** Each version, and beside it its checksum as `sha256sum` writes it. */
 async function serveVersions({ directory, offers, breakFor = [] }: ClusterOptions): Promise<DownloadServer> {
-  const files = new Map(offers.map((version) => [payloadPath(version), join(directory, 'payloads', version)]));
-  await Promise.all(
-    offers.map(async (version) => await buildStandIn({ version, path: join(directory, 'payloads', version) })),
+  const files = await Promise.all(
+    offers.map(async (version) => {
+      const path = join(directory, 'payloads', version);
+      await buildStandIn({ version, path });
+      const sha256 = createHash('sha256')
+        .update(await readFile(path))
+        .digest('hex');
+      await writeFile(`${path}.sha256`, `${sha256}  k0s\n`);
+      const url = payloadPath(version);
+      return [[url, path] as const, [`${url}.sha256`, `${path}.sha256`] as const];
+    }),
   );
-  return await startDownloadServer({ files: Object.fromEntries(files), breakFor });
+  return await startDownloadServer({ files: Object.fromEntries(files.flat()), breakFor });
 }
 
 /** The processes of Refit itself, each with a log file in the cluster's directory. */

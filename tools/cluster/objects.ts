@@ -29,7 +29,13 @@ export async function installDefinitions(client: KubeClient, clock: Clock, signa
   for (const resource of [plans, controlNodes]) await untilServed(client, resource, clock, signal);
 }
 
-async function untilServed(client: KubeClient, resource: Resource, clock: Clock, signal?: AbortSignal): Promise<void> {
+/** Waits until the API server serves the kind. */
+export async function untilServed(
+  client: KubeClient,
+  resource: Resource,
+  clock: Clock,
+  signal?: AbortSignal,
+): Promise<void> {
   for (;;) {
     try {
       await client.list(resource, { limit: 1 });
@@ -79,10 +85,11 @@ export async function createNode(client: KubeClient, name: string, labels: Recor
   });
 }
 
-/** Says that the node is Ready, as its kubelet does every few seconds. */
-export async function reportReady(client: KubeClient, name: string, now: string): Promise<void> {
+/** Says that the node is Ready and runs `version`, as its kubelet does every few seconds. */
+export async function reportReady(client: KubeClient, name: string, version: string, now: string): Promise<void> {
   const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: now };
-  const patch = { status: { conditions: [{ ...ready, lastTransitionTime: now }] } };
+  const conditions = [{ ...ready, lastTransitionTime: now }];
+  const patch = { status: { conditions, nodeInfo: { kubeletVersion: version } } };
   await client.patch(nodes, name, patch, { type: 'merge', subresource: 'status' });
 }
 

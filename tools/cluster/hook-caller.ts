@@ -1,0 +1,84 @@
+/** Owns calling hooks as Cluster API's managers do: HTTPS, no content type, the time that is granted in the query. */
+import { connect, type IncomingHttpHeaders } from 'node:http2';
+import { request } from 'node:https';
+import { HOOK_GROUP, type HookResponse } from '../../src/api/capi/hooks.ts';
+
+export type Protocol = 'h2' | 'http/1.1';
+
+export interface CallerOptions {
+  readonly url: string;
+  /** In PEM: the authority of the server's certificate. */
+  readonly authority: string;
+  readonly protocol: Protocol;
+  /** Both in PEM, where the server asks for them. */
+  readonly client?: { readonly certificate: string; readonly key: string };
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** `hook` is the path below the group, such as `updatemachine/update-machine`. Throws for anything but 200, as a manager does. */
+export async function callHook<T extends HookResponse>(
+  options: CallerOptions,
+  hook: string,
+  body: object,
+  timeout = '10s',
+): Promise<T> {
+  const { status, body: text } = await post(options, `/${HOOK_GROUP}/${hook}?timeout=${timeout}`, JSON.stringify(body));
+  if (status !== 200) throw new Error(`${hook} answers ${status}: ${text.slice(0, 512)}`);
+  return JSON.parse(text) as T;
+}
+
+export async function post(options: CallerOptions, path: string, body: string, method = 'POST'): Promise<Answered> {
+  const version = options.protocol === 'h2' ? '2.0' : '1.1';
+  const headers = {
+    'content-length': String(Buffer.byteLength(body)),
+    'accept-encoding': 'gzip',
+    'user-agent': `Go-http-client/${version}`,
+  };
+  return options.protocol === 'h2'
+    ? await overHttp2(options, path, method, headers, body)
+    : await overHttp1(options, path, method, headers, body);
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+async function overHttp1(options: CallerOptions, path: string, method: string, headers: Headers, body: string) {
+  const { authority: ca, client } = options;
+  const tls = { ca, agent: false, ...(client ? { cert: client.certificate, key: client.key } : {}) };
+  return await new Promise<Answered>((resolve, reject) => {
+    const outgoing = request(new URL(path, options.url), { method, headers, ...tls }, (response) => {
+      response.setEncoding('utf8').once('error', reject);
+      let text = '';
+      response.on('data', (chunk: string) => (text += chunk));
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
+    });
+    outgoing.once('error', reject).end(body);
+  });
+}
+
+async function overHttp2(options: CallerOptions, path: string, method: string, headers: Headers, body: string) {
+  const { authority: ca, client, url } = options;
+  const session = connect(url, { ca, ...(client ? { cert: client.certificate, key: client.key } : {}) });
+  try {
+    return await new Promise<Answered>((resolve, reject) => {
+      session.once('error', reject);
+      session.once('close', () => reject(new Error('the connection was closed')));
+      const stream = session.request({ ':method': method, ':path': path, ...headers });
+      let status = 0;
+      let text = '';
+      stream.setEncoding('utf8').once('error', reject);
+      stream.once(
+        'response',
+        (answer: IncomingHttpHeaders & { ':status'?: number }) => (status = answer[':status'] ?? 0),
+      );
+      stream.on('data', (chunk: string) => (text += chunk));
+      stream.once('end', () => resolve({ status, body: text }));
+      stream.end(body);
+    });
+  } finally {
+    session.destroy();
+  }
+}

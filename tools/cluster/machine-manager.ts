@@ -1,0 +1,103 @@
+/** Owns the part of Cluster API's managers in an in-place update: ask whether it can be done, write it down, ask until it is. */
+import type { CanUpdateResponse, HookObject, Triple, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
+import { type Machine, machines } from '../../src/api/capi/machine.ts';
+import { applyPatches } from '../../src/dialects/capi/claim.ts';
+import { changesBetween, MACHINE_SHAPE, nameOf } from '../../src/dialects/capi/parts.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { type Clock, sleep } from '../../src/util/clock.ts';
+import { type CallerOptions, callHook } from './hook-caller.ts';
+
+export interface ManagerOptions {
+  /** As administrator. */
+  readonly client: KubeClient;
+  readonly caller: CallerOptions;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal;
+  /** Hears of every answer, and of every call that got none. */
+  readonly onCall?: (answer: UpdateMachineResponse | Error) => void;
+}
+
+const IN_PROGRESS = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress';
+/** Milliseconds until a call without answer is repeated; a manager begins with a second, and so do we. */
+const BACKOFF_MS = 1000;
+
+/** The Machine with its two companions; `change` makes the desired ones from those. */
+export interface Wanted {
+  readonly machine: string;
+  readonly version: string;
+  /** Of the bootstrap config. */
+  readonly files?: readonly { readonly path: string; readonly content: string }[];
+}
+
+/** Names of what nobody covers: then nothing was written, and a manager would replace the machine. */
+export async function askCanUpdate(options: ManagerOptions, wanted: Wanted): Promise<string[]> {
+  const machine = await options.client.get(machines, wanted.machine, { namespace: 'default' });
+  const current = tripleOf(machine);
+  const desired = desiredOf(machine, wanted);
+  const answer = await callHook<CanUpdateResponse>(options.caller, 'canupdatemachine/can-update-machine', {
+    apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
+    kind: 'CanUpdateMachineRequest',
+    current,
+    desired,
+  });
+  if (answer.status !== 'Success') throw new Error(answer.message);
+  return changesBetween(MACHINE_SHAPE, applyPatches(MACHINE_SHAPE, current, answer), desired).map(nameOf);
+}
+
+/** The point of no return: the Machine says what it shall be. */
+export async function writeDesired({ client }: ManagerOptions, { machine, version }: Wanted): Promise<void> {
+  const patch = { metadata: { annotations: { [IN_PROGRESS]: '' } }, spec: { version } };
+  await client.patch(machines, machine, patch, { type: 'merge', namespace: 'default' });
+}
+
+/** Asks as often as it is told to, until the answer is the end; rejects with the message of a failure. */
+export async function driveUpdate(options: ManagerOptions, wanted: Wanted): Promise<void> {
+  const { client, clock, signal } = options;
+  for (;;) {
+    const answer = await call(options, wanted);
+    const waitMs = answer instanceof Error ? BACKOFF_MS : answer.retryAfterSeconds * 1000;
+    if (waitMs <= 0) break;
+    await sleep(clock, waitMs, signal);
+  }
+  const patch = { metadata: { annotations: { [IN_PROGRESS]: null } } };
+  await client.patch(machines, wanted.machine, patch, { type: 'merge', namespace: 'default' });
+}
+
+async function call(options: ManagerOptions, wanted: Wanted): Promise<UpdateMachineResponse | Error> {
+  const machine = await options.client.get(machines, wanted.machine, { namespace: 'default' });
+  const answer = await callHook<UpdateMachineResponse>(options.caller, 'updatemachine/update-machine', {
+    apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
+    kind: 'UpdateMachineRequest',
+    desired: desiredOf(machine, wanted),
+  }).catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));
+  options.onCall?.(answer);
+  if (!(answer instanceof Error) && answer.status !== 'Success') throw new Error(answer.message);
+  return answer;
+}
+
+/** As it stands in a hook's body: no uid, no version of the object, no status. */
+function tripleOf({ apiVersion, kind, metadata, spec }: Machine): Triple & Record<'machine', HookObject> {
+  const { name, namespace = 'default', labels = {}, annotations = {} } = metadata;
+  const own = { name, namespace, labels };
+  return {
+    machine: { apiVersion: apiVersion ?? '', kind: kind ?? '', metadata: { ...own, annotations }, spec },
+    infrastructureMachine: {
+      apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta2',
+      kind: 'DevMachine',
+      metadata: own,
+      spec: { providerID: spec?.providerID },
+    },
+    bootstrapConfig: {
+      apiVersion: 'bootstrap.cluster.x-k8s.io/v1beta2',
+      kind: 'KubeadmConfig',
+      metadata: own,
+      spec: { format: 'cloud-config' },
+    },
+  };
+}
+
+function desiredOf(machine: Machine, { version, files }: Wanted): Triple {
+  const { bootstrapConfig, ...rest } = tripleOf({ ...machine, spec: { ...machine.spec, version } });
+  if (!files || !bootstrapConfig) return { ...rest, bootstrapConfig };
+  return { ...rest, bootstrapConfig: { ...bootstrapConfig, spec: { format: 'cloud-config', files } } };
+}
