@@ -22,6 +22,8 @@ async function run(line: string, answer = 0): Promise<Run> {
     capiExtension: call('capi-extension'),
     status: call('status'),
     validate: call('validate'),
+    kubeadmPlan: call('kubeadm plan'),
+    kubeadmApply: call('kubeadm apply'),
     write: (text) => {
       written += text;
     },
@@ -64,6 +66,12 @@ test.each<[string, string, object | string]>([
     },
   ],
   ['validate plan.yaml', 'validate', 'plan.yaml'],
+  ['kubeadm plan', 'kubeadm plan', { manifest: 'cluster.yaml' }],
+  [
+    'kubeadm apply -m other.yaml -y --lease-duration 2s --api-port 16443',
+    'kubeadm apply',
+    { manifest: 'other.yaml', yes: true, leaseDuration: 2000, apiPort: 16_443 },
+  ],
 ])('%s', async (line, command, given) => {
   const { called, exitCode } = await run(line, 4);
   expect(called[0]).toBe(command);
@@ -128,6 +136,8 @@ test('what a command throws is not taken for a usage error', async () => {
     capiExtension: fail,
     status: fail,
     validate: fail,
+    kubeadmPlan: fail,
+    kubeadmApply: fail,
     write: () => undefined,
   };
   await expect(runProgram(['status'], actions)).rejects.toBe(thrown);

@@ -42,12 +42,24 @@ export interface StatusFlags extends ConnectionFlags {
   readonly watch?: boolean;
 }
 
+export interface KubeadmFlags extends ConnectionFlags {
+  readonly manifest: string;
+}
+
+export interface KubeadmApplyFlags extends KubeadmFlags {
+  readonly yes?: boolean;
+  /** Milliseconds. */
+  readonly leaseDuration: number;
+}
+
 /** What the commands do; each resolves with an exit code. */
 export interface Actions {
   controller(flags: ControllerFlags): Promise<number>;
   capiExtension(flags: ExtensionFlags): Promise<number>;
   status(flags: StatusFlags): Promise<number>;
   validate(file: string): Promise<number>;
+  kubeadmPlan(flags: KubeadmFlags): Promise<number>;
+  kubeadmApply(flags: KubeadmApplyFlags): Promise<number>;
   write(text: string): void;
 }
 
@@ -89,6 +101,7 @@ function createProgram(actions: Actions, end: (code: number) => void): Command {
     .description('Says of a plan file whether it can be carried out as written; asks no cluster.')
     .argument('<file>', 'file with one Plan')
     .action(async (file: string) => end(await actions.validate(file)));
+  addKubeadm(program, actions, end);
   program
     .command('version')
     .description('Prints the version of Refit.')
@@ -137,6 +150,28 @@ function leading(command: Command): Command {
         .choices(['debug', 'info', 'warn', 'error'])
         .default('info'),
     );
+}
+
+function addKubeadm(program: Command, actions: Actions, end: (code: number) => void): void {
+  const kubeadm = program.command('kubeadm').description('Upgrades a kubeadm cluster over SSH, as its manifest says.');
+  const withManifest = (name: string): Command =>
+    connected(kubeadm.command(name)).addOption(
+      new Option('-m, --manifest <file>', 'hosts, how to reach them, and the version they shall have').default(
+        'cluster.yaml',
+      ),
+    );
+  withManifest('plan')
+    .description('Shows what apply would do, and every rule that stands against it; changes nothing.')
+    .action(async (flags: KubeadmFlags) => end(await actions.kubeadmPlan(flags)));
+  withManifest('apply')
+    .description('Shows the plan, asks, and carries it out; run again, it goes on where it was left.')
+    .option('-y, --yes', 'agree beforehand')
+    .addOption(leaseDuration('how long a run that was killed keeps the lock, in whole seconds'))
+    .action(async (flags: KubeadmApplyFlags) => end(await actions.kubeadmApply(flags)));
+}
+
+function leaseDuration(description: string): Option {
+  return new Option('--lease-duration <time>', description).argParser(parseLease).default(15_000, '15s');
 }
 
 function connected(command: Command): Command {

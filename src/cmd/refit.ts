@@ -21,6 +21,8 @@ async function run([command, ...rest]: readonly string[]): Promise<number> {
     capiExtension: async (flags) => await (await import('./capi-extension.ts')).runCapiExtension(flags, signal),
     status: async (flags) => await (await import('./status.ts')).runStatus(flags, signal),
     validate: async (file) => await (await import('../cli/validate.ts')).validate(file, standardOutput.write),
+    kubeadmPlan: async (flags) => await (await import('./kubeadm.ts')).runKubeadmPlan(flags, signal),
+    kubeadmApply: async (flags) => await (await import('./kubeadm.ts')).runKubeadmApply(flags, signal),
     write: (text) => standardOutput.write(text),
   });
 }

@@ -31,7 +31,7 @@ async function helpOf(...args: string[]): Promise<string> {
   const write = (text: string): void => {
     written += text;
   };
-  await runProgram(args, { controller: never, capiExtension: never, status: never, validate: never, write });
+  await runProgram(args, { controller: never, capiExtension: never, status: never, validate: never, kubeadmPlan: never, kubeadmApply: never, write });
   return written;
 }
 
@@ -56,6 +56,7 @@ const COMMANDS: readonly (readonly [string, () => Promise<string>])[] = [
   ['controller', async () => await helpOf('controller', '--help')],
   ['capi-extension', async () => await helpOf('capi-extension', '--help')],
   ['status', async () => await helpOf('status', '--help')],
+  ['kubeadm', async () => await helpOf('kubeadm', 'apply', '--help')],
   ['agent', async () => await Promise.resolve(AGENT_HELP)],
 ];
 

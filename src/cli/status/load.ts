@@ -32,19 +32,22 @@ export async function follow(
   signal: AbortSignal,
   onChange: () => void,
 ): Promise<Loaded> {
-  return await load(dialect, async ({ resource, namespace, fieldSelector, matters }) => {
+  return await load(dialect, async (followed) => {
+    const { resource, namespace, fieldSelector } = followed;
     const informer = createInformer(client, resource, { namespace, fieldSelector });
     void informer.run(signal);
     await informer.whenSynced(signal);
     const updated = (after: KubeObject, before: KubeObject): void => {
-      if (matters(before, after)) onChange();
+      if (followed.matters(before, after)) onChange();
     };
     informer.addHandler({ added: onChange, updated, deleted: onChange });
     return informer;
   });
 }
 
-type Followed = Watched & Pick<Dialect, 'fieldSelector'>;
+interface Followed extends Watched {
+  readonly fieldSelector?: string | undefined;
+}
 
 async function load(dialect: Dialect, view: (followed: Followed) => Promise<View<KubeObject>>): Promise<Loaded> {
   const { plans: resource, namespace, fieldSelector } = dialect;

@@ -7,6 +7,7 @@ import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { type ConfigMap, configMaps, PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
+import { CONTROL_PLANE } from './preflight.ts';
 import { reportOn, uncordoned } from './report.ts';
 
 /** Whoever works on hosts; all that `refit status` and the like can do is look. */
@@ -26,7 +27,6 @@ export interface Work {
   readonly verb: 'apply' | 'node';
 }
 
-const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 const LEADER = 'leader';
 
 export function kubeadmDialect(works: Works | undefined): Dialect<ConfigMap> {

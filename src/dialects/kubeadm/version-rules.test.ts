@@ -275,7 +275,7 @@ const ORIGINAL: readonly Row[] = [
     'a worker four behind',
     to(['1.35'], '1.36', { kubelets: [{ version: '1.31.0' }] }),
     'passes, then Ks4',
-    'no R10',
+    'no R3 R10',
   ],
 ];
 

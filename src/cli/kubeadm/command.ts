@@ -1,0 +1,114 @@
+/** Owns `refit kubeadm plan` and `refit kubeadm apply`: look, show, ask, carry out. */
+import { type Assessment, assess, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
+import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
+import { EXIT_BUSY, REPAIR } from '../../dialects/kubeadm/scripts.ts';
+import { isNotFound, TransportError } from '../../kube/status-error.ts';
+import { sleep } from '../../util/clock.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
+import { sameJson } from '../../util/json.ts';
+import type { Output } from '../output.ts';
+import type { KubeadmApplyFlags, KubeadmFlags } from '../program.ts';
+import { planLines } from './plan-text.ts';
+import { carryOut } from './run.ts';
+import { inSession, type KubeadmParts, type Session } from './session.ts';
+import { probeAll, surveyCluster } from './survey.ts';
+
+/** Milliseconds for an API server whose manifest was put back. */
+const BACK_WITHIN_MS = 60_000;
+const ASK_AGAIN_MS = 500;
+
+/** Changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED where a rule stands against it. */
+export async function planKubeadm(flags: KubeadmFlags, parts: KubeadmParts): Promise<number> {
+  return await inSession(flags, parts, async (session) => {
+    const survey = await look(session, await probeAll(session.manifest, session.shells));
+    show(survey, session.output);
+    return EXIT.ok;
+  });
+}
+
+/** Resolves with the exit code: 0 done or nothing to do, 1 where the campaign failed or the person said no. */
+export async function applyKubeadm(flags: KubeadmApplyFlags, parts: KubeadmParts): Promise<number> {
+  return await inSession(flags, parts, async (session) => {
+    const { manifest, shells, output } = session;
+    const hosts = await probeAll(manifest, shells);
+    const isBroken = hosts.some(({ missing }) => missing.length > 0);
+    if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
+    const survey = await look(session, isBroken ? await probeAll(manifest, shells) : hosts);
+    const agreed = show(survey, output);
+    if (isNothing(agreed)) return EXIT.ok;
+    if (!(await confirm(`Upgrade ${hostsOf(agreed.request).length} hosts to ${manifest.version}?`, flags, session)))
+      return EXIT.failed;
+    return await carryOut(session, flags, async () => {
+      const now = assess(await look(session, await probeAll(manifest, shells)));
+      stopOn(now);
+      if (isNothing(now) || sameJson(now.request, agreed.request)) return now;
+      throw new RefitError(
+        'REFIT_REFUSED',
+        'the cluster has changed since the plan was shown: look at the new one and agree again',
+      );
+    });
+  });
+}
+
+export function isNothing({ request, resumes }: Assessment): boolean {
+  return hostsOf(request).length === 0 && !resumes;
+}
+
+async function look({ manifest, client, signal }: Session, hosts: readonly HostFacts[]): Promise<Survey> {
+  return await surveyCluster(manifest, hosts, client, signal);
+}
+
+function show(survey: Survey, { write }: Output): Assessment {
+  const assessment = assess(survey);
+  for (const line of planLines(survey, assessment)) write(`${line}\n`);
+  stopOn(assessment);
+  if (isNothing(assessment)) write('Nothing is to be done.\n');
+  return assessment;
+}
+
+function stopOn({ findings }: Assessment): void {
+  const refused = findings.filter(({ severity }) => severity !== 'warn');
+  if (refused.length === 0) return;
+  throw new RefitError('REFIT_REFUSED', refused.map(({ rule, message }) => `${rule}: ${message}`).join('; '));
+}
+
+async function confirm(question: string, { yes }: KubeadmApplyFlags, { ask, output }: Session): Promise<boolean> {
+  if (yes) return true;
+  const answer = await ask(`${question} Type yes: `);
+  if (answer === undefined)
+    throw new RefitError('REFIT_USAGE', 'nobody can be asked here: pass --yes to agree beforehand');
+  if (answer.trim() === 'yes') return true;
+  output.write('Nothing was changed.\n');
+  return false;
+}
+
+/** An API server that kubeadm has left out cannot be asked for anything, not even for the lock: the host's own one serves. */
+async function repair(hosts: readonly HostFacts[], flags: KubeadmApplyFlags, session: Session): Promise<boolean> {
+  const broken = hosts.filter(({ missing }) => missing.length > 0);
+  for (const { host, missing } of broken)
+    session.output.write(`${host.name}: a kubeadm was cut off and left out ${missing.join(', ')}\n`);
+  if (!(await confirm('Put the manifests back from their backups?', flags, session))) return false;
+  for (const { host } of broken) {
+    const { code, stdout } = await session.shells.run(host, REPAIR);
+    // A step that an earlier run has left is still at work, and puts them in itself.
+    if (code === EXIT_BUSY) continue;
+    if (code !== 0)
+      throw new RefitError('REFIT_SSH', `${host.name}: the manifests cannot be put back: ${stdout.trim()}`);
+    for (const line of stdout.trim().split('\n')) session.output.write(`${host.name}: ${line}\n`);
+  }
+  await untilAnswering(session);
+  return true;
+}
+
+async function untilAnswering({ client, clock, signal }: Session): Promise<void> {
+  const deadline = clock.monotonic() + BACK_WITHIN_MS;
+  for (;;) {
+    try {
+      const { status } = await client.raw('/readyz', { signal });
+      if (status === 200 || clock.monotonic() > deadline) return;
+    } catch (error) {
+      if (!(error instanceof TransportError || isNotFound(error)) || clock.monotonic() > deadline) throw error;
+    }
+    await sleep(clock, ASK_AGAIN_MS, signal);
+  }
+}

@@ -1,0 +1,51 @@
+/** Owns what both commands of `refit kubeadm` work with: the manifest, a connection to the API, and shells on the hosts. */
+import { hostname, userInfo } from 'node:os';
+import { loadManifest, type Manifest } from '../../dialects/kubeadm/manifest.ts';
+import { openShells, type Shells } from '../../dialects/kubeadm/ssh.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterConfig } from '../../kube/cluster-config.ts';
+import { createClient } from '../../kube/http-client.ts';
+import { loadClusterConfig } from '../../kube/kubeconfig.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Logger } from '../../util/log.ts';
+import type { Output } from '../output.ts';
+import type { KubeadmFlags } from '../program.ts';
+
+export interface KubeadmParts {
+  readonly clock: Clock;
+  readonly output: Output;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** What the person typed; undefined where there is nobody to ask. */
+  readonly ask: (question: string) => Promise<string | undefined>;
+  /** New for each run. */
+  readonly random: string;
+}
+
+/** Closed at the end of the command. */
+export interface Session extends KubeadmParts {
+  readonly manifest: Manifest;
+  readonly config: ClusterConfig;
+  readonly client: KubeClient;
+  readonly shells: Shells;
+  /** Tells people who holds the lock. */
+  readonly identity: string;
+}
+
+export async function inSession(
+  flags: KubeadmFlags,
+  parts: KubeadmParts,
+  work: (session: Session) => Promise<number>,
+): Promise<number> {
+  const manifest = await loadManifest(flags.manifest);
+  const config = await loadClusterConfig({ path: flags.kubeconfig ?? manifest.kubeconfig, context: flags.context });
+  const shells = await openShells(manifest.ssh);
+  const client = createClient(config, { userAgent: 'refit-kubeadm' });
+  const identity = `${userInfo().username}@${hostname()}/${process.pid}/${parts.random}`;
+  try {
+    return await work({ ...parts, manifest, config, client, shells, identity });
+  } finally {
+    client.close();
+    await shells.close();
+  }
+}

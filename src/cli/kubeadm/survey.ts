@@ -1,0 +1,55 @@
+/** Owns the look at a kubeadm cluster from both sides, over SSH and through the API, that `plan` and `apply` rest on. */
+import { parse } from 'yaml';
+import type { Manifest } from '../../dialects/kubeadm/manifest.ts';
+import { type ConfigMap, configMaps, PLACE } from '../../dialects/kubeadm/plan-object.ts';
+import type { Survey } from '../../dialects/kubeadm/preflight.ts';
+import { type HostFacts, probeHost } from '../../dialects/kubeadm/probe.ts';
+import type { Shells } from '../../dialects/kubeadm/ssh.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { nodes } from '../../kube/resources.ts';
+import { isNotFound } from '../../kube/status-error.ts';
+import { messageOf, RefitError } from '../../util/errors.ts';
+
+/** Writes nothing. @throws RefitError REFIT_SSH naming every host that does not answer */
+export async function probeAll(manifest: Manifest, shells: Shells): Promise<HostFacts[]> {
+  const answers = await Promise.allSettled(manifest.hosts.map(async (host) => await probeHost(shells, host)));
+  const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [messageOf(answer.reason)] : []));
+  if (failures.length > 0) throw new RefitError('REFIT_SSH', failures.join('; '));
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+}
+
+export async function surveyCluster(
+  manifest: Manifest,
+  hosts: readonly HostFacts[],
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Survey> {
+  const { namespace, name } = PLACE;
+  const [{ items }, config, plan] = await Promise.all([
+    client.listAll(nodes, { signal }),
+    getIfAny(client, 'kubeadm-config', namespace, signal),
+    getIfAny(client, name, namespace, signal),
+  ]);
+  return { manifest, hosts, nodes: items, clusterVersion: clusterVersionIn(config), plan };
+}
+
+async function getIfAny(
+  client: KubeClient,
+  name: string,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<ConfigMap | undefined> {
+  try {
+    return await client.get(configMaps, name, { namespace, signal });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+function clusterVersionIn(config: ConfigMap | undefined): string | undefined {
+  const text = config?.data?.['ClusterConfiguration'];
+  if (text === undefined) return undefined;
+  const { kubernetesVersion } = parse(text) as { kubernetesVersion?: unknown };
+  return typeof kubernetesVersion === 'string' ? kubernetesVersion : undefined;
+}

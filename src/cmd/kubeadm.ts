@@ -1,0 +1,43 @@
+/** Owns `refit kubeadm`: names what both of its commands work with. */
+import { randomBytes } from 'node:crypto';
+import { createInterface } from 'node:readline/promises';
+import { applyKubeadm, planKubeadm } from '../cli/kubeadm/command.ts';
+import type { KubeadmParts } from '../cli/kubeadm/session.ts';
+import { standardOutput } from '../cli/output.ts';
+import type { KubeadmApplyFlags, KubeadmFlags } from '../cli/program.ts';
+import { systemClock } from '../util/clock.ts';
+import { jsonLogger } from '../util/log.ts';
+
+export async function runKubeadmPlan(flags: KubeadmFlags, signal: AbortSignal): Promise<number> {
+  return await planKubeadm(flags, partsOf(signal));
+}
+
+export async function runKubeadmApply(flags: KubeadmApplyFlags, signal: AbortSignal): Promise<number> {
+  return await applyKubeadm(flags, partsOf(signal));
+}
+
+function partsOf(signal: AbortSignal): KubeadmParts {
+  return {
+    clock: systemClock,
+    output: standardOutput,
+    // The view tells what happens; the log only what needs attention.
+    log: jsonLogger(
+      (line) => process.stderr.write(line),
+      () => systemClock.now(),
+      'warn',
+    ),
+    signal,
+    ask: async (question) => await askTerminal(question, signal),
+    random: randomBytes(4).toString('hex'),
+  };
+}
+
+async function askTerminal(question: string, signal: AbortSignal): Promise<string | undefined> {
+  if (!process.stdin.isTTY) return undefined;
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return await terminal.question(question, { signal });
+  } finally {
+    terminal.close();
+  }
+}

@@ -1,0 +1,178 @@
+/** Owns the assessment of a cluster before anything is touched: what is to be done on which host, and what stands against it. */
+import type { Node } from '../../kube/types.ts';
+import type { Manifest } from './manifest.ts';
+import { type ConfigMap, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
+import type { HostFacts } from './probe.ts';
+import type { Finding, VersionFacts } from './version-facts.ts';
+import { judgeVersions } from './version-rules.ts';
+
+/** Everything that is known before the first write. */
+export interface Survey {
+  readonly manifest: Manifest;
+  readonly hosts: readonly HostFacts[];
+  /** All of the cluster, in the manifest or not. */
+  readonly nodes: readonly Node[];
+  /** kubernetesVersion in ConfigMap kubeadm-config; undefined where there is none. */
+  readonly clusterVersion: string | undefined;
+  readonly plan: ConfigMap | undefined;
+}
+
+export interface Assessment {
+  readonly request: Request;
+  /** True where a campaign for this request has begun and not ended. */
+  readonly resumes: boolean;
+  readonly findings: readonly Finding[];
+}
+
+export const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
+const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+/** Minor of v1: the oldest of the three that are maintained while this is written. */
+const OLDEST_MAINTAINED = 34;
+
+export function assess(survey: Survey): Assessment {
+  const { manifest, plan } = survey;
+  const open = plan && isOpen(plan) ? requestOf(plan) : undefined;
+  const resumes = open !== undefined && open.version === manifest.version;
+  const request = resumes ? open : freshRequest(survey);
+  return {
+    request,
+    resumes,
+    findings: [
+      ...lockFindings(manifest, open),
+      ...membershipFindings(survey),
+      ...(resumes ? [] : readyFindings(survey)),
+      ...unique(judgeVersions(versionFacts(survey, resumes))),
+      ...unique(hostFindings(survey)),
+    ],
+  };
+}
+
+export function hostsOf({ leader, followers, workers }: Request): string[] {
+  return [...leader, ...followers, ...workers];
+}
+
+/** Hosts that have the target in everything are left out; whoever is half done is not. */
+function freshRequest({ manifest, hosts, nodes, clusterVersion }: Survey): Request {
+  const done = new Set(hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name));
+  const first = manifest.hosts.find(({ role }) => role === 'controlPlane')?.name ?? '';
+  return requestFor(manifest, done, clusterVersion === manifest.version && done.has(first));
+}
+
+function isDone({ host, kubeadm, kubelet, staticPods }: HostFacts, nodes: readonly Node[], version: string): boolean {
+  const pods = host.role === 'controlPlane' ? STATIC_PODS.map((name) => staticPods[name]) : [];
+  return [kubeadm, kubelet, kubeletOf(host.name, nodes), ...pods].every((each) => each === version);
+}
+
+function isOpen(plan: ConfigMap): boolean {
+  const phase = recordOf(plan)?.phase ?? 'new';
+  return phase === 'new' || phase === 'running';
+}
+
+/** F4: one upgrade at a time, and the one that has begun comes first. */
+function lockFindings(manifest: Manifest, open: Request | undefined): Finding[] {
+  if (!open) return [];
+  const names = manifest.hosts.map(({ name }) => name);
+  const lost = hostsOf(open).filter((name) => !names.includes(name));
+  if (open.version !== manifest.version) {
+    return [
+      hard(
+        'F4',
+        `an upgrade to ${open.version} has begun and not ended (ConfigMap ${PLACE.namespace}/${PLACE.name}): finish it with its manifest first`,
+      ),
+    ];
+  }
+  if (lost.length === 0) return [];
+  return [hard('F4', `the upgrade that has begun needs ${lost.join(', ')}, which the manifest does not name any more`)];
+}
+
+/** F1, F2: the manifest names every control-plane host, and nobody who is not in the cluster. */
+function membershipFindings({ manifest, nodes }: Survey): Finding[] {
+  const isController = ({ metadata }: Node): boolean => metadata.labels?.[CONTROL_PLANE] !== undefined;
+  const findings: Finding[] = [];
+  for (const { name, role } of manifest.hosts) {
+    const node = nodes.find(({ metadata }) => metadata.name === name);
+    if (!node) findings.push(hard('F2', `host ${name} has no Node of its name`));
+    else if (isController(node) !== (role === 'controlPlane'))
+      findings.push(
+        hard(
+          'F2',
+          `host ${name} has the role ${role}, and its Node ${isController(node) ? 'has' : 'lacks'} the label ${CONTROL_PLANE}`,
+        ),
+      );
+  }
+  const known = new Set(manifest.hosts.map(({ name }) => name));
+  const missing = nodes.filter((node) => isController(node) && !known.has(node.metadata.name));
+  if (missing.length > 0)
+    findings.push(
+      hard(
+        'F1',
+        `the manifest lacks control-plane hosts of the cluster: ${missing.map(({ metadata }) => metadata.name).join(', ')}`,
+      ),
+    );
+  return findings;
+}
+
+/** F3, of all hosts: whoever is not Ready now cannot be told from one that the upgrade broke. */
+function readyFindings({ manifest, nodes }: Survey): Finding[] {
+  return manifest.hosts
+    .filter(({ name }) => {
+      const node = nodes.find(({ metadata }) => metadata.name === name);
+      return node && node.status?.conditions?.find(({ type }) => type === 'Ready')?.status !== 'True';
+    })
+    .map(({ name }) => hard('F3', `node ${name} is not Ready`));
+}
+
+function versionFacts({ manifest, hosts, nodes, clusterVersion }: Survey, resuming: boolean): VersionFacts {
+  const controllers = hosts.filter(({ host }) => host.role === 'controlPlane');
+  const managed = new Set(manifest.hosts.map(({ name }) => name));
+  return {
+    apiServers: controllers.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []),
+    target: manifest.version,
+    resuming,
+    oldestMaintained: OLDEST_MAINTAINED,
+    kubelets: nodes.flatMap(({ metadata: { name }, status }) => {
+      const version = status?.nodeInfo?.kubeletVersion;
+      // Nothing is drained yet, so a minor version of a kubelet cannot change: R9 says so.
+      return version
+        ? [{ name, version, ...(managed.has(name) ? { target: manifest.version, drained: false } : {}) }]
+        : [];
+    }),
+    controllers: controllers.flatMap(({ staticPods }) =>
+      (['kube-controller-manager', 'kube-scheduler'] as const).flatMap((name) => {
+        const [version, apiServer] = [staticPods[name], staticPods['kube-apiserver']];
+        return version && apiServer ? [{ name, version, apiServer }] : [];
+      }),
+    ),
+    // The kubeadm that will run is the one that is staged, and it is read back before it is used.
+    kubeadm: { verb: 'apply', version: manifest.version, ...(clusterVersion ? { cluster: clusterVersion } : {}) },
+  };
+}
+
+function hostFindings({ manifest, hosts }: Survey): Finding[] {
+  return hosts.flatMap(({ host, kubeadm, kubelet, staticPods, missing }): Finding[] => {
+    const findings: Finding[] = [];
+    if (!kubeadm || !kubelet)
+      findings.push(hard('F11', `${host.name} has no ${kubeadm ? 'kubelet' : 'kubeadm'} that tells its version`));
+    const unread =
+      host.role === 'controlPlane' ? STATIC_PODS.filter((name) => !staticPods[name] && !missing.includes(name)) : [];
+    if (unread.length > 0)
+      findings.push(hard('F11', `${host.name} has no manifest with a version for ${unread.join(', ')}`));
+    const managedBy = kubeadm ? { managedBy: kubeadm } : {};
+    const own: VersionFacts = {
+      apiServers: [],
+      target: manifest.version,
+      kubeadm: { verb: 'node', version: manifest.version, ...managedBy },
+    };
+    return [...findings, ...judgeVersions(own).filter(({ rule }) => rule === 'Kd')];
+  });
+}
+
+function kubeletOf(name: string, nodes: readonly Node[]): string | undefined {
+  return nodes.find(({ metadata }) => metadata.name === name)?.status?.nodeInfo?.kubeletVersion;
+}
+
+function unique(findings: readonly Finding[]): Finding[] {
+  return [...new Map(findings.map((finding) => [`${finding.rule} ${finding.message}`, finding])).values()];
+}
+
+const hard = (rule: string, message: string): Finding => ({ rule, severity: 'hard', message });

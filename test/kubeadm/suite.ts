@@ -1,0 +1,65 @@
+/** Owns the scene of the tests over SSH: a cluster on the real API server, and runs of `refit kubeadm` as the documented user. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { validFrom } from '../../tools/controlplane/certs.ts';
+import { writeKubeconfig } from '../../tools/controlplane/kubeconfig.ts';
+import { type SshCluster, startSshCluster } from '../../tools/sshd/cluster.ts';
+import type { StartServer } from '../../tools/sshd/server.ts';
+import { apply, controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
+
+export const FROM = 'v1.36.2';
+export const TO = 'v1.36.3';
+const ROOT = join(import.meta.dirname, '..', '..');
+
+export interface Scene extends AsyncDisposable {
+  readonly cluster: SshCluster;
+  /** Starts `refit kubeadm` with these arguments; its output grows in the result. */
+  refit(...args: readonly string[]): Run;
+}
+
+export interface Run {
+  readonly child: ChildProcess;
+  stdout: string;
+  stderr: string;
+  /** The exit code; null where it was killed. */
+  readonly ended: Promise<number | null>;
+}
+
+/** Two control-plane hosts and two workers. */
+export async function openScene(startServer: StartServer): Promise<Scene> {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-kubeadm-'));
+  const place = controlPlane();
+  await apply(await readFile(join(ROOT, 'deploy/rbac-kubeadm.yaml'), 'utf8'));
+  const kubeconfig = join(directory, 'refit-kubeadm.yaml');
+  await writeKubeconfig(place, kubeconfig, { commonName: 'refit-kubeadm' }, validFrom(Date.now()));
+  const cluster = await startSshCluster({
+    directory,
+    controlPlane: 2,
+    workers: 2,
+    version: FROM,
+    offers: [TO, 'v1.38.0', 'v1.35.9'],
+    url: place.url,
+    adminKubeconfig: await kubeconfigFor('admin'),
+    kubeconfig,
+    startServer,
+  });
+  return {
+    cluster,
+    refit: (...args) => start(['kubeadm', ...args, '--api-port', String(cluster.apiPort)]),
+    async [Symbol.asyncDispose]() {
+      await cluster.stop();
+      await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    },
+  };
+}
+
+function start(args: readonly string[]): Run {
+  const child = spawn(process.execPath, [join(ROOT, 'src/cmd/refit.ts'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const run: Run = { child, stdout: '', stderr: '', ended: once(child, 'close').then(([code]) => code as number | null) };
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (run.stdout += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (run.stderr += chunk));
+  return run;
+}

@@ -1,0 +1,86 @@
+/** Owns a stand-in kubeadm host: a directory for its file system, with the binaries, manifests and credentials of a real one. */
+import { chmod, copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+export interface StandInHost {
+  readonly name: string;
+  readonly role: 'controlPlane' | 'worker';
+  readonly root: string;
+}
+
+export interface StandInOptions extends StandInHost {
+  readonly version: string;
+  /** Versions whose binaries lie ready below /opt/kubernetes on the host. */
+  readonly offers: readonly string[];
+  /** Of the administrator, as every control-plane host has it. */
+  readonly kubeconfig: string;
+}
+
+const PROGRAM = join(import.meta.dirname, 'stand-in.ts');
+
+export async function createStandInHost({
+  name,
+  role,
+  root,
+  version,
+  offers,
+  kubeconfig,
+}: StandInOptions): Promise<StandInHost> {
+  for (const folder of ['usr/bin', 'var/log', 'var/lib/kubelet', 'etc/kubernetes/tmp', 'hooks/die-without'])
+    await mkdir(join(root, folder), { recursive: true });
+  await copyFile(kubeconfig, join(root, 'etc/kubernetes/admin.conf'));
+  for (const each of [version, ...offers]) {
+    await writeScript(join(root, 'opt/kubernetes', each, 'kubeadm'), kubeadmOf(each));
+    await writeScript(join(root, 'opt/kubernetes', each, 'kubelet'), kubeletOf(each));
+  }
+  for (const binary of ['kubeadm', 'kubelet'])
+    await copyFile(join(root, 'opt/kubernetes', version, binary), join(root, 'usr/bin', binary));
+  await writeScript(join(root, 'usr/bin/systemctl'), systemctlFor(name));
+  // Root or not, the host is ours.
+  await writeScript(join(root, 'usr/bin/sudo'), '[ "$1" = -n ] && shift\nexec "$@"\n');
+  if (role === 'controlPlane') await writeManifests(root, version);
+  return { name, role, root };
+}
+
+async function writeManifests(root: string, version: string): Promise<void> {
+  for (const component of ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler']) {
+    const tag = component === 'etcd' ? '3.6.8-0' : version;
+    const spec = `spec:\n  containers:\n  - name: ${component}\n    image: registry.local:5000/${component}:${tag}\n`;
+    await mkdir(join(root, 'etc/kubernetes/manifests'), { recursive: true });
+    await writeFile(join(root, `etc/kubernetes/manifests/${component}.yaml`), `apiVersion: v1\nkind: Pod\n${spec}`);
+  }
+}
+
+/** Versions are told by the shell: they are asked for often, and Node takes a while to start. */
+function kubeadmOf(version: string): string {
+  return `if [ "$1" = version ]; then echo ${version}; exit 0; fi\n"${process.execPath}" "${PROGRAM}" kubeadm ${version} "$@"\n`;
+}
+
+function kubeletOf(version: string): string {
+  return `if [ "$1" = --version ]; then echo "Kubernetes ${version}"; exit 0; fi\n"${process.execPath}" "${PROGRAM}" kubelet ${version} "$@"\n`;
+}
+
+function systemctlFor(node: string): string {
+  return `echo "$*" >>"$REFIT_ROOT/var/log/systemctl"\n[ "$*" = "restart kubelet" ] || exit 0\nexec "$REFIT_ROOT/usr/bin/kubelet" ${node}\n`;
+}
+
+async function writeScript(path: string, body: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, `#!/bin/sh\n${body}`);
+  await chmod(path, 0o755);
+}
+
+/** Every line that a program has left in its log on the host. */
+export async function logOf({ root }: StandInHost, program: 'kubeadm' | 'kubelet' | 'systemctl'): Promise<string[]> {
+  const text = await readFile(join(root, 'var/log', program), 'utf8').catch(() => '');
+  return text.split('\n').filter((line) => line !== '');
+}
+
+/** Lets the next script that contains `text` wait: before it runs, or with its answer after it ran. */
+export async function holdAt({ root }: StandInHost, moment: 'before' | 'after', text: string): Promise<void> {
+  await writeFile(join(root, `hooks/hold-${moment}`), text);
+}
+
+export async function release({ root }: StandInHost): Promise<void> {
+  await rm(join(root, 'hooks/held'), { force: true });
+}
