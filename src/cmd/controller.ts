@@ -1,6 +1,6 @@
 /** Owns `refit controller`: names everything that this process starts. */
 import type { ControllerFlags } from '../cli/program.ts';
-import { DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
+import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
 import { DEFAULT_POLICY } from '../engine/model.ts';
 import { createClient } from '../kube/http-client.ts';
 import { loadClusterConfig } from '../kube/kubeconfig.ts';
@@ -19,7 +19,7 @@ export async function runController(flags: ControllerFlags, signal: AbortSignal)
   try {
     const manager = await prepareCampaigns(
       {
-        dialects: DIALECTS,
+        dialects: CONTROLLER_DIALECTS,
         config,
         client,
         lease: LEADER_LEASE,

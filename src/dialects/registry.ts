@@ -1,8 +1,13 @@
-/** Owns the one list of dialects, and the lease that whoever carries their plans out must hold. */
+/** Owns the lists of dialects: what can be looked at, and what `refit controller` carries out under which lease. */
 import type { Dialect } from '../engine/dialect.ts';
 import { autopilot } from './autopilot/dialect.ts';
+import { cattlePlansSeen } from './cattle/dialect.ts';
 
-export const DIALECTS: readonly Dialect[] = [autopilot];
+/** Whatever `refit status` shows, whoever carries it out. */
+export const DIALECTS: readonly Dialect[] = [autopilot, cattlePlansSeen];
+
+/** Those of `refit controller`; the others have executables of their own. */
+export const CONTROLLER_DIALECTS: readonly Dialect[] = [autopilot];
 
 /** k0s's own: its leader and ours take turns, and never act at the same time. */
 export const LEADER_LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' } as const;

@@ -1,5 +1,6 @@
 /** Owns the list of demonstrations; the first is shown where none is asked for. */
 import { autopilot } from './autopilot.ts';
+import { cattle } from './cattle.ts';
 import type { Demonstration } from './demonstration.ts';
 
-export const DEMONSTRATIONS: readonly [Demonstration, ...Demonstration[]] = [autopilot];
+export const DEMONSTRATIONS: readonly [Demonstration, ...Demonstration[]] = [autopilot, cattle];

@@ -9,6 +9,7 @@ import { EXIT } from '../../util/errors.ts';
 import type { Output } from '../output.ts';
 import type { StatusFlags } from '../program.ts';
 import { Contact } from './contact.ts';
+import { installedOf } from './installed.ts';
 import { askLeader } from './leader.ts';
 import { loadOnce } from './load.ts';
 import { type AskControlPlane, observe } from './observe.ts';
@@ -30,7 +31,7 @@ const READYZ_TIMEOUT_MS = 3000;
 
 /** Resolves with the exit code: of one look 0; of a watch 0 where all plans are done, 1 where not, 130 interrupted. */
 export async function showStatus(flags: StatusFlags, parts: StatusParts): Promise<number> {
-  const { dialects, clock, output, signal } = parts;
+  const { clock, output, signal } = parts;
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   const contact = new Contact(clock);
   const client = createClient(config, { userAgent: 'refit-status', onRequest: (record) => contact.note(record) });
@@ -41,6 +42,7 @@ export async function showStatus(flags: StatusFlags, parts: StatusParts): Promis
     );
   try {
     // Before a watch too: lists fail at once where informers would try again for ever.
+    const dialects = await installedOf(client, parts.dialects, signal);
     const loaded = await Promise.all(
       dialects.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, signal)) })),
     );

@@ -1,4 +1,5 @@
 /** Owns what stands above all plans: that nobody carries them out, or that all this is old. */
+import { CONTROLLER_DIALECTS } from '../../dialects/registry.ts';
 import { age, wrapped } from '../phrases.ts';
 import type { Medium } from './medium.ts';
 import type { PlanView, StatusView } from './view.ts';
@@ -28,6 +29,8 @@ export function notesOf({ leader, silentSince, plans }: StatusView): Note[] {
   return notes;
 }
 
-function isOpen({ phase }: PlanView): boolean {
-  return phase === 'new' || phase === 'running';
+/** Of plans that others carry out, nothing is known about who leads. */
+function isOpen({ phase, dialect }: PlanView): boolean {
+  const isOurs = CONTROLLER_DIALECTS.some(({ name }) => name === dialect);
+  return isOurs && (phase === 'new' || phase === 'running');
 }

@@ -9,7 +9,7 @@ import { fromObject, generationChanged } from '../../runtime/sources.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
-import { conditionOf, says, type Verdict, withVerdicts } from './conditions.ts';
+import { says, type Verdict, withVerdicts } from './conditions.ts';
 import { mungeVersion } from './latest.ts';
 
 export interface ChannelParts {
@@ -31,7 +31,9 @@ interface Answer {
 }
 
 const TIMEOUT_MS = 120_000;
+/** Each one more than anybody else's writes need. */
 const MAX_ATTEMPTS = 10;
+
 export function channelController(parts: ChannelParts): Controller {
   const { reader, namespace, log } = parts;
   const plans = createInformer(reader, cattlePlans, { namespace, logger: log });
@@ -86,7 +88,7 @@ function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan
 /** What was resolved stays so: a roll-out goes on while its channel is away. */
 function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan {
   const failure: Verdict = { type: 'LatestResolved', status: 'False', reason: 'Error', message };
-  if (conditionOf(plan, 'LatestResolved')?.status === 'True' || says(plan, failure)) return plan;
+  if (says(plan, RESOLVED) || says(plan, failure)) return plan;
   return {
     ...plan,
     status: { ...plan.status, conditions: withVerdicts(plan.status?.conditions ?? [], [failure], now) },

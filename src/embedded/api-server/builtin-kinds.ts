@@ -7,6 +7,7 @@ import type { Kind } from './kind.ts';
 import { labelValueFaults, qualifiedNameFaults } from './metadata.ts';
 import { podKind } from './pod-kind.ts';
 import type { ApiObject } from './store.ts';
+import { jobKind, secretKind } from './workload-kinds.ts';
 
 const core = { group: '', version: 'v1' };
 
@@ -176,5 +177,7 @@ export const builtinKinds: readonly Kind[] = [
   eventKind,
   leaseKind,
   disruptionBudgetKind,
+  jobKind,
+  secretKind,
   definitionKind,
 ];

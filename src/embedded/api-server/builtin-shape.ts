@@ -141,7 +141,7 @@ export const lease = object('Lease', {
   }),
 });
 
-const labelSelector = struct('LabelSelector', {
+export const labelSelector = struct('LabelSelector', {
   matchLabels: mapOf('string'),
   matchExpressions: [struct('LabelSelectorRequirement', { key: 'string!', operator: 'string!', values: ['string'] })],
 });
