@@ -11,11 +11,11 @@ import { nodes } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { type Cluster, payloadPath, startCluster } from '../../tools/cluster/cluster.ts';
-import { callHook, type Protocol } from '../../tools/cluster/hook-caller.ts';
 import { type Extension, prepareExtension } from '../../tools/cluster/hook-extension.ts';
-import { askCanUpdate, driveUpdate, type ManagerOptions, writeDesired } from '../../tools/cluster/machine-manager.ts';
 import { createMachine, installMachines } from '../../tools/cluster/machines.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
+import { type CallerOptions, callHook, type Protocol } from '../capi/hook-caller.ts';
+import { askCanUpdate, driveUpdate, type ManagerOptions, writeDesired } from '../capi/machine-manager.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
 import { reviewAccess } from './access-review.ts';
 import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
@@ -62,14 +62,18 @@ function machineOf(node: string): string {
   return `machine-of-${node}`;
 }
 
+function callerOf(protocol: Protocol): CallerOptions {
+  return { url: extension.url, authority: extension.authority, protocol };
+}
+
 function manager(protocol: Protocol, onCall: ManagerOptions['onCall'] = () => undefined): ManagerOptions {
-  return { client: cluster.client, caller: extension.caller(protocol), clock: systemClock, onCall };
+  return { client: cluster.client, caller: callerOf(protocol), clock: systemClock, onCall };
 }
 
 /** Until the extension listens: until then nobody can be called, and a manager would ask again, too. */
 async function whenCallable(protocol: Protocol): Promise<void> {
   await expect
-    .poll(async () => await callHook(extension.caller(protocol), 'discovery', {}).then(({ status }) => status), {
+    .poll(async () => await callHook(callerOf(protocol), 'discovery', {}).then(({ status }) => status), {
       timeout: 30_000,
     })
     .toBe('Success');

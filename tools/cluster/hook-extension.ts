@@ -1,11 +1,10 @@
 /** Owns the extension process of a stand-in cluster: its certificate, its command line, and how it is called. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createAuthority, issueServer, type KeyPair, validFrom } from '../controlplane/certs.ts';
+import { createAuthority, issueServer, validFrom } from '../controlplane/certs.ts';
 import { freePort } from '../controlplane/ports.ts';
 import type { Process } from '../controlplane/process.ts';
 import { type Cluster, payloadPath } from './cluster.ts';
-import type { CallerOptions, Protocol } from './hook-caller.ts';
 
 export interface ExtensionOptions {
   readonly cluster: Cluster;
@@ -14,8 +13,9 @@ export interface ExtensionOptions {
 }
 
 export interface Extension {
-  readonly authority: KeyPair;
-  caller(protocol: Protocol): CallerOptions;
+  readonly url: string;
+  /** In PEM: who issued its certificate. */
+  readonly authority: string;
   /** Runs it at the same address as before; it may be killed and started any number of times. */
   start(name: string): Promise<Process>;
 }
@@ -38,8 +38,8 @@ export async function prepareExtension(options: ExtensionOptions): Promise<Exten
   const flags = ['--kubeconfig', kubeconfig, '--cert-dir', certificates, '--address', address];
   const source = ['--payload-url', payload, '--checksum-url', `${payload}.sha256`];
   return {
-    authority,
-    caller: (protocol) => ({ url: `https://${address}`, authority: authority.certificate, protocol }),
+    url: `https://${address}`,
+    authority: authority.certificate,
     start: async (name) => await cluster.startLeading(name, 'capi-extension', [...flags, ...source]),
   };
 }

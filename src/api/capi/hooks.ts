@@ -69,3 +69,7 @@ export type PatchKey =
 export type Patches = Readonly<Partial<Record<PatchKey, Patch>>>;
 
 export type CanUpdateResponse = HookResponse & Patches;
+
+/** What counts of an answer: nobody verifies its kind. */
+export type CanUpdateAnswer = Omit<CanUpdateResponse, 'apiVersion' | 'kind'>;
+export type UpdateMachineAnswer = Omit<UpdateMachineResponse, 'apiVersion' | 'kind'>;

@@ -16,7 +16,8 @@ type Value = Json | undefined;
  */
 export function differences(from: Value, to: Value, path: readonly string[] = []): Change[] {
   if (sameJson(from, to)) return [];
-  if (!isRecord(to) || !canHold(from) || Object.keys(to).length === 0) return [{ path, from, to }];
+  const isNewAndEmpty = from === undefined && isRecord(to) && Object.keys(to).length === 0;
+  if (!isRecord(to) || !canHold(from) || isNewAndEmpty) return [{ path, from, to }];
   const before = isRecord(from) ? from : {};
   const keys = [...new Set([...Object.keys(before), ...Object.keys(to)])].toSorted();
   return keys.flatMap((key) => differences(own(before, key), own(to, key), [...path, key]));

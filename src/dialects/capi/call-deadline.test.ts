@@ -1,0 +1,47 @@
+/** Shows how the time that a caller grants is read, and that an answer always comes before it is over. */
+import { expect, test } from 'vitest';
+import { T0 } from '../../../test/builders/times.ts';
+import { FakeClock, settle } from '../../../test/faults/fake-clock.ts';
+import { answerWithin, goDuration, within } from './call-deadline.ts';
+
+test.each<[string, number | undefined]>([
+  ['10s', 10_000],
+  ['1m30s', 90_000],
+  ['1.5s', 1500],
+  ['1h0m0.5s', 3_600_500],
+  ['250ms', 250],
+  ['', undefined],
+  ['0s', undefined],
+  ['10', undefined],
+  ['-5s', undefined],
+  ['ten s', undefined],
+])('%j', (text, milliseconds) => {
+  expect(goDuration(text)).toBe(milliseconds);
+});
+
+test.each<[string | null, number]>([
+  ['10s', 9500],
+  ['3s', 2500],
+  ['30s', 9500],
+  [null, 9500],
+  ['soon', 9500],
+  ['300ms', 100],
+])('of %s it takes %d ms', (granted, milliseconds) => {
+  expect(answerWithin(granted, 10_000)).toBe(milliseconds);
+});
+
+test('what takes longer is told to end, and another answer is given', async () => {
+  const clock = new FakeClock(T0);
+  const never = Promise.withResolvers<string>();
+  let told: AbortSignal | undefined;
+  const work = async (signal: AbortSignal): Promise<string> => {
+    told = signal;
+    return await never.promise;
+  };
+  const answer = within(clock, 1000, work, () => 'later');
+  await settle();
+  expect(told?.aborted).toBe(false);
+  await clock.advance(1000);
+  expect(await answer).toBe('later');
+  expect(told?.aborted).toBe(true);
+});

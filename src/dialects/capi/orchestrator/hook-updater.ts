@@ -1,0 +1,77 @@
+/** Owns an updater that is asked over HTTPS, as the extensions of Cluster API are. */
+import { request } from 'node:https';
+import { z } from 'zod';
+import { HOOK_GROUP, type Triple, type UpdateMachineAnswer } from '../../../api/capi/hooks.ts';
+import type { Updater } from './runner.ts';
+
+export interface HookEndpoint {
+  readonly name: string;
+  /** `https://…`, without the path of a hook. */
+  readonly url: string;
+  /** In PEM: who must have issued its certificate. */
+  readonly authority: string;
+  /** The names under which it has announced its handlers. */
+  readonly handlers: { readonly canUpdateMachine: string; readonly updateMachine: string };
+}
+
+const CALL_MS = 10_000;
+/** Nobody has a reason to say more. */
+const MAX_ANSWER_BYTES = 20 * 1024 * 1024;
+
+const patch = z.object({ patchType: z.enum(['JSONPatch', 'JSONMergePatch']), patch: z.string() }).exactOptional();
+const common = { status: z.enum(['Success', 'Failure']), message: z.string().exactOptional() };
+const canResponse = z.object({
+  ...common,
+  machinePatch: patch,
+  infrastructureMachinePatch: patch,
+  bootstrapConfigPatch: patch,
+});
+const updateResponse = z.object({ ...common, retryAfterSeconds: z.number() });
+
+export function hookUpdater(endpoint: HookEndpoint): Updater {
+  const { name, handlers } = endpoint;
+  return {
+    name,
+    canUpdate: async (current, desired) =>
+      canResponse.parse(await call(endpoint, 'CanUpdateMachine', handlers.canUpdateMachine, { current, desired })),
+    update: async (desired) =>
+      updateResponse.parse(await call(endpoint, 'UpdateMachine', handlers.updateMachine, { desired })),
+  };
+}
+
+type Body = { readonly desired: Triple; readonly current?: Triple };
+
+/** Rejects for anything but 200, and where no whole answer comes in time. */
+async function call({ url, authority }: HookEndpoint, hook: string, handler: string, body: Body): Promise<unknown> {
+  const path = `/${HOOK_GROUP}/${hook.toLowerCase()}/${handler}?timeout=${CALL_MS / 1000}s`;
+  const text = JSON.stringify({ apiVersion: HOOK_GROUP, kind: `${hook}Request`, ...body });
+  const headers = { 'content-length': Buffer.byteLength(text) };
+  const signal = AbortSignal.timeout(CALL_MS);
+  return await new Promise<unknown>((resolve, reject) => {
+    const options = { method: 'POST', headers, ca: authority, signal, minVersion: 'TLSv1.2' } as const;
+    const outgoing = request(new URL(path, url), options, (response) => {
+      let answer = '';
+      response.setEncoding('utf8').once('error', reject);
+      response.on('data', (chunk: string) => {
+        answer += chunk;
+        if (answer.length > MAX_ANSWER_BYTES) response.destroy(new Error(`${hook} answers without end`));
+      });
+      response.once('end', () => {
+        if (response.statusCode === 200) resolve(parsed(answer));
+        else reject(new Error(`${hook} answers ${response.statusCode}: ${answer.slice(0, 512)}`));
+      });
+    });
+    outgoing.once('error', reject).end(text);
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    return {
+      status: 'Failure',
+      message: `the answer is no JSON: ${String(error)}`,
+    } satisfies Partial<UpdateMachineAnswer>;
+  }
+}
