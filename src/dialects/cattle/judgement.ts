@@ -88,8 +88,8 @@ export function verdictsOf({ spec }: CattlePlan, problems: readonly Reason[]): V
 }
 
 /** What has no effect yet is accepted, and said. */
-export function ignoredBy({ spec }: CattlePlan): Verdict | undefined {
-  if (!spec?.postCompleteDelay) return undefined;
+export function ignoredBy({ spec }: CattlePlan, problems: readonly Reason[]): Verdict | undefined {
+  if (!spec?.postCompleteDelay || problems.length > 0) return undefined;
   const message = 'spec.postCompleteDelay has no effect: a slot is free when its Job is complete and its Node is Ready';
   return { type: 'RefitIgnores', status: 'True', reason: 'NotSupported', message };
 }
@@ -104,6 +104,10 @@ export const NOT_READY: Verdict = {
 /** True where the status says all that already. */
 export function isRecorded(plan: CattlePlan, { version, hash, problems }: Judgement): boolean {
   const { latestVersion = '', latestHash: recordedHash = '' } = plan.status ?? {};
-  const wanted = [...verdictsOf(plan, problems), ignoredBy(plan) ?? [], problems.length > 0 ? NOT_READY : []].flat();
+  const wanted = [
+    ...verdictsOf(plan, problems),
+    ignoredBy(plan, problems) ?? [],
+    problems.length > 0 ? NOT_READY : [],
+  ].flat();
   return latestVersion === version && recordedHash === hash && wanted.every((verdict) => says(plan, verdict));
 }

@@ -13,7 +13,9 @@ const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, 'RefitIgnores']);
 
 export function project(campaign: Campaign, plan: CattlePlan, now: number): CattlePlan {
   const applying = applyingOf(campaign);
-  const own = [failedNodes(campaign), waiting(campaign), ignoredBy(plan)].flatMap((verdict) => verdict ?? []);
+  const own = [failedNodes(campaign), waiting(campaign), ignoredBy(plan, campaign.problems)].flatMap(
+    (verdict) => verdict ?? [],
+  );
   const verdicts = [completeness(campaign, plan, applying), ...verdictsOf(plan, campaign.problems), ...own];
   const holding = new Set(own.map(({ type }) => type));
   const kept = (plan.status?.conditions ?? []).filter(({ type }) => !OWN_TYPES.has(type) || holding.has(type));
