@@ -1,0 +1,186 @@
+/** Owns the proof of UpdateMachine: idempotent, done only when it is true, one update after the other, and believed only as far as the API goes. */
+import { describe, expect, test } from 'vitest';
+import { refusal } from '../../../test/builders/memory-api.ts';
+import { MachineScene } from '../../../test/capi/machine-scene.ts';
+import { machines } from '../../api/capi/machine.ts';
+import { nodes } from '../../kube/resources.ts';
+import { decodeSignal } from '../../signal/codec.ts';
+import { updateOn } from './machine-update.ts';
+
+const underWay = (message: string): object => ({ status: 'Success', message, retryAfterSeconds: 2 });
+const failed = (message: string): object => ({ status: 'Failure', message, retryAfterSeconds: 0 });
+const DONE = { status: 'Success', retryAfterSeconds: 0 };
+
+describe('an update from the first call to the last', () => {
+  const scene = new MachineScene(['w1']);
+
+  test('the request is on the Node before the first answer, once', async () => {
+    expect(await scene.ask('w1')).toMatchObject(underWay('node w1 is about to begin'));
+    const update = updateOn(scene.node('w1'));
+    expect(update).toMatchObject({
+      machine: 'default/m-w1',
+      version: 'v1.35.1',
+      role: 'worker',
+      platform: 'linux-amd64',
+      url: 'https://example.com/v1.35.1/linux-amd64/k0s',
+      sha256: 'ab'.repeat(32),
+    });
+    expect(await scene.ask('w1')).toMatchObject(underWay('w1 is about to be signalled'));
+    expect(updateOn(scene.node('w1'))).toEqual(update);
+    expect(scene.read).toEqual(['https://example.com/v1.35.1.sha256']);
+  });
+
+  test('the leader signals the Node, and every answer says where it is', async () => {
+    await scene.lead('w1');
+    expect(await scene.ask('w1')).toMatchObject(underWay('w1 is signalled; its agent has not answered yet'));
+    scene.report('w1', 'Downloading');
+    const answer = await scene.ask('w1');
+    expect(answer).toMatchObject(underWay('w1 is at Downloading'));
+    await scene.lead('w1');
+    await scene.clock.advance(60_000);
+    expect(await scene.ask('w1')).toEqual(answer);
+  });
+
+  test('done by the word of its agent is not done', async () => {
+    scene.report('w1', 'Completed');
+    expect((await scene.ask('w1')).retryAfterSeconds).toBe(2);
+    await scene.lead('w1');
+    expect(await scene.ask('w1')).toMatchObject(
+      underWay('node w1 is updated, and its kubelet still reports v1.35.0 instead of v1.35.1'),
+    );
+  });
+
+  test('done, as often as it is asked', async () => {
+    scene.kubelet('w1', 'v1.35.1');
+    expect(await scene.ask('w1')).toMatchObject(DONE);
+    const before = scene.api.calls.filter((call) => call.startsWith('replace'));
+    expect(await scene.ask('w1')).toMatchObject(DONE);
+    expect(scene.api.calls.filter((call) => call.startsWith('replace'))).toEqual(before);
+  });
+
+  test('the next version begins anew, and what its agent said of the last one does not count', async () => {
+    scene.want('w1', 'v1.35.2');
+    await scene.ask('w1', 'v1.35.2');
+    await scene.lead('w1');
+    expect(await scene.ask('w1', 'v1.35.2')).toMatchObject(underWay('w1 is signalled; its agent has not answered yet'));
+    expect(decodeSignal(scene.node('w1').metadata.annotations)?.command.version).toBe('v1.35.2');
+  });
+});
+
+test('another version while one is under way: that one is brought to its end first', async () => {
+  const scene = new MachineScene(['w1']);
+  await scene.ask('w1');
+  await scene.lead('w1');
+  scene.report('w1', 'Restart');
+  scene.want('w1', 'v1.35.2');
+  expect(await scene.ask('w1', 'v1.35.2')).toMatchObject(underWay('first v1.35.1: w1 is at Restart'));
+  expect(updateOn(scene.node('w1'))?.version).toBe('v1.35.1');
+  scene.report('w1', 'Completed');
+  await scene.lead('w1');
+  expect(await scene.ask('w1', 'v1.35.2')).toMatchObject(underWay('node w1 is about to begin'));
+  expect(updateOn(scene.node('w1'))?.version).toBe('v1.35.2');
+});
+
+test('a failed update fails every call, until another version is wanted or the request is taken away', async () => {
+  const scene = new MachineScene(['w1']);
+  await scene.ask('w1');
+  await scene.lead('w1');
+  scene.report('w1', 'Failed');
+  await scene.lead('w1');
+  const why = "w1: Failed: the reason stands in the node's log";
+  expect(await scene.ask('w1')).toMatchObject(failed(why));
+  expect(await scene.ask('w1')).toMatchObject(failed(why));
+  scene.api.change(nodes, 'w1', (node) => ({ ...node, metadata: { ...node.metadata, annotations: {} } }));
+  expect(await scene.ask('w1')).toMatchObject(underWay('node w1 is about to begin'));
+});
+
+test('two calls at once ask for one update', async () => {
+  const scene = new MachineScene(['w1']);
+  const answers = await Promise.all([scene.ask('w1'), scene.ask('w1')]);
+  expect(answers.map(({ message }) => message)).toEqual(['node w1 is about to begin', 'node w1 is about to begin']);
+  expect(scene.api.calls.filter((call) => call === 'replace nodes/w1')).toHaveLength(2);
+  const { uid } = updateOn(scene.node('w1')) ?? {};
+  await scene.lead('w1');
+  expect(updateOn(scene.node('w1'))?.uid).toBe(uid);
+});
+
+test('a Node that is there already needs nothing', async () => {
+  const scene = new MachineScene(['w1']);
+  scene.kubelet('w1', 'v1.35.1');
+  expect(await scene.ask('w1')).toMatchObject(DONE);
+  expect(updateOn(scene.node('w1'))).toBeUndefined();
+});
+
+test.each<[string, (scene: MachineScene) => void, string]>([
+  ['the Machine is gone', ({ api }) => api.remove(machines, 'm-w1'), 'Machine default/m-w1 does not exist'],
+  [
+    'the Machine wants another version',
+    (scene) => scene.want('w1', 'v1.36.0'),
+    'Machine default/m-w1 wants v1.36.0, and this call v1.35.1',
+  ],
+  [
+    'the Machine has no Node',
+    ({ api }) => api.change(machines, 'm-w1', ({ status: _, ...machine }) => machine),
+    'Machine default/m-w1 has no Node yet',
+  ],
+  [
+    'the Node does not tell its platform',
+    ({ api }) => api.change(nodes, 'w1', (node) => ({ ...node, metadata: { ...node.metadata, labels: {} } })),
+    'node w1 lacks the labels kubernetes.io/os and kubernetes.io/arch',
+  ],
+])('%s: a failure, and nothing is written', async (_name, change, message) => {
+  const scene = new MachineScene(['w1']);
+  change(scene);
+  // A server says of an object that is missing which one it is.
+  scene.api.before('get machines', () => {
+    if (message.endsWith('does not exist')) throw missing('m-w1');
+  });
+  expect(await scene.ask('w1')).toMatchObject(failed(message));
+  expect(scene.api.calls.filter((call) => call.startsWith('replace'))).toEqual([]);
+});
+
+test.each([
+  ['no version', 'latest', {}, 'Machine default/m-w1 names no version in spec.version'],
+  ['switched off', 'v1.35.1', { disableInPlaceUpdates: 'true' }, 'in-place updates are switched off by a setting'],
+])('%s: a failure, and nobody is asked', async (_name, version, settings, message) => {
+  const scene = new MachineScene(['w1']);
+  expect(await scene.ask('w1', version, settings)).toMatchObject(failed(message));
+  expect(scene.api.calls).toEqual([]);
+});
+
+test('a checksum that is none stops it before anything is asked for', async () => {
+  const scene = new MachineScene(['w1']);
+  scene.checksum = '<html>';
+  await expect(scene.ask('w1')).rejects.toThrow('https://example.com/v1.35.1.sha256 does not begin with a SHA-256');
+  expect(updateOn(scene.node('w1'))).toBeUndefined();
+});
+
+describe('Machines of the control plane', () => {
+  test('every API server must be ready first', async () => {
+    const scene = new MachineScene(['c1'], 'controller');
+    scene.health = [{ name: 'c2', ready: false, detail: '/readyz says 500' }];
+    await scene.ask('c1');
+    await scene.lead('c1');
+    expect(decodeSignal(scene.node('c1').metadata.annotations)).toBeUndefined();
+    scene.health = [{ name: 'c2', ready: true }];
+    await scene.lead('c1');
+    expect(decodeSignal(scene.node('c1').metadata.annotations)?.command.version).toBe('v1.35.1');
+  });
+
+  test('two that are asked for at once are told to move one after the other', async () => {
+    const scene = new MachineScene(['c1', 'c2'], 'controller');
+    const isSignalled = (name: string): boolean => decodeSignal(scene.node(name).metadata.annotations) !== undefined;
+    for (const name of ['c1', 'c2']) await scene.ask(name);
+    for (const name of ['c1', 'c2']) await scene.lead(name);
+    expect([isSignalled('c1'), isSignalled('c2')]).toEqual([true, false]);
+    scene.report('c1', 'Completed');
+    for (const name of ['c1', 'c2']) await scene.lead(name);
+    expect(isSignalled('c2')).toBe(true);
+  });
+});
+
+function missing(name: string): Error {
+  const error = refusal(404, 'NotFound');
+  error.status.details = { name };
+  return error;
+}

@@ -1,0 +1,118 @@
+/** Owns a Machine, its Node and the leader before one API server in memory, for tests of the answers to UpdateMachine. */
+import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
+import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
+import { capi } from '../../src/dialects/capi/dialect.ts';
+import { type UpdateParts, updateMachine } from '../../src/dialects/capi/update-machine.ts';
+import type { EndpointHealth } from '../../src/engine/model.ts';
+import { OwnWrites } from '../../src/engine/own-writes.ts';
+import { createReconciler } from '../../src/engine/reconciler.ts';
+import { viewsOf } from '../../src/engine/world.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import type { Node } from '../../src/kube/types.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
+import { silentLogger } from '../../src/util/log.ts';
+import { MemoryApi } from '../builders/memory-api.ts';
+import { buildNode } from '../builders/nodes.ts';
+import { HOUR, T0 } from '../builders/times.ts';
+import { FakeClock } from '../faults/fake-clock.ts';
+
+export const POLICY = { maxFailures: 0, targetDeadlineMs: 2 * HOUR };
+
+export class MachineScene {
+  readonly api = new MemoryApi();
+  readonly clock = new FakeClock(T0);
+  health: readonly EndpointHealth[] = [];
+  /** Text of every checksum file. */
+  checksum = 'ab'.repeat(32);
+  readonly read: string[] = [];
+  readonly #views = [this.api.view(nodes)];
+
+  constructor(names: readonly string[], role: 'worker' | 'controller' = 'worker') {
+    for (const name of names) {
+      const labels = role === 'controller' ? { [CONTROL_PLANE_LABEL]: '' } : {};
+      this.api.put(machines, {
+        kind: 'Machine',
+        metadata: { name: `m-${name}`, namespace: 'default', labels },
+        spec: { version: 'v1.35.1' },
+        status: { nodeRef: { name } },
+      });
+      this.api.put(nodes, withKubelet(buildNode(name), 'v1.35.0'));
+    }
+  }
+
+  node(name: string): Node {
+    return this.api.read(nodes, name);
+  }
+
+  async ask(name: string, version = 'v1.35.1', settings: Record<string, string> = {}): Promise<UpdateMachineResponse> {
+    const object = (kind: string) => ({ kind, metadata: { name: `m-${name}`, namespace: 'default' } });
+    const machine = { ...object('Machine'), spec: { version } };
+    const request: UpdateMachineRequest = {
+      settings,
+      desired: { machine, infrastructureMachine: object('DevMachine') },
+    };
+    return await updateMachine(this.#parts(), request, new AbortController().signal);
+  }
+
+  /** What the leader does about one Node, seeing everything. */
+  async lead(name: string): Promise<void> {
+    const [view] = this.#views;
+    if (!view) throw new Error('there is no view');
+    view.catchUp();
+    await createReconciler({
+      dialect: capi,
+      client: this.api.client,
+      ownWrites: new OwnWrites(),
+      plans: view,
+      views: viewsOf([[nodes, view]]),
+      policy: POLICY,
+      clock: this.clock,
+      log: silentLogger,
+      askControlPlane: async () => await Promise.resolve(this.health),
+      announce: () => undefined,
+    })(name);
+  }
+
+  /** What the agent on the Node says. */
+  report(name: string, status: string): void {
+    this.api.change(nodes, name, (node) => {
+      const signal = decodeSignal(node.metadata.annotations);
+      if (!signal) throw new Error(`${name} carries no signal`);
+      const timestamp = new Date(this.clock.now()).toISOString();
+      const annotations = {
+        ...node.metadata.annotations,
+        ...encodeSignal({ ...signal, status: { status, timestamp } }),
+      };
+      return { ...node, metadata: { ...node.metadata, annotations } };
+    });
+  }
+
+  kubelet(name: string, version: string): void {
+    this.api.change(nodes, name, (node) => withKubelet(node, version));
+  }
+
+  want(name: string, version: string): void {
+    this.api.change(machines, `m-${name}`, (machine) => ({ ...machine, spec: { ...machine.spec, version } }));
+  }
+
+  #parts(): UpdateParts {
+    return {
+      management: this.api.client,
+      workload: this.api.client,
+      source: {
+        url: 'https://example.com/{version}/{os}-{arch}/k0s',
+        checksumUrl: 'https://example.com/{version}.sha256',
+      },
+      readText: async (url) => {
+        this.read.push(url);
+        return await Promise.resolve(this.checksum);
+      },
+      policy: POLICY,
+      clock: this.clock,
+    };
+  }
+}
+
+function withKubelet(node: Node, kubeletVersion: string): Node {
+  return { ...node, status: { ...node.status, nodeInfo: { ...node.status?.nodeInfo, kubeletVersion } } };
+}
