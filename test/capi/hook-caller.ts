@@ -66,7 +66,7 @@ async function overHttp2(options: CallerOptions, path: string, method: string, h
     return await new Promise<Answered>((resolve, reject) => {
       session.once('error', reject);
       session.once('close', () => reject(new Error('the connection was closed')));
-      const stream = session.request({ ':method': method, ':path': path, ...headers });
+      const stream = session.request({ ':method': method, ':path': path, ...headers }, { endStream: false });
       let status = 0;
       let text = '';
       stream.setEncoding('utf8').once('error', reject);
