@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type CattlePlan, type CattleSpec, cattlePlanKind, cattlePlans } from '../../src/api/cattle/plan.ts';
+import type { PlanView } from '../../src/cli/status/view.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
@@ -16,6 +17,7 @@ import { type Process, startProcess } from '../../tools/controlplane/process.ts'
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { followUnfinished, type Unfinished } from '../expectations/unfinished.ts';
 import { kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { runRefit } from './refit-process.ts';
 
 const NAMESPACE = 'system-upgrade';
 const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'system-upgrade-controller.ts');
@@ -43,7 +45,7 @@ beforeAll(async () => {
   await kubectlAs('admin', ['label', 'node', DISABLED, 'plan.upgrade.cattle.io/server-plan=disabled']);
   await kubectlAs('admin', ['cordon', ...CORDONED]);
   channel = createServer((request, response) => {
-    asked.push(`${request.url} ${request.headers['x-suc-latest-version'] ?? 'first'}`);
+    asked.push(`${request.url} ${String(request.headers['x-suc-latest-version'] ?? 'first')}`);
     response.writeHead(302, { location: '/releases/v2.0.0%2Bchannel1' }).end();
   });
   await new Promise<void>((resolve) => channel.listen(0, '127.0.0.1', resolve));
@@ -102,6 +104,10 @@ function planOf(name: string, spec: Partial<CattleSpec>, labels: Record<string, 
 async function apply(plan: CattlePlan): Promise<void> {
   const { stderr } = await kubectlAs('admin', ['apply', '-f', '-'], JSON.stringify(plan));
   expect(stderr).toBe('');
+}
+
+async function patch(name: string, change: object): Promise<void> {
+  await admin.patch(cattlePlans, name, change, { namespace: NAMESPACE, type: 'merge' });
 }
 
 async function plan(name: string): Promise<CattlePlan> {
@@ -170,16 +176,20 @@ describe('eleven nodes, three at a time', () => {
       'upgrade.cattle.io/version': 'v1.27.6-k3s1',
       'plan.upgrade.cattle.io/server-plan': HASH,
     });
-    const { initContainers, containers } = (job?.spec?.['template'] as { spec: Record<string, { image: string }[]> })
-      .spec;
-    expect([...(initContainers ?? []), ...(containers ?? [])].map(({ image }) => image)).toEqual([
-      'rancher/kubectl:v1.30.3',
-      'example.com/upgrade:v1.27.6-k3s1',
-    ]);
+    expect(job?.spec).toMatchObject({
+      template: {
+        spec: {
+          initContainers: [{ image: 'rancher/kubectl:v1.30.3' }],
+          containers: [{ image: 'example.com/upgrade:v1.27.6-k3s1' }],
+        },
+      },
+    });
   });
 
   test('each node got one Job, but for the one that is left out', async () => {
-    const touched = (await jobsOf('server-plan')).map(({ metadata }) => metadata.labels?.['upgrade.cattle.io/node']);
+    const touched = (await jobsOf('server-plan')).map(
+      ({ metadata }) => metadata.labels?.['upgrade.cattle.io/node'] ?? '',
+    );
     expect(touched.toSorted()).toEqual(SERVERS.filter((name) => name !== DISABLED).toSorted());
     expect(seen.created()).toBe(SERVERS.length - 1);
   });
@@ -218,10 +228,7 @@ test('conflicting drain options are refused with the words of the original, unti
     message: 'plan is not valid and resolved',
   });
   expect(await jobsOf('drains')).toEqual([]);
-  await kubectlAs('admin', [
-    ...['patch', 'plans.upgrade.cattle.io', 'drains', '-n', NAMESPACE, '--type=merge'],
-    ...['-p', JSON.stringify({ spec: { drain: { deleteLocalData: null } } })],
-  ]);
+  await patch('drains', { spec: { drain: { deleteLocalData: null } } });
   await until('drains', 'Validated', 'True', 'PlanIsValid');
   await until('drains', 'Complete', 'True', 'Complete');
 });
@@ -249,10 +256,7 @@ describe('a Job that fails', () => {
   });
 
   test('is no end: a new version begins anew', async () => {
-    await kubectlAs('admin', [
-      ...['patch', 'plans.upgrade.cattle.io', 'fragile', '-n', NAMESPACE, '--type=merge', '-p'],
-      JSON.stringify({ metadata: { labels: { 'example.com/outcome': null } }, spec: { version: 'v2' } }),
-    ]);
+    await patch('fragile', { metadata: { labels: { 'example.com/outcome': null } }, spec: { version: 'v2' } });
     const done = await until('fragile', 'Complete', 'True', 'Complete');
     expect(done.status?.conditions?.map(({ type }) => type)).toEqual(['Complete', 'Validated', 'LatestResolved']);
   });
@@ -311,6 +315,22 @@ test('what has no effect yet says so', async () => {
   await apply(planOf('windowed', { ...nobody, window: { days: ['mon'], startTime: '9:00', endTime: '10:00' } }));
   const refused = await until('windowed', 'Validated', 'False', 'Error');
   expect(conditionOf(refused, 'Validated').message).toContain('spec.window is not supported yet');
+});
+
+test('refit status shows Plans of all namespaces, to somebody who may only look', async () => {
+  const { code, stdout, stderr } = await runRefit(
+    'status',
+    '-o',
+    'json',
+    '--kubeconfig',
+    await kubeconfigFor('viewer'),
+  );
+  expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
+  const { plans } = JSON.parse(stdout.join('')) as { plans: PlanView[] };
+  const told = plans.find(({ name }) => name === 'server-plan');
+  expect(told).toMatchObject({ dialect: 'cattle', phase: 'done', id: HASH });
+  const names = SERVERS.filter((name) => name !== DISABLED).toSorted();
+  expect(told?.stages[0]?.targets.map(({ name }) => name).toSorted()).toEqual(names);
 });
 
 test('the columns are those of the original', async () => {

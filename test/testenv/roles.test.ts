@@ -10,8 +10,10 @@ import { apply, controlPlane, expiredKubeconfig, kubectlAs, type User } from './
 
 const READ = 'get list watch';
 
+type Column = 'controller' | 'cattle' | 'viewer' | 'controlNode';
+
 /** Everything that Refit touches and much that it must not, with the verbs that each user has; none where it is not named. */
-const ACCESS: Readonly<Record<string, Readonly<{ controller?: string; viewer?: string; controlNode?: string }>>> = {
+const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>> = {
   'autopilot.k0sproject.io/plans': { controller: `${READ} patch`, viewer: READ },
   'autopilot.k0sproject.io/plans/status': { controller: 'get update patch' },
   'autopilot.k0sproject.io/controlnodes': { controller: `${READ} update patch`, viewer: READ },
@@ -23,24 +25,37 @@ const ACCESS: Readonly<Record<string, Readonly<{ controller?: string; viewer?: s
   'autopilot.k0sproject.io/controlnodes=roles-b': { controller: `${READ} update patch`, viewer: READ },
   'autopilot.k0sproject.io/controlnodes/status=roles-a': {},
   'autopilot.k0sproject.io/updateconfigs': { viewer: READ },
-  'core/nodes': { controller: `${READ} update patch`, viewer: READ },
+  'upgrade.cattle.io/plans@system-upgrade': { cattle: READ, viewer: READ },
+  'upgrade.cattle.io/plans/status@system-upgrade': { cattle: 'update' },
+  'upgrade.cattle.io/plans@default': { viewer: READ },
+  'core/nodes': { controller: `${READ} update patch`, cattle: `${READ} update`, viewer: READ },
   'core/nodes/status': {},
   'core/events@default': { controller: 'create patch', viewer: READ, controlNode: 'create' },
+  'core/events@system-upgrade': {
+    controller: 'create patch',
+    cattle: 'create patch',
+    viewer: READ,
+    controlNode: 'create',
+  },
+  'coordination.k8s.io/leases@system-upgrade': { cattle: 'get create update', viewer: READ },
   'coordination.k8s.io/leases@k0s-autopilot': { controller: `${READ} create update patch`, viewer: READ },
   'coordination.k8s.io/leases@kube-node-lease': { viewer: READ },
   'coordination.k8s.io/leases@kube-system': { viewer: READ },
   'core/namespaces': {},
+  'core/namespaces=kube-system': { cattle: 'get' },
   'core/pods@default': {},
   'core/pods/eviction@default': {},
   'core/secrets@kube-system': {},
+  'core/secrets@system-upgrade': { cattle: 'list watch' },
   'core/configmaps@default': {},
   'core/serviceaccounts/token@default': {},
-  'batch/jobs@default': {},
+  'batch/jobs@default': { viewer: READ },
+  'batch/jobs@system-upgrade': { cattle: 'list watch create', viewer: READ },
   'apps/daemonsets@kube-system': {},
-  'apiextensions.k8s.io/customresourcedefinitions': {},
+  'apiextensions.k8s.io/customresourcedefinitions': { cattle: 'create' },
   'rbac.authorization.k8s.io/clusterroles': {},
   'certificates.k8s.io/certificatesigningrequests': {},
-  '/readyz': { controller: 'get', viewer: 'get', controlNode: 'get' }, // system:public-info-viewer, for everybody
+  '/readyz': { controller: 'get', cattle: 'get', viewer: 'get', controlNode: 'get' }, // system:public-info-viewer, for everybody
   '/readyz/etcd': { controller: 'get', viewer: 'get' },
   '/metrics': {},
 };
@@ -59,6 +74,7 @@ beforeAll(async () => {
 
 test.each([
   ['the controller', 'controller', 'controller'],
+  ['the controller of cattle Plans', 'cattle', 'cattle'],
   ['the viewer', 'viewer', 'viewer'],
   ['the agent on a controller', { controlNode: 'roles-a' }, 'controlNode'],
 ] as const)('%s may do exactly what is documented', async (_name, user, column) => {

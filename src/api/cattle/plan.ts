@@ -6,27 +6,11 @@ import type { CustomKind } from '../crd.ts';
 import { labelSelectorSchema } from './label-selector.ts';
 import { containerSchema, drainSchema, secretSchema, tolerationsSchema } from './workload.ts';
 
+/** In lower case only; 0 is Sunday. */
 const DAYS = [
-  ...['0', 'su', 'sun', 'sunday', '1', 'mo', 'mon', 'monday', '2', 'tu', 'tue', 'tuesday'],
-  ...[
-    '3',
-    'we',
-    'wed',
-    'wednesday',
-    '4',
-    'th',
-    'thu',
-    'thursday',
-    '5',
-    'fr',
-    'fri',
-    'friday',
-    '6',
-    'sa',
-    'sat',
-    'saturday',
-  ],
-] as const;
+  '0 su sun sunday 1 mo mon monday 2 tu tue tuesday 3 we wed wednesday',
+  '4 th thu thursday 5 fr fri friday 6 sa sat saturday',
+].flatMap((line) => line.split(' '));
 
 const windowSchema = z
   .strictObject({
@@ -108,7 +92,6 @@ const planSchema = z
   .describe('Runs a Job on each node that is selected, some at a time.');
 
 export type CattleSpec = z.input<typeof specSchema>;
-export type CattleStatus = z.input<typeof statusSchema>;
 export type CattleCondition = z.input<typeof conditionSchema>;
 export type CattlePlan = KubeObject & z.input<typeof planSchema>;
 

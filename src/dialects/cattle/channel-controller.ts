@@ -21,7 +21,7 @@ export interface ChannelParts {
   readonly clock: Clock;
   readonly log: Logger;
   /** The version that the channel tells; rejects where it tells none. */
-  ask(channel: string, latestVersion: string): Promise<string>;
+  readonly ask: (channel: string, latestVersion: string) => Promise<string>;
 }
 
 /** When a channel was asked last; lost with the process, which asks anew. */

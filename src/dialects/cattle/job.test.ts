@@ -199,13 +199,24 @@ test.each<[string, DrainSpec, string[]]>([
   [
     'with everything',
     {
-      ...{ timeout: 1_500_000_000, gracePeriod: -1, force: true, disableEviction: true, skipWaitForDeleteTimeout: 1 },
-      ...{ deleteEmptydirData: false, ignoreDaemonSets: false },
+      timeout: 1_500_000_000,
+      gracePeriod: -1,
+      force: true,
+      disableEviction: true,
+      skipWaitForDeleteTimeout: 1,
+      deleteEmptydirData: false,
+      ignoreDaemonSets: false,
     },
     [
       '!upgrade.cattle.io/controller',
-      ...['--force', '--timeout', '1.5s', '--grace-period', '-1', '--disable-eviction=true'],
-      ...['--skip-wait-for-delete-timeout', '1'],
+      '--force',
+      '--timeout',
+      '1.5s',
+      '--grace-period',
+      '-1',
+      '--disable-eviction=true',
+      '--skip-wait-for-delete-timeout',
+      '1',
     ],
   ],
   [

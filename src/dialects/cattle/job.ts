@@ -29,7 +29,7 @@ export function hostnameOf({ metadata }: Node): string {
 /** Not paused, as the original's first one is: it is created only once the intent is recorded. */
 export function jobOf(config: CattleConfig, rendering: Rendering): Job {
   const { plan, node, hash } = rendering;
-  const { metadata, spec = undefined } = plan;
+  const { metadata, spec } = plan;
   const labels = labelsOf(config, rendering);
   const annotations = copied(metadata.annotations, 'cattle.io/', 'kubectl.kubernetes.io/');
   const ttl = ttlOf(rendering);

@@ -57,10 +57,16 @@ describe('the hash', () => {
   });
 
   test('counts maps, lists, numbers, durations and what is not there', () => {
-    const paths = [
-      ...['upgrade', 'concurrency', 'drain.timeout', 'drain.force', 'upgrade.envs', 'nodeSelector', 'tolerations'],
-      ...['postCompleteDelay', 'nothing.here'],
+    const names = [
+      'upgrade',
+      'concurrency',
+      'drain.timeout',
+      'drain.force',
+      'upgrade.envs',
+      'nodeSelector',
+      'tolerations',
     ];
+    const paths = [...names, 'postCompleteDelay', 'nothing.here'];
     const plan = digesting(paths.map((path) => `spec.${path}`).join(','), {
       concurrency: 7,
       nodeSelector: {

@@ -95,7 +95,7 @@ function finishedBy(campaign: Campaign, situation: Pass): Node[] {
       .filter(({ state }) => state === 'done')
       .flatMap((target) => {
         const instruction = dialect.signal.finish?.(world, campaign, stage, target, situation.plan);
-        return instruction?.kind === 'replace' ? [instruction.object as Node] : [];
+        return instruction?.kind === 'replace' ? [instruction.object] : [];
       }),
   );
 }

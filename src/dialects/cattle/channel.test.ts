@@ -1,0 +1,67 @@
+/** Owns the proof of how a channel is read: from a server's redirect, or from the URL itself, and never for ever. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { askChannel, versionIn } from './channel.ts';
+
+const answer = (statusCode: number, location?: string): Parameters<typeof versionIn>[1] => ({
+  statusCode,
+  statusMessage: 'Some Words',
+  httpVersion: '1.1',
+  headers: location === undefined ? {} : { location },
+});
+
+test.each([
+  [
+    'a redirect',
+    'https://example.com/stable',
+    answer(302, 'https://other.example.com/tag/v1.2.3%2Bk3s1'),
+    'v1.2.3+k3s1',
+  ],
+  ['a redirect to a path', 'https://example.com/a/stable', answer(302, '/tag/v1/'), 'v1'],
+  ['a redirect beside itself', 'https://example.com/a/stable', answer(302, 'v2?x=y'), 'v2'],
+  ['a redirect to the root', 'https://example.com/stable', answer(302, '/'), '/'],
+  ['a page', 'https://example.com/channels/v1.2.3', answer(200), 'v1.2.3'],
+  ['a page with a query', 'https://example.com/stable?x=y', answer(200), 'stable?x=y'],
+  ['another redirect', 'https://example.com/stable/', answer(307, '/tag/v1'), 'stable'],
+])('%s tells a version', (_name, channel, response, version) => {
+  expect(versionIn(channel, response)).toBe(version);
+});
+
+test.each([
+  ['nothing there', answer(404), 'unexpected response: HTTP/1.1 404 Some Words'],
+  ['a server in trouble', answer(503), 'unexpected response: HTTP/1.1 503 Some Words'],
+  ['a redirect to nowhere', answer(302), '302 response missing Location header'],
+])('%s tells none', (_name, response, message) => {
+  expect(() => versionIn('https://example.com/stable', response)).toThrow(message);
+});
+
+async function serve(listener: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/stable`;
+}
+
+test('the question names the cluster, and the version where one is known, in the letters of the original', async () => {
+  const questions: string[][] = [];
+  const channel = await serve((request, response) => {
+    questions.push(request.rawHeaders.filter((text) => /suc|^uid|^v1$/i.test(text)));
+    response.writeHead(302, { location: '/v2' }).end();
+  });
+  const asking = { clusterId: 'uid-1', timeoutMs: 10_000 };
+  expect(await askChannel(channel, { ...asking, latestVersion: '' })).toBe('v2');
+  expect(await askChannel(channel, { ...asking, latestVersion: 'v1' })).toBe('v2');
+  expect(questions).toEqual([
+    ['X-SUC-Cluster-ID', 'uid-1'],
+    ['X-SUC-Cluster-ID', 'uid-1', 'X-SUC-Latest-Version', 'v1'],
+  ]);
+});
+
+test('a silent server is given up', async () => {
+  const channel = await serve(() => undefined);
+  await expect(askChannel(channel, { clusterId: 'uid', latestVersion: '', timeoutMs: 50 })).rejects.toThrow('aborted');
+});
