@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { readBody } from './body.ts';
 import { Cluster } from './cluster.ts';
+import { keepBudgets } from './disruption.ts';
 import { ApiFailure } from './failure.ts';
 import { runLifecycles } from './lifecycle.ts';
 import { type ApiRequest, parseTarget, verbOf } from './request.ts';
@@ -60,6 +61,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   const cluster = new Cluster(clock, revisions);
   const hub = new WatchHub(cluster, bookmarkIntervalMs);
   seedNamespaces(cluster);
+  keepBudgets(cluster);
   runLifecycles(cluster, (resource) => hub.close(resource));
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     void answer(cluster, hub, request, response, options.onRequest);
@@ -140,9 +142,10 @@ async function answer(
 ): Promise<void> {
   const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://localhost');
   const head = { method: incoming.method ?? 'GET', path: pathname, query: searchParams };
-  let reply: Reply | undefined;
+  const warnings: string[] = [];
+  let reply: (Reply & { retryAfter?: number }) | undefined;
   try {
-    const request = { ...head, ...headersOf(incoming), body: await readBody(incoming) };
+    const request = { ...head, ...headersOf(incoming), body: await readBody(incoming), warnings };
     const outcome = route(cluster, request);
     if ('watch' in outcome) hub.serve(outcome.watch, request, outcome.target, response);
     else reply = outcome;
@@ -150,7 +153,7 @@ async function answer(
     reply = failureReply(error);
   }
   onRequest?.(recordOf(head, reply?.code ?? 200));
-  if (reply) send(response, reply);
+  if (reply) send(response, reply, warnings);
 }
 
 function headersOf({ headers }: IncomingMessage): Pick<ApiRequest, 'contentType' | 'accept' | 'userAgent'> {
@@ -158,15 +161,21 @@ function headersOf({ headers }: IncomingMessage): Pick<ApiRequest, 'contentType'
   return { contentType: contentType.trim(), accept: headers.accept ?? '', userAgent: headers['user-agent'] ?? '' };
 }
 
-function failureReply(error: unknown): Reply {
-  const failure = error instanceof ApiFailure ? error : new ApiFailure(500, 'InternalError', messageOf(error));
-  return { code: failure.status.code, body: JSON.stringify(failure.status) };
+function failureReply(error: unknown): Reply & { retryAfter?: number } {
+  const { status } = error instanceof ApiFailure ? error : new ApiFailure(500, 'InternalError', messageOf(error));
+  const retryAfter = status.details?.retryAfterSeconds;
+  return { code: status.code, body: JSON.stringify(status), ...(retryAfter !== undefined && { retryAfter }) };
 }
 
-function send(response: ServerResponse, { code, body, contentType = 'application/json', warnings = [] }: Reply): void {
+function send(response: ServerResponse, reply: Reply & { retryAfter?: number }, warnings: readonly string[]): void {
   if (response.destroyed) return;
-  const headers = warnings.map((warning) => `299 - ${JSON.stringify(warning)}`);
-  if (headers.length > 0) response.setHeader('warning', headers);
+  const { code, body, contentType = 'application/json', retryAfter } = reply;
+  if (warnings.length > 0)
+    response.setHeader(
+      'warning',
+      warnings.map((text) => `299 - ${JSON.stringify(text)}`),
+    );
+  if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter);
   response.writeHead(code, { 'content-type': contentType, 'content-length': Buffer.byteLength(body) });
   response.end(body);
 }

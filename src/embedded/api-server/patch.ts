@@ -53,7 +53,6 @@ function applyOperation(root: Members, { op, path, from, value }: Operation): vo
     case 'remove':
       return remove(root, at);
     case 'replace':
-      valueAt(root, at);
       return replace(root, at, structuredClone(value));
     case 'move': {
       const moved = valueAt(root, pointer(from));

@@ -1,9 +1,16 @@
 /** Owns watches: what each one is sent first, which changes it sees as what, bookmarks, and its end. */
 import type { ServerResponse } from 'node:http';
 import type { Cluster, Resource } from './cluster.ts';
-import { expired } from './failure.ts';
+import { ApiFailure, expired } from './failure.ts';
 import { groupVersion, type Kind } from './kind.ts';
-import { parseRevision, type Selection, selectionOf, tooLargeRevision, validateListOptions } from './list.ts';
+import {
+  parseRevision,
+  revisionFault,
+  type Selection,
+  selectionOf,
+  tooLargeRevision,
+  validateListOptions,
+} from './list.ts';
 import { type ApiRequest, flag, integer, type Target } from './request.ts';
 import type { Change, Version } from './store.ts';
 
@@ -35,8 +42,10 @@ export class WatchHub {
   serve(resource: Resource, { query }: ApiRequest, target: Target, response: ServerResponse): void {
     validateListOptions(query);
     const selection = selectionOf(resource, query, target);
+    const version = query.get('resourceVersion') ?? '';
+    if (/\D/.test(version)) throw new ApiFailure(500, '', revisionFault(version));
     const start = startOf(query, this.#cluster.revisions.current);
-    const seconds = integer(query, 'timeoutSeconds') ?? 0;
+    const seconds = integer(query, 'timeoutSeconds');
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
     const watcher = new Watcher(resource.kind, selection, response);
@@ -55,7 +64,7 @@ export class WatchHub {
     for (const watcher of this.#open.get(collection) ?? []) watcher.response.end();
   }
 
-  #refusal({ collection }: Resource, query: URLSearchParams, start: Start): ReturnType<typeof expired> | undefined {
+  #refusal({ collection }: Resource, query: URLSearchParams, start: Start): ApiFailure | undefined {
     const { current } = this.#cluster.revisions;
     if (start.from === 'state') {
       const wanted = parseRevision(query.get('resourceVersion')) ?? 0;

@@ -1,0 +1,115 @@
+/** Owns the meeting of the two servers: every case becomes a test that runs it against both and compares. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
+import { type ApiServer, startApiServer } from '../../../src/embedded/api-server/api-server.ts';
+import { controlPlane, kubeconfigFor } from '../../testenv/control-plane.ts';
+import type { Case } from './case.ts';
+import { normalise } from './normalise.ts';
+import { type Names, runCase } from './run-case.ts';
+import { type Credentials, connect, type Wire } from './wire.ts';
+
+/** Objects that the cases of a file share, made on both servers before the first and removed after the last. */
+export interface Fixture {
+  readonly path: string;
+  readonly object: unknown;
+  /** What to wait for: a GET of this path that answers 200. */
+  readonly ready?: string;
+}
+
+/** Milliseconds until a fixture must be served. */
+const PATIENCE = { timeout: 20_000, interval: 50 };
+
+const NAMESPACES = '/api/v1/namespaces';
+
+/**
+ * Registers a test for each case. `subject` names the file's objects on the servers and must be unique; fixtures may
+ * use `$group`.
+ */
+export function conformance(subject: string, cases: readonly Case[], fixtures: readonly Fixture[] = []): void {
+  const group = `${subject}.conformance.example.com`;
+  const wires: Wire[] = [];
+  let embedded: ApiServer;
+
+  beforeAll(async () => {
+    embedded = await startApiServer();
+    wires.push(connect('embedded', embedded.url), await connectReal());
+    await Promise.all(wires.map(async (wire) => await furnish(wire, fixtures, group)));
+  });
+
+  afterAll(async () => {
+    await Promise.all(wires.map(async (wire) => await clear(wire, fixtures, group)));
+    for (const wire of wires) wire.close();
+    await embedded.stop();
+  });
+
+  describe.concurrent(subject, () => {
+    for (const [index, conformanceCase] of cases.entries()) {
+      test(conformanceCase.name, async () => {
+        const id = `${subject}-${index}`;
+        const names = { ns: id, id, group };
+        const results = await Promise.all(wires.map(async (wire) => await inNamespace(wire, names, conformanceCase)));
+        const [found, wanted] = results;
+        expect(found).toEqual(wanted);
+        expect(wanted?.length).toBeGreaterThan(0);
+      });
+    }
+  });
+}
+
+/** The case's namespace exists only where the case uses it: a real cluster works hard to take one away. */
+async function inNamespace(wire: Wire, names: Names, conformanceCase: Case): Promise<unknown[]> {
+  const text = JSON.stringify(conformanceCase.steps);
+  if (!text.includes('$ns')) return normalise(await runCase(conformanceCase, wire, names));
+  await create(wire, NAMESPACES, { metadata: { name: names.ns } });
+  // A real cluster takes no pods before it has this account, which the one in memory does not have at all.
+  if (wire.name === 'real' && text.includes('/pods')) await addServiceAccount(wire, names.ns);
+  try {
+    return normalise(await runCase(conformanceCase, wire, names));
+  } finally {
+    await wire.send({ method: 'DELETE', path: `${NAMESPACES}/${names.ns}` });
+  }
+}
+
+async function addServiceAccount(wire: Wire, namespace: string): Promise<void> {
+  const path = `${NAMESPACES}/${namespace}/serviceaccounts`;
+  await wire.send({ method: 'POST', path, body: JSON.stringify({ metadata: { name: 'default' } }) });
+}
+
+async function create(wire: Wire, path: string, object: unknown): Promise<void> {
+  const { code, body } = await wire.send({ method: 'POST', path, body: JSON.stringify(object) });
+  if (code !== 201) throw new Error(`${wire.name} answers ${code} to POST ${path}: ${JSON.stringify(body)}`);
+}
+
+async function furnish(wire: Wire, fixtures: readonly Fixture[], group: string): Promise<void> {
+  for (const { path, object, ready } of fixtures) {
+    await create(wire, path, JSON.parse(JSON.stringify(object).replaceAll('$group', group)));
+    const probe = ready?.replaceAll('$group', group);
+    if (probe === undefined) continue;
+    await vi.waitFor(async () => expect((await wire.send({ method: 'GET', path: probe })).code).toBe(200), PATIENCE);
+  }
+}
+
+async function clear(wire: Wire, fixtures: readonly Fixture[], group: string): Promise<void> {
+  for (const { path, object } of fixtures.toReversed()) {
+    const { name } = (object as { metadata: { name: string } }).metadata;
+    await wire.send({ method: 'DELETE', path: `${path}/${name.replaceAll('$group', group)}` });
+  }
+}
+
+/** The credentials stand in the administrator's kubeconfig, as text in base64. */
+async function connectReal(): Promise<Wire> {
+  const kubeconfig = parse(await readFile(await kubeconfigFor('admin'), 'utf8')) as {
+    clusters: [{ cluster: Record<string, string> }];
+    users: [{ user: Record<string, string> }];
+  };
+  const pem = (text = ''): string => Buffer.from(text, 'base64').toString();
+  const { cluster } = kubeconfig.clusters[0];
+  const { user } = kubeconfig.users[0];
+  const credentials: Credentials = {
+    ca: pem(cluster['certificate-authority-data']),
+    cert: pem(user['client-certificate-data']),
+    key: pem(user['client-key-data']),
+  };
+  return connect('real', controlPlane().url, credentials);
+}
