@@ -12,7 +12,7 @@ const cases: readonly Case[] = [
   asking('/apis/$group/v1/'),
   asking('/apis/$group/v2', '/apis/none.example.com', '/apis/none.example.com/v1'),
   asking('/apis/coordination.k8s.io', '/apis/coordination.k8s.io/v1'),
-  asking('/none', '/api/v2'),
+  asking('/none'),
 ];
 
 const definition = widgetDefinition(ANYTHING, { status: ANYTHING }) as { spec: { names: object } };

@@ -1,5 +1,5 @@
 /** Conformance of namespaces: what they start with, and how they end. */
-import { type Case, del, end, get, merge, post, put, until, watch } from './harness/case.ts';
+import { type Case, del, events, get, merge, post, put, until, watch } from './harness/case.ts';
 import { ANYTHING, lease, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
@@ -29,12 +29,12 @@ const cases: readonly Case[] = [
       made,
       post(LEASES, lease('one')),
       post(WIDGETS, widget('w')),
-      watch('w', `${WIDGETS}?watch=true&timeoutSeconds=4`),
+      watch('w', `${WIDGETS}?watch=true`),
       del(ONE),
       until(ONE, 'reason', 'NotFound'),
       get(LEASES),
       get(WIDGETS),
-      end('w'),
+      events('w', 2),
     ],
   },
   {

@@ -44,8 +44,8 @@ const cases: readonly Case[] = [
     name: 'an object that is too large to be stored',
     steps: [
       post(LEASES, lease('one', { holderIdentity: 'x'.repeat(1_700_000) })),
-      post(LEASES, lease('two', { holderIdentity: 'x'.repeat(1_000_000) }), { as: 'big' }),
-      merge(`${LEASES}/two`, { spec: { preferredHolder: 'x'.repeat(700_000), strategy: 'OldestEmulationVersion' } }),
+      post(LEASES, lease('two', { holderIdentity: 'x' })),
+      merge(`${LEASES}/two`, { spec: { holderIdentity: 'y'.repeat(1_700_000) } }),
     ],
   },
   {

@@ -104,9 +104,12 @@ function validateEvent(event: ApiObject): Cause[] {
   const clusterWide = own === 'default' || (newStyle && own === 'kube-system');
   const agrees = involved === '' ? clusterWide : newStyle || involved === own;
   const missing = newStyle ? NEW_STYLE.filter((field) => textAt(field)(event) === '') : [];
+  const reporter = textAt('reportingComponent')(event);
+  const faults = newStyle ? qualifiedNameFaults(reporter) : [];
   return [
     ...(agrees ? [] : [cause.invalid('involvedObject.namespace', involved, 'does not match event.namespace')]),
     ...missing.map((field) => cause.required(field)),
+    ...faults.map((fault) => cause.invalid('reportingComponent', reporter, fault)),
   ];
 }
 

@@ -65,7 +65,7 @@ export const lease = object('Lease', '', {
   spec: struct(
     'LeaseSpec',
     `holderIdentity:*string leaseDurationSeconds:*int32 acquireTime:*microtime renewTime:*microtime
-    leaseTransitions:*int32 strategy:*string preferredHolder:*string`,
+    leaseTransitions:*int32`,
   ),
 });
 

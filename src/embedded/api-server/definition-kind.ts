@@ -50,8 +50,14 @@ export const definitionKind = builtinKind(
       spec.names.listKind ??= `${spec.names.kind}List`;
       spec.conversion ??= { strategy: 'None' };
     },
-    beginDeletion({ metadata }) {
-      metadata.finalizers = [...(metadata.finalizers ?? []), 'customresourcecleanup.apiextensions.k8s.io'];
+    beginDeletion(object, now) {
+      const { metadata, status } = object as Definition;
+      const finalizer = 'customresourcecleanup.apiextensions.k8s.io';
+      metadata.finalizers = [...new Set([...(metadata.finalizers ?? []), finalizer])];
+      const message = 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon';
+      const reason = 'InstanceDeletionPending';
+      const condition = { type: 'Terminating', status: 'True', lastTransitionTime: now, reason, message };
+      status.conditions = [...(status.conditions ?? []), condition];
     },
     validate(object, old) {
       const causes = validateDefinition(object as Definition, old as Definition | undefined);
@@ -73,14 +79,16 @@ function validateDefinition({ metadata, spec }: Definition, old: Definition | un
   else if (old && spec.scope !== old.spec.scope) {
     causes.push(cause.invalid('spec.scope', spec.scope, 'field is immutable'));
   }
-  if (spec.versions.filter(({ storage }) => storage).length !== 1) {
+  const stored = spec.versions.filter(({ storage }) => storage).length;
+  if (stored === 0) causes.push(cause.invalid('status.storedVersions', [], 'must have at least one stored version'));
+  if (stored !== 1) {
     causes.push(
       cause.invalid('spec.versions', spec.versions, 'must have exactly one version marked as storage version'),
     );
   }
   spec.versions.forEach(({ schema }, index) => {
     const field = `spec.versions[${index}].schema.openAPIV3Schema`;
-    if (schema?.openAPIV3Schema === undefined) causes.push(cause.required(field, 'schemas are required'));
+    if (schema?.openAPIV3Schema === undefined) causes.push(cause.required(field));
   });
   return causes;
 }

@@ -51,10 +51,13 @@ export function deleteObject(
   }
   if (deletionTimestamp !== undefined && (grace ?? 0) >= running) return old;
   const object = structuredClone(old.object);
-  object.metadata.deletionTimestamp = rfc3339(cluster.clock.now() + (grace ?? 0) * 1000);
-  object.metadata.deletionGracePeriodSeconds = grace ?? 0;
-  if (object.metadata.generation !== undefined && deletionTimestamp === undefined) object.metadata.generation += 1;
-  kind.beginDeletion?.(object);
+  const { metadata } = object;
+  metadata.deletionTimestamp = rfc3339(cluster.clock.now() + (grace ?? 0) * 1000);
+  if (kind.beginDeletion) kind.beginDeletion(object, metadata.deletionTimestamp);
+  else {
+    metadata.deletionGracePeriodSeconds = grace ?? 0;
+    if (metadata.generation !== undefined && deletionTimestamp === undefined) metadata.generation += 1;
+  }
   if (dryRun) return new Version(old.key, old.revision, object);
   const marked = collection.put(old.key, object);
   if (grace === 0 && finalizers.length === 0) collection.remove(marked);

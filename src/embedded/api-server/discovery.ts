@@ -6,7 +6,9 @@ import type { Reply } from './router.ts';
 /** The release whose behaviour this server reproduces. */
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3' };
 
-const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'];
+/** The order differs between built-in and custom kinds, and clients may show it. */
+const BUILTIN_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+const CUSTOM_VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 
 const json = (value: unknown): Reply => ({ code: 200, body: JSON.stringify(value) });
 const plain = (code: number, body: string): Reply => ({ code, body, contentType: 'text/plain; charset=utf-8' });
@@ -40,7 +42,7 @@ function describeGroup(name: string, kinds: readonly Kind[]): Record<string, unk
 function describeVersion(kinds: readonly Kind[], group: string, version: string): Record<string, unknown> {
   const own = kinds.filter((kind) => kind.group === group && kind.version === version);
   const resources = own.flatMap((kind) => [
-    describeKind(kind, kind.plural, VERBS),
+    describeKind(kind, kind.plural, kind.builtin ? BUILTIN_VERBS : CUSTOM_VERBS),
     ...(kind.hasStatus ? [describeKind(kind, `${kind.plural}/status`, ['get', 'patch', 'update'])] : []),
   ]);
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: groupVersion({ group, version }), resources };

@@ -1,55 +1,56 @@
-/** Owns sets of fields in the form of `managedFields`: a tree of `f:` names, empty at its leaves. Lists are one field. */
-import { isDeepStrictEqual } from 'node:util';
+/** Owns sets of fields: paths from the root of an object, and their form in `managedFields`. Lists are one field each. */
 import { isRecord } from '../../util/json.ts';
 
-export interface FieldSet {
-  readonly [field: string]: FieldSet;
+export type Path = readonly string[];
+
+/** Paths as JSON texts, so that they can be compared. */
+export type FieldSet = ReadonlySet<string>;
+
+export const pathOf = (field: string): Path => JSON.parse(field) as string[];
+
+/** The leaves of a value, empty maps among them. */
+export function fieldsOf(value: unknown, path: Path = []): FieldSet {
+  if (!isRecord(value) || (Object.keys(value).length === 0 && path.length > 0)) return new Set([JSON.stringify(path)]);
+  return new Set(Object.entries(value).flatMap(([name, item]) => [...fieldsOf(item, [...path, name])]));
 }
 
-const isLeaf = (set: FieldSet): boolean => Object.keys(set).length === 0;
-
-/** The fields of a value that `keep` wants; its paths are the names from the root. */
-export function fieldsOf(value: unknown, keep: (path: readonly string[], leaf: unknown) => boolean): FieldSet {
-  return collect(value, [], keep) ?? {};
+interface Tree {
+  [field: string]: Tree;
 }
 
-function collect(value: unknown, path: readonly string[], keep: Parameters<typeof fieldsOf>[1]): FieldSet | undefined {
-  if (!isRecord(value) || (isLeaf(value as FieldSet) && path.length > 0)) return keep(path, value) ? {} : undefined;
-  const entries = Object.entries(value).flatMap(([name, item]) => {
-    const inner = collect(item, [...path, name], keep);
-    return inner ? [[`f:${name}`, inner] as const] : [];
-  });
-  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+/** A tree of `f:` names; where a field has members of its own and is owned too, a dot stands for itself. */
+export function encode(fields: FieldSet): Tree {
+  const root: Tree = {};
+  for (const path of [...fields].map(pathOf)) {
+    const place = path.reduce((at, name) => (at[`f:${name}`] ??= {}), root);
+    place['.'] = {};
+  }
+  return trim(root);
 }
 
-export function union(a: FieldSet, b: FieldSet): FieldSet {
-  const result: Record<string, FieldSet> = { ...a };
-  for (const [field, inner] of Object.entries(b)) result[field] = union(a[field] ?? {}, inner);
-  return result;
+/** Leaves the dot out where nothing else stands beside it. */
+function trim(tree: Tree): Tree {
+  const entries = Object.entries(tree).map(([name, inner]): [string, Tree] => [name, trim(inner)]);
+  return entries.length === 1 && '.' in tree ? {} : Object.fromEntries(entries);
 }
 
-/** What is in `a` but not in `b`; a leaf of `b` takes everything below it. */
-export function minus(a: FieldSet, b: FieldSet): FieldSet {
-  const entries = Object.entries(a).flatMap(([field, inner]): [string, FieldSet][] => {
-    const other = b[field];
-    if (other === undefined) return [[field, inner]];
-    const rest = isLeaf(other) ? {} : minus(inner, other);
-    return isLeaf(rest) ? [] : [[field, rest]];
-  });
-  return Object.fromEntries(entries);
+export function decode(tree: unknown, path: Path = []): FieldSet {
+  if (!isRecord(tree)) return new Set();
+  const own = path.length > 0 && (Object.keys(tree).length === 0 || '.' in tree) ? [JSON.stringify(path)] : [];
+  const inner = Object.entries(tree).filter(([name]) => name !== '.');
+  return new Set([...own, ...inner.flatMap(([name, sub]) => [...decode(sub, [...path, name.slice(2)])])]);
 }
 
-/** Paths of all leaves. */
-export function leavesOf(set: FieldSet): string[][] {
-  return Object.entries(set).flatMap(([field, inner]) => {
-    const name = field.slice(2);
-    return isLeaf(inner) ? [[name]] : leavesOf(inner).map((path) => [name, ...path]);
-  });
-}
-
-export function valueAt(value: unknown, path: readonly string[]): unknown {
+export function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((at, name) => (isRecord(at) ? at[name] : undefined), value);
 }
 
-export const sameAt = (a: unknown, b: unknown, path: readonly string[]): boolean =>
-  isDeepStrictEqual(valueAt(a, path), valueAt(b, path));
+/** Takes a field away, and the maps around it that become empty. */
+export function removeAt(root: Record<string, unknown>, path: Path): void {
+  for (let length = path.length; length > 0; length--) {
+    const parent = valueAt(root, path.slice(0, length - 1));
+    if (!isRecord(parent)) return;
+    delete parent[path[length - 1] ?? ''];
+    if (Object.keys(parent).length > 0) return;
+  }
+}

@@ -38,8 +38,8 @@ export interface Kind {
   prepareStatus(object: ApiObject, old: ApiObject): void;
   /** What is wrong with the object beside its metadata. */
   validate(object: ApiObject, old: ApiObject | undefined): Cause[];
-  /** Present where deletion takes two steps: marks the object that is to be emptied first. */
-  readonly beginDeletion?: (object: ApiObject) => void;
+  /** Present where deletion takes two steps: marks the object that is to be emptied first; `now` as a `metav1.Time`. */
+  readonly beginDeletion?: (object: ApiObject, now: string) => void;
 }
 
 export const groupVersion = ({ group, version }: Pick<Kind, 'group' | 'version'>): string =>

@@ -27,7 +27,8 @@ function grammarFaults(text: string, grammar: string, limit: number, unit = 'byt
 
 /** What is wrong with a name, in the server's words. */
 function nameFaults(name: string, naming: Kind['naming']): string[] {
-  if (naming === 'label') return grammarFaults(name, LABEL, 63);
+  if (naming === 'label')
+    return name.includes('.') ? ['must not contain dots'] : grammarFaults(name, LABEL, 63, 'characters');
   if (naming === 'subdomain') return grammarFaults(name, SUBDOMAIN, 253, 'characters');
   if (name === '.' || name === '..') return [`may not be '${name}'`];
   return ['/', '%'].filter((sign) => name.includes(sign)).map((sign) => `may not contain '${sign}'`);

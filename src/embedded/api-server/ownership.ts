@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isRecord } from '../../util/json.ts';
 import { ApiFailure, notImplemented } from './failure.ts';
-import { type FieldSet, fieldsOf, leavesOf, minus, sameAt, union, valueAt } from './field-set.ts';
+import { decode, encode, type FieldSet, fieldsOf, type Path, pathOf, removeAt, valueAt } from './field-set.ts';
 import { groupVersion, type Kind } from './kind.ts';
 import type { ApiObject, ManagedFields } from './store.ts';
 
@@ -14,86 +14,91 @@ export interface Writer {
   readonly time: string;
 }
 
-/** Metadata that people own; the server answers for the rest, and for type and name. */
+/** An entry of `managedFields` with its fields decoded. */
+interface Owner extends Omit<ManagedFields, 'fieldsV1'> {
+  readonly fields: FieldSet;
+}
+
+/** Metadata that people own; the server answers for the rest of it, and for the type. */
 const OWNED_METADATA = ['labels', 'annotations', 'finalizers', 'ownerReferences', 'generateName'];
 
-const isOwned = ([root, member = '']: readonly string[]): boolean =>
-  root === 'metadata' ? OWNED_METADATA.includes(member) : root !== 'apiVersion' && root !== 'kind';
-
-const fieldsIn = (object: unknown): FieldSet => fieldsOf(object, isOwned);
-
-const setOf = (entry: ManagedFields | undefined): FieldSet => (entry?.fieldsV1 ?? {}) as FieldSet;
-
-type Operation = ManagedFields['operation'];
-
-const isEntryOf =
-  ({ manager, subresource }: Writer, operation: Operation) =>
-  (entry: ManagedFields): boolean =>
-    entry.manager === manager && entry.operation === operation && entry.subresource === subresource;
-
-/** The entries with that of the writer replaced; entries that own nothing any more are dropped. */
-function withEntry(
-  entries: readonly ManagedFields[],
-  kind: Kind,
-  writer: Writer,
-  operation: Operation,
-  fields: FieldSet,
-): ManagedFields[] {
-  const { manager, subresource, time } = writer;
-  const apiVersion = groupVersion(kind);
-  const own = {
-    manager,
-    operation,
-    apiVersion,
-    time,
-    fieldsType: 'FieldsV1',
-    fieldsV1: fields,
-    ...(subresource !== undefined && { subresource }),
-  } as const;
-  const others = entries.filter((entry) => !isEntryOf(writer, operation)(entry));
-  return [...others, own].filter(({ fieldsV1 }) => Object.keys(fieldsV1).length > 0);
+function ownedFields(object: unknown): FieldSet {
+  const owned = [...fieldsOf(object)].filter((field) => {
+    const [root = '', member = ''] = pathOf(field);
+    return root === 'metadata' ? OWNED_METADATA.includes(member) : root !== 'apiVersion' && root !== 'kind';
+  });
+  return new Set(owned);
 }
+
+const ownersOf = (object: ApiObject | undefined): Owner[] =>
+  (object?.metadata.managedFields ?? []).map(({ fieldsV1, ...entry }) => ({ ...entry, fields: decode(fieldsV1) }));
+
+/** Stores what each owns now, the writer last; who owns nothing any more is forgotten. */
+function setOwners({ metadata }: Pick<ApiObject, 'metadata'>, owners: readonly Owner[]): void {
+  const entries = owners.filter(({ fields }) => fields.size > 0);
+  metadata.managedFields = entries.map(({ fields, ...entry }) => ({ ...entry, fieldsV1: encode(fields) }));
+  if (entries.length === 0) delete metadata.managedFields;
+}
+
+function ownerOf(
+  kind: Kind,
+  { manager, subresource, time }: Writer,
+  operation: Owner['operation'],
+  fields: FieldSet,
+): Owner {
+  const about = { manager, operation, apiVersion: groupVersion(kind), time, fieldsType: 'FieldsV1' } as const;
+  return { ...about, ...(subresource !== undefined && { subresource }), fields };
+}
+
+const isSameOwner = (a: Owner, b: Owner): boolean =>
+  a.manager === b.manager && a.operation === b.operation && a.subresource === b.subresource;
 
 /** Gives the fields that `next` changes to the writer, and takes them from everybody else. */
 export function trackUpdate(kind: Kind, next: ApiObject, old: ApiObject | undefined, writer: Writer): void {
-  const before = old?.metadata.managedFields ?? [];
-  const changed = fieldsOf(next, (path) => isOwned(path) && !sameAt(next, old, path));
-  const touched = union(changed, minus(fieldsIn(old), fieldsIn(next)));
-  const entries = before.map((entry) => ({ ...entry, fieldsV1: minus(setOf(entry), touched) }));
-  const own = setOf(entries.find(isEntryOf(writer, 'Update')));
-  const unchanged = isDeepStrictEqual(touched, {});
-  const after = unchanged ? before : withEntry(entries, kind, writer, 'Update', union(own, changed));
-  if (after.length > 0) next.metadata.managedFields = [...after];
-  else delete next.metadata.managedFields;
+  const now = ownedFields(next);
+  const changed = now.difference(new Set([...now].filter((field) => sameAt(next, old, pathOf(field)))));
+  const touched = changed.union(ownedFields(old).difference(now));
+  const owners = ownersOf(old);
+  if (touched.size === 0) return setOwners(next, owners);
+  const own = ownerOf(kind, writer, 'Update', changed);
+  const before = owners.find((owner) => isSameOwner(owner, own))?.fields ?? new Set();
+  const others = owners.filter((owner) => !isSameOwner(owner, own));
+  const left = others.map((owner) => ({ ...owner, fields: owner.fields.difference(touched) }));
+  return setOwners(next, [...left, { ...own, fields: before.difference(touched).union(changed) }]);
+}
+
+const sameAt = (a: unknown, b: unknown, path: Path): boolean => isDeepStrictEqual(valueAt(a, path), valueAt(b, path));
+
+export interface Configuration {
+  readonly applied: Record<string, unknown>;
+  readonly writer: Writer;
+  /** Take fields over from other owners instead of refusing. */
+  readonly force: boolean;
 }
 
 /** What an apply makes of the live object, if any: still to be read, checked and stored. */
 export function applyConfiguration(
   kind: Kind,
   live: ApiObject | undefined,
-  applied: Record<string, unknown>,
-  writer: Writer,
-  force: boolean,
+  configuration: Configuration,
 ): Record<string, unknown> {
-  const fields = fieldsIn(applied);
-  refuseLists(leavesOf(fields), applied);
-  const entries = live?.metadata.managedFields ?? [];
-  const mine = isEntryOf(writer, 'Apply');
-  const others = entries.filter((entry) => !mine(entry));
-  const conflicts = others.flatMap((entry) =>
-    leavesOf(setOf(entry))
-      .filter((path) => valueAt(applied, path) !== undefined && !sameAt(applied, live, path))
-      .map((path) => ({ entry, path })),
+  const { applied, writer, force } = configuration;
+  const fields = ownedFields(applied);
+  refuseLists(fields, applied);
+  const own = ownerOf(kind, writer, 'Apply', fields);
+  const others = ownersOf(live).filter((owner) => !isSameOwner(owner, own));
+  const differing = new Set([...fields].filter((field) => !sameAt(applied, live, pathOf(field))));
+  const conflicts = others.flatMap((owner) =>
+    [...owner.fields.intersection(differing)].map((field) => ({ owner, field })),
   );
   if (conflicts.length > 0 && !force) throw conflictOf(conflicts);
-  const lost = fieldsOf(applied, (path) => conflicts.some((conflict) => isDeepStrictEqual(conflict.path, path)));
-  const left = others.map((entry) => ({ ...entry, fieldsV1: minus(setOf(entry), lost) }));
-  const result: Record<string, unknown> = structuredClone(live ?? {});
-  const unowned = left.reduce((set, entry) => minus(set, setOf(entry)), minus(setOf(entries.find(mine)), fields));
-  for (const path of leavesOf(unowned)) removeAt(result, path);
+  const left = others.map((owner) => ({ ...owner, fields: owner.fields.difference(differing) }));
+  const before = ownersOf(live).find((owner) => isSameOwner(owner, own))?.fields ?? new Set();
+  const result = structuredClone(live ?? { metadata: {} }) as ApiObject;
+  const unowned = left.reduce((set, owner) => set.difference(owner.fields), before.difference(fields));
+  for (const field of unowned) removeAt(result, pathOf(field));
   overlay(result, applied);
-  const metadata = result['metadata'] as ApiObject['metadata'];
-  metadata.managedFields = withEntry(left, kind, writer, 'Apply', fields);
+  setOwners(result, [...left, own]);
   return result;
 }
 
@@ -108,41 +113,32 @@ const ASSOCIATIVE = [
   'tolerations',
 ];
 
-function refuseLists(paths: readonly (readonly string[])[], applied: unknown): void {
+function refuseLists(fields: FieldSet, applied: unknown): void {
+  const paths = [...fields].map(pathOf);
   const list = paths.find((path) => Array.isArray(valueAt(applied, path)) && ASSOCIATIVE.includes(path.at(-1) ?? ''));
   if (list) throw notImplemented(`server-side apply of ${list.join('.')}`);
 }
 
-function conflictOf(conflicts: readonly { entry: ManagedFields; path: readonly string[] }[]): ApiFailure {
-  const named = conflicts.map(({ entry, path }) => ({ who: describe(entry), field: `.${path.join('.')}` }));
+function conflictOf(conflicts: readonly { owner: Owner; field: string }[]): ApiFailure {
+  const named = conflicts.map(({ owner, field }) => ({ who: describe(owner), field: `.${pathOf(field).join('.')}` }));
   const causes = named.map(({ who, field }) => ({
     reason: 'FieldManagerConflict',
     message: `conflict with ${who}`,
     field,
   }));
-  const [first] = named;
-  const whos = [...new Set(named.map(({ who }) => who))].toSorted();
-  const lists = whos.map((who) =>
-    [`conflicts with ${who}:`, ...named.filter((one) => one.who === who).map(({ field }) => `- ${field}`)].join('\n'),
-  );
-  const details =
-    named.length === 1
-      ? `1 conflict: conflict with ${first?.who}: ${first?.field}`
-      : `${named.length} conflicts: ${lists.join('\n')}`;
-  return new ApiFailure(409, 'Conflict', `Apply failed with ${details}`, { causes });
+  const managers = [...new Set(named.map(({ who }) => who))].toSorted();
+  const lines = managers.flatMap((manager) => {
+    const own = named.filter(({ who }) => who === manager);
+    return [`conflicts with ${manager}:`, ...own.map(({ field }) => `- ${field}`)];
+  });
+  const one = `1 conflict: conflict with ${named[0]?.who}: ${named[0]?.field}`;
+  const all = named.length === 1 ? one : `${named.length} conflicts: ${lines.join('\n')}`;
+  return new ApiFailure(409, 'Conflict', `Apply failed with ${all}`, { causes });
 }
 
-function describe({ manager, subresource, operation, apiVersion, time = '' }: ManagedFields): string {
-  const who =
-    subresource === undefined
-      ? JSON.stringify(manager)
-      : `${JSON.stringify(manager)} with subresource "${subresource}"`;
+function describe({ manager, subresource, operation, apiVersion, time = '' }: Owner): string {
+  const who = `"${manager}"${subresource === undefined ? '' : ` with subresource "${subresource}"`}`;
   return operation === 'Update' ? `${who} using ${apiVersion} at ${time}` : who;
-}
-
-function removeAt(holder: Record<string, unknown>, path: readonly string[]): void {
-  const parent = valueAt(holder, path.slice(0, -1));
-  if (isRecord(parent)) delete parent[path.at(-1) ?? ''];
 }
 
 /** Maps are merged, everything else is replaced. */

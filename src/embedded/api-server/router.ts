@@ -44,6 +44,7 @@ export function route(cluster: Cluster, request: ApiRequest): Outcome {
   }
   checkSubresource(resource.kind, target, request.method);
   const verb = verbOf(request, target.name);
+  negotiate(request.accept, verb);
   if (verb === 'watch') return { watch: resource, target };
   const handler = HANDLERS[verb];
   const nameless = target.name === undefined;
@@ -54,6 +55,19 @@ export function route(cluster: Cluster, request: ApiRequest): Outcome {
     throw methodNotAllowed();
   }
   return handler(cluster, resource, request, target);
+}
+
+const PRODUCED = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
+
+/** Answers are plain JSON: a client that takes no such is refused, or told that only a real server could serve it. */
+function negotiate(accept: string, verb: string): void {
+  const wanted = accept.split(',').map((range) => range.trim());
+  if (accept === '' || wanted.some((range) => /^(\*\/\*|application\/json)(;(?!as=)|$)/.test(range))) return;
+  if (wanted.some((range) => PRODUCED.includes(range.split(';')[0] ?? '')))
+    throw notImplemented(`answers as ${accept}`);
+  const streams = ['list', 'watch'].includes(verb) ? [0, 2].map((index) => `${PRODUCED[index]};stream=watch`) : [];
+  const message = `406: Not Acceptable\n\nAvailable representations: ${[...PRODUCED, ...streams].join(', ')}`;
+  throw new ApiFailure(406, 'NotAcceptable', message, {});
 }
 
 const ON_MANY = ['list', 'deletecollection'];
@@ -73,8 +87,23 @@ function unserved(cluster: Cluster, { group, version, plural }: Target): Reply {
   return discover(cluster, '');
 }
 
+/** Subresources of built-in kinds that a real server has and this one has not. */
+const SUBRESOURCES = [
+  'attach',
+  'binding',
+  'ephemeralcontainers',
+  'exec',
+  'finalize',
+  'log',
+  'portforward',
+  'proxy',
+  'resize',
+];
+
 function checkSubresource(kind: Kind, { subresource, name = '' }: Target, method: string): void {
   if (subresource === undefined) return;
+  if (kind.builtin && SUBRESOURCES.includes(subresource)) throw notImplemented(`the subresource ${subresource}`);
+  if (subresource === 'eviction' && kind.kind === 'Pod') throw methodNotAllowed();
   if (subresource !== 'status' || !kind.hasStatus) throw kind.builtin ? noSuchResource() : notFound(kind, name);
   const verb = { POST: 'create', DELETE: 'delete' }[method];
   if (verb === undefined) return;
@@ -160,7 +189,7 @@ function applyObject(cluster: Cluster, resource: Resource, request: ApiRequest, 
   const configured = readObject(kind, applied, options);
   checkAddress(kind, configured, target);
   if (subresource !== undefined && !old) throw notFound(kind, target.name ?? '');
-  const merged = applyConfiguration(kind, old?.object, applied, writer, flag(request.query, 'force'));
+  const merged = applyConfiguration(kind, old?.object, { applied, writer, force: flag(request.query, 'force') });
   const object = readObject(kind, merged, options);
   if (old) return objectReply(200, replaceObject(cluster, resource, old, object, subresource, options));
   return objectReply(201, createObject(cluster, resource, target.namespace, object, options));

@@ -124,6 +124,14 @@ export class Collection {
     return version;
   }
 
+  /** Passes every object through `read`, as if it had always been read that way: no revision, no event. */
+  reread(read: (object: ApiObject) => ApiObject): void {
+    for (const { key, revision, object } of this.#live.values()) {
+      this.#live.set(key, new Version(key, revision, read(object)));
+    }
+    this.#snapshot = undefined;
+  }
+
   /** Removes the object; watchers see its last state under the revision of the removal. */
   remove(before: Version): void {
     const version = before.under(++this.#revisions.current);
