@@ -164,8 +164,10 @@ function runsNew({ journal, host }: Working): boolean {
   return running.current || forceupdate !== true;
 }
 
+/** A process that was told to end and has not yet answers as ever, but will be gone: it proves nothing. */
 function runsOld({ journal, host: { running } }: Working): boolean {
-  return running !== undefined && running.current && running.version === journal.work.from;
+  if (running === undefined || isSameProcess(running.process, journal.process)) return false;
+  return running.current && running.version === journal.work.from;
 }
 
 function isOther({ process }: RunningService, { process: ended, work }: ActiveJournal): boolean {
