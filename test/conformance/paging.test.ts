@@ -94,14 +94,18 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    name: 'resource versions that cannot be',
-    steps: [
-      get(`${LEASES}?resourceVersion=soon`),
-      get(`${LEASES}?resourceVersion=-1`),
-      get(`${LEASES}?resourceVersion=999999999`),
-      get(`${LEASES}?resourceVersion=999999999&resourceVersionMatch=Exact`, { anyMessage: true }),
-      get(`${LEASES}/none?resourceVersion=999999999`),
-    ],
+    name: 'resource versions that are none',
+    steps: [get(`${LEASES}?resourceVersion=soon`), get(`${LEASES}?resourceVersion=-1`)],
+  },
+  ...[LEASES, `${LEASES}/none`].map(
+    (path): Case => ({
+      name: `a revision of the future, of ${path.split('/').at(-1)}`,
+      steps: [get(`${path}?resourceVersion=999999999`)],
+    }),
+  ),
+  {
+    name: 'exactly a revision of the future',
+    steps: [get(`${LEASES}?resourceVersion=999999999&resourceVersionMatch=Exact`, { anyMessage: true })],
   },
   {
     name: 'combinations of list options that are refused',

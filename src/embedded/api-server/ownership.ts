@@ -33,7 +33,15 @@ function ownedFields(object: unknown): FieldSet {
 const ownersOf = (object: ApiObject | undefined): Owner[] =>
   (object?.metadata.managedFields ?? []).map(({ fieldsV1, ...entry }) => ({ ...entry, fields: decode(fieldsV1) }));
 
-/** Stores what each owns now, the writer last; who owns nothing any more is forgotten. */
+/** Puts the owner in the place of its former self, which stays as it was if it owns the same. */
+function withOwner(owners: readonly Owner[], own: Owner): Owner[] {
+  const before = owners.find((owner) => isSameOwner(owner, own));
+  if (!before) return [...owners, own];
+  const now = before.fields.symmetricDifference(own.fields).size === 0 ? before : own;
+  return owners.map((owner) => (owner === before ? now : owner));
+}
+
+/** Stores what each owns now; who owns nothing any more is forgotten. */
 function setOwners({ metadata }: Pick<ApiObject, 'metadata'>, owners: readonly Owner[]): void {
   const entries = owners.filter(({ fields }) => fields.size > 0);
   metadata.managedFields = entries.map(({ fields, ...entry }) => ({ ...entry, fieldsV1: encode(fields) }));
@@ -60,14 +68,19 @@ export function trackUpdate(kind: Kind, next: ApiObject, old: ApiObject | undefi
   const touched = changed.union(ownedFields(old).difference(now));
   const owners = ownersOf(old);
   if (touched.size === 0) return setOwners(next, owners);
+  const left = owners.map((owner) => ({ ...owner, fields: owner.fields.difference(touched) }));
   const own = ownerOf(kind, writer, 'Update', changed);
-  const before = owners.find((owner) => isSameOwner(owner, own))?.fields ?? new Set();
-  const others = owners.filter((owner) => !isSameOwner(owner, own));
-  const left = others.map((owner) => ({ ...owner, fields: owner.fields.difference(touched) }));
-  return setOwners(next, [...left, { ...own, fields: before.difference(touched).union(changed) }]);
+  const kept = left.find((owner) => isSameOwner(owner, own))?.fields ?? new Set();
+  return setOwners(next, withOwner(left, { ...own, fields: kept.union(changed) }));
 }
 
 const sameAt = (a: unknown, b: unknown, path: Path): boolean => isDeepStrictEqual(valueAt(a, path), valueAt(b, path));
+
+/** Whether applying the field changes nothing; an empty map asks for no more than that there is one. */
+function agrees(applied: unknown, live: unknown, path: Path): boolean {
+  const wanted = valueAt(applied, path);
+  return sameAt(applied, live, path) || (isRecord(wanted) && isRecord(valueAt(live, path)));
+}
 
 export interface Configuration {
   readonly applied: Record<string, unknown>;
@@ -86,19 +99,22 @@ export function applyConfiguration(
   const fields = ownedFields(applied);
   refuseLists(fields, applied);
   const own = ownerOf(kind, writer, 'Apply', fields);
-  const others = ownersOf(live).filter((owner) => !isSameOwner(owner, own));
-  const differing = new Set([...fields].filter((field) => !sameAt(applied, live, pathOf(field))));
+  const owners = ownersOf(live);
+  const others = owners.filter((owner) => !isSameOwner(owner, own));
+  const differing = new Set([...fields].filter((field) => !agrees(applied, live, pathOf(field))));
   const conflicts = others.flatMap((owner) =>
     [...owner.fields.intersection(differing)].map((field) => ({ owner, field })),
   );
   if (conflicts.length > 0 && !force) throw conflictOf(conflicts);
-  const left = others.map((owner) => ({ ...owner, fields: owner.fields.difference(differing) }));
-  const before = ownersOf(live).find((owner) => isSameOwner(owner, own))?.fields ?? new Set();
+  const left = owners.map((owner) =>
+    others.includes(owner) ? { ...owner, fields: owner.fields.difference(differing) } : owner,
+  );
+  const before = owners.find((owner) => isSameOwner(owner, own))?.fields ?? new Set();
   const result = structuredClone(live ?? { metadata: {} }) as ApiObject;
-  const unowned = left.reduce((set, owner) => set.difference(owner.fields), before.difference(fields));
+  const unowned = others.reduce((set, owner) => set.difference(owner.fields), before.difference(fields));
   for (const field of unowned) removeAt(result, pathOf(field));
   overlay(result, applied);
-  setOwners(result, [...left, own]);
+  setOwners(result, withOwner(left, own));
   return result;
 }
 

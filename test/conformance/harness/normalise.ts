@@ -5,7 +5,7 @@
 import { isRecord } from '../../../src/util/json.ts';
 import type { Observation } from './run-case.ts';
 
-/** Annotations and taints that controllers of a real cluster put on every node; no API server does. */
+/** Annotations and taints that controllers of a real cluster write to every node, at any time; no API server does. */
 const CONTROLLERS_ANNOTATIONS = ['node.alpha.kubernetes.io/ttl'];
 const CONTROLLERS_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unschedulable'];
 
@@ -57,7 +57,8 @@ function withoutNoise(observation: Observation, context: Context): unknown {
 function withoutMessages(status: Record<string, unknown>): unknown {
   const { message: _message, details, ...rest } = status;
   if (!isRecord(details) || !Array.isArray(details['causes'])) return { ...rest, details };
-  const causes = details['causes'].map((cause) => ({ ...asRecord(cause), message: undefined }));
+  const texts = details['causes'].map((cause) => JSON.stringify({ ...asRecord(cause), message: undefined }));
+  const causes = texts.toSorted().map((text) => JSON.parse(text) as unknown);
   return { ...rest, details: { ...details, causes } };
 }
 
@@ -89,9 +90,8 @@ function cleanObject(object: Record<string, unknown>, { revisions, managed }: Co
   }
   if (metadata['generateName'] !== undefined) result['name'] = String(metadata['name']).replace(/.{5}$/, '*****');
   if (metadata['continue'] !== undefined && metadata['continue'] !== '') result['continue'] = '<continue>';
-  return object['kind'] === 'Node' || 'taints' in asRecord(object['spec'])
-    ? withoutControllers({ ...object, metadata: result })
-    : { ...object, metadata: result };
+  const cleaned = { ...object, metadata: result };
+  return 'daemonEndpoints' in asRecord(object['status']) ? withoutControllers(cleaned) : cleaned;
 }
 
 const asRecord = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {});
@@ -101,6 +101,8 @@ function withoutControllers(node: Record<string, unknown>): Record<string, unkno
   const spec = { ...asRecord(node['spec']) };
   const annotations = Object.entries(asRecord(metadata['annotations']));
   const own = annotations.filter(([key]) => !CONTROLLERS_ANNOTATIONS.includes(key));
+  // Whether a revision of a node is a controller's, nobody can tell.
+  metadata['resourceVersion'] = '<revision>';
   delete metadata['annotations'];
   if (own.length > 0) metadata['annotations'] = Object.fromEntries(own);
   const taints = Array.isArray(spec['taints']) ? spec['taints'] : [];
