@@ -1,4 +1,5 @@
 /** Owns the cluster that the benchmark's plan upgrades: started, at rest, and watched from outside. */
+import { join } from 'node:path';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -10,6 +11,7 @@ import { isNotFound } from '../../src/kube/status-error.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
 import { type Sighting, watchSignals } from '../../test/expectations/signal-watch.ts';
+import { AGENT_FLAGS, buildRefit } from '../../tools/build/refit.ts';
 import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
 import type { Plane } from '../../tools/cluster/plane.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
@@ -51,6 +53,7 @@ export async function withRig<T>({ plane, directory, clock, signal }: RigParts, 
   const stop = new AbortController();
   const watching = AbortSignal.any([signal, stop.signal]);
   const restarts = new Restarts(clock, watching);
+  const command = await buildRefit(join(directory, 'refit'));
   const cluster = await startCluster({
     plane,
     directory,
@@ -60,6 +63,7 @@ export async function withRig<T>({ plane, directory, clock, signal }: RigParts, 
     offers: [TO],
     restartDelayMs: RESTART_DELAY_MS,
     onService: (host, running) => restarts.note(host, running),
+    refit: { agent: [...AGENT_FLAGS, command], controller: [command] },
   });
   started.defer(async () => await cluster.stop());
   signal.throwIfAborted();
