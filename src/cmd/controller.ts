@@ -11,6 +11,7 @@ import { fencedClient } from '../kube/fence.ts';
 import { createClient } from '../kube/http-client.ts';
 import { loadClusterConfig } from '../kube/kubeconfig.ts';
 import { askReadyz } from '../kube/readyz.ts';
+import { leases } from '../kube/resources.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { pinoLogger } from '../runtime/log-pino.ts';
 import { createManager } from '../runtime/manager.ts';
@@ -29,10 +30,11 @@ export async function runController(flags: ControllerFlags, signal: AbortSignal)
     userAgent: 'refit-controller',
     onRequest: (record) => metrics.requested(record),
   });
+  // What may not be read is told at once: informers and the election would try again for ever.
   for (const { plans, objects } of DIALECTS) {
-    // Informers would try again for ever.
     for (const kind of [plans, ...Object.values(objects)]) await client.list(kind, { limit: 1, signal });
   }
+  await client.list(leases, { namespace: LEADER_LEASE.namespace, limit: 1, signal });
 
   const identity = randomBytes(16).toString('hex');
   const election = createElection({
