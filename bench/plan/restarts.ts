@@ -10,6 +10,9 @@ export interface Restart {
   readonly start: number;
 }
 
+/** What is asked of a host. */
+type Watched = Pick<Host, 'name' | 'starts' | 'version'>;
+
 const ASK_EVERY_MS = 10;
 
 export class Restarts {
@@ -17,7 +20,7 @@ export class Restarts {
   readonly #signal: AbortSignal;
   readonly #downSince = new Map<string, number>();
   readonly #restarts = new Map<string, Restart>();
-  #hosts: ReadonlyMap<string, Host> = new Map();
+  #hosts: ReadonlyMap<string, Watched> = new Map();
 
   /** No host is asked any more once `signal` aborts. */
   constructor(clock: Clock, signal: AbortSignal) {
@@ -26,7 +29,7 @@ export class Restarts {
   }
 
   /** What happened before is forgotten: the first start of a service is none that Refit asked for. */
-  follow(hosts: readonly Host[]): void {
+  follow(hosts: readonly Watched[]): void {
     this.#hosts = new Map(hosts.map((host) => [host.name, host]));
   }
 
@@ -45,7 +48,7 @@ export class Restarts {
     return this.#restarts.get(name);
   }
 
-  async #await(host: Host, { down, startedAt }: { down: number; startedAt: number }): Promise<void> {
+  async #await(host: Watched, { down, startedAt }: { down: number; startedAt: number }): Promise<void> {
     const { starts } = host;
     while (!this.#signal.aborted && host.starts === starts) {
       if (await answers(host)) {
@@ -57,7 +60,7 @@ export class Restarts {
   }
 }
 
-async function answers(host: Host): Promise<boolean> {
+async function answers(host: Watched): Promise<boolean> {
   return await host.version().then(
     () => true,
     () => false,
