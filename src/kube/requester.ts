@@ -121,10 +121,12 @@ export class Requester {
       const response = await this.#attempt(call, identity, limit);
       const waitMs = retryAfterMs(response);
       const mayWait = IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
-      if (response.statusCode === 401 && !refreshed && this.#parts.credentials.refresh(identity)) refreshed = true;
-      else if (isOverload(response) && mayWait) await sleep(this.#parts.clock, waitMs, limit.signal);
-      else return response;
+      const isRefused = response.statusCode === 401 && !refreshed && this.#parts.credentials.refresh(identity);
+      if (!isRefused && !(isOverload(response) && mayWait)) return response;
+      // Read to its end, the answer gives its connection back.
       response.resume();
+      if (isRefused) refreshed = true;
+      else await sleep(this.#parts.clock, waitMs ?? 0, limit.signal);
     }
   }
 
