@@ -175,6 +175,19 @@ const cases: readonly Case[] = [
     ],
   },
   {
+    name: 'paths with a namespace too many or too few',
+    steps: [
+      get('/api/v1/namespaces/$ns/nodes'),
+      get('/api/v1/namespaces/$ns/nodes/n'),
+      get('/apis/coordination.k8s.io/v1/leases/one'),
+      get('/apis/coordination.k8s.io/v1/namespaces/$ns/leases/one/two/three'),
+    ],
+  },
+  {
+    name: 'a long generateName is cut',
+    steps: [post(LEASES, { metadata: { generateName: 'x'.repeat(70) } })],
+  },
+  {
     name: 'methods that a path does not have',
     steps: [
       post(ONE, lease('one')),

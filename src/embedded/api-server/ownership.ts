@@ -4,7 +4,7 @@ import { isRecord } from '../../util/json.ts';
 import { ApiFailure, notImplemented } from './failure.ts';
 import { decode, encode, type FieldSet, fieldsOf, type Path, pathOf, removeAt, valueAt } from './field-set.ts';
 import { groupVersion, type Kind } from './kind.ts';
-import type { ApiObject, ManagedFields } from './store.ts';
+import type { ApiObject, ManagedFields, Metadata } from './store.ts';
 
 /** Who writes, when, and through which subresource. */
 export interface Writer {
@@ -22,12 +22,10 @@ interface Owner extends Omit<ManagedFields, 'fieldsV1'> {
 /** Metadata that people own; the server answers for the rest of it, and for the type. */
 const OWNED_METADATA = ['labels', 'annotations', 'finalizers', 'ownerReferences', 'generateName'];
 
-function ownedFields(object: unknown): FieldSet {
-  const owned = [...fieldsOf(object)].filter((field) => {
-    const [root = '', member = ''] = pathOf(field);
-    return root === 'metadata' ? OWNED_METADATA.includes(member) : root !== 'apiVersion' && root !== 'kind';
-  });
-  return new Set(owned);
+function ownedFields(object: Readonly<Record<string, unknown>> | undefined): FieldSet {
+  const { apiVersion: _apiVersion, kind: _kind, metadata = {}, ...members } = object ?? {};
+  const owned = Object.entries(metadata as Metadata).filter(([member]) => OWNED_METADATA.includes(member));
+  return fieldsOf({ ...(owned.length > 0 && { metadata: Object.fromEntries(owned) }), ...members });
 }
 
 const ownersOf = (object: ApiObject | undefined): Owner[] =>

@@ -15,6 +15,8 @@ export interface Target {
 export interface ApiRequest {
   readonly method: string;
   readonly path: string;
+  /** Undefined where the path names no group and version. */
+  readonly target: Target | undefined;
   readonly query: URLSearchParams;
   /** Media type without parameters, '' where none was sent. */
   readonly contentType: string;
@@ -25,7 +27,7 @@ export interface ApiRequest {
   readonly warnings: string[];
 }
 
-/** Reads `/api/v1/…` and `/apis/GROUP/VERSION/…`; undefined for every other path. */
+/** Reads `/api/v1/…` and `/apis/GROUP/VERSION/…`; undefined for every other path. Throws URIError. */
 export function parseTarget(path: string): Target | undefined {
   const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
   const root = parts.shift();
@@ -36,8 +38,9 @@ export function parseTarget(path: string): Target | undefined {
   const [first, , third = 'status'] = parts;
   const within = first === 'namespaces' && third !== 'status' && third !== 'finalize';
   const [namespace] = within ? parts.splice(0, 2).slice(1) : [];
-  const [plural = '', name, subresource, ...rest] = parts;
-  return rest.length > 0 ? undefined : { group, version, plural, namespace, name, subresource };
+  const [plural = '', name, ...rest] = parts;
+  const subresource = rest.length === 0 ? undefined : rest.join('/');
+  return { group, version, plural, namespace, name, subresource };
 }
 
 /** Absent, `false` and `0` are false, everything else is true: the rule of Go's query decoder. */

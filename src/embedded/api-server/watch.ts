@@ -134,6 +134,7 @@ class Watcher {
   readonly response: ServerResponse;
   readonly #kind: Kind;
   readonly #selection: Selection;
+  #allowance = BACKLOG_LIMIT;
 
   constructor(kind: Kind, selection: Selection, response: ServerResponse) {
     this.#kind = kind;
@@ -151,7 +152,11 @@ class Watcher {
   }
 
   add(version: Version): void {
-    if (this.#selection.matches(version.object)) this.send(eventText('ADDED', version));
+    if (!this.#selection.matches(version.object)) return;
+    const text = eventText('ADDED', version);
+    // The state that the client asked for may be larger than all that is held against it later.
+    this.#allowance += text.length;
+    this.send(text);
   }
 
   bookmark(revision: number, annotations?: Record<string, string>): void {
@@ -167,6 +172,6 @@ class Watcher {
   send(line: string | Buffer): void {
     if (this.response.writableEnded) return;
     this.response.write(line);
-    if (this.response.writableLength > BACKLOG_LIMIT) this.response.destroy();
+    if (this.response.writableLength > this.#allowance) this.response.destroy();
   }
 }

@@ -55,7 +55,8 @@ export function createObject(
   const { metadata } = object;
   placeInNamespace(kind, object, namespace);
   if (namespace !== undefined) checkNamespace(cluster, kind, namespace, metadata.name);
-  metadata.name ??= metadata.generateName ? `${metadata.generateName}${nameSuffix()}` : '';
+  const { generateName = '' } = metadata;
+  metadata.name ??= generateName === '' ? '' : `${generateName.slice(0, GENERATED_PREFIX)}${nameSuffix()}`;
   metadata.uid = randomUUID();
   metadata.creationTimestamp = cluster.timestamp();
   delete metadata.deletionTimestamp;
@@ -92,6 +93,9 @@ function checkNamespace(cluster: Cluster, kind: Kind, namespace: string, name: s
   const message = `namespace ${namespace} is being terminated`;
   throw forbidden(kind, name, why, [{ reason: 'NamespaceTerminating', message, field: 'metadata.namespace' }]);
 }
+
+/** Characters of generateName that are kept, so that the whole name stays a DNS label. */
+const GENERATED_PREFIX = 58;
 
 /** Five letters or digits, none of which can be misread or make a word. */
 function nameSuffix(): string {
