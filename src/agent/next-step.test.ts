@@ -98,6 +98,8 @@ describe('up to the swap', () => {
     ['tried out, status taken away', signal(), at('ready'), oldRuns, report('Cordoning')],
     ['Cordoning', signal('Cordoning'), at('ready'), oldRuns, report('ApplyingUpdate')],
     ['ApplyingUpdate', signal('ApplyingUpdate'), at('ready'), oldRuns, { kind: 'keep-previous' }],
+    ['ApplyingUpdate, service down', signal('ApplyingUpdate'), at('ready'), silent, { kind: 'await-service' }],
+    ['ApplyingUpdate, another file runs', signal('ApplyingUpdate'), at('ready'), oldLeft, failure(says('no way back'))],
     ['previous kept', signal('ApplyingUpdate'), at('kept'), oldRuns, { kind: 'swap' }],
     ['crashed within the swap, before', signal('ApplyingUpdate'), at('swapping'), oldRuns, { kind: 'swap' }],
     ['crashed within the swap, behind', signal('ApplyingUpdate'), at('swapping'), oldLeft, { kind: 'swap' }],
