@@ -1,26 +1,23 @@
 /** Proves that the comparison sees what it is for: one lie in the answers of a server, and the case fails. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ApiServer, startApiServer } from '../../src/embedded/api-server/api-server.ts';
-import { type Case, del, events, get, merge, post, put, watch } from './harness/case.ts';
+import { del, events, get, merge, post, put, type Step, watch } from './harness/case.ts';
 import { normalise } from './harness/normalise.ts';
 import { LEASES, lease } from './harness/objects.ts';
 import { runCase } from './harness/run-case.ts';
 import { type Answer, connect, type Stream, type Wire } from './harness/wire.ts';
 
-const sample: Case = {
-  name: 'a bit of everything',
-  steps: [
-    post(LEASES, { ...lease('one', { holderIdentity: 'me' }, { labels: { a: 'b' } }), odd: 1 }, { as: 'made' }),
-    watch('w', `${LEASES}?watch=true&resourceVersion={made.metadata.resourceVersion}`),
-    merge(`${LEASES}/one`, { spec: { holderIdentity: 'you' } }),
-    put(`${LEASES}/one`, lease('one', {}, { resourceVersion: '{made.metadata.resourceVersion}' })),
-    post(LEASES, lease('two', { leaseDurationSeconds: -1, leaseTransitions: -1 })),
-    del(`${LEASES}/one`),
-    post(LEASES, lease('one')),
-    events('w', 3),
-    get(LEASES),
-  ],
-};
+const SAMPLE: readonly Step[] = [
+  post(LEASES, { ...lease('one', { holderIdentity: 'me' }, { labels: { a: 'b' } }), odd: 1 }, { as: 'made' }),
+  watch('w', `${LEASES}?watch=true&resourceVersion={made.metadata.resourceVersion}`),
+  merge(`${LEASES}/one`, { spec: { holderIdentity: 'you' } }),
+  put(`${LEASES}/one`, lease('one', {}, { resourceVersion: '{made.metadata.resourceVersion}' })),
+  post(LEASES, lease('two', { leaseDurationSeconds: -1, leaseTransitions: -1 })),
+  del(`${LEASES}/one`),
+  post(LEASES, lease('one')),
+  events('w', 3),
+  get(LEASES),
+];
 
 type Lie = (text: string) => string;
 
@@ -64,7 +61,7 @@ async function compare(ns: string, lie: Lie): Promise<unknown[][]> {
   if (!honest || !liar) throw new Error('two servers are needed');
   const results = [honest, lying(liar, lie)].map(async (wire) => {
     await wire.send({ method: 'POST', path: '/api/v1/namespaces', body: JSON.stringify({ metadata: { name: ns } }) });
-    const transcript = normalise(await runCase(sample, wire, { ns, id: ns, group: 'none.example.com' }));
+    const transcript = normalise(await runCase(SAMPLE, wire, { ns, id: ns, group: 'none.example.com' }));
     wire.close();
     return transcript;
   });

@@ -1,5 +1,5 @@
 /** Conformance of definitions themselves: how they are accepted, served, changed and taken away. */
-import { type Case, del, end, get, merge, post, until, watch } from './harness/case.ts';
+import { del, end, get, merge, post, until, watch } from './harness/case.ts';
 import { ANYTHING, DEFINITIONS } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
@@ -31,89 +31,73 @@ const gadget = { apiVersion: '$id.$group/v1', kind: 'Gadget', metadata: { name: 
 const established = until(ONE, 'status.conditions.1.status', 'True');
 const served = until(GADGETS, 'kind', 'GadgetList');
 
-const cases: readonly Case[] = [
-  {
-    name: 'a definition is accepted, established and served',
-    steps: [post(DEFINITIONS, definition()), established, get(ONE), served, post(GADGETS, gadget), get(GADGETS)],
-  },
-  { name: 'before it is defined nothing is served', steps: [get(GADGETS), get('/apis/$id.$group')] },
-  {
-    name: 'a definition goes with its objects, and ends their watches',
-    steps: [
-      post(DEFINITIONS, definition()),
-      served,
-      post(GADGETS, gadget),
-      watch('w', `${GADGETS}?watch=true&timeoutSeconds=20`),
-      del(ONE),
-      end('w'),
-      until(ONE, 'reason', 'NotFound'),
-    ],
-  },
-  {
-    name: 'a definition that comes again starts empty',
-    steps: [
-      post(DEFINITIONS, definition()),
-      served,
-      post(GADGETS, gadget),
-      del(ONE),
-      until(ONE, 'reason', 'NotFound'),
-      post(DEFINITIONS, definition()),
-      established,
-      served,
-      get(GADGETS),
-    ],
-  },
-  {
-    name: 'the name is made of plural and group',
-    steps: [post(DEFINITIONS, { ...definition(), metadata: { name: 'things.$id.$group' } })],
-  },
-  {
-    name: 'a scope that is none',
-    steps: [post(DEFINITIONS, definition({ scope: 'Everywhere' }))],
-  },
-  {
-    name: 'a version without a schema',
-    steps: [post(DEFINITIONS, definition({}, { schema: undefined }))],
-  },
-  {
-    name: 'one version has to be stored',
-    steps: [post(DEFINITIONS, definition({}, { storage: false }), { anyMessage: true })],
-  },
-  {
-    name: 'a new schema holds for what is written from then on',
-    steps: [
-      post(DEFINITIONS, definition()),
-      served,
-      post(GADGETS, gadget),
-      merge(
-        ONE,
-        definition(
-          {},
-          {
-            schema: {
-              openAPIV3Schema: {
+const testCase = conformance('crd-lifecycle');
+
+testCase('a definition is accepted, established and served', [
+  post(DEFINITIONS, definition()),
+  established,
+  get(ONE),
+  served,
+  post(GADGETS, gadget),
+  get(GADGETS),
+]);
+testCase('before it is defined nothing is served', [get(GADGETS), get('/apis/$id.$group')]);
+testCase('a definition goes with its objects, and ends their watches', [
+  post(DEFINITIONS, definition()),
+  served,
+  post(GADGETS, gadget),
+  watch('w', `${GADGETS}?watch=true&timeoutSeconds=20`),
+  del(ONE),
+  end('w'),
+  until(ONE, 'reason', 'NotFound'),
+]);
+testCase('a definition that comes again starts empty', [
+  post(DEFINITIONS, definition()),
+  served,
+  post(GADGETS, gadget),
+  del(ONE),
+  until(ONE, 'reason', 'NotFound'),
+  post(DEFINITIONS, definition()),
+  established,
+  served,
+  get(GADGETS),
+]);
+testCase('the name is made of plural and group', [
+  post(DEFINITIONS, { ...definition(), metadata: { name: 'things.$id.$group' } }),
+]);
+testCase('a scope that is none', [post(DEFINITIONS, definition({ scope: 'Everywhere' }))]);
+testCase('a version without a schema', [post(DEFINITIONS, definition({}, { schema: undefined }))]);
+testCase('one version has to be stored', [post(DEFINITIONS, definition({}, { storage: false }), { anyMessage: true })]);
+testCase('a new schema holds for what is written from then on', [
+  post(DEFINITIONS, definition()),
+  served,
+  post(GADGETS, gadget),
+  merge(
+    ONE,
+    definition(
+      {},
+      {
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: {
+              spec: {
                 type: 'object',
-                properties: {
-                  spec: {
-                    type: 'object',
-                    required: ['b'],
-                    properties: { a: { type: 'integer' }, b: { type: 'integer', default: 2 } },
-                  },
-                },
+                required: ['b'],
+                properties: { a: { type: 'integer' }, b: { type: 'integer', default: 2 } },
               },
             },
           },
-        ),
-      ),
-      until('/apis/$id.$group/v1/gadgets/g', 'spec.b', 2),
-      merge(`${GADGETS}/g`, { spec: { a: 'text' } }),
-      merge(`${GADGETS}/g`, { spec: { a: 5, c: 6 } }),
-    ],
-  },
-  {
-    name: 'labels of a definition change its revision, not its generation',
-    steps: [post(DEFINITIONS, definition()), established, merge(ONE, { metadata: { labels: { a: 'b' } } })],
-  },
-];
-
-conformance('crd-lifecycle', cases);
+        },
+      },
+    ),
+  ),
+  until('/apis/$id.$group/v1/gadgets/g', 'spec.b', 2),
+  merge(`${GADGETS}/g`, { spec: { a: 'text' } }),
+  merge(`${GADGETS}/g`, { spec: { a: 5, c: 6 } }),
+]);
+testCase('labels of a definition change its revision, not its generation', [
+  post(DEFINITIONS, definition()),
+  established,
+  merge(ONE, { metadata: { labels: { a: 'b' } } }),
+]);

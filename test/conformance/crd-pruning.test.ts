@@ -1,61 +1,9 @@
 /** Conformance of what is pruned from custom objects, what is defaulted in them, and what becomes of null. */
-import { type Case, get, merge, post } from './harness/case.ts';
+import { get, merge, post, type Step } from './harness/case.ts';
 import { WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
-const making = (name: string, spec: unknown, more: object = {}): Case => ({
-  name,
-  steps: [post(WIDGETS, { ...widget('w', {}, {}, more), spec })],
-});
-
-const cases: readonly Case[] = [
-  making('what the schema knows stays', { text: 'a', nested: { inner: { value: 1 } } }),
-  making('unknown members go, at every depth', {
-    color: 'red',
-    nested: { color: 'red', inner: { color: 'red', value: 1 } },
-  }),
-  making('unknown members of list items go', { items: [{ name: 'a', color: 'red' }, { color: 'red' }] }),
-  making('unknown members of map values go', { map: { any: { name: 'a', color: 'red' } } }),
-  making('a map of scalars takes all keys', { scalars: { a: 'b', 'c.d/e': 'f' } }),
-  making('what is preserved stays as it is', { free: { deep: { deeper: [{ any: 'thing' }] } } }),
-  making('within what is preserved, known members are pruned', { half: { known: { a: 1, b: 2 }, unknown: { b: 2 } } }),
-  making('unknown members of the object go', {}, { extra: { a: 1 } }),
-  making('lists of lists are pruned', { matrix: [[{ name: 'a', color: 'red' }]] }),
-  making('a scalar where a map should be is not pruned but refused', { nested: 'text' }),
-  making('defaults are set', { nested: {} }),
-  making('defaults do not replace what is given', { defaulted: 'given', nested: { inner: { mode: 'given' } } }),
-  making('defaults of members go into maps that are there', { nested: { inner: {} } }),
-  making('defaults go into list items and map values', { items: [{ name: 'a' }, {}], map: { a: {} } }),
-  making('a default can be a map whose members have defaults', {}),
-  making('null where null is allowed', { nullable: null, nullableDefaulted: null }),
-  making('null where it is not: defaulted, or dropped', { defaulted: null, text: null, nested: null }),
-  making('null in list items and map values', { items: [null], scalars: { a: null } }),
-  making('no spec at all', undefined),
-  making('spec null', null),
-  {
-    name: 'a patch is pruned and defaulted too',
-    steps: [
-      post(WIDGETS, widget('w', { text: 'a' })),
-      merge(`${WIDGETS}/w`, { spec: { color: 'red', nested: { inner: { color: 'red' } } } }),
-      merge(`${WIDGETS}/w`, { spec: { defaulted: null } }),
-    ],
-  },
-  {
-    name: 'strict validation names every unknown member',
-    steps: [
-      post(`${WIDGETS}?fieldValidation=Strict`, {
-        ...widget('w', { color: 'red', items: [{ shape: 'round' }], map: { a: { size: 1 } } }, { owner: 'me' }),
-        extra: 1,
-      }),
-      post(`${WIDGETS}?fieldValidation=Strict`, widget('w', { text: 'fine' })),
-      merge(`${WIDGETS}/w?fieldValidation=Strict`, { spec: { color: 'red' } }, { anyMessage: true }),
-    ],
-  },
-  {
-    name: 'ignoring validation gives no warnings',
-    steps: [post(`${WIDGETS}?fieldValidation=Ignore`, widget('w', { color: 'red' })), get(`${WIDGETS}/w`)],
-  },
-];
+const making = (spec: unknown, more: object = {}): Step[] => [post(WIDGETS, { ...widget('w', {}, {}, more), spec })];
 
 const text = { type: 'string' };
 const item = { type: 'object', properties: { name: text, size: { type: 'integer', default: 3 } } };
@@ -93,4 +41,51 @@ const spec = {
   },
 };
 
-conformance('crd-pruning', cases, [widgetFixture(widgetDefinition(spec))]);
+const testCase = conformance('crd-pruning', [widgetFixture(widgetDefinition(spec))]);
+
+testCase('what the schema knows stays', making({ text: 'a', nested: { inner: { value: 1 } } }));
+testCase(
+  'unknown members go, at every depth',
+  making({
+    color: 'red',
+    nested: { color: 'red', inner: { color: 'red', value: 1 } },
+  }),
+);
+testCase('unknown members of list items go', making({ items: [{ name: 'a', color: 'red' }, { color: 'red' }] }));
+testCase('unknown members of map values go', making({ map: { any: { name: 'a', color: 'red' } } }));
+testCase('a map of scalars takes all keys', making({ scalars: { a: 'b', 'c.d/e': 'f' } }));
+testCase('what is preserved stays as it is', making({ free: { deep: { deeper: [{ any: 'thing' }] } } }));
+testCase(
+  'within what is preserved, known members are pruned',
+  making({ half: { known: { a: 1, b: 2 }, unknown: { b: 2 } } }),
+);
+testCase('unknown members of the object go', making({}, { extra: { a: 1 } }));
+testCase('lists of lists are pruned', making({ matrix: [[{ name: 'a', color: 'red' }]] }));
+testCase('a scalar where a map should be is not pruned but refused', making({ nested: 'text' }));
+testCase('defaults are set', making({ nested: {} }));
+testCase('defaults do not replace what is given', making({ defaulted: 'given', nested: { inner: { mode: 'given' } } }));
+testCase('defaults of members go into maps that are there', making({ nested: { inner: {} } }));
+testCase('defaults go into list items and map values', making({ items: [{ name: 'a' }, {}], map: { a: {} } }));
+testCase('a default can be a map whose members have defaults', making({}));
+testCase('null where null is allowed', making({ nullable: null, nullableDefaulted: null }));
+testCase('null where it is not: defaulted, or dropped', making({ defaulted: null, text: null, nested: null }));
+testCase('null in list items and map values', making({ items: [null], scalars: { a: null } }));
+testCase('no spec at all', making(undefined));
+testCase('spec null', making(null));
+testCase('a patch is pruned and defaulted too', [
+  post(WIDGETS, widget('w', { text: 'a' })),
+  merge(`${WIDGETS}/w`, { spec: { color: 'red', nested: { inner: { color: 'red' } } } }),
+  merge(`${WIDGETS}/w`, { spec: { defaulted: null } }),
+]);
+testCase('strict validation names every unknown member', [
+  post(`${WIDGETS}?fieldValidation=Strict`, {
+    ...widget('w', { color: 'red', items: [{ shape: 'round' }], map: { a: { size: 1 } } }, { owner: 'me' }),
+    extra: 1,
+  }),
+  post(`${WIDGETS}?fieldValidation=Strict`, widget('w', { text: 'fine' })),
+  merge(`${WIDGETS}/w?fieldValidation=Strict`, { spec: { color: 'red' } }, { anyMessage: true }),
+]);
+testCase('ignoring validation gives no warnings', [
+  post(`${WIDGETS}?fieldValidation=Ignore`, widget('w', { color: 'red' })),
+  get(`${WIDGETS}/w`),
+]);

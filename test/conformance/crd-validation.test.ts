@@ -1,92 +1,11 @@
 /** Conformance of validation by structural schemas: each rule with what keeps it and what breaks it. */
-import { type Case, merge, post } from './harness/case.ts';
+import { merge, post, type Step } from './harness/case.ts';
 import { WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
 /** Each value stands in a new object as `spec.<member>`. */
-const rule = (name: string, member: string, ...values: unknown[]): Case => ({
-  name,
-  steps: values.map((value, index) => post(WIDGETS, widget(`w${index}`, { [member]: value }))),
-});
-
-const cases: readonly Case[] = [
-  rule('type string', 'text', 'a', 1, true, {}, [], 1.5),
-  rule('type integer', 'integer', 1, -1, 0, 1.0, 1.5, '1', true, {}),
-  rule('type number', 'number', 1, 1.5, '1', false),
-  rule('type boolean', 'boolean', true, false, 'true', 0),
-  rule('type array', 'array', [], ['a'], 'a', { a: 1 }, [1], ['a', 2]),
-  rule('type object', 'object', {}, { a: 'b' }, 'a', []),
-  rule('minimum and maximum', 'between', 1, 10, 0, 11),
-  rule('exclusive minimum and maximum', 'inside', 2, 1, 10),
-  rule('multipleOf', 'halves', 1.5, 1.4),
-  rule('minLength and maxLength', 'short', 'ab', 'abcd', 'a', 'abcde', 'äöüß', 'äöüßß'),
-  rule('pattern', 'pattern', 'v1.2', '1.2', 'v1', 'xv1.2x'),
-  rule('enum', 'enum', 'Red', 'red', '', 5),
-  rule('enum of numbers', 'numbers', 1, 3),
-  rule('minItems and maxItems', 'few', ['a'], [], ['a', 'b', 'c']),
-  rule('minProperties and maxProperties', 'small', { a: 'x' }, {}, { a: 'x', b: 'y', c: 'z' }),
-  rule('required members', 'demanding', { a: 'x', b: 'y' }, { a: 'x' }, {}),
-  rule('required members of list items', 'list', [{ name: 'a' }], [{}], [{ name: 'a' }, { size: 1 }]),
-  rule('values of a map', 'map', { a: 1 }, { a: 'x' }, { a: 1, b: 'x', c: 'y' }),
-  rule('format date-time', 'time', '2026-11-20T01:02:03Z', '2026-11-20T01:02:03.5+02:00', '2026-11-20', 'now', '', 5),
-  rule('dates that do not exist', 'time', '2026-13-20T01:02:03Z', '2026-11-20T25:02:03Z', '2026-02-30T01:02:03Z'),
-  rule('format date', 'date', '2026-11-20', '2026-11-20T01:02:03Z', '20.11.2026'),
-  rule('format duration', 'duration', '1h30m', '10s', '1.5h', '5 parsecs', ''),
-  rule('format byte', 'bytes', 'aGk=', 'aGk', '!!'),
-  rule('format uuid', 'uuid', '9f2a3b1c-0d4e-4f5a-8b6c-7d8e9f0a1b2c', 'none'),
-  rule('format ipv4', 'ipv4', '10.0.0.1', '10.0.0.256', '::1'),
-  rule('format int32', 'int32', 2147483647, -2147483648, 2147483648, 'x'),
-  rule('format int64', 'int64', 9007199254740991, 1.5, 'x'),
-  rule('an unknown format is no rule', 'odd', 'anything'),
-  rule('int-or-string', 'either', 5, '5%', 1.5, true, [], {}),
-  rule('nullable', 'nullable', 'a', null, 5),
-  rule('a list that is a set', 'set', ['a', 'b'], ['a', 'b', 'a'], ['a', 'a', 'a']),
-  rule(
-    'a list that is a map',
-    'keyed',
-    [{ name: 'a' }, { name: 'b' }],
-    [{ name: 'a' }, { name: 'a', size: 2 }],
-    [{ size: 1 }],
-  ),
-  rule('anyOf', 'any', 'ab', 'xy', 'q'),
-  rule('oneOf', 'one', { p: 'a' }, { q: 'a' }, { p: 'a', q: 'b' }),
-  rule('allOf', 'all', 'ab', 'b', 'a'),
-  rule('not', 'not', 'fine', 'bad'),
-  {
-    name: 'several faults are all told',
-    steps: [post(WIDGETS, widget('w', { text: 5, between: 99, enum: 'Mauve', few: [] }))],
-  },
-  {
-    name: 'a required member of the object',
-    steps: [post(WIDGETS, { apiVersion: '$group/v1', kind: 'Widget', metadata: { name: 'w' } })],
-  },
-  {
-    name: 'a patch is validated too',
-    steps: [
-      post(WIDGETS, widget('w', { between: 5 })),
-      merge(`${WIDGETS}/w`, { spec: { between: 50 } }),
-      merge(`${WIDGETS}/w`, { spec: { between: 6 } }),
-    ],
-  },
-  {
-    name: 'metadata of custom objects is checked as that of others',
-    steps: [
-      post(WIDGETS, widget('Not_Valid')),
-      post(WIDGETS, widget('w', {}, { labels: { 'a b': 'c' } })),
-      post(WIDGETS, widget('w', {}, { labels: { a: 5 } })),
-      post(WIDGETS, widget('w', {}, { finalizers: ['odd one'] })),
-      post(WIDGETS, { ...widget('w'), metadata: 'none' }, { anyMessage: true }),
-    ],
-  },
-  {
-    name: 'kind and apiVersion are required and must be right',
-    steps: [
-      post(WIDGETS, { metadata: { name: 'w' } }, { anyMessage: true }),
-      post(WIDGETS, { apiVersion: '$group/v2', kind: 'Widget', metadata: { name: 'w' } }),
-      post(WIDGETS, { ...widget('w'), kind: 'Gadget' }),
-    ],
-  },
-];
+const rule = (member: string, ...values: unknown[]): Step[] =>
+  values.map((value, index) => post(WIDGETS, widget(`w${index}`, { [member]: value })));
 
 const text = { type: 'string' };
 const integer = { type: 'integer' };
@@ -140,4 +59,71 @@ const spec = {
 const definition = widgetDefinition(spec) as { spec: { versions: [{ schema: { openAPIV3Schema: object } }] } };
 Object.assign(definition.spec.versions[0].schema.openAPIV3Schema, { required: ['spec'] });
 
-conformance('crd-validation', cases, [widgetFixture(definition)]);
+const testCase = conformance('crd-validation', [widgetFixture(definition)]);
+
+testCase('type string', rule('text', 'a', 1, true, {}, [], 1.5));
+testCase('type integer', rule('integer', 1, -1, 0, 1.0, 1.5, '1', true, {}));
+testCase('type number', rule('number', 1, 1.5, '1', false));
+testCase('type boolean', rule('boolean', true, false, 'true', 0));
+testCase('type array', rule('array', [], ['a'], 'a', { a: 1 }, [1], ['a', 2]));
+testCase('type object', rule('object', {}, { a: 'b' }, 'a', []));
+testCase('minimum and maximum', rule('between', 1, 10, 0, 11));
+testCase('exclusive minimum and maximum', rule('inside', 2, 1, 10));
+testCase('multipleOf', rule('halves', 1.5, 1.4));
+testCase('minLength and maxLength', rule('short', 'ab', 'abcd', 'a', 'abcde', 'äöüß', 'äöüßß'));
+testCase('pattern', rule('pattern', 'v1.2', '1.2', 'v1', 'xv1.2x'));
+testCase('enum', rule('enum', 'Red', 'red', '', 5));
+testCase('enum of numbers', rule('numbers', 1, 3));
+testCase('minItems and maxItems', rule('few', ['a'], [], ['a', 'b', 'c']));
+testCase('minProperties and maxProperties', rule('small', { a: 'x' }, {}, { a: 'x', b: 'y', c: 'z' }));
+testCase('required members', rule('demanding', { a: 'x', b: 'y' }, { a: 'x' }, {}));
+testCase('required members of list items', rule('list', [{ name: 'a' }], [{}], [{ name: 'a' }, { size: 1 }]));
+testCase('values of a map', rule('map', { a: 1 }, { a: 'x' }, { a: 1, b: 'x', c: 'y' }));
+testCase(
+  'format date-time',
+  rule('time', '2026-11-20T01:02:03Z', '2026-11-20T01:02:03.5+02:00', '2026-11-20', 'now', '', 5),
+);
+testCase(
+  'dates that do not exist',
+  rule('time', '2026-13-20T01:02:03Z', '2026-11-20T25:02:03Z', '2026-02-30T01:02:03Z'),
+);
+testCase('format date', rule('date', '2026-11-20', '2026-11-20T01:02:03Z', '20.11.2026'));
+testCase('format duration', rule('duration', '1h30m', '10s', '1.5h', '5 parsecs', ''));
+testCase('format byte', rule('bytes', 'aGk=', 'aGk', '!!'));
+testCase('format uuid', rule('uuid', '9f2a3b1c-0d4e-4f5a-8b6c-7d8e9f0a1b2c', 'none'));
+testCase('format ipv4', rule('ipv4', '10.0.0.1', '10.0.0.256', '::1'));
+testCase('format int32', rule('int32', 2147483647, -2147483648, 2147483648, 'x'));
+testCase('format int64', rule('int64', 9007199254740991, 1.5, 'x'));
+testCase('an unknown format is no rule', rule('odd', 'anything'));
+testCase('int-or-string', rule('either', 5, '5%', 1.5, true, [], {}));
+testCase('nullable', rule('nullable', 'a', null, 5));
+testCase('a list that is a set', rule('set', ['a', 'b'], ['a', 'b', 'a'], ['a', 'a', 'a']));
+testCase(
+  'a list that is a map',
+  rule('keyed', [{ name: 'a' }, { name: 'b' }], [{ name: 'a' }, { name: 'a', size: 2 }], [{ size: 1 }]),
+);
+testCase('anyOf', rule('any', 'ab', 'xy', 'q'));
+testCase('oneOf', rule('one', { p: 'a' }, { q: 'a' }, { p: 'a', q: 'b' }));
+testCase('allOf', rule('all', 'ab', 'b', 'a'));
+testCase('not', rule('not', 'fine', 'bad'));
+testCase('several faults are all told', [post(WIDGETS, widget('w', { text: 5, between: 99, enum: 'Mauve', few: [] }))]);
+testCase('a required member of the object', [
+  post(WIDGETS, { apiVersion: '$group/v1', kind: 'Widget', metadata: { name: 'w' } }),
+]);
+testCase('a patch is validated too', [
+  post(WIDGETS, widget('w', { between: 5 })),
+  merge(`${WIDGETS}/w`, { spec: { between: 50 } }),
+  merge(`${WIDGETS}/w`, { spec: { between: 6 } }),
+]);
+testCase('metadata of custom objects is checked as that of others', [
+  post(WIDGETS, widget('Not_Valid')),
+  post(WIDGETS, widget('w', {}, { labels: { 'a b': 'c' } })),
+  post(WIDGETS, widget('w', {}, { labels: { a: 5 } })),
+  post(WIDGETS, widget('w', {}, { finalizers: ['odd one'] })),
+  post(WIDGETS, { ...widget('w'), metadata: 'none' }, { anyMessage: true }),
+]);
+testCase('kind and apiVersion are required and must be right', [
+  post(WIDGETS, { metadata: { name: 'w' } }, { anyMessage: true }),
+  post(WIDGETS, { apiVersion: '$group/v2', kind: 'Widget', metadata: { name: 'w' } }),
+  post(WIDGETS, { ...widget('w'), kind: 'Gadget' }),
+]);

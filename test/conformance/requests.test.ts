@@ -1,61 +1,43 @@
 /** Conformance of requests as such: media types, bodies that do not parse, limits and odd options. */
-import { type Case, get, merge, post, put } from './harness/case.ts';
+import { get, merge, post, put } from './harness/case.ts';
 import { ANYTHING, LEASES, lease, WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
-const cases: readonly Case[] = [
-  {
-    name: 'YAML is read where it is called YAML',
-    steps: [
-      post(LEASES, 'metadata: {name: one}\nspec: {holderIdentity: me}\n', { contentType: 'application/yaml' }),
-      post(WIDGETS, 'apiVersion: $group/v1\nkind: Widget\nmetadata:\n  name: w\nspec:\n  a: [1, two]\n', {
-        contentType: 'application/yaml',
-      }),
-    ],
-  },
-  {
-    name: 'media types that nobody reads',
-    steps: [
-      post(LEASES, lease('one'), { contentType: 'text/plain' }),
-      post(LEASES, lease('one'), { contentType: 'application/json; charset=utf-8' }),
-      put(`${LEASES}/two`, lease('two'), { contentType: 'application/nonsense' }),
-    ],
-  },
-  {
-    name: 'media types that nobody writes',
-    steps: [
-      post(LEASES, lease('one')),
-      get(`${LEASES}/one`, { accept: 'application/nonsense' }),
-      get(LEASES, { accept: 'text/html' }),
-      get(`${LEASES}/one`, { accept: '*/*' }),
-      get(`${LEASES}/one`, { accept: 'application/nonsense, application/json' }),
-      get(`${LEASES}/one`, { accept: 'application/*' }),
-    ],
-  },
-  {
-    name: 'bodies that are no object',
-    steps: ['', '{', '[]', '5', '"text"', 'null'].map((body) => post(LEASES, body, { anyMessage: true })),
-  },
-  {
-    name: 'a body that kube-apiserver does not read to its end',
-    steps: [post(LEASES, lease('one', { holderIdentity: 'x'.repeat(3_300_000) }), { anyMessage: true })],
-  },
-  {
-    name: 'an object that is too large to be stored',
-    steps: [
-      post(LEASES, lease('one', { holderIdentity: 'x'.repeat(1_700_000) })),
-      post(LEASES, lease('two', { holderIdentity: 'x' })),
-      merge(`${LEASES}/two`, { spec: { holderIdentity: 'y'.repeat(1_700_000) } }),
-    ],
-  },
-  {
-    name: 'texts in any script come back as they were',
-    steps: [post(WIDGETS, widget('w', { text: 'Ünïcödé 日本 🚢 \u2028 "quoted" \\ <&>' })), get(`${WIDGETS}/w`)],
-  },
-  {
-    name: 'escaped characters in paths',
-    steps: [post(LEASES, lease('one')), get(`${LEASES}/%6Fne`)],
-  },
-];
+const testCase = conformance('requests', [widgetFixture(widgetDefinition(ANYTHING))]);
 
-conformance('requests', cases, [widgetFixture(widgetDefinition(ANYTHING))]);
+testCase('YAML is read where it is called YAML', [
+  post(LEASES, 'metadata: {name: one}\nspec: {holderIdentity: me}\n', { contentType: 'application/yaml' }),
+  post(WIDGETS, 'apiVersion: $group/v1\nkind: Widget\nmetadata:\n  name: w\nspec:\n  a: [1, two]\n', {
+    contentType: 'application/yaml',
+  }),
+]);
+testCase('media types that nobody reads', [
+  post(LEASES, lease('one'), { contentType: 'text/plain' }),
+  post(LEASES, lease('one'), { contentType: 'application/json; charset=utf-8' }),
+  put(`${LEASES}/two`, lease('two'), { contentType: 'application/nonsense' }),
+]);
+testCase('media types that nobody writes', [
+  post(LEASES, lease('one')),
+  get(`${LEASES}/one`, { accept: 'application/nonsense' }),
+  get(LEASES, { accept: 'text/html' }),
+  get(`${LEASES}/one`, { accept: '*/*' }),
+  get(`${LEASES}/one`, { accept: 'application/nonsense, application/json' }),
+  get(`${LEASES}/one`, { accept: 'application/*' }),
+]);
+testCase(
+  'bodies that are no object',
+  ['', '{', '[]', '5', '"text"', 'null'].map((body) => post(LEASES, body, { anyMessage: true })),
+);
+testCase('a body that kube-apiserver does not read to its end', [
+  post(LEASES, lease('one', { holderIdentity: 'x'.repeat(3_300_000) }), { anyMessage: true }),
+]);
+testCase('an object that is too large to be stored', [
+  post(LEASES, lease('one', { holderIdentity: 'x'.repeat(1_700_000) })),
+  post(LEASES, lease('two', { holderIdentity: 'x' })),
+  merge(`${LEASES}/two`, { spec: { holderIdentity: 'y'.repeat(1_700_000) } }),
+]);
+testCase('texts in any script come back as they were', [
+  post(WIDGETS, widget('w', { text: 'Ünïcödé 日本 🚢 \u2028 "quoted" \\ <&>' })),
+  get(`${WIDGETS}/w`),
+]);
+testCase('escaped characters in paths', [post(LEASES, lease('one')), get(`${LEASES}/%6Fne`)]);

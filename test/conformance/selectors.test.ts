@@ -1,6 +1,16 @@
 /** Conformance of label and field selectors in lists. */
-import { type Case, get, post } from './harness/case.ts';
-import { ANYTHING, LEASES, lease, PODS, WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
+import { get, post, type Step } from './harness/case.ts';
+import {
+  ANYTHING,
+  LEASES,
+  lease,
+  NODES,
+  PODS,
+  WIDGETS,
+  widget,
+  widgetDefinition,
+  widgetFixture,
+} from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
 const LABELS: Readonly<Record<string, object>> = {
@@ -12,74 +22,18 @@ const LABELS: Readonly<Record<string, object>> = {
 
 const made = Object.entries(LABELS).map(([name, labels]) => post(LEASES, lease(name, {}, { labels })));
 
-const byLabel = (selector: string): Case => ({
-  name: `label selector ${selector}`,
-  steps: [...made, get(`${LEASES}?labelSelector=${encodeURIComponent(selector)}`)],
-});
-
-const badLabel = (selector: string): Case => ({
-  name: `label selector ${selector} is refused`,
-  steps: [get(`${LEASES}?labelSelector=${encodeURIComponent(selector)}`, { anyMessage: true })],
-});
-
-const byField = (path: string, selector: string): Case => ({
-  name: `field selector ${selector} of ${path.split('/').at(-1)}`,
-  steps: [...made.slice(0, 2), get(`${path}?fieldSelector=${encodeURIComponent(selector).replaceAll('%24', '$')}`)],
-});
-
-const cases: readonly Case[] = [
-  ...['tier', '!tier', 'tier=web', 'tier==web', 'tier!=web', 'tier in (web,db)', 'tier notin (web)'].map(byLabel),
-  ...['size>5', 'size<5', 'tier=web,size=3', 'tier, !old', 'old=', 'old', 'example.com/zone=z1'].map(byLabel),
-  ...['tier in (web, )', ' tier = web ', 'tier=nothing', ''].map(byLabel),
-  ...['tier===web', 'tier in web', 'tier in (web', 'tier=web,', '!', '=web', 'tier web', 'size>big'].map(badLabel),
-  badLabel('tier=not valid'),
-  {
-    name: 'label selectors with keys and values that no label can have',
-    steps: ['-tier=web', 'a/b/c=d', 'tier=-x', 'size>big'].map((selector) =>
-      get(`${LEASES}?labelSelector=${encodeURIComponent(selector)}`),
-    ),
-  },
-  ...['metadata.name=a', 'metadata.name!=a', 'metadata.namespace=$ns', 'metadata.name=a,metadata.namespace=x'].map(
-    (selector) => byField(LEASES, selector),
-  ),
-  ...['spec.holderIdentity=x', 'metadata.labels=x', 'nonsense'].map((selector) => byField(LEASES, selector)),
-  ...['spec.nodeName=n', 'status.phase=Running', 'spec.restartPolicy=Always', 'spec.hostname=x'].map((selector) =>
-    byField(PODS, selector),
-  ),
-  ...['involvedObject.name=n', 'reason=Because', 'source=kubelet', 'message=x'].map((selector) =>
-    byField('/api/v1/namespaces/$ns/events', selector),
-  ),
-  ...['spec.unschedulable=true,metadata.name=$id', 'spec.podCIDR=x', 'metadata.namespace=x'].map((selector) =>
-    byField('/api/v1/nodes', selector),
-  ),
-  {
-    name: 'a field selector that does not parse',
-    steps: [get(`${LEASES}?fieldSelector=metadata.name%3Da%3Db`, { anyMessage: true })],
-  },
-  {
-    name: 'field selectors of custom objects',
-    steps: [
-      post(WIDGETS, widget('a', { color: 'red', count: 3, on: true })),
-      post(WIDGETS, widget('b', { color: 'blue' })),
-      get(`${WIDGETS}?fieldSelector=metadata.name%3Da`),
-      get(`${WIDGETS}?fieldSelector=spec.color%3Dred`),
-      get(`${WIDGETS}?fieldSelector=spec.color!%3Dred`),
-      get(`${WIDGETS}?fieldSelector=spec.count%3D3`),
-      get(`${WIDGETS}?fieldSelector=spec.on%3Dtrue`),
-      get(`${WIDGETS}?fieldSelector=spec.count%3D`),
-      get(`${WIDGETS}?fieldSelector=spec.shape%3Dround`),
-      get(`${WIDGETS}?fieldSelector=spec.color%3Dred&labelSelector=x`),
-    ],
-  },
-  {
-    name: 'selectors of a list over all namespaces',
-    steps: [
-      post(LEASES, lease('a', {}, { labels: { case: '$id' } })),
-      get('/apis/coordination.k8s.io/v1/leases?labelSelector=case%3D$id'),
-      get('/apis/coordination.k8s.io/v1/leases?fieldSelector=metadata.namespace%3D$ns'),
-    ],
-  },
+const query = (name: string, selector: string): string =>
+  `${name}=${encodeURIComponent(selector).replaceAll('%24', '$')}`;
+const byLabel = (selector: string): Step[] => [...made, get(`${LEASES}?${query('labelSelector', selector)}`)];
+/** The grammar is the same, the words of the refusal are not. */
+const badLabel = (selector: string): Step[] => [
+  get(`${LEASES}?${query('labelSelector', selector)}`, { anyMessage: true }),
 ];
+const byField = (path: string, selector: string): Step[] => [
+  ...made.slice(0, 2),
+  get(`${path}?${query('fieldSelector', selector)}`),
+];
+const EVENTS = '/api/v1/namespaces/$ns/events';
 
 const spec = {
   ...ANYTHING,
@@ -87,4 +41,81 @@ const spec = {
 };
 const selectableFields = ['.spec.color', '.spec.count', '.spec.on'].map((jsonPath) => ({ jsonPath }));
 
-conformance('selectors', cases, [widgetFixture(widgetDefinition(spec, { version: { selectableFields } }))]);
+const testCase = conformance('selectors', [widgetFixture(widgetDefinition(spec, { version: { selectableFields } }))]);
+
+testCase('by label: tier', byLabel('tier'));
+testCase('by label: !tier', byLabel('!tier'));
+testCase('by label: tier=web', byLabel('tier=web'));
+testCase('by label: tier==web', byLabel('tier==web'));
+testCase('by label: tier!=web', byLabel('tier!=web'));
+testCase('by label: tier in (web,db)', byLabel('tier in (web,db)'));
+testCase('by label: tier notin (web)', byLabel('tier notin (web)'));
+testCase('by label: size>5', byLabel('size>5'));
+testCase('by label: size<5', byLabel('size<5'));
+testCase('by label: tier=web,size=3', byLabel('tier=web,size=3'));
+testCase('by label: tier, !old', byLabel('tier, !old'));
+testCase('by label: old=', byLabel('old='));
+testCase('by label: old', byLabel('old'));
+testCase('by label: example.com/zone=z1', byLabel('example.com/zone=z1'));
+testCase('by label: tier in (web, )', byLabel('tier in (web, )'));
+testCase('by label:  tier = web ', byLabel(' tier = web '));
+testCase('by label: tier=nothing', byLabel('tier=nothing'));
+testCase('by label: nothing', byLabel(''));
+testCase('refused: tier===web', badLabel('tier===web'));
+testCase('refused: tier in web', badLabel('tier in web'));
+testCase('refused: tier in (web', badLabel('tier in (web'));
+testCase('refused: tier=web,', badLabel('tier=web,'));
+testCase('refused: !', badLabel('!'));
+testCase('refused: =web', badLabel('=web'));
+testCase('refused: tier web', badLabel('tier web'));
+testCase('refused: tier=not valid', badLabel('tier=not valid'));
+testCase(
+  'label selectors with keys and values that no label can have',
+  ['-tier=web', 'a/b/c=d', 'tier=-x', 'size>big'].map((selector) =>
+    get(`${LEASES}?labelSelector=${encodeURIComponent(selector)}`),
+  ),
+);
+testCase('leases by field: metadata.name=a', byField(LEASES, 'metadata.name=a'));
+testCase('leases by field: metadata.name!=a', byField(LEASES, 'metadata.name!=a'));
+testCase('leases by field: metadata.namespace=$ns', byField(LEASES, 'metadata.namespace=$ns'));
+testCase(
+  'leases by field: metadata.name=a,metadata.namespace=x',
+  byField(LEASES, 'metadata.name=a,metadata.namespace=x'),
+);
+testCase('leases by field: spec.holderIdentity=x', byField(LEASES, 'spec.holderIdentity=x'));
+testCase('leases by field: metadata.labels=x', byField(LEASES, 'metadata.labels=x'));
+testCase('leases by field: nonsense', byField(LEASES, 'nonsense'));
+testCase('pods by field: spec.nodeName=n', byField(PODS, 'spec.nodeName=n'));
+testCase('pods by field: status.phase=Running', byField(PODS, 'status.phase=Running'));
+testCase('pods by field: spec.restartPolicy=Always', byField(PODS, 'spec.restartPolicy=Always'));
+testCase('pods by field: spec.hostname=x', byField(PODS, 'spec.hostname=x'));
+testCase('events by field: involvedObject.name=n', byField(EVENTS, 'involvedObject.name=n'));
+testCase('events by field: reason=Because', byField(EVENTS, 'reason=Because'));
+testCase('events by field: source=kubelet', byField(EVENTS, 'source=kubelet'));
+testCase('events by field: message=x', byField(EVENTS, 'message=x'));
+testCase(
+  'nodes by field: spec.unschedulable=true,metadata.name=$id',
+  byField(NODES, 'spec.unschedulable=true,metadata.name=$id'),
+);
+testCase('nodes by field: spec.podCIDR=x', byField(NODES, 'spec.podCIDR=x'));
+testCase('nodes by field: metadata.namespace=x', byField(NODES, 'metadata.namespace=x'));
+testCase('a field selector that does not parse', [
+  get(`${LEASES}?fieldSelector=metadata.name%3Da%3Db`, { anyMessage: true }),
+]);
+testCase('field selectors of custom objects', [
+  post(WIDGETS, widget('a', { color: 'red', count: 3, on: true })),
+  post(WIDGETS, widget('b', { color: 'blue' })),
+  get(`${WIDGETS}?fieldSelector=metadata.name%3Da`),
+  get(`${WIDGETS}?fieldSelector=spec.color%3Dred`),
+  get(`${WIDGETS}?fieldSelector=spec.color!%3Dred`),
+  get(`${WIDGETS}?fieldSelector=spec.count%3D3`),
+  get(`${WIDGETS}?fieldSelector=spec.on%3Dtrue`),
+  get(`${WIDGETS}?fieldSelector=spec.count%3D`),
+  get(`${WIDGETS}?fieldSelector=spec.shape%3Dround`),
+  get(`${WIDGETS}?fieldSelector=spec.color%3Dred&labelSelector=x`),
+]);
+testCase('selectors of a list over all namespaces', [
+  post(LEASES, lease('a', {}, { labels: { case: '$id' } })),
+  get('/apis/coordination.k8s.io/v1/leases?labelSelector=case%3D$id'),
+  get('/apis/coordination.k8s.io/v1/leases?fieldSelector=metadata.namespace%3D$ns'),
+]);

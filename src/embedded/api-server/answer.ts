@@ -4,8 +4,9 @@ import { messageOf } from '../../util/errors.ts';
 import { readBody } from './body.ts';
 import type { Cluster } from './cluster.ts';
 import { ApiFailure } from './failure.ts';
+import { jsonReply, type Reply } from './reply.ts';
 import { type ApiRequest, parseTarget, verbOf } from './request.ts';
-import { type Reply, route } from './router.ts';
+import { route } from './router.ts';
 import type { WatchHub } from './watch.ts';
 
 /** One request and the code of its answer. */
@@ -37,11 +38,7 @@ export async function answer(service: Service, incoming: IncomingMessage, respon
     const { status } = failure;
     const retryAfter = status.details?.retryAfterSeconds;
     if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter);
-    send(
-      response,
-      { code: status.code, body: JSON.stringify(status) },
-      request instanceof Error ? [] : request.warnings,
-    );
+    send(response, jsonReply(status.code, status), request instanceof Error ? [] : request.warnings);
   }
   if (!(request instanceof Error)) service.onRequest?.(recordOf(request, response.statusCode));
 }

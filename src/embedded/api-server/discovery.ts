@@ -1,7 +1,7 @@
 /** Owns what clients ask a server about itself: versions, groups, resources and health. */
 import type { Cluster } from './cluster.ts';
 import { groupVersion, type Kind } from './kind.ts';
-import type { Reply } from './router.ts';
+import { jsonReply, type Reply } from './reply.ts';
 
 /** The release whose behaviour this server reproduces. */
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3' };
@@ -10,7 +10,7 @@ const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3' };
 const BUILTIN_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 const CUSTOM_VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 
-const json = (value: unknown): Reply => ({ code: 200, body: JSON.stringify(value) });
+const json = (value: unknown): Reply => jsonReply(200, value);
 const plain = (code: number, body: string): Reply => ({ code, body, contentType: 'text/plain; charset=utf-8' });
 
 export function discover(cluster: Cluster, path: string): Reply {

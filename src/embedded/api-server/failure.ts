@@ -1,6 +1,5 @@
 /** Owns the refusals of the API server: one constructor for each Status, worded as kube-apiserver words it. */
 import type { Status } from '../../kube/types.ts';
-import type { Kind } from './kind.ts';
 
 export interface Cause {
   readonly reason: string;
@@ -21,7 +20,11 @@ export class ApiFailure extends Error {
 }
 
 /** What names a kind of object in a refusal; a Kind is one, so are the options of a request. */
-export type Named = Pick<Kind, 'group' | 'kind' | 'plural'>;
+export interface Named {
+  readonly group: string;
+  readonly kind: string;
+  readonly plural: string;
+}
 
 type Details = NonNullable<Status['details']>;
 

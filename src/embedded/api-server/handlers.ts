@@ -6,9 +6,9 @@ import { evict } from './eviction.ts';
 import { notFound } from './failure.ts';
 import { getObject, listObjects, parseRevision, selectedObjects, tooLargeRevision } from './list.ts';
 import { patchObject } from './patch-object.ts';
+import { jsonReply, objectReply, type Reply } from './reply.ts';
 import { type ApiRequest, type Target, writeOptions } from './request.ts';
-import type { Reply } from './router.ts';
-import { keyOf, type Version } from './store.ts';
+import { keyOf } from './store.ts';
 import { checkAddress, checkUid, createObject, readObject, replaceObject } from './write.ts';
 
 /** Answers one verb on one resource. */
@@ -42,10 +42,7 @@ export const HANDLERS: Readonly<Record<string, Handler>> = {
     return objectReply(201, createObject(cluster, resource, target.namespace, object, options));
   },
 
-  evict: (cluster, _resource, request, target) => ({
-    code: 201,
-    body: JSON.stringify(evict(cluster, request, target)),
-  }),
+  evict: (cluster, _resource, request, target) => jsonReply(201, evict(cluster, request, target)),
 
   patch(cluster, resource, request, target) {
     const { created, version } = patchObject(cluster, resource, request, target);
@@ -57,7 +54,7 @@ export const HANDLERS: Readonly<Record<string, Handler>> = {
     const options = readDeleteOptions(request.query, body);
     const old = getObject(resource, target);
     const left = deleteObject(cluster, resource, old, options);
-    return left ? objectReply(200, left) : { code: 200, body: JSON.stringify(deletedStatus(resource.kind, old)) };
+    return left ? objectReply(200, left) : jsonReply(200, deletedStatus(resource.kind, old));
   },
 
   deletecollection(cluster, resource, request, target) {
@@ -70,5 +67,3 @@ export const HANDLERS: Readonly<Record<string, Handler>> = {
     return { code: 200, body: list };
   },
 };
-
-const objectReply = (code: number, version: Version): Reply => ({ code, body: version.text });

@@ -4,13 +4,8 @@ import { discover } from './discovery.ts';
 import { ApiFailure, methodNotAllowed, noSuchResource, notFound, notImplemented } from './failure.ts';
 import { HANDLERS } from './handlers.ts';
 import type { Kind } from './kind.ts';
+import type { Reply } from './reply.ts';
 import { type ApiRequest, type Target, verbOf } from './request.ts';
-
-export interface Reply {
-  readonly code: number;
-  readonly body: string;
-  readonly contentType?: string;
-}
 
 /** What a request turned out to be: an answer, or a watch that the caller has to serve. */
 export type Outcome = Reply | { readonly watch: Resource; readonly target: Target };

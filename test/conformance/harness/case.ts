@@ -54,11 +54,6 @@ export interface UntilStep {
 
 export type Step = RequestStep | WatchStep | EventsStep | EndStep | UntilStep;
 
-export interface Case {
-  readonly name: string;
-  readonly steps: readonly Step[];
-}
-
 type More = Partial<Pick<RequestStep, 'as' | 'anyMessage' | 'contentType' | 'accept' | 'managedFields'>>;
 
 export const get = (path: string, more: More = {}): RequestStep => ({ do: 'request', method: 'GET', path, ...more });

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { vi } from 'vitest';
 import { isRecord } from '../../../src/util/json.ts';
-import type { Case, RequestStep, Step } from './case.ts';
+import type { RequestStep, Step } from './case.ts';
 import type { Answer, Stream, Wire } from './wire.ts';
 
 /** What one step brought: an answer, or the events of a watch. */
@@ -137,7 +137,7 @@ function memberAt(value: unknown, path: readonly string[]): unknown {
 }
 
 /** Runs all steps, then takes away what they made. */
-export async function runCase({ steps }: Case, wire: Wire, names: Names): Promise<readonly Observation[]> {
+export async function runCase(steps: readonly Step[], wire: Wire, names: Names): Promise<readonly Observation[]> {
   const run = new Run(wire, names);
   try {
     for (const [index, step] of steps.entries()) await run.take(step, labelOf(step, index));

@@ -1,10 +1,10 @@
 /** Owns the meeting of the two servers: every case becomes a test that runs it against both and compares. */
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { type ApiServer, startApiServer } from '../../../src/embedded/api-server/api-server.ts';
 import { controlPlane, kubeconfigFor } from '../../testenv/control-plane.ts';
-import type { Case } from './case.ts';
+import type { Step } from './case.ts';
 import { normalise } from './normalise.ts';
 import { type Names, runCase } from './run-case.ts';
 import { type Credentials, connect, type Wire } from './wire.ts';
@@ -22,14 +22,18 @@ const PATIENCE = { timeout: 20_000, interval: 50 };
 
 const NAMESPACES = '/api/v1/namespaces';
 
+/** Registers a test that sends the steps to both servers and compares what comes back. */
+type TestCase = (name: string, steps: readonly Step[]) => void;
+
 /**
- * Registers a test for each case. `subject` names the file's objects on the servers and must be unique; fixtures may
- * use `$group`.
+ * Prepares a file of cases. `subject` begins the names of the file's objects on the servers and must be unique; fixtures
+ * may use `$group`. Each case is one call of what it returns: data, and found by `vitest list` without any server.
  */
-export function conformance(subject: string, cases: readonly Case[], fixtures: readonly Fixture[] = []): void {
+export function conformance(subject: string, fixtures: readonly Fixture[] = []): TestCase {
   const group = `${subject}.conformance.example.com`;
   const wires: Wire[] = [];
   let embedded: ApiServer;
+  let cases = 0;
 
   beforeAll(async () => {
     embedded = await startApiServer();
@@ -43,31 +47,28 @@ export function conformance(subject: string, cases: readonly Case[], fixtures: r
     await embedded.stop();
   });
 
-  describe.concurrent(subject, () => {
-    for (const [index, conformanceCase] of cases.entries()) {
-      test(conformanceCase.name, async () => {
-        const id = `${subject}-${index}`;
-        const names = { ns: id, id, group };
-        const results = await Promise.all(wires.map(async (wire) => await inNamespace(wire, names, conformanceCase)));
-        const [found, wanted] = results;
-        expect(found).toEqual(wanted);
-        expect(wanted?.length).toBeGreaterThan(0);
-      });
-    }
-  });
+  return (name, steps) => {
+    const id = `${subject}-${cases++}`;
+    test.concurrent(name, async () => {
+      const names = { ns: id, id, group };
+      const [found, wanted] = await Promise.all(wires.map(async (wire) => await inNamespace(wire, names, steps)));
+      expect(found).toEqual(wanted);
+      expect(wanted?.length).toBeGreaterThan(0);
+    });
+  };
 }
 
 /**
  * The case's namespace exists only where the case uses it, and stays until the control plane ends: a real cluster sends
  * some hundred requests to take one away, and would be busy with that for the rest of the run.
  */
-async function inNamespace(wire: Wire, names: Names, conformanceCase: Case): Promise<unknown[]> {
-  const text = JSON.stringify(conformanceCase.steps);
-  if (!text.includes('$ns')) return normalise(await runCase(conformanceCase, wire, names));
+async function inNamespace(wire: Wire, names: Names, steps: readonly Step[]): Promise<unknown[]> {
+  const text = JSON.stringify(steps);
+  if (!text.includes('$ns')) return normalise(await runCase(steps, wire, names));
   await create(wire, NAMESPACES, { metadata: { name: names.ns } });
   // A real cluster takes no pods before it has this account, which the one in memory does not have at all.
   if (wire.name === 'real' && text.includes('/pods')) await addServiceAccount(wire, names.ns);
-  return normalise(await runCase(conformanceCase, wire, names));
+  return normalise(await runCase(steps, wire, names));
 }
 
 async function addServiceAccount(wire: Wire, namespace: string): Promise<void> {
