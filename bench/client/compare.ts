@@ -8,7 +8,7 @@ import { median } from '../statistics.ts';
 const PROGRAM = join(import.meta.dirname, '..', 'time-requests.ts');
 const REQUESTS = 200;
 /** Odd, so that the median is a round that was. */
-const ROUNDS = 5;
+const ROUNDS = 7;
 
 export interface Round {
   /** Milliseconds for all requests of a process. */

@@ -1,6 +1,5 @@
 /** Owns one measured run of the benchmark's plan: everything that its figures are made of, raw. */
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Host } from '../../src/embedded/hosts/host.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
@@ -33,35 +32,40 @@ export interface PlanRun {
   readonly controller: Memory;
   /** A process of Node that does nothing. */
   readonly bareNode: Memory;
-  /** Milliseconds of single writes until a watch showed them, with everything at rest. */
+  /** Milliseconds of single writes until a watch showed them, while the plan ran. */
   readonly echoes: readonly number[];
 }
-
-const ECHOES = 20;
 
 export async function measurePlan(parts: RigParts, say: (line: string) => void): Promise<PlanRun> {
   say('starting the cluster');
   return await withRig(parts, async (rig) => {
-    say('carrying out the plan');
-    const times = await rig.runPlan();
-    say('measuring processes at rest');
     const { directory, clock, signal, plane } = parts;
-    const pids = [rig.controller, ...rig.cluster.agents.values()].map(({ pid }) => pid);
-    await untilAtRest(pids, clock, signal);
-    const [controller, ...agents] = await Promise.all(pids.map(memoryOf));
-    if (controller === undefined) throw new RefitError('REFIT_INTERNAL', 'the controller was not measured');
+    say('carrying out the plan');
+    const times = await runWithEchoes(rig, clock, signal);
+    say('measuring processes at rest');
+    const agents = [...rig.cluster.agents.values()].map(({ pid }) => pid);
+    await untilAtRest([rig.controller.pid, ...agents], clock, signal);
     const events = parseAuditLog(await readFile(plane.auditLog ?? '', 'utf8'));
     return {
       ...times,
       sightings: rig.sightings,
       hosts: hostTimes(rig),
       calls: countMutatingCalls(sinceCreation(events, 'autopilot')),
-      agents,
-      controller,
+      agents: await Promise.all(agents.map(memoryOf)),
+      controller: await memoryOf(rig.controller.pid),
       bareNode: await measureBareNode(directory, clock, signal),
-      echoes: await measureEchoes(rig.cluster.client, ECHOES, clock, signal),
     };
   });
+}
+
+/** The yardstick is laid on at the same time: whatever slows the one down slows the other down too. */
+async function runWithEchoes(rig: Rig, clock: Clock, signal: AbortSignal) {
+  const end = new AbortController();
+  const [times, echoes] = await Promise.all([
+    rig.runPlan().finally(() => end.abort()),
+    measureEchoes(rig.cluster.client, clock, AbortSignal.any([signal, end.signal])),
+  ]);
+  return { ...times, echoes };
 }
 
 export function unavoidable(hosts: readonly HostTime[]): Unavoidable {
@@ -88,7 +92,7 @@ async function measureBareNode(directory: string, clock: Clock, signal: AbortSig
     name: 'bare-node',
     command: process.execPath,
     args: ['--eval', 'setInterval(() => undefined, 1e6)'],
-    directory: join(directory),
+    directory,
     ready: () => Promise.resolve(true),
     clock,
     signal,
