@@ -20,12 +20,14 @@ export interface RequestRecord {
   readonly code: number;
 }
 
+/** What every exchange needs. */
 export interface Service {
   readonly cluster: Cluster;
   readonly hub: WatchHub;
   readonly onRequest: ((record: RequestRecord) => void) | undefined;
 }
 
+/** Never rejects: what a handler throws becomes an answer, a bug in it one with code 500. */
 export async function answer(service: Service, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const request = await readRequest(incoming);
   try {

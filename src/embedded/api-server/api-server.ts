@@ -23,6 +23,7 @@ export interface ApiServerOptions {
   readonly onRequest?: (record: RequestRecord) => void;
 }
 
+/** A running server. */
 export interface ApiServer {
   /** Of the first address, without a slash at the end. */
   readonly url: string;
@@ -37,6 +38,9 @@ export interface ApiServer {
 /** Namespaces that every cluster has. */
 const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
+/**
+ * Starts an API server that knows no user and refuses nobody. Rejects where no port is free on all addresses.
+ */
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   const {
     clock = systemClock,

@@ -29,6 +29,7 @@ export function checkStoredSize(value: unknown): void {
   if (size > STORE_LIMIT) throw new ApiFailure(500, '', 'etcdserver: request is too large');
 }
 
+/** 415 in the form that names what would be read. */
 export const unsupportedMediaType = (accepted: readonly string[]): ApiFailure => {
   const what = 'the body of the request was in an unknown format - accepted media types include';
   return new ApiFailure(415, 'UnsupportedMediaType', `${what}: ${accepted.join(', ')}`);

@@ -6,6 +6,7 @@ const ownerReference = struct(
   'apiVersion! kind! name! uid! controller:*bool blockOwnerDeletion:*bool',
 );
 
+/** Custom objects have it too; it is the only part of them that no schema describes. */
 export const objectMeta = struct(
   'ObjectMeta',
   `name generateName namespace selfLink uid resourceVersion generation:int64 creationTimestamp:*time

@@ -11,6 +11,7 @@ export interface Resource {
   readonly collection: Collection;
 }
 
+/** One for each server: nothing here outlives it, and nothing is shared between two. */
 export class Cluster {
   readonly clock: Clock;
   readonly revisions: Revisions;

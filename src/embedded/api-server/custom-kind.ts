@@ -9,6 +9,7 @@ import { dropNulls, prune, type Schema, setDefaults } from './schema.ts';
 import { validateValue } from './schema-validation.ts';
 import type { ApiObject, Metadata } from './store.ts';
 
+/** Undefined for a definition that serves no version. */
 export function customKind({ spec }: Definition): Kind | undefined {
   const served = spec.versions.find((version) => version.served);
   if (!served) return undefined;

@@ -14,6 +14,7 @@ interface Names {
   readonly categories?: readonly string[];
 }
 
+/** The members of a definition that this server reads. */
 export interface Definition extends ApiObject {
   readonly spec: {
     readonly group: string;
@@ -32,6 +33,7 @@ export interface Definition extends ApiObject {
   status: { conditions: unknown[] | null; acceptedNames: Names; storedVersions: string[] };
 }
 
+/** Its instances become kinds: see lifecycle.ts. */
 export const definitionKind = builtinKind(
   { group: 'apiextensions.k8s.io', version: 'v1', plural: 'customresourcedefinitions', namespaced: false },
   shape.customResourceDefinition,

@@ -6,6 +6,7 @@ import { badRequest, cause, conflict, invalidOptions, notImplemented } from './f
 import type { Kind } from './kind.ts';
 import { type ApiObject, Version } from './store.ts';
 
+/** What a DELETE or an eviction may ask for. */
 export interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
   /** Only pods heed it. */

@@ -13,6 +13,7 @@ const CUSTOM_VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'cre
 const json = (value: unknown): Reply => jsonReply(200, value);
 const plain = (code: number, body: string): Reply => ({ code, body, contentType: 'text/plain; charset=utf-8' });
 
+/** Answers 404 as plain text, as a real server does, for every path that nobody knows. */
 export function discover(cluster: Cluster, path: string): Reply {
   const kinds = cluster.resources().map(({ kind }) => kind);
   const groups = [...new Set(kinds.map(({ group }) => group))].filter((group) => group !== '').toSorted();

@@ -5,6 +5,7 @@ import { isReady } from './pod-kind.ts';
 import { selectorPredicate } from './selector.ts';
 import type { ApiObject, Change, Collection, Version } from './store.ts';
 
+/** The members of a PodDisruptionBudget that are read or computed here. */
 export interface Budget extends ApiObject {
   spec: {
     minAvailable?: number | string;

@@ -13,6 +13,7 @@ import type { ApiObject } from './store.ts';
 /** Phases in which a pod serves nobody, so that its end disrupts nothing. */
 const IDLE = ['Pending', 'Succeeded', 'Failed'];
 
+/** Throws 429 where a budget has nothing to spare; the pod is then left as it is. */
 export function evict(cluster: Cluster, request: ApiRequest, target: Target): Record<string, unknown> {
   const { metadata, deleteOptions = {} } = decodeObject(request, 'Eviction');
   if (!isRecord(metadata) || metadata['name'] !== target.name) {

@@ -1,6 +1,7 @@
 /** Owns the refusals of the API server: one constructor for each Status, worded as kube-apiserver words it. */
 import type { Status } from '../../kube/types.ts';
 
+/** One thing that is wrong with an object, as it stands in the details of a Status. */
 export interface Cause {
   readonly reason: string;
   readonly message: string;
@@ -50,18 +51,21 @@ function refusal(
 
 export const badRequest = (message: string): ApiFailure => new ApiFailure(400, 'BadRequest', message);
 
+/** For what a real server does and this one does not: an honest refusal instead of an invented answer. */
 export const notImplemented = (what: string): ApiFailure =>
   new ApiFailure(501, 'NotImplemented', `the in-memory API server does not implement ${what}`);
 
 export const notFound = (kind: Named, name: string): ApiFailure =>
   refusal(404, 'NotFound', kind, name, (what) => `${what} not found`);
 
+/** 404 within a group that exists; paths of unknown groups get plain text instead. */
 export const noSuchResource = (): ApiFailure =>
   new ApiFailure(404, 'NotFound', 'the server could not find the requested resource', {});
 
 export const methodNotAllowed = (): ApiFailure =>
   new ApiFailure(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 
+/** `prefix` goes before the sentence, which is how the server says that a deletion is under way. */
 export const alreadyExists = (kind: Named, name: string, prefix = ''): ApiFailure =>
   refusal(409, 'AlreadyExists', kind, name, (what) => `${prefix}${what} already exists`);
 
@@ -74,6 +78,7 @@ export function forbidden(kind: Named, name: string, why: string, causes?: Cause
   return failure;
 }
 
+/** 422 with every cause; the message names equal causes once. */
 export function invalid({ kind, group }: Named, name: string, causes: readonly Cause[]): ApiFailure {
   const each = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
   const list = each.length === 1 ? each[0] : `[${each.join(', ')}]`;
@@ -92,6 +97,7 @@ const causeOf =
   (reason: string, text: string) =>
   (field: string, detail = ''): Cause => ({ reason, message: detail === '' ? text : `${text}: ${detail}`, field });
 
+/** The causes, each with the reason and the wording of its kind. */
 export const cause = {
   required: causeOf('FieldValueRequired', 'Required value'),
   forbidden: causeOf('FieldValueForbidden', 'Forbidden'),

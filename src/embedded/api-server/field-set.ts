@@ -6,6 +6,7 @@ export type Path = readonly string[];
 /** Paths as JSON texts, so that they can be compared. */
 export type FieldSet = ReadonlySet<string>;
 
+/** The path that a member of a set stands for. */
 export const pathOf = (field: string): Path => JSON.parse(field) as string[];
 
 /** The leaves of a value, empty maps among them. */
@@ -34,6 +35,7 @@ function trim(tree: Tree): Tree {
   return entries.length === 1 && '.' in tree ? {} : Object.fromEntries(entries);
 }
 
+/** The opposite of `encode`. */
 export function decode(tree: unknown, path: Path = []): FieldSet {
   if (!isRecord(tree)) return new Set();
   const own = path.length > 0 && (Object.keys(tree).length === 0 || '.' in tree) ? [JSON.stringify(path)] : [];
@@ -41,6 +43,7 @@ export function decode(tree: unknown, path: Path = []): FieldSet {
   return new Set([...own, ...inner.flatMap(([name, sub]) => [...decode(sub, [...path, name.slice(2)])])]);
 }
 
+/** Undefined where any step of the path is missing. */
 export function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((at, name) => (isRecord(at) ? at[name] : undefined), value);
 }

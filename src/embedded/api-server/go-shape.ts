@@ -17,7 +17,9 @@ interface Field {
 }
 
 const single: Field = { of: 'string', within: 'none', pointer: false, always: false };
+/** A slice of structs. */
 export const listOf = (of: Struct): Field => ({ ...single, of, within: 'list' });
+/** A struct that is left out unless it was given; others are written even if they are empty. */
 export const pointerTo = (of: Struct): Field => ({ ...single, of, pointer: true });
 
 const FIELD = /^(\w+)(?::(\[\]|\{\})?(\*)?(\w+))?(!)?$/;

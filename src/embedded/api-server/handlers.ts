@@ -14,6 +14,7 @@ import { checkAddress, checkUid, createObject, readObject, replaceObject } from 
 /** Answers one verb on one resource. */
 export type Handler = (cluster: Cluster, resource: Resource, request: ApiRequest, target: Target) => Reply;
 
+/** By the verb of the request; the router has checked that path and verb fit together. */
 export const HANDLERS: Readonly<Record<string, Handler>> = {
   get(cluster, resource, { query }, target) {
     const wanted = parseRevision(query.get('resourceVersion')) ?? 0;

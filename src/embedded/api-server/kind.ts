@@ -2,6 +2,7 @@
 import type { Cause } from './failure.ts';
 import type { ApiObject } from './store.ts';
 
+/** One for each resource that is served; built-in kinds come from a list, custom ones from definitions. */
 export interface Kind {
   /** Empty for the core group. */
   readonly group: string;
@@ -42,5 +43,6 @@ export interface Kind {
   readonly beginDeletion?: (object: ApiObject, now: string) => void;
 }
 
+/** The `apiVersion` of the kind's objects. */
 export const groupVersion = ({ group, version }: Pick<Kind, 'group' | 'version'>): string =>
   group === '' ? version : `${group}/${version}`;

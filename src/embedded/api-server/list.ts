@@ -7,6 +7,7 @@ import { flag, integer, type Target } from './request.ts';
 import { fieldPredicate, labelPredicate, type Predicate } from './selector.ts';
 import { keyOf, type Version } from './store.ts';
 
+/** Throws 404 where there is no such object. */
 export function getObject({ kind, collection }: Resource, { namespace, name = '' }: Target): Version {
   const version = collection.get(keyOf(namespace, name));
   if (!version) throw notFound(kind, name);
@@ -20,6 +21,7 @@ export interface Selection {
   readonly selective: boolean;
 }
 
+/** Throws 400 for selectors that do not parse and for fields that the kind does not offer. */
 export function selectionOf(resource: Resource, query: URLSearchParams, target: Target): Selection {
   const labels = labelPredicate(query.get('labelSelector'));
   const fields = fieldPredicate(query.get('fieldSelector'), resource.kind);
@@ -85,11 +87,13 @@ export function parseRevision(text: string | null): number | undefined {
   throw badRequest(`invalid resource version: ${revisionFault(text)}`);
 }
 
+/** How the server says that a revision is no number. */
 export function revisionFault(text: string): string {
   const shown = JSON.stringify(text);
   return `resourceVersion: Invalid value: ${shown}: strconv.ParseUint: parsing ${shown}: invalid syntax`;
 }
 
+/** A real server waits three seconds for the revision to come; here no other replica could bring it. */
 export function tooLargeRevision(wanted: number, current: number): ApiFailure {
   const message = `Timeout: Too large resource version: ${wanted}, current: ${current}`;
   const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];

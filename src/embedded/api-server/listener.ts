@@ -8,6 +8,7 @@ const IDLE = 120_000;
 /** Ports that are tried before giving up. */
 const ATTEMPTS = 10;
 
+/** Open sockets, until they are closed. */
 export interface Listening {
   readonly urls: readonly string[];
   /** Ends all connections, open watches too. */

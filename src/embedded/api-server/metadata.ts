@@ -48,6 +48,7 @@ export function qualifiedNameFaults(key: string): string[] {
   return [...faults, ...grammarFaults(name, NAME_PART, 63).map((fault) => `name part ${fault}`)];
 }
 
+/** What is wrong with the value of a label, or of a taint. */
 export const labelValueFaults = (value: string): string[] => grammarFaults(value, LABEL_VALUE, 63);
 
 /** Everything that is wrong with the metadata of an object to be created. */

@@ -61,9 +61,11 @@ const isSameOwner = (a: Owner, b: Owner): boolean =>
 
 /** Gives the fields that `next` changes to the writer, and takes them from everybody else. */
 export function trackUpdate(kind: Kind, next: ApiObject, old: ApiObject | undefined, writer: Writer): void {
+  // A new object is compared with what the kind makes of nothing: nobody owns zero values.
+  const base = old ?? kind.blank;
   const now = ownedFields(next);
-  const changed = now.difference(new Set([...now].filter((field) => sameAt(next, old, pathOf(field)))));
-  const touched = changed.union(ownedFields(old).difference(now));
+  const changed = new Set([...now].filter((field) => !sameAt(next, base, pathOf(field))));
+  const touched = changed.union(ownedFields(base).difference(now));
   const owners = ownersOf(old);
   if (touched.size === 0) return setOwners(next, owners);
   const left = owners.map((owner) => ({ ...owner, fields: owner.fields.difference(touched) }));
@@ -80,6 +82,7 @@ function agrees(applied: unknown, live: unknown, path: Path): boolean {
   return sameAt(applied, live, path) || (isRecord(wanted) && isRecord(valueAt(live, path)));
 }
 
+/** One server-side apply. */
 export interface Configuration {
   readonly applied: Record<string, unknown>;
   readonly writer: Writer;

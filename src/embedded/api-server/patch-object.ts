@@ -20,6 +20,7 @@ interface Patched {
   readonly created: boolean;
 }
 
+/** Throws 404 for a missing object unless the patch is an apply, and 415 for media types that the kind does not take. */
 export function patchObject(cluster: Cluster, resource: Resource, request: ApiRequest, target: Target): Patched {
   if (request.contentType === APPLY) return applyObject(cluster, resource, request, target);
   const options = writeOptions(request, 'PatchOptions');

@@ -47,6 +47,7 @@ const containersOf = ({ containers = [], initContainers = [] }: PodSpec): Contai
   ...initContainers,
 ];
 
+/** Containers are read, but for their probes, ports, mounts and the like, which are kept as given. */
 export const podKind = builtinKind({ group: '', version: 'v1', plural: 'pods', namespaced: true }, shape.pod, {
   shortNames: ['po'],
   unconditionalUpdate: true,
@@ -102,6 +103,7 @@ function qualityOfService(containers: readonly Container[]): string {
   return guaranteed ? 'Guaranteed' : 'Burstable';
 }
 
+/** What disruption budgets count as healthy. */
 export function isReady(pod: ApiObject): boolean {
   const { conditions = [] } = pod['status'] as { conditions?: { type: string; status: string }[] };
   return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');

@@ -1,6 +1,7 @@
 /** Owns what handlers give back. */
 import type { Version } from './store.ts';
 
+/** An answer that is complete: watches are streams, and served by watch.ts. */
 export interface Reply {
   readonly code: number;
   readonly body: string;
@@ -8,6 +9,7 @@ export interface Reply {
   readonly contentType?: string;
 }
 
+/** For Status objects and discovery. */
 export const jsonReply = (code: number, value: unknown): Reply => ({ code, body: JSON.stringify(value) });
 
 /** The text of the object, made once for all who read it. */

@@ -12,6 +12,7 @@ export interface Target {
   readonly subresource: string | undefined;
 }
 
+/** A request whose body has been read to its end. */
 export interface ApiRequest {
   readonly method: string;
   readonly path: string;
@@ -72,6 +73,7 @@ export function verbOf({ method, query }: Pick<ApiRequest, 'method' | 'query'>, 
   return (verb === 'list' || verb === 'get') && flag(query, 'watch') ? 'watch' : verb;
 }
 
+/** What POST, PUT and PATCH have in common. */
 export interface WriteOptions {
   readonly dryRun: boolean;
   /** Refuse unknown members instead of dropping them. */

@@ -10,6 +10,7 @@ import { type ApiRequest, type Target, verbOf } from './request.ts';
 /** What a request turned out to be: an answer, or a watch that the caller has to serve. */
 export type Outcome = Reply | { readonly watch: Resource; readonly target: Target };
 
+/** Throws what is to be answered where the request cannot be served. */
 export function route(cluster: Cluster, request: ApiRequest): Outcome {
   const { target } = request;
   if (target === undefined || target.plural === '') return discover(cluster, request.path);

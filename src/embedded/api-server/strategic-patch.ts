@@ -17,6 +17,7 @@ const MERGED: Readonly<Record<string, string>> = {
 
 const DELETE_FROM = '$deleteFromPrimitiveList/';
 
+/** Leaves the target as it is. Directives that are not known here are refused with 501. */
 export function strategicPatch(target: unknown, patch: Record<string, unknown>): Record<string, unknown> {
   const { $patch: directive, ...members } = patch;
   if (directive === 'delete') return {};

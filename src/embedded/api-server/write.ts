@@ -45,6 +45,10 @@ function checkType(kind: Kind, body: Record<string, unknown>): void {
   }
 }
 
+/**
+ * Checks and stores a new object, which the caller gives away. A dry run goes through everything but the storing.
+ * Throws 404 for a missing namespace, 403 for one that goes, 409 for a name that is taken, 422 for what is invalid.
+ */
 export function createObject(
   cluster: Cluster,
   { kind, collection }: Resource,
@@ -105,7 +109,10 @@ function nameSuffix(): string {
 
 const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
-/** Replaces the main part of an object or, for the subresource `status`, its status. */
+/**
+ * Replaces the main part of an object or, for the subresource `status`, its status. Throws 409 for a stale
+ * resourceVersion, 422 for what is invalid. Returns `old` itself where nothing changes: no revision, no event.
+ */
 export function replaceObject(
   cluster: Cluster,
   { kind, collection }: Resource,
