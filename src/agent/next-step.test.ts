@@ -12,6 +12,7 @@ const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.3+k0s.2';
 const before: ProcessId = { pid: 100, started: 'boot/1', parent: 1 };
 const after: ProcessId = { pid: 200, started: 'boot/2', parent: 1 };
+const third: ProcessId = { pid: 300, started: 'boot/3', parent: 1 };
 const command = { id: 0, kind: 'k0supdate', url: 'http://d/k0s', version: NEW, sha256: 'AB'.repeat(32) } as const;
 const key = { planId: 'p', created: 'c', command };
 const forced = { ...key, command: { ...command, forceupdate: true } };
@@ -26,7 +27,7 @@ const oldRuns: HostFacts = { binary, running: { version: OLD, process: before, c
 /** The old process goes on under the new file. */
 const oldLeft: HostFacts = { binary, running: { version: OLD, process: before, current: false }, service: before };
 const newRuns: HostFacts = { binary, running: { version: NEW, process: after, current: true }, service: after };
-const oldAgain: HostFacts = { binary, running: { version: OLD, process: after, current: true }, service: after };
+const oldAgain: HostFacts = { binary, running: { version: OLD, process: third, current: true }, service: third };
 const silent: HostFacts = { binary };
 const hangs: HostFacts = { binary, service: after };
 
@@ -97,6 +98,8 @@ describe('up to the swap', () => {
     ['tried out, status taken away', signal(), at('ready'), oldRuns, report('Cordoning')],
     ['Cordoning', signal('Cordoning'), at('ready'), oldRuns, report('ApplyingUpdate')],
     ['ApplyingUpdate', signal('ApplyingUpdate'), at('ready'), oldRuns, { kind: 'keep-previous' }],
+    ['ApplyingUpdate, service down', signal('ApplyingUpdate'), at('ready'), silent, { kind: 'await-service' }],
+    ['ApplyingUpdate, another file runs', signal('ApplyingUpdate'), at('ready'), oldLeft, failure(says('no way back'))],
     ['previous kept', signal('ApplyingUpdate'), at('kept'), oldRuns, { kind: 'swap' }],
     ['crashed within the swap, before', signal('ApplyingUpdate'), at('swapping'), oldRuns, { kind: 'swap' }],
     ['crashed within the swap, behind', signal('ApplyingUpdate'), at('swapping'), oldLeft, { kind: 'swap' }],
@@ -190,6 +193,13 @@ describe('the way back', () => {
       { kind: 'roll-back', reason: 'why' },
     ],
     ['swap failed, nothing was restarted', signal('ApplyingUpdate'), at('restored', WHY), oldRuns, rolledBack],
+    [
+      'old one was told to end, and has not',
+      signal('Restart'),
+      at('restored', { ...IN_TIME, ...WHY }),
+      oldRuns,
+      { kind: 'restart', process: before },
+    ],
     ['new one hangs', signal('Restart'), at('restored', WHY), hangs, restart],
     ['nothing runs', signal('Restart'), at('restored', WHY), silent, { kind: 'restart' }],
     ['crashed before SIGTERM', signal('Restart'), at('reviving', back), hangs, restart],

@@ -99,10 +99,10 @@ function refusalOf({ command }: SignalData): string | undefined {
 const ADVANCE: Readonly<Record<Phase, (input: Working) => Step>> = {
   started: ({ signal }) => (signal?.status === undefined ? report('Downloading') : { kind: 'download' }),
   downloaded: () => ({ kind: 'try-out' }),
-  ready({ signal }) {
-    const status = signal?.status?.status;
+  ready(input) {
+    const status = input.signal?.status?.status;
     if (status === undefined || status === 'Downloading') return report('Cordoning');
-    return status === 'Cordoning' ? report('ApplyingUpdate') : { kind: 'keep-previous' };
+    return status === 'Cordoning' ? report('ApplyingUpdate') : keepPrevious(input);
   },
   kept: () => ({ kind: 'swap' }),
   swapping: () => ({ kind: 'swap' }),
@@ -130,6 +130,14 @@ function windDown(input: Working): Step {
   const step = ADVANCE[phase](input);
   const touchesService = ['await-service', 'restart', 'kill', 'roll-back'].includes(step.kind);
   return touchesService ? step : { kind: 'clean-up' };
+}
+
+/** Only a binary that runs is worth going back to: anything else must not take the place of one that once did. */
+function keepPrevious({ host: { running, binary } }: Working): Step {
+  if (running === undefined) return { kind: 'await-service' };
+  if (running.current) return { kind: 'keep-previous' };
+  const reason = `${binary} is not the file that PID ${running.process.pid} runs, so there would be no way back: restart the service, or put its file back`;
+  return { kind: 'report', status: 'Failed', reason };
 }
 
 function awaitNew(input: Working): Step {
@@ -164,8 +172,10 @@ function runsNew({ journal, host }: Working): boolean {
   return running.current || forceupdate !== true;
 }
 
+/** A process that was told to end and has not yet answers as ever, but will be gone: it proves nothing. */
 function runsOld({ journal, host: { running } }: Working): boolean {
-  return running !== undefined && running.current && running.version === journal.work.from;
+  if (running === undefined || isSameProcess(running.process, journal.process)) return false;
+  return running.current && running.version === journal.work.from;
 }
 
 function isOther({ process }: RunningService, { process: ended, work }: ActiveJournal): boolean {

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import { parseArgs } from 'node:util';
 import { SIGNAL_OBJECTS } from '../signal/names.ts';
+import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
 import type { DownloadLimits } from './download.ts';
@@ -21,7 +22,6 @@ export interface AgentOptions {
 }
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 export const AGENT_HELP = `Usage: refit agent [options]
 
@@ -89,9 +89,8 @@ function readFlags(args: readonly string[]) {
 }
 
 function toMilliseconds(flag: string, text: string): number {
-  const [, digits, unit = ''] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
-  const ms = Number(digits) * (UNITS[unit] ?? Number.NaN);
-  if (ms > 0) return ms;
+  const ms = parseDuration(text);
+  if (ms !== undefined) return ms;
   throw new RefitError(
     'REFIT_USAGE',
     `--${flag} ${text} is not a time: write a number with ms, s, m or h, such as 90s`,

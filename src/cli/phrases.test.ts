@@ -26,6 +26,7 @@ test.each<[string, number, string[]]>([
   ['', 10, ['']],
   ['one line', Number.POSITIVE_INFINITY, ['one line']],
   ['aaa bbb ccc ddd', 7, ['aaa bbb', '  ccc', '  ddd']],
+  ['for 29 min 59 s, or 2 h', 12, ['for 29 min', '  59 s, or', '  2 h']],
   ['a wordlongerthantheline b', 8, ['a', '  wordlongerthantheline', '  b']],
 ])('%j in lines of %d', (text, width, lines) => {
   expect(wrapped(text, width)).toEqual(lines);

@@ -13,11 +13,14 @@ export function listed(names: readonly string[], most: number): string {
   return names.length > most ? `${shown} and ${names.length - most} more` : shown;
 }
 
+/** Every blank but those between a number and its unit. */
+const BREAK = / (?!(?:ms|s|min|h)\b)/;
+
 /** Broken at blanks into lines of at most `width` characters where words allow; every line but the first is indented. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
-  for (const word of text.split(' ')) {
+  for (const word of text.split(BREAK)) {
     if (line !== '' && line.length + 1 + word.length > width) {
       lines.push(line);
       line = `  ${word}`;

@@ -1,10 +1,11 @@
 /** Owns the lists of dialects: what can be looked at, and what `refit controller` carries out under which lease. */
 import type { Dialect } from '../engine/dialect.ts';
 import { autopilot } from './autopilot/dialect.ts';
+import { capi } from './capi/dialect.ts';
 import { cattlePlansSeen } from './cattle/dialect.ts';
 
 /** Whatever `refit status` shows, whoever carries it out. */
-export const DIALECTS: readonly Dialect[] = [autopilot, cattlePlansSeen];
+export const DIALECTS: readonly Dialect[] = [autopilot, cattlePlansSeen, capi];
 
 /** Those of `refit controller`; the others have executables of their own. */
 export const CONTROLLER_DIALECTS: readonly Dialect[] = [autopilot];

@@ -70,6 +70,6 @@ export interface KubeClient {
   evict(pod: { name: string; namespace: string; uid?: string }, options?: RequestOptions): Promise<void>;
   /** Status code and text of a path such as `/readyz`, whatever the code is. */
   raw(path: string, options?: RequestOptions): Promise<{ status: number; body: string }>;
-  /** Closes idle connections and aborts everything in flight. */
+  /** Closes idle connections and aborts everything in flight; what is asked afterwards fails without being sent. */
   close(): void;
 }

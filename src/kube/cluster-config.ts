@@ -11,7 +11,6 @@ export interface ExecConfig {
   readonly env: Readonly<Record<string, string>>;
   /** Tells the plugin the cluster in KUBERNETES_EXEC_INFO. */
   readonly provideClusterInfo: boolean;
-  readonly interactiveMode: 'Never' | 'IfAvailable' | 'Always';
   readonly installHint?: string;
 }
 

@@ -125,7 +125,7 @@ async function plugin(
   await writeFile(command, lines.join('\n'));
   await chmod(command, 0o755);
   const apiVersion = 'client.authentication.k8s.io/v1';
-  const exec = { apiVersion, command, args: [], env: {}, provideClusterInfo: true, interactiveMode: 'Never' } as const;
+  const exec = { apiVersion, command, args: [], env: {}, provideClusterInfo: true } as const;
   return {
     exec,
     runs: async () => (await readFile(log, 'utf8')).trim().split('\n').length,

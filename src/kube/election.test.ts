@@ -155,6 +155,24 @@ test('without renewal the term ends by itself, long before another may lead', as
   expect(one.heard).toEqual([0, 'end']);
 });
 
+test('a term counts from the moment before the claim was sent, however long the answer took', async () => {
+  const server = new LeaseServer();
+  const clock = new FakeClock();
+  const slow: Link = async (apply, _options, mutating) => {
+    const answer = await direct(apply, {}, mutating);
+    if (mutating) await new Promise<void>((resolve) => void clock.schedule(4_000, resolve));
+    if (clock.monotonic() > 4_500) throw new TransportError('lost');
+    return answer;
+  };
+  const one = stand(server, clock, 'one', { client: leaseClient(server, slow) });
+  await clock.advance(4_000);
+  expect(one.election.held()).toEqual({ fencing: 0 });
+  await clock.advance(10_999);
+  expect(one.election.held()).toEqual({ fencing: 0 });
+  await clock.advance(1);
+  expect(one.election.held()).toBeUndefined();
+});
+
 test('a renewal whose answer is lost counts as none, until the lease is seen again', async () => {
   const server = new LeaseServer();
   const clock = new FakeClock();

@@ -118,13 +118,8 @@ class LeaseElection implements Election {
       if (this.#leading) await this.#renew();
       else await this.#acquire(signal);
     } catch (error) {
-      if (!hasChanged(error)) {
-        if (!signal.aborted) this.#logger.warn('cannot reach the lease', { problem: messageOf(error) });
-      } else if (this.#leading) {
-        // Perhaps only a label was edited, or an earlier claim arrived whose answer was lost: look, and try at once.
-        await this.#refresh().catch(() => undefined);
-        return 0;
-      }
+      const isRoutine = hasChanged(error) || signal.aborted;
+      if (!isRoutine) this.#logger.warn('cannot reach the lease', { problem: messageOf(error) });
       if (this.#leading) return this.#hurryMs();
     }
     return this.#leading ? this.#times.retryPeriodMs : this.#candidatePauseMs();
@@ -148,7 +143,7 @@ class LeaseElection implements Election {
     const lease = this.#observed?.lease;
     if (this.#freeInMs() > 0) return;
     if (!lease || holderOf(lease) !== this.identity) await this.#write((claim) => this.#taken(lease, claim));
-    else await this.#write((claim) => renewed(lease, claim));
+    else await this.#prolong();
   }
 
   #taken(lease: Lease | undefined, claim: Claim): Lease {
@@ -159,6 +154,17 @@ class LeaseElection implements Election {
   }
 
   async #renew(): Promise<void> {
+    try {
+      await this.#prolong();
+    } catch (error) {
+      if (!hasChanged(error)) throw error;
+      // Perhaps only a label was edited, or an earlier claim arrived whose answer was lost: look, and try once more.
+      await this.#refresh();
+      if (this.#leading) await this.#prolong();
+    }
+  }
+
+  async #prolong(): Promise<void> {
     const lease = this.#observed?.lease;
     if (!lease || holderOf(lease) !== this.identity) return this.#lost('another holds the lease');
     await this.#write((claim) => renewed(lease, claim));

@@ -277,6 +277,17 @@ test('closing ends what is under way, watches too', async () => {
   }
 });
 
+test('a closed client sends nothing more', async () => {
+  await using server = await startStubServer((_request, response) => sendJson(response, 200, OBJECT));
+  const client = createClient(server.config);
+  client.close();
+  expect(await failure(client.create(leases, lease))).toMatchObject({
+    maybeApplied: false,
+    cause: { message: 'the client was closed' },
+  });
+  expect(server.requests).toEqual([]);
+});
+
 test('each attempt is reported', async () => {
   const clock = new FakeClock();
   await using server = await startStubServer((_request, response) => {

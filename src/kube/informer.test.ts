@@ -170,7 +170,7 @@ test('a handler that throws keeps neither others nor later events from being tol
   const clock = new FakeClock();
   const informer = createInformer(scriptedClient({ watches }).client, nodes, {
     clock,
-    logger: { ...silentLogger, error },
+    logger: { ...silentLogger, child: () => ({ ...silentLogger, error }) },
   });
   const told: string[] = [];
   const fail = (): never => {

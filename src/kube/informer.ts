@@ -44,7 +44,7 @@ export function createInformer<T extends KubeObject>(
   resource: Resource<T>,
   options: InformerOptions<T> = {},
 ): Informer<T> {
-  const logger = options.logger ?? silentLogger;
+  const logger = (options.logger ?? silentLogger).child({ resource: resource.plural });
   const store = new Store<T>(options.indexes ?? {}, options.transform ?? dropManagedFields, logger);
   const { namespace, labelSelector, fieldSelector, clock = systemClock, random = Math.random } = options;
   const selection = { namespace, labelSelector, fieldSelector };

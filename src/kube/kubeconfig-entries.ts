@@ -49,6 +49,9 @@ function readExec(user: Entry): ExecConfig | undefined {
   if (!apiVersion?.startsWith('client.authentication.k8s.io/')) {
     throw complaint(entry, 'apiVersion', 'must be client.authentication.k8s.io/v1 or v1beta1');
   }
+  if (textField(entry, 'interactiveMode') === 'Always') {
+    throw complaint(entry, 'interactiveMode', 'is Always, but plugins run without a terminal');
+  }
   return defined({
     apiVersion,
     // A bare name is looked up in PATH; anything with a slash is relative to the file, as in kubectl.
@@ -56,15 +59,8 @@ function readExec(user: Entry): ExecConfig | undefined {
     args: textList(entry, 'args'),
     env: readEnv(entry),
     provideClusterInfo: booleanField(entry, 'provideClusterInfo'),
-    interactiveMode: readInteractiveMode(entry),
     installHint: textField(entry, 'installHint'),
   });
-}
-
-function readInteractiveMode(entry: Entry): ExecConfig['interactiveMode'] {
-  const mode = textField(entry, 'interactiveMode') ?? 'IfAvailable';
-  if (mode === 'Never' || mode === 'IfAvailable') return mode;
-  throw complaint(entry, 'interactiveMode', `is ${mode}, but plugins run without a terminal`);
 }
 
 function readEnv(entry: Entry): Record<string, string> {

@@ -115,7 +115,6 @@ test('impersonation and a plugin', async () => {
       args: ['get'],
       env: { A: 'b' },
       provideClusterInfo: true,
-      interactiveMode: 'IfAvailable',
     },
   });
 });

@@ -30,6 +30,8 @@ test.each<[string, unknown, string, string]>([
   ['credentials', refusal(401), 'REFIT_UNAUTHORIZED', `${server} does not accept the credentials: told so`],
   ['a missing right', refusal(403), 'REFIT_FORBIDDEN', `${server} refused: told so`],
   ['a missing kind', refusal(404), 'REFIT_NO_CRD', `${server} lacks a kind that Refit needs: told so`],
+  ['a server in trouble', refusal(503), 'REFIT_UNREACHABLE', `${server} answered 503: told so`],
+  ['a server with too much to do', refusal(429), 'REFIT_UNREACHABLE', `${server} answered 429: told so`],
   ['a missing object', refusal(404, { name: 'w1' }), 'REFIT_INTERNAL', `${server} answered 404: told so`],
   ['anything else', new Error('odd'), 'REFIT_INTERNAL', 'odd'],
 ])('%s', (_name, thrown, code, message) => {

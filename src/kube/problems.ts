@@ -48,7 +48,8 @@ function judge(error: StatusError): [ErrorCode, string] {
   if (code === 403) return ['REFIT_FORBIDDEN', `refused: ${message}`];
   // A missing object is named in the answer; a missing kind cannot be.
   if (code === 404 && !status.details?.name) return ['REFIT_NO_CRD', `lacks a kind that Refit needs: ${message}`];
-  return ['REFIT_INTERNAL', `answered ${code}: ${message}`];
+  const isInTrouble = code >= 500 || code === 429;
+  return [isInTrouble ? 'REFIT_UNREACHABLE' : 'REFIT_INTERNAL', `answered ${code}: ${message}`];
 }
 
 function rootOf(error: Error): unknown {

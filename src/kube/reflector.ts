@@ -137,12 +137,12 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #recover(thrown: unknown, signal: AbortSignal): Promise<void> {
-    const { clock, random, resource, logger } = this.#parts;
+    const { clock, random, logger } = this.#parts;
     if (this.#resourceVersion === undefined && isRefusalOfStreamedList(thrown)) this.#streamedListRefused = true;
     if (isGone(thrown) || this.#isSuspect(thrown)) this.#resourceVersion = undefined;
     const asked = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
     const delay = Math.max(asked, backoffDelay(this.#failures++, { ...RETRY, random }));
-    const fields = { resource: resource.plural, problem: messageOf(thrown), retryInMs: Math.round(delay) };
+    const fields = { problem: messageOf(thrown), retryInMs: Math.round(delay) };
     // A broken stream is daily business; what does not mend at the second try is worth a person's time.
     if (this.#failures > 2 || isDenial(thrown)) logger.warn('cannot follow the resource', fields);
     else logger.debug('following the resource was interrupted', fields);

@@ -45,9 +45,12 @@ export interface RequesterParts {
 /** Methods that may be sent again: the same request twice leaves the same state as once. */
 const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
 
+const CLOSED = 'the client was closed';
+
 export class Requester {
   readonly #parts: RequesterParts;
   readonly #running = new Set<TimeLimit>();
+  #closed = false;
 
   constructor(parts: RequesterParts) {
     this.#parts = parts;
@@ -86,7 +89,8 @@ export class Requester {
   }
 
   close(): void {
-    for (const limit of this.#running) limit.cancel(new Error('the client was closed'));
+    this.#closed = true;
+    for (const limit of this.#running) limit.cancel(new Error(CLOSED));
     this.#parts.transport.close();
   }
 
@@ -104,6 +108,7 @@ export class Requester {
   #begin(call: Call): TimeLimit {
     const limit = new TimeLimit(this.#parts.clock, call.signal);
     limit.allow(call.deadlineMs, `no answer within ${call.deadlineMs} ms`);
+    if (this.#closed) limit.cancel(new Error(CLOSED));
     this.#running.add(limit);
     return limit;
   }
@@ -121,16 +126,21 @@ export class Requester {
       const response = await this.#attempt(call, identity, limit);
       const waitMs = retryAfterMs(response);
       const mayWait = IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
-      if (response.statusCode === 401 && !refreshed && this.#parts.credentials.refresh(identity)) refreshed = true;
-      else if (isOverload(response) && mayWait) await sleep(this.#parts.clock, waitMs, limit.signal);
-      else return response;
+      const isRefused = response.statusCode === 401 && !refreshed && this.#parts.credentials.refresh(identity);
+      if (!isRefused && !(isOverload(response) && mayWait)) return response;
+      // Read to its end, the answer gives its connection back.
       response.resume();
+      if (isRefused) refreshed = true;
+      else await sleep(this.#parts.clock, waitMs ?? 0, limit.signal);
     }
   }
 
   async #identify(call: Call, limit: TimeLimit): Promise<Identity> {
     try {
-      return await untilAborted(this.#parts.credentials.current(), limit.signal);
+      const identity = await untilAborted(this.#parts.credentials.current(), limit.signal);
+      // A process that was halted here may go on long after its time: what it may no longer write must not be sent.
+      limit.enforce();
+      return identity;
     } catch (error) {
       throw this.#failure(call, limit, error, false);
     }

@@ -51,7 +51,6 @@ export const isNotFound = hasCode(404, 'NotFound');
 export const isForbidden = hasCode(403, 'Forbidden');
 export const isUnauthorized = hasCode(401, 'Unauthorized');
 export const isInvalid = hasCode(422, 'Invalid');
-export const isTooManyRequests = hasCode(429, 'TooManyRequests');
 /** The resourceVersion asked for is gone: list anew. */
 export const isGone = hasCode(410, 'Gone', 'Expired');
 

@@ -33,6 +33,12 @@ export class TimeLimit {
     this.#stopTimer = this.#clock.schedule(ms, () => this.cancel(new Error(complaint)));
   }
 
+  /** Throws where the limit is reached, also where the timer could not say so yet. */
+  enforce(): void {
+    if (this.remaining <= 0) this.cancel(new Error('the time was over before the request could be sent'));
+    this.signal.throwIfAborted();
+  }
+
   cancel(reason: Error): void {
     this.#controller.abort(reason);
   }

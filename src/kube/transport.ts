@@ -1,12 +1,12 @@
 /** Owns sockets: keep-alive HTTP/1.1 connections to one API server, rebuilt when certificates change. */
-import type { Agent, ClientRequest, ClientRequestArgs, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { Agent, ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
-import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import { http } from '../util/http.ts';
 import type { ClusterConfig } from './cluster-config.ts';
 import type { TlsMaterial } from './credentials.ts';
 import { TransportError } from './status-error.ts';
+import { cutOff, TlsAgent } from './tls-agent.ts';
 
 export interface WireRequest {
   readonly method: string;
@@ -147,28 +147,4 @@ function bodyLength(body: string | undefined): OutgoingHttpHeaders {
 function retire(agent: Agent): void {
   agent.maxFreeSockets = 0;
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
-}
-
-/** The TCP connection below each TLS connection. */
-const wires = new WeakMap<object, Socket>();
-
-/** Makes the TCP connection itself, as only that can be reset. */
-class TlsAgent extends https.Agent {
-  override createConnection(
-    options: ClientRequestArgs,
-    callback?: (error: Error | null, stream: Duplex) => void,
-  ): Duplex | null | undefined {
-    const wire = connect(options as TcpNetConnectOpts);
-    const socket = super.createConnection({ ...options, socket: wire } as ClientRequestArgs, callback);
-    if (socket) wires.set(socket, wire);
-    return socket;
-  }
-}
-
-/**
- * Drops what has not arrived yet. A connection that is closed in order goes on delivering what the kernel holds: after a
- * partition the server would get a write that its sender gave up long ago.
- */
-function cutOff(socket: Socket): void {
-  (wires.get(socket) ?? socket).resetAndDestroy();
 }

@@ -26,7 +26,10 @@ export function fromObject<T extends KubeObject>(informer: Informer<T>, options?
   return fromMapping(informer, (object) => [keyOf(object)], options);
 }
 
-/** Keys of the owners of `kind`, in the object's own namespace where it has one. */
+/**
+ * Keys of the owners of `kind`, in the object's own namespace where it has one.
+ * @public Part of what every controller may be built of.
+ */
 export function fromOwner<T extends KubeObject>(
   informer: Informer<T>,
   kind: string,
@@ -39,7 +42,10 @@ export function fromOwner<T extends KubeObject>(
   return fromMapping(informer, owners, options);
 }
 
-/** Keys of the objects in `target` that `index` finds under the changed object's key: those that refer to it. */
+/**
+ * Keys of the objects in `target` that `index` finds under the changed object's key: those that refer to it.
+ * @public Part of what every controller may be built of.
+ */
 export function fromIndex<T extends KubeObject>(
   informer: Informer<T>,
   target: Informer,
@@ -67,11 +73,18 @@ export function fromMapping<T extends KubeObject>(
   };
 }
 
-/** The spec changed, an object came or went; writes to status and metadata alone don't count. */
+/**
+ * The spec changed, an object came or went; writes to status and metadata alone don't count.
+ * @public Part of what every controller may be built of.
+ */
 export function generationChanged<T extends KubeObject>(object: T, previous?: T): boolean {
   return previous === undefined || object.metadata.generation !== previous.metadata.generation;
 }
 
+/**
+ * One of the named annotations changed, or the object came or went.
+ * @public Part of what every controller may be built of.
+ */
 export function annotationsChanged<T extends KubeObject>(...names: readonly string[]): Predicate<T> {
   return ({ metadata }, previous) =>
     previous === undefined ||

@@ -72,6 +72,8 @@ test.each<[string, unknown]>([
   ['an url without scheme', { ...valid, command: { id: 0, k0supdate: { url: 'example.com/k0s', version } } }],
   ['no version', { ...valid, command: { id: 0, k0supdate: { url } } }],
   ['an empty version', { ...valid, command: { id: 0, k0supdate: { url, version: '' } } }],
+  ['a number for sha256', { ...valid, command: { id: 0, k0supdate: { url, version, sha256: 1 } } }],
+  ['a text for forceupdate', { ...valid, command: { id: 0, k0supdate: { url, version, forceupdate: 'true' } } }],
   ['a status without a name', { ...valid, status: { ...status, status: '' } }],
   ['a status without a time', { ...valid, status: { status: 'Downloading' } }],
   ['a status that is no object', { ...valid, status: 'Downloading' }],

@@ -62,6 +62,9 @@ function toCommand(value: unknown): SignalCommand | undefined {
   const [kind] = kinds;
   const body = kind && kinds.length === 1 ? value[kind] : undefined;
   if (!kind || !isRecord(body) || !isText(body['version']) || !isUrl(body['url'])) return undefined;
+  // Go leaves out what is null, and refuses all else of another type: a hash that is lost verifies nothing.
+  if (typeof (body['sha256'] ?? '') !== 'string' || typeof (body['forceupdate'] ?? false) !== 'boolean')
+    return undefined;
   return {
     id: value['id'] as number,
     kind,

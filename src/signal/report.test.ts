@@ -32,6 +32,19 @@ test.each([
   expect(decodeReport(annotations, report.created)).toBeUndefined();
 });
 
+test.each<[string, object, object]>([
+  ['a reason', { reason: { toString: 1 } }, {}],
+  ['a reason that is too long', { reason: 'x'.repeat(2 * REASON_LIMIT) }, { reason: 'x'.repeat(REASON_LIMIT) }],
+  ['a version', { from: 7 }, {}],
+  ['the word about the way back', { rolledBack: 'no' }, {}],
+  ['times', { spent: 'long' }, {}],
+  ['one of the times', { spent: { Restart: '9', Cordoning: 4 } }, { spent: { Cordoning: 4 } }],
+  ['what nobody knows', { mood: 'good' }, {}],
+])('%s of the wrong kind is left out', (_name, written, read) => {
+  const annotations = { [REPORT_ANNOTATION]: JSON.stringify({ created: 'c', ...written }) };
+  expect(decodeReport(annotations, 'c')).toEqual({ created: 'c', ...read });
+});
+
 test('no annotations at all: no report', () => {
   expect(decodeReport(undefined, report.created)).toBeUndefined();
 });

@@ -27,9 +27,26 @@ export function encodeReport(report: AgentReport): Record<string, string> {
 export function decodeReport(annotations: Annotations | undefined, created: string): AgentReport | undefined {
   try {
     const value: unknown = JSON.parse(annotations?.[REPORT_ANNOTATION] ?? 'null');
-    return isRecord(value) && value['created'] === created ? (value as unknown as AgentReport) : undefined;
+    return isRecord(value) && value['created'] === created ? toReport(value, created) : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
+}
+
+/** Whoever may write to the object may write this: a member that is not what it should be is as good as absent. */
+function toReport({ from, spent, reason, rolledBack }: Record<string, unknown>, created: string): AgentReport {
+  return {
+    created,
+    ...(typeof from === 'string' ? { from } : {}),
+    ...(isRecord(spent) ? { spent: timesIn(spent) } : {}),
+    ...(typeof reason === 'string' ? { reason: reason.slice(0, REASON_LIMIT) } : {}),
+    ...(typeof rolledBack === 'boolean' ? { rolledBack } : {}),
+  };
+}
+
+function timesIn(spent: Record<string, unknown>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(spent).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
+  );
 }

@@ -58,6 +58,7 @@ export const ERRORS = {
     exit: EXIT.failed,
     hint: 'apply deploy/crds first',
   },
+  REFIT_PLAN_FAILED: { meaning: 'The plan ended without success.', exit: EXIT.failed, hint: 'see `refit status`' },
   REFIT_AGENT: {
     meaning: 'The agent cannot work on this host.',
     exit: EXIT.failed,

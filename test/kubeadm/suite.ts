@@ -1,11 +1,12 @@
 /** Owns the scene of the tests over SSH: a cluster on the real API server, and runs of `refit kubeadm` as the documented user. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { validFrom } from '../../tools/controlplane/certs.ts';
 import { writeKubeconfig } from '../../tools/controlplane/kubeconfig.ts';
+import { run } from '../../tools/controlplane/run.ts';
 import { type SshCluster, startSshCluster } from '../../tools/sshd/cluster.ts';
 import type { StartServer } from '../../tools/sshd/server.ts';
 import { apply, controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
@@ -30,8 +31,10 @@ export interface Run {
 
 /** Two control-plane hosts and two workers. */
 export async function openScene(startServer: StartServer): Promise<Scene> {
-  const directory = await mkdtemp(join(tmpdir(), 'refit-kubeadm-'));
+  const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
   const place = controlPlane();
+  const temporary = join(directory, 't');
+  await mkdir(temporary);
   await apply(await readFile(join(ROOT, 'deploy/rbac-kubeadm.yaml'), 'utf8'));
   const kubeconfig = join(directory, 'refit-kubeadm.yaml');
   await writeKubeconfig(place, kubeconfig, { commonName: 'refit-kubeadm' }, validFrom(Date.now()));
@@ -40,7 +43,7 @@ export async function openScene(startServer: StartServer): Promise<Scene> {
     controlPlane: 2,
     workers: 2,
     version: FROM,
-    offers: [TO, 'v1.38.0', 'v1.35.9'],
+    offers: [TO],
     url: place.url,
     adminKubeconfig: await kubeconfigFor('admin'),
     kubeconfig,
@@ -48,18 +51,36 @@ export async function openScene(startServer: StartServer): Promise<Scene> {
   });
   return {
     cluster,
-    refit: (...args) => start(['kubeadm', ...args, '--api-port', String(cluster.apiPort)]),
+    refit: (...args) => start(['kubeadm', ...args, '--api-port', String(cluster.apiPort)], temporary),
     async [Symbol.asyncDispose]() {
+      await endConnections(temporary);
       await cluster.stop();
       await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     },
   };
 }
 
-function start(args: readonly string[]): Run {
-  const child = spawn(process.execPath, [join(ROOT, 'src/cmd/refit.ts'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const run: Run = { child, stdout: '', stderr: '', ended: once(child, 'close').then(([code]) => code as number | null) };
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (run.stdout += chunk));
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (run.stderr += chunk));
-  return run;
+/** The connections of a run that was killed outlive it for a while. */
+async function endConnections(temporary: string): Promise<void> {
+  const files = await readdir(temporary, { recursive: true });
+  const sockets = files.filter((file) => /\/\d+$/.test(file)).map((file) => join(temporary, file));
+  await Promise.all(
+    sockets.map(async (socket) => await run('ssh', ['-o', `ControlPath=${socket}`, '-O', 'exit', 'host'])),
+  );
+}
+
+function start(args: readonly string[], temporary: string): Run {
+  const child = spawn(process.execPath, [join(ROOT, 'src/cmd/refit.ts'), ...args], {
+    env: { ...process.env, TMPDIR: temporary },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const started: Run = {
+    child,
+    stdout: '',
+    stderr: '',
+    ended: once(child, 'close').then(([code]) => code as number | null),
+  };
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (started.stdout += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (started.stderr += chunk));
+  return started;
 }

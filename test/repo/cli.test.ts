@@ -31,7 +31,15 @@ async function helpOf(...args: string[]): Promise<string> {
   const write = (text: string): void => {
     written += text;
   };
-  await runProgram(args, { controller: never, capiExtension: never, status: never, validate: never, kubeadmPlan: never, kubeadmApply: never, write });
+  await runProgram(args, {
+    controller: never,
+    capiExtension: never,
+    status: never,
+    validate: never,
+    kubeadmPlan: never,
+    kubeadmApply: never,
+    write,
+  });
   return written;
 }
 

@@ -23,6 +23,7 @@ import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 const FROM = 'v1.35.0';
 const TO = 'v1.35.1';
 const NODES = ['worker1', 'worker2', 'worker3'];
+const CONTROL_PLANE = 'worker3';
 const STATUSES = ['', 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'];
 
 const stop = new AbortController();
@@ -44,7 +45,10 @@ beforeAll(async () => {
     restartDelayMs: 300,
   });
   await installMachines(cluster.client, systemClock);
-  for (const node of NODES) await createMachine(cluster.client, { name: machineOf(node), version: FROM, node });
+  for (const node of NODES) {
+    const controlPlane = node === CONTROL_PLANE;
+    await createMachine(cluster.client, { name: machineOf(node), version: FROM, node, controlPlane });
+  }
   sightings = await watchSignals(cluster.client, stop.signal);
   extension = await prepareExtension({ cluster, directory, kubeconfig: await kubeconfigFor('capi') });
   running = await extension.start('extension');
@@ -166,6 +170,28 @@ test('the extension is killed after each of the first answers: the calls go on, 
   await Promise.all(restarts);
   expect(kills).toBe(3);
   await expectUpdated('worker2');
+});
+
+test('a Machine of the control plane waits until every API server is ready', async () => {
+  const { client } = cluster;
+  const labels = { metadata: { labels: { 'node-role.kubernetes.io/control-plane': '' } } };
+  await client.patch(nodes, CONTROL_PLANE, labels, { type: 'merge' });
+  const at = async (address: string): Promise<void> => {
+    const patch = { status: { addresses: [{ type: 'InternalIP', address }] } };
+    await client.patch(nodes, CONTROL_PLANE, patch, { type: 'merge', subresource: 'status' });
+  };
+  // Nothing listens there.
+  await at('127.0.0.200');
+  const words: string[] = [];
+  await whenCallable('h2');
+  const answered = (answer: UpdateMachineResponse | Error): void => {
+    if (answer instanceof Error) return;
+    words.push(answer.message ?? '');
+    if (words.length === 2) void at('127.0.0.1');
+  };
+  await update(CONTROL_PLANE, manager('h2', answered));
+  expect(words).toContain(`node ${CONTROL_PLANE} waits until every API server is ready`);
+  await expectUpdated(CONTROL_PLANE);
 });
 
 test('what it did stands in events of the Node', async () => {

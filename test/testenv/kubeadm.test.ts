@@ -1,12 +1,326 @@
 /** The proof of upgrades over SSH: a kubeadm cluster from one patch to the next, by the system's ssh client, on a real API server. */
-import { expect, test } from 'vitest';
+import { access, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { configMaps, PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
+import { reportOn } from '../../src/dialects/kubeadm/report.ts';
+import { createInformer } from '../../src/kube/informer.ts';
+import { leases, nodes } from '../../src/kube/resources.ts';
+import { startDebianServer, whyNoSshd } from '../../tools/sshd/debian-server.ts';
 import { startJavascriptServer } from '../../tools/sshd/javascript-server.ts';
-import { openScene, TO } from '../kubeadm/suite.ts';
+import type { StartServer } from '../../tools/sshd/server.ts';
+import { cutOffWithout, holdAt, logOf, lose, release, type StandInHost } from '../../tools/sshd/stand-in-host.ts';
+import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
+import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
 
-test('first', async () => {
-  await using scene = await openScene(startJavascriptServer);
-  const run = scene.refit('apply', '-m', await scene.cluster.manifest(TO), '--yes', '--lease-duration', '2s');
-  const code = await run.ended;
-  console.log(run.stdout, run.stderr);
-  expect(code).toBe(0);
-});
+const SERVERS: [string, StartServer, string | undefined][] = [
+  ['a server in JavaScript', startJavascriptServer, undefined],
+  ["Debian's sshd", startDebianServer, whyNoSshd()],
+];
+const HOSTS = ['cp1', 'cp2', 'w1', 'w2'];
+const MANIFEST = 'etc/kubernetes/manifests/kube-apiserver.yaml';
+type Moment = 'before' | 'after';
+/** Where a run is killed: as soon as the step is asked for, or when it is done and nobody has learnt of it. */
+const STEPS: [Moment, string][] = [
+  ['before', 'stage'],
+  ['after', 'stage'],
+  ['before', 'kubeadm'],
+  ['after', 'kubeadm'],
+  ['after', 'kubelet'],
+];
+/** A run that was killed is replaced soon: tests wait for it. */
+const LEASE = ['--lease-duration', '2s'];
+
+for (const [name, startServer, why] of SERVERS) {
+  if (why === undefined) describe(`over ${name}`, () => suite(startServer));
+  else test(`over ${name}: left out, since ${why}`, () => expect(whyNoSshd()).toBe(why));
+}
+
+function suite(startServer: StartServer): void {
+  describe('what is refused', () => refusals(startServer));
+  describe('an upgrade', () => upgrade(startServer));
+  describe('an upgrade that is killed again and again', () => killed(startServer));
+}
+
+function refusals(startServer: StartServer): void {
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await openScene(startServer);
+  });
+  afterAll(async () => {
+    const { client, hosts } = scene.cluster;
+    const { namespace, name } = PLACE;
+    await expect(client.get(configMaps, name, { namespace })).rejects.toThrow('not found');
+    await expect(client.get(leases, name, { namespace })).rejects.toThrow('not found');
+    for (const host of hosts) await expect(access(join(host.root, 'var/lib/refit'))).rejects.toThrow('ENOENT');
+    await scene[Symbol.asyncDispose]();
+  });
+
+  type Spoil = (manifest: Record<string, unknown>) => void;
+  const firstHost =
+    (change: object): Spoil =>
+    (manifest) => {
+      const [first, ...rest] = manifest['hosts'] as object[];
+      manifest['hosts'] = [{ ...first, ...change }, ...rest];
+    };
+
+  test.each<[string, string, Spoil, number, RegExp]>([
+    [
+      'a skipped minor version, by the name of its rule',
+      'v1.38.0',
+      () => undefined,
+      1,
+      /^REFIT_REFUSED: .*R2: API servers never skip a minor version: v1\.36\.2 to v1\.38\.0 skips 1\.37; .*\n$/,
+    ],
+    [
+      'a minor version without a drain',
+      'v1.37.0',
+      () => undefined,
+      1,
+      /^REFIT_REFUSED: R9: the node of kubelet of cp1 must be drained .*\n$/,
+    ],
+    [
+      'an unknown field',
+      TO,
+      firstHost({ adress: 'x' }),
+      2,
+      /^REFIT_FILE: .*hosts\[0\]: has no member adress, check the spelling .*\n$/,
+    ],
+    [
+      'a host that is no Node',
+      TO,
+      firstHost({ name: 'cp9' }),
+      1,
+      /^REFIT_REFUSED: F2: host cp9 has no Node of its name; F1: .*cp1 .*\n$/,
+    ],
+    [
+      'an unreachable host',
+      TO,
+      firstHost({ port: 1 }),
+      3,
+      /^REFIT_SSH: cp1 \(127\.0\.0\.1\): .*Connection refused.*\n$/,
+    ],
+    [
+      'a host key that is not known',
+      TO,
+      (manifest) => (manifest['ssh'] = { identityFile: 'identity', knownHostsFile: 'none' }),
+      3,
+      /^REFIT_SSH: cp1 \(127\.0\.0\.1\): its host key is not known.*cp2.*\n$/,
+    ],
+    [
+      'a key that is not let in',
+      TO,
+      (manifest) => (manifest['ssh'] = { identityFile: 'cp1/host-key', knownHostsFile: 'known_hosts' }),
+      3,
+      /^REFIT_SSH: cp1 \(127\.0\.0\.1\): it does not let root in with this key.*\n$/,
+    ],
+  ])('%s', async (_name, version, spoil, code, line) => {
+    const run = scene.refit('apply', '--yes', '-m', await scene.cluster.manifest(version, spoil));
+    expect([await run.ended, run.stderr]).toEqual([code, expect.stringMatching(line)]);
+  });
+
+  test('a host key that is not the known one', async () => {
+    const manifest = await scene.cluster.manifest(
+      TO,
+      (each) => (each['ssh'] = { identityFile: 'identity', knownHostsFile: 'swapped' }),
+    );
+    const known = (await readFile(join(manifest, '../known_hosts'), 'utf8')).trim().split('\n');
+    const keys = known.map((line) => line.split(' ').slice(1).join(' '));
+    const swapped = known.map((line, index) => `${line.split(' ')[0]} ${keys[index === 0 ? 1 : index]}\n`);
+    await writeFile(join(manifest, '../swapped'), swapped.join(''));
+    const run = scene.refit('apply', '--yes', '-m', manifest);
+    const line = /^REFIT_SSH: cp1 \(127\.0\.0\.1\): its host key is not the one that is known of it \(.*\n$/;
+    expect([await run.ended, run.stderr]).toEqual([3, expect.stringMatching(line)]);
+  });
+
+  test('without anybody to agree, after the plan was shown', async () => {
+    const run = scene.refit('apply', '-m', await scene.cluster.manifest(TO));
+    expect([await run.ended, run.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^REFIT_USAGE: nobody can be asked here: pass --yes/),
+    ]);
+    expect(run.stdout).toContain(`cp1   leader    ${FROM} → ${TO}  kubeadm upgrade apply ${TO}`);
+  });
+
+  test('nothing: a plan is only shown', async () => {
+    const run = scene.refit('plan', '-m', await scene.cluster.manifest(TO));
+    expect([await run.ended, run.stderr]).toEqual([0, '']);
+    expect(run.stdout).toContain(`w2    worker    ${FROM} → ${TO}  kubeadm upgrade node`);
+  });
+}
+
+function upgrade(startServer: StartServer): void {
+  let scene: Scene;
+  let intervals: readonly Interval[] = [];
+  const runs: Run[] = [];
+  beforeAll(async () => {
+    scene = await openScene(startServer);
+    const { cluster } = scene;
+    await cluster.client.patch(nodes, 'w2', { spec: { unschedulable: true } }, { type: 'merge' });
+    const manifest = await cluster.manifest(TO, (each) => Object.assign(each, { concurrent: 2 }));
+    const stop = new AbortController();
+    const motion = await watchWork(scene, stop.signal);
+    await holdAt(cluster.host('cp1'), 'before', textOf('stage'));
+    runs.push(scene.refit('apply', '--yes', '-m', manifest));
+    await isHeld(cluster.host('cp1'));
+    runs.push(scene.refit('apply', '--yes', '-m', manifest));
+    await vi.waitFor(() => expect(runs[1]?.stdout).toContain('Waiting for the lock'), { timeout: 30_000 });
+    await release(cluster.host('cp1'));
+    await Promise.all(runs.map(async ({ ended }) => await ended));
+    stop.abort();
+    intervals = motion.intervals();
+  });
+  afterAll(async () => await scene[Symbol.asyncDispose]());
+
+  test('ends well, and every host has the version in everything', async () => {
+    expect([await runs[0]?.ended, runs[0]?.stdout]).toEqual([0, expect.stringMatching(/is done\n$/)]);
+    expect(await versions(scene)).toEqual(HOSTS.map((name) => [name, TO]));
+  });
+
+  test('a second run waits, says who holds the lock, and finds nothing left to do', async () => {
+    const [first, second] = runs;
+    expect(await second?.ended).toBe(0);
+    expect(second?.stdout).toContain(`/${first?.child.pid}/`);
+    expect(second?.stdout).toContain('Another run has done it: nothing is left.');
+  });
+
+  test('goes by leader, follower and then workers, two at a time', () => {
+    expect(intervals.map(({ name }) => name)).toEqual(HOSTS);
+    const [leader, follower, ...workers] = intervals;
+    expect(follower?.from).toBeGreaterThan(leader?.to ?? Number.NaN);
+    expect(Math.min(...workers.map(({ from }) => from))).toBeGreaterThan(follower?.to ?? Number.NaN);
+    expect(greatestOverlap(workers)).toBe(2);
+  });
+
+  test('runs kubeadm once on each host, apply on the first only, and restarts each kubelet once', async () => {
+    for (const host of scene.cluster.hosts) {
+      const verb = host.name === 'cp1' ? `upgrade apply --yes ${TO}` : 'upgrade node';
+      expect([host.name, await logOf(host, 'kubeadm')]).toEqual([host.name, [verb]]);
+      expect([host.name, await logOf(host, 'kubelet')]).toEqual([host.name, [`started ${TO}`]]);
+    }
+  });
+
+  test('leaves a node cordoned that was found so, and no other', async () => {
+    const { items } = await scene.cluster.client.list(nodes);
+    const cordoned = items.filter(({ spec }) => spec?.unschedulable).map(({ metadata }) => metadata.name);
+    expect(cordoned.filter((name) => HOSTS.includes(name))).toEqual(['w2']);
+  });
+
+  test('a further run finds nothing to do', async () => {
+    const run = scene.refit('apply', '-m', await scene.cluster.manifest(TO));
+    expect([await run.ended, run.stderr]).toEqual([0, '']);
+    expect(run.stdout).toMatch(/Already at v1\.36\.3: cp1, cp2, w1, w2\nNothing is to be done\.\n$/);
+  });
+}
+
+function killed(startServer: StartServer): void {
+  let scene: Scene;
+  let manifest = '';
+  const apply = (): Run => scene.refit('apply', '--yes', '-m', manifest, ...LEASE);
+  beforeAll(async () => {
+    scene = await openScene(startServer);
+    manifest = await scene.cluster.manifest(TO);
+  });
+  afterAll(async () => await scene[Symbol.asyncDispose]());
+
+  const killAt = async (name: string, moment: Moment, step: string): Promise<Run> => {
+    const host = scene.cluster.host(name);
+    await holdAt(host, moment, textOf(step));
+    const run = apply();
+    await isHeld(host, run);
+    await kill(run);
+    await lose(host);
+    return run;
+  };
+
+  test.each(STEPS)('on cp1, %s %s', async (moment, step) => void (await killAt('cp1', moment, step)));
+
+  test('on cp2, where kubeadm itself is cut off: that host has failed, and no other is touched', async () => {
+    const host = scene.cluster.host('cp2');
+    await cutOffWithout(host, 'kube-apiserver');
+    const run = apply();
+    expect(await run.ended).toBe(1);
+    expect(run.stdout).toMatch(/is failed: cp2: step kubeadm ended with exit code 137: .*\n$/);
+    await expect(access(join(host.root, MANIFEST))).rejects.toThrow('ENOENT');
+    await expect(access(join(scene.cluster.host('w1').root, 'var/lib/refit'))).rejects.toThrow('ENOENT');
+  });
+
+  test('on cp2, as soon as the manifest is put back', async () => {
+    const run = await killAt('cp2', 'before', 'stage');
+    expect(run.stdout).toContain('cp2: restored kube-apiserver.yaml');
+    await access(join(scene.cluster.host('cp2').root, MANIFEST));
+  });
+
+  test.each(STEPS.slice(1))('on cp2, %s %s', async (moment, step) => void (await killAt('cp2', moment, step)));
+
+  test('on w1, while kubeadm is at work: it goes on by itself', async () => {
+    const run = apply();
+    const begun = async (): Promise<void> => expect(await logOf(scene.cluster.host('w1'), 'kubeadm')).toHaveLength(1);
+    await vi.waitFor(begun, { timeout: 60_000, interval: 10 });
+    await kill(run);
+  });
+
+  test.each(STEPS)('on w2, %s %s', async (moment, step) => void (await killAt('w2', moment, step)));
+
+  test('is done by the last run without a flag, and no kubeadm and no restart came twice', async () => {
+    const run = apply();
+    expect([await run.ended, run.stderr]).toEqual([0, '']);
+    expect(await versions(scene)).toEqual(HOSTS.map((name) => [name, TO]));
+    for (const host of scene.cluster.hosts) {
+      // The one that was cut off is run again.
+      expect([host.name, (await logOf(host, 'kubeadm')).length]).toEqual([host.name, host.name === 'cp2' ? 2 : 1]);
+      expect([host.name, (await logOf(host, 'kubelet')).length]).toEqual([host.name, 1]);
+    }
+    const { items } = await scene.cluster.client.list(nodes);
+    expect(items.filter(({ spec }) => spec?.unschedulable)).toEqual([]);
+  });
+}
+
+/** How the script of a step names it, within the quotes of the script around it. */
+function textOf(step: string): string {
+  return String.raw`STEP='\''${step}'\''`;
+}
+
+async function isHeld(host: StandInHost, run?: Run): Promise<void> {
+  const held = async (): Promise<void> => {
+    await access(join(host.root, 'hooks/held')).catch((cause: unknown) => {
+      throw new Error(`nothing is held on ${host.name}: ${run?.stdout}${run?.stderr}`, { cause });
+    });
+  };
+  await vi.waitFor(held, { timeout: 60_000, interval: 20 });
+}
+
+async function kill(run: Run): Promise<void> {
+  run.child.kill('SIGKILL');
+  await run.ended;
+}
+
+/** From the first word about a host to the moment at which its node has the new version. */
+async function watchWork({ cluster }: Scene, signal: AbortSignal): Promise<Motion> {
+  const motion = new Motion();
+  const begun = new Set<string>();
+  const informer = createInformer(cluster.client, nodes);
+  informer.addHandler({
+    updated(node) {
+      const { name } = node.metadata;
+      if (reportOn(node) && !begun.has(name)) motion.begin(name, performance.now());
+      if (reportOn(node)) begun.add(name);
+      if (begun.has(name) && node.status?.nodeInfo?.kubeletVersion === TO) motion.end(name, performance.now());
+    },
+  });
+  void informer.run(signal);
+  await informer.whenSynced(signal);
+  return motion;
+}
+
+async function versions({ cluster }: Scene): Promise<unknown[]> {
+  const { items } = await cluster.client.list(nodes);
+  const found: [string, string | undefined][] = [];
+  for (const { name, root } of cluster.hosts) {
+    const node = items.find(({ metadata }) => metadata.name === name);
+    const disk = await readFile(join(root, 'usr/bin/kubelet'), 'utf8');
+    const all = [node?.status?.nodeInfo?.kubeletVersion, /Kubernetes (v[\d.]+)/.exec(disk)?.[1]];
+    found.push([name, all.every((version) => version === all[0]) ? all[0] : all.join(' and ')]);
+  }
+  return found;
+}

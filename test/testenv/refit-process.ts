@@ -27,6 +27,11 @@ export class RefitProcess implements AsyncDisposable {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
+  /** As `head` does when it has its lines. */
+  closeOutput(): void {
+    this.#child.stdout?.destroy();
+  }
+
   async stop(signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<number | null> {
     this.#child.kill(signal);
     return await this.ended;

@@ -33,6 +33,14 @@ export interface ClusterOptions {
   readonly breakFor?: readonly string[];
   /** Hears of every start and end of a host's service. */
   readonly onService?: (host: string, running: boolean) => void;
+  /** What Node runs as `refit`; the source where absent. */
+  readonly refit?: Refit;
+}
+
+/** For each subcommand that runs for long: flags for Node, and the file of the command. */
+export interface Refit {
+  readonly agent: readonly string[];
+  readonly controller: readonly string[];
 }
 
 export interface Cluster {
@@ -54,14 +62,14 @@ export interface Cluster {
   stop(): Promise<void>;
 }
 
-const REFIT = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
+const SOURCE = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 /** A leader that was killed is replaced soon: people and tests watch. */
 const LEASE_DURATION = '3s';
 
 /** Resolves when every host runs its first version and every agent is started. No controller of Refit runs yet. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   await using started = new AsyncDisposableStack();
-  const { plane, directory } = options;
+  const { plane, directory, refit = { agent: [SOURCE], controller: [SOURCE] } } = options;
   for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder), { recursive: true });
   const client = createClient(await loadClusterConfig({ path: await plane.kubeconfig('admin') }));
   started.defer(() => client.close());
@@ -99,7 +107,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const kubeconfig = await plane.kubeconfig(
       host.role === 'controller' ? { controlNode: host.name } : { node: host.name },
     );
-    agents.set(host.name, await processes.start(`agent-${host.name}`, ['agent', ...agentArguments(host, kubeconfig)]));
+    const args = [...refit.agent, 'agent', ...agentArguments(host, kubeconfig)];
+    agents.set(host.name, await processes.start(`agent-${host.name}`, args));
   };
   await Promise.all(hosts.map(startAgent));
   const everything = started.move();
@@ -120,7 +129,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     startAgent,
     async startController(name, args = []) {
       const connection = ['--kubeconfig', await plane.kubeconfig('controller'), '--api-port', String(apiPort)];
-      return await processes.start(name, ['controller', ...connection, '--lease-duration', LEASE_DURATION, ...args]);
+      const own = ['--lease-duration', LEASE_DURATION, ...args];
+      return await processes.start(name, [...refit.controller, 'controller', ...connection, ...own]);
     },
     startLeading: async (name, command, args) =>
       await processes.start(name, [command, ...args, '--lease-duration', LEASE_DURATION]),
@@ -163,7 +173,7 @@ class Processes {
     const child = await startProcess({
       name,
       command: process.execPath,
-      args: [REFIT, ...args],
+      args,
       directory: this.#directory,
       ready: () => Promise.resolve(true),
       clock: systemClock,

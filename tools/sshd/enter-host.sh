@@ -1,7 +1,8 @@
 #!/bin/sh
 # Enters a stand-in host: `enter-host.sh ROOT COMMAND` runs COMMAND, which reads its script from standard input, with ROOT for
 # the host's file system. Tests can hold a script before it runs, or its answer after it ran: ROOT/hooks/hold-before and
-# hold-after name a text; a script with that text waits until the file is gone, and is then lost with its connection.
+# hold-after name a text; a script with that text waits as long as ROOT/hooks/held is there. It is lost where that became
+# ROOT/hooks/lost meanwhile, as with a connection that broke.
 REFIT_ROOT=$1
 PATH=$1/usr/bin:$PATH
 export REFIT_ROOT PATH
@@ -11,6 +12,8 @@ hold() {
   case $script in *"$(cat "$REFIT_ROOT/hooks/$1")"*) ;; *) return 0 ;; esac
   mv "$REFIT_ROOT/hooks/$1" "$REFIT_ROOT/hooks/held"
   while [ -e "$REFIT_ROOT/hooks/held" ]; do sleep 0.02; done
+  [ -e "$REFIT_ROOT/hooks/lost" ] || return 0
+  rm "$REFIT_ROOT/hooks/lost"
   exit 1
 }
 hold hold-before

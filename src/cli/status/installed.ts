@@ -1,8 +1,12 @@
 /** Owns the question which dialects a cluster has: few have all, and one is enough. */
 import type { Dialect } from '../../engine/dialect.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { loadOnce } from './load.ts';
 
-/** Those whose group of kinds is served; all of them where none is, so that whoever asks for one learns what is missing. */
+/**
+ * Those whose kinds are served. Kinds that every API server has tell nothing, so where there are no others a dialect of
+ * those counts by its plans. All of them where none is left, so that whoever asks for one learns what is missing.
+ */
 export async function installedOf(
   client: KubeClient,
   dialects: readonly Dialect[],
@@ -14,6 +18,9 @@ export async function installedOf(
       return (await client.raw(path, { signal })).status;
     }),
   );
-  const installed = dialects.filter((_dialect, index) => answers[index] !== 404);
-  return installed.length > 0 ? installed : dialects;
+  const served = dialects.filter((_dialect, index) => answers[index] !== 404);
+  if (served.some(({ plans }) => plans.group !== '')) return served;
+  const plans = await Promise.all(served.map(async (each) => (await loadOnce(client, each, signal)).plans()));
+  const used = served.filter((_dialect, index) => plans[index]?.length !== 0);
+  return used.length > 0 ? used : dialects;
 }

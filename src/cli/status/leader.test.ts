@@ -1,8 +1,10 @@
 /** Shows what one look at the lease tells, with clocks that differ and rights that lack. */
 import { expect, test } from 'vitest';
+import { refusal } from '../../../test/builders/memory-api.ts';
 import { later, SECOND, T0 } from '../../../test/builders/times.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import type { Lease } from '../../kube/types.ts';
-import { leaderOf } from './leader.ts';
+import { askLeader, leaderOf } from './leader.ts';
 
 function lease(spec: Lease['spec']): Lease {
   return { metadata: { name: 'a' }, spec: { leaseDurationSeconds: 15, acquireTime: later(-60_000), ...spec } };
@@ -24,4 +26,18 @@ test.each<[string, Lease | undefined, object]>([
   ],
 ])('%s', (_name, given, expected) => {
   expect(leaderOf(given, T0)).toEqual(expected);
+});
+
+test.each([
+  ['may not be read', refusal(403, 'Forbidden'), { state: 'unknown' }],
+  ['does not exist', refusal(404, 'NotFound'), { state: 'none' }],
+])('a lease that %s stops nobody from looking at the plans', async (_name, error, expected) => {
+  const client = { get: async () => await Promise.reject(error) } as unknown as KubeClient;
+  expect(await askLeader(client, T0, new AbortController().signal)).toEqual(expected);
+});
+
+test('any other refusal is told', async () => {
+  const error = refusal(500, 'InternalError');
+  const client = { get: async () => await Promise.reject(error) } as unknown as KubeClient;
+  await expect(askLeader(client, T0, new AbortController().signal)).rejects.toBe(error);
 });

@@ -4,7 +4,6 @@ import type { Dialect, Endpoint } from '../../engine/dialect.ts';
 import { explain } from '../../engine/explain.ts';
 import { gather } from '../../engine/gather.ts';
 import { DEFAULT_POLICY, type EndpointHealth, type Policy, type Snapshot } from '../../engine/model.ts';
-import type { KubeObject } from '../../kube/types.ts';
 import type { Loaded } from './load.ts';
 import { type PlanView, viewOf } from './view.ts';
 
@@ -21,7 +20,7 @@ export async function observe(
   now: number,
 ): Promise<PlanView[]> {
   const views = loaded.plans().map(async (plan) => {
-    const snapshot = gather(dialect, plan, loaded.world, beginOf(plan, now));
+    const snapshot = sinceCreation(gather(dialect, plan, loaded.world, now));
     if (!decide(snapshot, POLICY, now).wantsHealth) return viewAt(dialect, snapshot, now);
     const controlPlane = await ask(dialect.endpoints(loaded.world));
     return viewAt(dialect, { ...snapshot, controlPlane }, now);
@@ -29,9 +28,16 @@ export async function observe(
   return (await Promise.all(views)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Of a plan without status the targets wait since it was created, not since somebody looked. */
-function beginOf({ metadata }: KubeObject, now: number): number {
-  return metadata.creationTimestamp === undefined ? now : Date.parse(metadata.creationTimestamp);
+/** The targets of a plan without status wait since it was created, not since somebody looked. */
+function sinceCreation(snapshot: Snapshot): Snapshot {
+  const { campaign } = snapshot;
+  if (campaign.phase !== 'new') return snapshot;
+  const since = campaign.source.created;
+  const stages = campaign.stages.map((stage) => ({
+    ...stage,
+    targets: stage.targets.map((target) => ({ ...target, since })),
+  }));
+  return { ...snapshot, campaign: { ...campaign, stages } };
 }
 
 /** Explains what is recorded, and not what will be: without a controller that never comes. */

@@ -276,6 +276,18 @@ describe('at the end', () => {
     ]);
   });
 
+  test('a deadline: said once, in the words of the engine', async () => {
+    const why = 'w3 did not report within its deadline at Restart';
+    const status = statusOf('ApplyFailed', [], recorded({ w3: 'SignalApplyFailed' }), why);
+    expect((await textOf({ plans: [buildPlan({}, status)], workers: failedWorkers })).slice(1, 3)).toEqual([
+      '  workers  0/1  ✗',
+      `  why     ${why}`,
+    ]);
+    expect((await textOf({ plans: [buildPlan({}, status)], workers: failedWorkers })).join('\n')).not.toContain(
+      'gave up',
+    );
+  });
+
   test('wide: one line for each target', async () => {
     const lines = await textOf({ plans: [buildPlan({}, failed)], workers: failedWorkers }, 'wide');
     expect(lines.slice(-4)).toEqual([

@@ -30,10 +30,10 @@ export function movingLines({ stages, waits }: PlanView, now: number): string[] 
     .filter(isMoving)
     .map((target) => ({ ...target, wait: holding.get(target.name) }));
   if (moving.length <= FEW) return moving.map(({ wait, ...target }) => movingLine(target, wait, now));
-  return groups(moving, ({ wait, ...target }) => placeOfMany(target, wait)).map(([place, members]) => {
-    const { name, since } = earliest(members);
-    return `${members.length} ${place} (${name} for ${age(since, now)}${members.length > 1 ? ', the longest' : ''})`;
-  });
+  return groups(moving, ({ wait, ...target }) => placeOfMany(target, wait))
+    .map(([place, members]) => ({ place, count: members.length, longest: earliest(members) }))
+    .toSorted((a, b) => Date.parse(a.longest.since) - Date.parse(b.longest.since))
+    .map(({ place, count, longest: { name, since } }) => `${count} ${place} (longest: ${name} for ${age(since, now)})`);
 }
 
 function movingLine(target: TargetView, wait: WaitView | undefined, now: number): string {

@@ -55,8 +55,9 @@ function inMarks({ targets }: StageView, { paint }: Medium): string {
     .join('');
 }
 
+/** How many are done stands before it already. */
 function inCounts(stage: StageView, { paint }: Medium): string {
-  return [DONE, MOVING, FAILED, PENDING]
+  return [MOVING, FAILED, PENDING]
     .map((mark) => ({ ...mark, count: countOf(stage, mark) }))
     .filter(({ count }) => count > 0)
     .map(({ count, word, style }) => (style === undefined ? `${count} ${word}` : paint(style, `${count} ${word}`)))

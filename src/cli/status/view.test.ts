@@ -101,6 +101,13 @@ test('a plan that nobody has taken up yet looks the same at any time', async () 
   expect(await at(T0 + HOUR)).toEqual(await at(T0 + MINUTE));
 });
 
+test('what a node says after its target was recorded as done is no failure of this plan', async () => {
+  const failing = signalled(w1, { created: later(30_000), status: 'Failed', timestamp: later(50_000) });
+  const done = statusOf('Completed', [], recorded({ w1: 'SignalCompleted' }, later(45_000)));
+  const [view] = await lookAt([{ ...plan, status: done }], [], [failing], T0 + MINUTE);
+  expect(view?.stages[1]?.targets).toEqual([{ name: 'w1', phase: 'done', since: later(45_000) }]);
+});
+
 test('yaml says the same, one line a value', async () => {
   const text = await render({ leader: { state: 'none' }, plans: [] }, 'yaml', T0, LOOK);
   expect(text).toBe('leader:\n  state: none\nplans: []\n');

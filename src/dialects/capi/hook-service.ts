@@ -9,8 +9,7 @@ import {
   updateMachineRequest,
 } from '../../api/capi/hooks.ts';
 import { describeProblem } from '../../kube/problems.ts';
-import { TransportError } from '../../kube/status-error.ts';
-import { messageOf } from '../../util/errors.ts';
+import { type ErrorCode, messageOf } from '../../util/errors.ts';
 import type { Json } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
 import { underWay } from './answers.ts';
@@ -58,11 +57,13 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
   }
 }
 
-/** What may pass by itself is no failure: the Machine shows what it waits for, and the caller asks again soon. */
+/** What may pass by itself: no answer, a server in trouble, a checksum that is not published yet. */
+const PASSING: readonly ErrorCode[] = ['REFIT_UNREACHABLE', 'REFIT_TLS', 'REFIT_FILE', 'REFIT_INTERNAL'];
+
+/** What may pass is no failure: the Machine shows what it waits for, and the caller asks again soon. */
 function inWords(thrown: unknown): HookResponse {
   const { message, code } = describeProblem(thrown);
-  const passes = thrown instanceof TransportError || code === 'REFIT_FILE' || code === 'REFIT_INTERNAL';
-  return passes ? underWay(message) : refusal('UpdateMachine', message);
+  return PASSING.includes(code) ? underWay(message) : refusal('UpdateMachine', message);
 }
 
 function decode<T>(schema: ZodType<T>, body: Json): T {

@@ -1,6 +1,6 @@
 /** Owns which parts of the objects in a hook's body count: where each stands, how its changes are named, and what is ignored. */
 import type { HookObject, PatchKey, Triple } from '../../api/capi/hooks.ts';
-import { isRecord, type Json } from '../../util/json.ts';
+import { isRecord, type Json, sameJson } from '../../util/json.ts';
 import { type Change, differences, valueAt } from './difference.ts';
 
 interface Part {
@@ -71,6 +71,11 @@ export function changesBetween(shape: Shape, current: Triple, desired: Triple): 
 /** `machine.spec.version`, `bootstrap.spec.files`: the same for Machines and for the templates of MachineSets. */
 export function nameOf({ part, path }: PartChange): string {
   return [part.name, 'spec', ...path].join('.');
+}
+
+/** Whether two values of a field are one to the caller. */
+export function isSameField({ typed }: Part, a: Json | undefined, b: Json | undefined): boolean {
+  return sameJson(a, b) || (typed && isEmpty(a) && isEmpty(b));
 }
 
 function compared({ root }: Shape, part: Part, object: HookObject | null | undefined): Json | undefined {

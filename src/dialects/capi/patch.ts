@@ -43,7 +43,7 @@ function missingParents(object: unknown, changes: readonly Change[]): Operation[
   const parents = changes
     .filter(({ to }) => to !== undefined)
     .flatMap(({ path }) => path.slice(0, -1).map((_, depth) => path.slice(0, depth + 1)))
-    .filter((path) => valueAt(object, path) === undefined);
+    .filter((path) => !isRecord(valueAt(object, path)));
   return [...new Set(parents.map(pointer))].map((path) => ({ op: 'add', path, value: {} }));
 }
 

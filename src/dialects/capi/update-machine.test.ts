@@ -162,6 +162,7 @@ describe('Machines of the control plane', () => {
     await scene.ask('c1');
     await scene.lead('c1');
     expect(decodeSignal(scene.node('c1').metadata.annotations)).toBeUndefined();
+    expect(await scene.ask('c1')).toMatchObject(underWay('node c1 waits until every API server is ready'));
     scene.health = [{ name: 'c2', ready: true }];
     await scene.lead('c1');
     expect(decodeSignal(scene.node('c1').metadata.annotations)?.command.version).toBe('v1.35.1');

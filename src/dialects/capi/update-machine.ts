@@ -5,6 +5,7 @@ import { decide } from '../../engine/decide.ts';
 import type { World } from '../../engine/dialect.ts';
 import { gather, platformOf } from '../../engine/gather.ts';
 import { isFinal, type Policy } from '../../engine/model.ts';
+import { isUnasked } from '../../engine/reasons.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
@@ -68,12 +69,15 @@ interface Progress {
   readonly message: string;
 }
 
-/** In the words of the very decision that the leader takes. */
+/** In the words of the very decision that the leader takes, but for the health of API servers: only the leader asks for that. */
 function progressOf({ policy, clock }: UpdateParts, node: Node): Progress {
+  const { name } = node.metadata;
   const snapshot = gather(capi, node, worldOf(node), clock.now());
   const { campaign } = snapshot;
   const [wait] = decide(snapshot, policy, clock.now()).waits;
-  const message = campaign.reason?.message ?? wait?.reason.message ?? `node ${node.metadata.name} is about to begin`;
+  const told =
+    wait && isUnasked(wait.reason) ? `node ${name} waits until every API server is ready` : wait?.reason.message;
+  const message = campaign.reason?.message ?? told ?? `node ${name} is about to begin`;
   return { isOver: isFinal(campaign), failed: campaign.phase !== 'done', message };
 }
 

@@ -40,9 +40,10 @@ export function reportPatch(report: Report): object {
   return { metadata: { annotations: { [REPORT]: JSON.stringify(report) } } };
 }
 
-/** The node as it shall be while its host is worked on; undefined where it is so already. */
+/** The node as it shall be while its host is worked on; undefined where it is so already. A failed campaign's cordon is taken over. */
 export function cordoned(node: Node, campaign: string): Node | undefined {
-  if (node.spec?.unschedulable === true) return undefined;
+  const owner = node.metadata.annotations?.[CORDONED];
+  if (node.spec?.unschedulable === true && (owner === undefined || owner === campaign)) return undefined;
   const annotations = { ...node.metadata.annotations, [CORDONED]: campaign };
   return { ...node, metadata: { ...node.metadata, annotations }, spec: { ...node.spec, unschedulable: true } };
 }

@@ -30,13 +30,18 @@ const SSH_FAILED = 255;
 /** The sockets of shared connections get a directory of their own, since whoever can use them is root on the hosts. */
 export async function openShells(ssh: Manifest['ssh']): Promise<Shells> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
-  const used = new Map<string, ManifestHost>();
+  /** By name of the host; numbered, as the path of a socket ends after some hundred bytes. */
+  const used = new Map<string, string>();
+  const socketOf = (name: string): string => {
+    const socket = used.get(name) ?? join(directory, String(used.size));
+    used.set(name, socket);
+    return socket;
+  };
   return {
     async run(host, script) {
-      used.set(host.name, host);
       const user = host.user ?? ssh.user ?? 'root';
       const command = user === 'root' ? 'sh -s' : 'sudo -n sh -s';
-      const result = await call([...argumentsOf(host, ssh, directory), '--', command], script);
+      const result = await call([...argumentsOf(host, ssh, socketOf(host.name)), '--', command], script);
       if (result.code !== SSH_FAILED) return result;
       throw new RefitError(
         'REFIT_SSH',
@@ -44,15 +49,15 @@ export async function openShells(ssh: Manifest['ssh']): Promise<Shells> {
       );
     },
     async close() {
-      const end = async (host: ManifestHost): Promise<unknown> =>
-        await call(['-O', 'exit', ...argumentsOf(host, ssh, directory)], '').catch(() => undefined);
+      const end = async (socket: string): Promise<unknown> =>
+        await call(['-o', `ControlPath=${socket}`, '-O', 'exit', 'host'], '').catch(() => undefined);
       await Promise.all([...used.values()].map(end));
       await rm(directory, { recursive: true, force: true });
     },
   };
 }
 
-function argumentsOf(host: ManifestHost, ssh: Manifest['ssh'], directory: string): string[] {
+function argumentsOf(host: ManifestHost, ssh: Manifest['ssh'], socket: string): string[] {
   const port = host.port ?? ssh.port;
   const identity = host.identityFile ?? ssh.identityFile;
   const options: Record<string, string | number> = {
@@ -60,7 +65,7 @@ function argumentsOf(host: ManifestHost, ssh: Manifest['ssh'], directory: string
     StrictHostKeyChecking: 'yes',
     ...(ssh.knownHostsFile ? { UserKnownHostsFile: ssh.knownHostsFile, GlobalKnownHostsFile: 'none' } : {}),
     ControlMaster: 'auto',
-    ControlPath: join(directory, '%C'),
+    ControlPath: socket,
     ControlPersist: PERSIST,
     ConnectTimeout: CONNECT_TIMEOUT,
     ServerAliveInterval: 15,

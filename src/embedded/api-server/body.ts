@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { parse } from 'yaml';
 import { isRecord } from '../../util/json.ts';
 import { ApiFailure, badRequest } from './failure.ts';
-import type { Kind } from './kind.ts';
+import type { ApiRequest } from './request.ts';
 
 /** Bytes of a body that kube-apiserver reads at most. */
 const BODY_LIMIT = 3 * 1024 * 1024;
@@ -11,54 +11,52 @@ const BODY_LIMIT = 3 * 1024 * 1024;
 /** Bytes that etcd takes in one request, by default. */
 const STORE_LIMIT = 1.5 * 1024 * 1024;
 
+/** What is too long is read to its end all the same, so that the client gets to see the answer. */
 export async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    // The rest is read and dropped, so that the client gets to see the answer.
     if (size <= BODY_LIMIT) chunks.push(chunk);
   }
-  if (size > BODY_LIMIT) {
-    const message = `Request entity too large: limit is ${BODY_LIMIT}`;
-    throw new ApiFailure(413, 'RequestEntityTooLarge', message);
-  }
-  return Buffer.concat(chunks).toString();
+  if (size <= BODY_LIMIT) return Buffer.concat(chunks).toString();
+  throw new ApiFailure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${BODY_LIMIT}`);
 }
 
 /** Refuses what etcd would refuse, in the words in which its refusal reaches the client. */
-export function checkStoredSize(text: string): void {
-  if (Buffer.byteLength(text) > STORE_LIMIT) throw new ApiFailure(500, '', 'etcdserver: request is too large');
+export function checkStoredSize(value: unknown): void {
+  const size = Buffer.byteLength(JSON.stringify(value));
+  if (size > STORE_LIMIT) throw new ApiFailure(500, '', 'etcdserver: request is too large');
 }
 
-const READABLE = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
+/** 415 in the form that names what would be read. */
+export const unsupportedMediaType = (accepted: readonly string[]): ApiFailure => {
+  const what = 'the body of the request was in an unknown format - accepted media types include';
+  return new ApiFailure(415, 'UnsupportedMediaType', `${what}: ${accepted.join(', ')}`);
+};
 
-/** Decodes an object to be written; the caller checks its kind. */
-export function decodeObject(body: string, contentType: string, { kind }: Pick<Kind, 'kind'>): Record<string, unknown> {
-  if (contentType === READABLE[2] || (contentType !== '' && !READABLE.includes(contentType))) {
-    const list = READABLE.join(', ');
-    const message = `the body of the request was in an unknown format - accepted media types include: ${list}`;
-    throw new ApiFailure(415, 'UnsupportedMediaType', message);
+const JSON_AND_YAML = ['application/json', 'application/yaml'];
+
+/** Decodes the object of a POST, PUT or DELETE; `kind` is what the server expects. */
+export function decodeObject({ body, contentType }: ApiRequest, kind: string): Record<string, unknown> {
+  if (contentType !== '' && !JSON_AND_YAML.includes(contentType)) {
+    throw unsupportedMediaType([...JSON_AND_YAML, 'application/vnd.kubernetes.protobuf']);
   }
-  const unrecognized = (why: string): ApiFailure => {
-    const about = `the object provided is unrecognized (must be of type ${kind})`;
-    return badRequest(`${about}: couldn't get version/kind; json parse error: ${why} (${excerpt(body)})`);
-  };
-  let value: unknown;
-  try {
-    value = contentType === 'application/yaml' ? parse(body) : JSON.parse(body);
-  } catch {
-    throw unrecognized('unexpected end of JSON input');
-  }
+  const value = parseText(body, contentType === 'application/yaml', (why) =>
+    badRequest(
+      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${why}`,
+    ),
+  );
   if (value === null) return {};
   if (isRecord(value)) return value;
-  const type = Array.isArray(value) ? 'array' : typeof value;
-  const target = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
-  throw unrecognized(`json: cannot unmarshal ${type} into Go value of type ${target}`);
+  throw badRequest(`the object provided is unrecognized (must be of type ${kind}): it is no object`);
 }
 
-/** What the server quotes of a body that it cannot read: hexadecimal unless it looks like the start of JSON. */
-function excerpt(body: string): string {
-  if (body === '') return '<empty>';
-  return body.startsWith('{') ? body.slice(0, 1000) : Buffer.from(body).toString('hex').slice(0, 1000);
+/** Parses JSON, or YAML where it may be; `refuse` makes the failure out of what is wrong. */
+export function parseText(text: string, yaml: boolean, refuse: (why: string) => ApiFailure): unknown {
+  try {
+    return yaml ? (parse(text) as unknown) : (JSON.parse(text) as unknown);
+  } catch {
+    throw refuse('unexpected end of JSON input');
+  }
 }

@@ -2,37 +2,29 @@
 import { isRecord } from '../../util/json.ts';
 import { readShape, type Struct } from './go-shape.ts';
 import { groupVersion, type Kind } from './kind.ts';
-import { bumpGeneration, validateMetadata, validateMetadataUpdate } from './metadata.ts';
+import { bumpGeneration } from './metadata.ts';
 import type { ApiObject } from './store.ts';
 
-type Names = Pick<Kind, 'group' | 'version' | 'plural' | 'namespaced'> & { readonly shape: Struct };
+type Names = Pick<Kind, 'group' | 'version' | 'plural' | 'namespaced'>;
 
 type Own = Partial<
-  Pick<
-    Kind,
-    | 'shortNames'
-    | 'hasStatus'
-    | 'createOnUpdate'
-    | 'unconditionalUpdate'
-    | 'naming'
-    | 'fields'
-    | 'validate'
-    | 'beginDeletion'
-  >
+  Pick<Kind, 'shortNames' | 'createOnUpdate' | 'unconditionalUpdate' | 'naming' | 'fields' | 'beginDeletion'>
 > & {
-  /** Keeps `metadata.generation`; nodes, namespaces, leases and events have none. */
+  /** Whether `metadata.generation` is kept: nodes, namespaces, leases and events have none. */
   readonly generation?: boolean;
-  /** Members that only the status subresource may change; a new object starts with them as `initial` says. */
-  readonly initial?: (object: ApiObject) => unknown;
+  /** The status of a new object, whatever it was given; present for all kinds whose status is a subresource. */
+  readonly status?: (object: ApiObject) => unknown;
   readonly default?: (object: ApiObject, old: ApiObject | undefined) => void;
+  readonly validate?: Kind['validate'];
 };
 
-export function builtinKind({ shape, ...names }: Names, own: Own): Kind {
+/** Everything that the kind does not say of itself is what most built-in kinds do. */
+export function builtinKind(names: Names, shape: Struct, { status, generation = false, ...own }: Own): Kind {
   const kind = shape.name;
-  const blank = Object.fromEntries(
-    Object.entries(readShape(shape, {}, [])).filter(([member]) => !['metadata', 'apiVersion', 'kind'].includes(member)),
-  );
-  const apiVersion = groupVersion(names);
+  const { metadata: _metadata, ...blank } = readShape(shape, {}, []);
+  const count = (object: ApiObject, old: ApiObject | undefined): void => {
+    if (generation) bumpGeneration(object, old, ({ spec }) => spec);
+  };
   return {
     ...names,
     kind,
@@ -41,41 +33,39 @@ export function builtinKind({ shape, ...names }: Names, own: Own): Kind {
     shortNames: own.shortNames ?? [],
     categories: [],
     builtin: true,
-    hasStatus: own.hasStatus ?? false,
+    hasStatus: status !== undefined,
     createOnUpdate: own.createOnUpdate ?? false,
     unconditionalUpdate: own.unconditionalUpdate ?? false,
     naming: own.naming ?? 'subdomain',
     fields: own.fields ?? {},
     blank,
     ...(own.beginDeletion && { beginDeletion: own.beginDeletion }),
-    read: (body, unknown) => ({ ...(readShape(shape, body, unknown) as ApiObject), apiVersion, kind }),
+    read: (body, unknown) => ({
+      ...(readShape(shape, body, unknown) as ApiObject),
+      apiVersion: groupVersion(names),
+      kind,
+    }),
     prepare(object, old) {
-      if (old !== undefined && own.hasStatus === true) copyMember(object, old, 'status');
-      if (old === undefined && own.initial) object['status'] = own.initial(object);
+      if (status !== undefined) object['status'] = old ? old['status'] : status(object);
       own.default?.(object, old);
-      if (own.generation === true && old === undefined) object.metadata.generation = 1;
-      if (own.generation === true && old !== undefined) bumpGeneration(object, old, ['spec']);
+      count(object, old);
     },
     prepareStatus(object, old) {
-      copyMember(object, old, 'spec');
-      if (own.generation === true) bumpGeneration(object, old, []);
+      object['spec'] = old['spec'];
+      count(object, old);
     },
-    validate(object, old) {
-      const meta = old ? validateMetadataUpdate(object, old) : validateMetadata(object, own.naming ?? 'subdomain');
-      return [...meta, ...(own.validate?.(object, old) ?? [])];
-    },
+    validate: own.validate ?? (() => []),
   };
-}
-
-export function copyMember(to: ApiObject, from: ApiObject, member: string): void {
-  if (from[member] === undefined) delete to[member];
-  else to[member] = from[member];
 }
 
 /** A member of a member as text, '' where there is none. */
 export const textAt =
-  (...path: readonly string[]) =>
+  (path: string) =>
   (object: ApiObject): string => {
-    const value = path.reduce<unknown>((at, member) => (isRecord(at) ? at[member] : undefined), object);
-    return typeof value === 'string' || typeof value === 'boolean' ? String(value) : '';
+    const value = path.split('.').reduce<unknown>((at, member) => (isRecord(at) ? at[member] : undefined), object);
+    return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : '';
   };
+
+/** Field selectors on the members that these paths lead to. */
+export const textFields = (...paths: readonly string[]): Kind['fields'] =>
+  Object.fromEntries(paths.map((path) => [path, textAt(path)]));

@@ -1,5 +1,5 @@
-/** Owns the list of built-in kinds that the server knows, each with the rules of kube-apiserver 1.36 that are its own. */
-import { builtinKind, textAt } from './builtin-kind.ts';
+/** Owns the list of built-in kinds, each with those rules of kube-apiserver 1.36 that are its own. */
+import { builtinKind, textAt, textFields } from './builtin-kind.ts';
 import * as shape from './builtin-shape.ts';
 import { definitionKind } from './definition-kind.ts';
 import { type Cause, cause } from './failure.ts';
@@ -14,7 +14,6 @@ const core = { group: '', version: 'v1' };
 interface NodeSpec {
   podCIDR?: string;
   podCIDRs?: string[];
-  unschedulable?: boolean;
   taints?: { key: string; value?: string; effect: string; timeAdded?: string }[];
 }
 
@@ -22,151 +21,122 @@ const nodeSpec = (node: ApiObject): NodeSpec => node['spec'] as NodeSpec;
 
 const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
 
-const nodeKind = builtinKind(
-  { ...core, plural: 'nodes', namespaced: false, shape: shape.node },
-  {
-    shortNames: ['no'],
-    hasStatus: true,
-    unconditionalUpdate: true,
-    fields: { 'spec.unschedulable': (node) => String(nodeSpec(node).unschedulable ?? false) },
-    default(node, old) {
-      const spec = nodeSpec(node);
-      if (spec.podCIDR !== undefined) spec.podCIDRs ??= [spec.podCIDR];
-      if (old) return;
-      // The admission plug-in TaintNodesByCondition keeps pods away until the node was seen ready.
-      const taints = spec.taints ?? [];
-      if (!taints.some((taint) => taint.key === NOT_READY.key && taint.effect === NOT_READY.effect)) {
-        spec.taints = [...taints, NOT_READY];
-      }
-      const status = node['status'] as Record<string, unknown>;
-      if (status['capacity'] !== undefined) status['allocatable'] ??= status['capacity'];
-    },
-    validate(node, old) {
-      const causes = validateTaints(nodeSpec(node).taints ?? []);
-      if (!old) return causes;
-      const [before, after] = [nodeSpec(old).podCIDRs, nodeSpec(node).podCIDRs];
-      const moved = before !== undefined && before.join() !== after?.join();
-      const why = 'node updates may not change podCIDR except from "" to valid';
-      return moved ? [...causes, cause.forbidden('spec.podCIDRs', why)] : causes;
-    },
+const nodeKind = builtinKind({ ...core, plural: 'nodes', namespaced: false }, shape.node, {
+  shortNames: ['no'],
+  unconditionalUpdate: true,
+  fields: { 'spec.unschedulable': (node) => textAt('spec.unschedulable')(node) || 'false' },
+  status(node) {
+    const status = node['status'] as { capacity?: unknown; allocatable?: unknown };
+    if (status.capacity !== undefined) status.allocatable ??= status.capacity;
+    return status;
   },
-);
+  default(node, old) {
+    const spec = nodeSpec(node);
+    if (spec.podCIDR !== undefined) spec.podCIDRs ??= [spec.podCIDR];
+    // The admission plug-in TaintNodesByCondition keeps pods away until the node was seen ready.
+    const { taints = [] } = spec;
+    const tainted = taints.some(({ key, effect }) => key === NOT_READY.key && effect === NOT_READY.effect);
+    if (old === undefined && !tainted) spec.taints = [...taints, NOT_READY];
+  },
+  validate(node, old) {
+    const causes = validateTaints(nodeSpec(node).taints ?? []);
+    const before = old && nodeSpec(old).podCIDRs;
+    if (before === undefined || before.join() === nodeSpec(node).podCIDRs?.join()) return causes;
+    return [...causes, cause.forbidden('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid')];
+  },
+});
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
 function validateTaints(taints: NonNullable<NodeSpec['taints']>): Cause[] {
   const seen = new Set<string>();
-  return taints.flatMap((taint, index) => {
+  return taints.flatMap(({ key, value = '', effect, timeAdded = null }, index) => {
     const at = `metadata.taints[${index}]`;
-    const { key, value = '', effect, timeAdded = null } = taint;
     const causes = qualifiedNameFaults(key).map((fault) => cause.invalid(`${at}.key`, key, fault));
     causes.push(...labelValueFaults(value).map((fault) => cause.invalid(`${at}.value`, value, fault)));
     if (effect === '') causes.push(cause.required(`${at}.effect`));
     else if (!EFFECTS.includes(effect)) causes.push(cause.notSupported(`${at}.effect`, effect, EFFECTS));
+    const taint = { Key: key, Value: value, Effect: effect, TimeAdded: timeAdded };
     if (seen.has(`${key}:${effect}`)) {
-      const shown = JSON.stringify({ Key: key, Value: value, Effect: effect, TimeAdded: timeAdded });
-      const message = `Duplicate value: ${shown}: taints must be unique by key and effect pair`;
-      causes.push({ reason: 'FieldValueDuplicate', message, field: at });
+      causes.push(cause.duplicate(at, taint, ': taints must be unique by key and effect pair'));
     }
     seen.add(`${key}:${effect}`);
     return causes;
   });
 }
 
-const namespaceKind = builtinKind(
-  { ...core, plural: 'namespaces', namespaced: false, shape: shape.namespace },
-  {
-    shortNames: ['ns'],
-    hasStatus: true,
-    unconditionalUpdate: true,
-    naming: 'label',
-    fields: { 'status.phase': textAt('status', 'phase') },
-    initial: () => ({ phase: 'Active' }),
-    beginDeletion(namespace) {
-      namespace['status'] = { ...(namespace['status'] as object), phase: 'Terminating' };
-    },
-    default(namespace, old) {
-      const { metadata } = namespace;
-      namespace['spec'] = old ? old['spec'] : { finalizers: ['kubernetes'] };
-      if (metadata.name !== '') {
-        metadata.labels = { ...metadata.labels, 'kubernetes.io/metadata.name': metadata.name };
-      }
-    },
+const namespaceKind = builtinKind({ ...core, plural: 'namespaces', namespaced: false }, shape.namespace, {
+  shortNames: ['ns'],
+  unconditionalUpdate: true,
+  naming: 'label',
+  fields: textFields('status.phase'),
+  status: () => ({ phase: 'Active' }),
+  default(namespace, old) {
+    const { metadata } = namespace;
+    namespace['spec'] = old ? old['spec'] : { finalizers: ['kubernetes'] };
+    if (metadata.name !== '') metadata.labels = { ...metadata.labels, 'kubernetes.io/metadata.name': metadata.name };
   },
-);
-
-const eventKind = builtinKind(
-  { ...core, plural: 'events', namespaced: true, shape: shape.event },
-  {
-    shortNames: ['ev'],
-    createOnUpdate: true,
-    unconditionalUpdate: true,
-    naming: 'path',
-    fields: {
-      'involvedObject.kind': textAt('involvedObject', 'kind'),
-      'involvedObject.namespace': textAt('involvedObject', 'namespace'),
-      'involvedObject.name': textAt('involvedObject', 'name'),
-      'involvedObject.uid': textAt('involvedObject', 'uid'),
-      'involvedObject.apiVersion': textAt('involvedObject', 'apiVersion'),
-      'involvedObject.resourceVersion': textAt('involvedObject', 'resourceVersion'),
-      'involvedObject.fieldPath': textAt('involvedObject', 'fieldPath'),
-      reason: textAt('reason'),
-      reportingComponent: textAt('reportingComponent'),
-      source: (event) => textAt('source', 'component')(event) || textAt('reportingComponent')(event),
-      type: textAt('type'),
-    },
-    validate: validateEvent,
+  beginDeletion(namespace) {
+    namespace['status'] = { ...(namespace['status'] as object), phase: 'Terminating' };
   },
-);
+});
 
-/** Members that an event of the new style (with `eventTime`) must have. */
+const INVOLVED = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
+
+const eventKind = builtinKind({ ...core, plural: 'events', namespaced: true }, shape.event, {
+  shortNames: ['ev'],
+  createOnUpdate: true,
+  unconditionalUpdate: true,
+  naming: 'path',
+  fields: {
+    ...textFields(...INVOLVED.map((member) => `involvedObject.${member}`), 'reason', 'reportingComponent', 'type'),
+    source: (event) => textAt('source.component')(event) || textAt('reportingComponent')(event),
+  },
+  validate: validateEvent,
+});
+
+/** Members that an event of the new style, one with an `eventTime`, must have. */
 const NEW_STYLE = ['reportingComponent', 'reportingInstance', 'action', 'reason'];
 
 function validateEvent(event: ApiObject): Cause[] {
-  const own = event.metadata.namespace ?? '';
-  const involved = textAt('involvedObject', 'namespace')(event);
-  const clusterWide = [
-    involved === '',
-    ['default', event['eventTime'] === null ? 'default' : 'kube-system'].includes(own),
+  const { namespace: own = '' } = event.metadata;
+  const involved = textAt('involvedObject.namespace')(event);
+  const newStyle = event['eventTime'] !== null;
+  const clusterWide = own === 'default' || (newStyle && own === 'kube-system');
+  const agrees = involved === '' ? clusterWide : newStyle || involved === own;
+  const missing = newStyle ? NEW_STYLE.filter((field) => textAt(field)(event) === '') : [];
+  const reporter = textAt('reportingComponent')(event);
+  const faults = newStyle ? qualifiedNameFaults(reporter) : [];
+  return [
+    ...(agrees ? [] : [cause.invalid('involvedObject.namespace', involved, 'does not match event.namespace')]),
+    ...missing.map((field) => cause.required(field)),
+    ...faults.map((fault) => cause.invalid('reportingComponent', reporter, fault)),
   ];
-  const causes: Cause[] = [];
-  const agrees = involved === '' ? clusterWide.every(Boolean) : event['eventTime'] !== null || involved === own;
-  if (!agrees) causes.push(cause.invalid('involvedObject.namespace', involved, 'does not match event.namespace'));
-  if (event['eventTime'] === null) return causes;
-  return [...causes, ...NEW_STYLE.filter((field) => textAt(field)(event) === '').map((field) => cause.required(field))];
 }
 
 const leaseKind = builtinKind(
-  { group: 'coordination.k8s.io', version: 'v1', plural: 'leases', namespaced: true, shape: shape.lease },
+  { group: 'coordination.k8s.io', version: 'v1', plural: 'leases', namespaced: true },
+  shape.lease,
   {
     createOnUpdate: true,
     validate(lease) {
-      const { leaseDurationSeconds, leaseTransitions } = lease['spec'] as Record<string, number | undefined>;
+      const { leaseDurationSeconds: seconds = 1, leaseTransitions = 0 } = lease['spec'] as Record<string, number>;
       const causes: Cause[] = [];
-      if (leaseDurationSeconds !== undefined && leaseDurationSeconds <= 0) {
-        causes.push(cause.invalid('spec.leaseDurationSeconds', leaseDurationSeconds, 'must be greater than 0'));
-      }
-      if (leaseTransitions !== undefined && leaseTransitions < 0) {
-        causes.push(cause.invalid('spec.leaseTransitions', leaseTransitions, 'must be greater than or equal to 0'));
-      }
+      if (seconds <= 0) causes.push(cause.invalid('spec.leaseDurationSeconds', seconds, 'must be greater than 0'));
+      const rule = 'must be greater than or equal to 0';
+      if (leaseTransitions < 0) causes.push(cause.invalid('spec.leaseTransitions', leaseTransitions, rule));
       return causes;
     },
   },
 );
 
 const disruptionBudgetKind = builtinKind(
-  {
-    group: 'policy',
-    version: 'v1',
-    plural: 'poddisruptionbudgets',
-    namespaced: true,
-    shape: shape.podDisruptionBudget,
-  },
+  { group: 'policy', version: 'v1', plural: 'poddisruptionbudgets', namespaced: true },
+  shape.podDisruptionBudget,
   {
     shortNames: ['pdb'],
-    hasStatus: true,
     generation: true,
-    initial: () => ({ disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 }),
+    status: () => ({ disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 }),
   },
 );
 

@@ -1,286 +1,155 @@
 /** Owns the members of the built-in kinds, as Kubernetes 1.36 declares them; `raw` marks what is kept unread. */
-import { mapOf, pointerTo, type Struct, struct } from './go-shape.ts';
+import { listOf, pointerTo, type Struct, struct } from './go-shape.ts';
 
-const ownerReference = struct('OwnerReference', {
-  apiVersion: 'string!',
-  kind: 'string!',
-  name: 'string!',
-  uid: 'string!',
-  controller: '*bool',
-  blockOwnerDeletion: '*bool',
-});
+const ownerReference = struct(
+  'OwnerReference',
+  'apiVersion! kind! name! uid! controller:*bool blockOwnerDeletion:*bool',
+);
 
-export const objectMeta = struct('ObjectMeta', {
-  name: 'string',
-  generateName: 'string',
-  namespace: 'string',
-  selfLink: 'string',
-  uid: 'string',
-  resourceVersion: 'string',
-  generation: 'int64',
-  creationTimestamp: '*time',
-  deletionTimestamp: '*time',
-  deletionGracePeriodSeconds: '*int64',
-  labels: mapOf('string'),
-  annotations: mapOf('string'),
-  ownerReferences: [ownerReference],
-  finalizers: ['string'],
-  managedFields: ['raw'],
-});
+/** Custom objects have it too; it is the only part of them that no schema describes. */
+export const objectMeta = struct(
+  'ObjectMeta',
+  `name generateName namespace selfLink uid resourceVersion generation:int64 creationTimestamp:*time
+  deletionTimestamp:*time deletionGracePeriodSeconds:*int64 labels:{}string annotations:{}string finalizers:[]string
+  managedFields:[]raw`,
+  { ownerReferences: listOf(ownerReference) },
+);
 
-const object = (name: string, fields: Struct['fields']): Struct =>
-  struct(name, { apiVersion: 'string', kind: 'string', metadata: objectMeta, ...fields });
+/** An object of its own: type and metadata come first. */
+const object = (name: string, members: string, nested: Parameters<typeof struct>[2]): Struct =>
+  struct(name, `apiVersion kind ${members}`.trim(), { metadata: objectMeta, ...nested });
 
-const taint = struct('Taint', { key: 'string!', value: 'string', effect: 'string!', timeAdded: '*time' });
+const condition = (name: string, members = ''): ReturnType<typeof listOf> =>
+  listOf(struct(name, `type! status! lastTransitionTime:time reason message ${members}`.trim()));
 
-const nodeCondition = struct('NodeCondition', {
-  type: 'string!',
-  status: 'string!',
-  lastHeartbeatTime: 'time',
-  lastTransitionTime: 'time',
-  reason: 'string',
-  message: 'string',
-});
-
-const nodeSystemInfo = struct('NodeSystemInfo', {
-  machineID: 'string!',
-  systemUUID: 'string!',
-  bootID: 'string!',
-  kernelVersion: 'string!',
-  osImage: 'string!',
-  containerRuntimeVersion: 'string!',
-  kubeletVersion: 'string!',
-  kubeProxyVersion: 'string!',
-  operatingSystem: 'string!',
-  architecture: 'string!',
-  swap: 'raw',
-});
-
-export const node = object('Node', {
-  spec: struct('NodeSpec', {
-    podCIDR: 'string',
-    podCIDRs: ['string'],
-    providerID: 'string',
-    unschedulable: 'bool',
-    taints: [taint],
-    configSource: 'raw',
-    externalID: 'string',
+export const node = object('Node', '', {
+  spec: struct('NodeSpec', 'podCIDR podCIDRs:[]string providerID unschedulable:bool configSource:raw externalID', {
+    taints: listOf(struct('Taint', 'key! value effect! timeAdded:*time')),
   }),
-  status: struct('NodeStatus', {
-    capacity: mapOf('quantity'),
-    allocatable: mapOf('quantity'),
-    phase: 'string',
-    conditions: [nodeCondition],
-    addresses: [struct('NodeAddress', { type: 'string!', address: 'string!' })],
-    daemonEndpoints: struct('NodeDaemonEndpoints', {
-      kubeletEndpoint: struct('DaemonEndpoint', { Port: 'int32!' }),
-    }),
-    nodeInfo: nodeSystemInfo,
-    images: ['raw'],
-    volumesInUse: ['string'],
-    volumesAttached: ['raw'],
-    config: 'raw',
-    runtimeHandlers: ['raw'],
-    features: 'raw',
-    declaredFeatures: ['string'],
-  }),
+  status: struct(
+    'NodeStatus',
+    `capacity:{}quantity allocatable:{}quantity phase images:[]raw volumesInUse:[]string volumesAttached:[]raw config:raw
+    runtimeHandlers:[]raw features:raw declaredFeatures:[]string`,
+    {
+      conditions: condition('NodeCondition', 'lastHeartbeatTime:time'),
+      addresses: listOf(struct('NodeAddress', 'type! address!')),
+      daemonEndpoints: struct('NodeDaemonEndpoints', '', { kubeletEndpoint: struct('DaemonEndpoint', 'Port:int32!') }),
+      nodeInfo: struct(
+        'NodeSystemInfo',
+        `machineID! systemUUID! bootID! kernelVersion! osImage! containerRuntimeVersion! kubeletVersion!
+        kubeProxyVersion! operatingSystem! architecture! swap:raw`,
+      ),
+    },
+  ),
 });
 
-export const namespace = object('Namespace', {
-  spec: struct('NamespaceSpec', { finalizers: ['string'] }),
-  status: struct('NamespaceStatus', {
-    phase: 'string',
-    conditions: [
-      struct('NamespaceCondition', {
-        type: 'string!',
-        status: 'string!',
-        lastTransitionTime: 'time',
-        reason: 'string',
-        message: 'string',
-      }),
-    ],
-  }),
+export const namespace = object('Namespace', '', {
+  spec: struct('NamespaceSpec', 'finalizers:[]string'),
+  status: struct('NamespaceStatus', 'phase', { conditions: condition('NamespaceCondition') }),
 });
 
-const objectReference = struct('ObjectReference', {
-  kind: 'string',
-  namespace: 'string',
-  name: 'string',
-  uid: 'string',
-  apiVersion: 'string',
-  resourceVersion: 'string',
-  fieldPath: 'string',
+const objectReference = struct('ObjectReference', 'kind namespace name uid apiVersion resourceVersion fieldPath');
+
+export const event = object(
+  'Event',
+  `reason message firstTimestamp:time lastTimestamp:time count:int32 type eventTime:microtime action
+  reportingComponent! reportingInstance!`,
+  {
+    involvedObject: objectReference,
+    source: struct('EventSource', 'component host'),
+    series: pointerTo(struct('EventSeries', 'count:int32 lastObservedTime:microtime')),
+    related: pointerTo(objectReference),
+  },
+);
+
+export const lease = object('Lease', '', {
+  spec: struct(
+    'LeaseSpec',
+    `holderIdentity:*string leaseDurationSeconds:*int32 acquireTime:*microtime renewTime:*microtime
+    leaseTransitions:*int32`,
+  ),
 });
 
-export const event = object('Event', {
-  involvedObject: objectReference,
-  reason: 'string',
-  message: 'string',
-  source: struct('EventSource', { component: 'string', host: 'string' }),
-  firstTimestamp: 'time',
-  lastTimestamp: 'time',
-  count: 'int32',
-  type: 'string',
-  eventTime: 'microtime',
-  series: pointerTo(struct('EventSeries', { count: 'int32', lastObservedTime: 'microtime' })),
-  action: 'string',
-  related: pointerTo(objectReference),
-  reportingComponent: 'string!',
-  reportingInstance: 'string!',
+const labelSelector = struct('LabelSelector', 'matchLabels:{}string', {
+  matchExpressions: listOf(struct('LabelSelectorRequirement', 'key! operator! values:[]string')),
 });
 
-export const lease = object('Lease', {
-  spec: struct('LeaseSpec', {
-    holderIdentity: '*string',
-    leaseDurationSeconds: '*int32',
-    acquireTime: '*microtime',
-    renewTime: '*microtime',
-    leaseTransitions: '*int32',
-    strategy: '*string',
-    preferredHolder: '*string',
-  }),
-});
-
-export const labelSelector = struct('LabelSelector', {
-  matchLabels: mapOf('string'),
-  matchExpressions: [struct('LabelSelectorRequirement', { key: 'string!', operator: 'string!', values: ['string'] })],
-});
-
-export const podDisruptionBudget = object('PodDisruptionBudget', {
-  spec: struct('PodDisruptionBudgetSpec', {
-    minAvailable: 'intOrString',
+export const podDisruptionBudget = object('PodDisruptionBudget', '', {
+  spec: struct('PodDisruptionBudgetSpec', 'minAvailable:raw maxUnavailable:raw unhealthyPodEvictionPolicy:*string', {
     selector: pointerTo(labelSelector),
-    maxUnavailable: 'intOrString',
-    unhealthyPodEvictionPolicy: '*string',
   }),
-  status: struct('PodDisruptionBudgetStatus', {
-    observedGeneration: 'int64',
-    disruptedPods: mapOf('time'),
-    disruptionsAllowed: 'int32!',
-    currentHealthy: 'int32!',
-    desiredHealthy: 'int32!',
-    expectedPods: 'int32!',
-    conditions: [
-      struct('Condition', {
-        type: 'string!',
-        status: 'string!',
-        observedGeneration: 'int64',
-        lastTransitionTime: 'time',
-        reason: 'string!',
-        message: 'string!',
-      }),
-    ],
+  status: struct(
+    'PodDisruptionBudgetStatus',
+    `observedGeneration:int64 disruptedPods:{}time disruptionsAllowed:int32! currentHealthy:int32! desiredHealthy:int32!
+    expectedPods:int32!`,
+    { conditions: condition('Condition', 'observedGeneration:int64') },
+  ),
+});
+
+const container = struct(
+  'Container',
+  `name! image command:[]string args:[]string workingDir ports:[]raw envFrom:[]raw env:[]raw resizePolicy:[]raw
+  restartPolicy:*string restartPolicyRules:[]raw volumeMounts:[]raw volumeDevices:[]raw livenessProbe:raw
+  readinessProbe:raw startupProbe:raw lifecycle:raw terminationMessagePath terminationMessagePolicy imagePullPolicy
+  securityContext:raw stdin:bool stdinOnce:bool tty:bool`,
+  { resources: struct('ResourceRequirements', 'limits:{}quantity requests:{}quantity claims:[]raw') },
+);
+
+export const pod = object('Pod', '', {
+  spec: struct(
+    'PodSpec',
+    `volumes:[]raw ephemeralContainers:[]raw restartPolicy terminationGracePeriodSeconds:*int64
+    activeDeadlineSeconds:*int64 dnsPolicy nodeSelector:{}string serviceAccountName serviceAccount
+    automountServiceAccountToken:*bool nodeName hostNetwork:bool hostPID:bool hostIPC:bool shareProcessNamespace:*bool
+    securityContext:raw imagePullSecrets:[]raw hostname subdomain affinity:raw schedulerName tolerations:[]raw
+    hostAliases:[]raw priorityClassName priority:*int32 dnsConfig:raw readinessGates:[]raw runtimeClassName:*string
+    enableServiceLinks:*bool preemptionPolicy:*string overhead:{}quantity topologySpreadConstraints:[]raw
+    setHostnameAsFQDN:*bool os:raw hostUsers:*bool schedulingGates:[]raw resourceClaims:[]raw resources:raw
+    hostnameOverride:*string schedulingGroup:raw`,
+    { initContainers: listOf(container), containers: { ...listOf(container), always: true } },
+  ),
+  status: struct(
+    'PodStatus',
+    `observedGeneration:int64 phase message reason nominatedNodeName hostIP hostIPs:[]raw podIP podIPs:[]raw
+    startTime:*time initContainerStatuses:[]raw containerStatuses:[]raw qosClass ephemeralContainerStatuses:[]raw resize
+    resourceClaimStatuses:[]raw extendedResourceClaimStatus:raw allocatedResources:{}quantity resources:raw`,
+    { conditions: condition('PodCondition', 'observedGeneration:int64 lastProbeTime:time') },
+  ),
+});
+
+export const customResourceDefinition = object('CustomResourceDefinition', 'status:raw', {
+  spec: struct('CustomResourceDefinitionSpec', 'group! scope! conversion:raw preserveUnknownFields:bool', {
+    names: struct(
+      'CustomResourceDefinitionNames',
+      'plural! singular shortNames:[]string kind! listKind categories:[]string',
+    ),
+    versions: listOf(
+      struct(
+        'CustomResourceDefinitionVersion',
+        `name! served:bool! storage:bool! deprecated:bool deprecationWarning:*string schema:raw subresources:raw
+        additionalPrinterColumns:[]raw selectableFields:[]raw`,
+      ),
+    ),
   }),
 });
 
-const container = struct('Container', {
-  name: 'string!',
-  image: 'string',
-  command: ['string'],
-  args: ['string'],
-  workingDir: 'string',
-  ports: ['raw'],
-  envFrom: ['raw'],
-  env: ['raw'],
-  resources: struct('ResourceRequirements', {
-    limits: mapOf('quantity'),
-    requests: mapOf('quantity'),
-    claims: ['raw'],
-  }),
-  resizePolicy: ['raw'],
-  restartPolicy: '*string',
-  restartPolicyRules: ['raw'],
-  volumeMounts: ['raw'],
-  volumeDevices: ['raw'],
-  livenessProbe: 'raw',
-  readinessProbe: 'raw',
-  startupProbe: 'raw',
-  lifecycle: 'raw',
-  terminationMessagePath: 'string',
-  terminationMessagePolicy: 'string',
-  imagePullPolicy: 'string',
-  securityContext: 'raw',
-  stdin: 'bool',
-  stdinOnce: 'bool',
-  tty: 'bool',
+export const job = object('Job', '', {
+  spec: struct(
+    'JobSpec',
+    `parallelism:*int32 completions:*int32 activeDeadlineSeconds:*int64 podFailurePolicy:raw successPolicy:raw
+    backoffLimit:*int32 backoffLimitPerIndex:*int32 maxFailedIndexes:*int32 manualSelector:*bool
+    ttlSecondsAfterFinished:*int32 completionMode:*string suspend:*bool podReplacementPolicy:*string managedBy:*string`,
+    {
+      selector: pointerTo(labelSelector),
+      template: struct('PodTemplateSpec', 'spec:raw', { metadata: objectMeta }),
+    },
+  ),
+  status: struct(
+    'JobStatus',
+    `startTime:*time completionTime:*time active:int32 succeeded:int32 failed:int32 terminating:*int32 completedIndexes
+    failedIndexes:*string uncountedTerminatedPods:raw ready:*int32`,
+    { conditions: condition('JobCondition', 'lastProbeTime:time') },
+  ),
 });
 
-const podSpec = struct('PodSpec', {
-  volumes: ['raw'],
-  initContainers: [container],
-  containers: [container],
-  ephemeralContainers: ['raw'],
-  restartPolicy: 'string',
-  terminationGracePeriodSeconds: '*int64',
-  activeDeadlineSeconds: '*int64',
-  dnsPolicy: 'string',
-  nodeSelector: mapOf('string'),
-  serviceAccountName: 'string',
-  serviceAccount: 'string',
-  automountServiceAccountToken: '*bool',
-  nodeName: 'string',
-  hostNetwork: 'bool',
-  hostPID: 'bool',
-  hostIPC: 'bool',
-  shareProcessNamespace: '*bool',
-  securityContext: 'raw',
-  imagePullSecrets: ['raw'],
-  hostname: 'string',
-  subdomain: 'string',
-  affinity: 'raw',
-  schedulerName: 'string',
-  tolerations: ['raw'],
-  hostAliases: ['raw'],
-  priorityClassName: 'string',
-  priority: '*int32',
-  dnsConfig: 'raw',
-  readinessGates: ['raw'],
-  runtimeClassName: '*string',
-  enableServiceLinks: '*bool',
-  preemptionPolicy: '*string',
-  overhead: mapOf('quantity'),
-  topologySpreadConstraints: ['raw'],
-  setHostnameAsFQDN: '*bool',
-  os: 'raw',
-  hostUsers: '*bool',
-  schedulingGates: ['raw'],
-  resourceClaims: ['raw'],
-  resources: 'raw',
-  hostnameOverride: '*string',
-  schedulingGroup: 'raw',
-});
-
-const podStatus = struct('PodStatus', {
-  observedGeneration: 'int64',
-  phase: 'string',
-  conditions: [
-    struct('PodCondition', {
-      type: 'string!',
-      observedGeneration: 'int64',
-      status: 'string!',
-      lastProbeTime: 'time',
-      lastTransitionTime: 'time',
-      reason: 'string',
-      message: 'string',
-    }),
-  ],
-  message: 'string',
-  reason: 'string',
-  nominatedNodeName: 'string',
-  hostIP: 'string',
-  hostIPs: ['raw'],
-  podIP: 'string',
-  podIPs: ['raw'],
-  startTime: '*time',
-  initContainerStatuses: ['raw'],
-  containerStatuses: ['raw'],
-  qosClass: 'string',
-  ephemeralContainerStatuses: ['raw'],
-  resize: 'string',
-  resourceClaimStatuses: ['raw'],
-  extendedResourceClaimStatus: 'raw',
-  allocatedResources: mapOf('quantity'),
-  resources: 'raw',
-});
-
-export const pod = object('Pod', { spec: podSpec, status: podStatus });
+export const secret = object('Secret', 'immutable:*bool data:{}string stringData:{}string type', {});

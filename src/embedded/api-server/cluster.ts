@@ -11,6 +11,7 @@ export interface Resource {
   readonly collection: Collection;
 }
 
+/** One for each server: nothing here outlives it, and nothing is shared between two. */
 export class Cluster {
   readonly clock: Clock;
   readonly revisions: Revisions;
@@ -22,10 +23,12 @@ export class Cluster {
     for (const kind of builtinKinds) this.serve(kind);
   }
 
-  /** Starts to serve a kind, or serves it by new rules and keeps its objects. */
+  /** Starts to serve a kind, or serves it by new rules, which then hold for the objects that are there too. */
   serve(kind: Kind): Resource {
     const id = idOf(kind);
-    const resource = { kind, collection: this.#resources.get(id)?.collection ?? new Collection(this.revisions) };
+    const present = this.#resources.get(id)?.collection;
+    present?.reread((object) => kind.read(object, []));
+    const resource = { kind, collection: present ?? new Collection(this.revisions) };
     this.#resources.set(id, resource);
     return resource;
   }

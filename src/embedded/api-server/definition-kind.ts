@@ -1,8 +1,7 @@
-/** Owns the kind CustomResourceDefinition: its members, its defaults, and which definitions this server takes. */
+/** Owns the kind CustomResourceDefinition: its defaults, and which definitions this server takes. */
 import { builtinKind } from './builtin-kind.ts';
-import { objectMeta } from './builtin-shape.ts';
+import * as shape from './builtin-shape.ts';
 import { type Cause, cause, notImplemented } from './failure.ts';
-import { struct } from './go-shape.ts';
 import { type Schema, unjudgedRule } from './schema.ts';
 import type { ApiObject } from './store.ts';
 
@@ -15,128 +14,84 @@ interface Names {
   readonly categories?: readonly string[];
 }
 
-interface DefinedVersion {
-  readonly name: string;
-  readonly served: boolean;
-  readonly storage: boolean;
-  readonly schema?: { readonly openAPIV3Schema?: Schema };
-  readonly subresources?: { readonly status?: unknown; readonly scale?: unknown };
-  readonly selectableFields?: readonly { readonly jsonPath: string }[];
-}
-
+/** The members of a definition that this server reads. */
 export interface Definition extends ApiObject {
   readonly spec: {
     readonly group: string;
     readonly names: Names;
     readonly scope: string;
-    readonly versions: readonly DefinedVersion[];
+    readonly versions: readonly {
+      readonly name: string;
+      readonly served: boolean;
+      readonly storage: boolean;
+      readonly schema?: { readonly openAPIV3Schema?: Schema };
+      readonly subresources?: { readonly status?: unknown; readonly scale?: unknown };
+      readonly selectableFields?: readonly { readonly jsonPath: string }[];
+    }[];
     conversion?: { strategy?: string };
   };
-  status: {
-    conditions: unknown[] | null;
-    acceptedNames: Names;
-    storedVersions: string[] | null;
-  };
+  status: { conditions: unknown[] | null; acceptedNames: Names; storedVersions: string[] };
 }
 
-const names = struct('CustomResourceDefinitionNames', {
-  plural: 'string!',
-  singular: 'string',
-  shortNames: ['string'],
-  kind: 'string!',
-  listKind: 'string',
-  categories: ['string'],
-});
-
-const version = struct('CustomResourceDefinitionVersion', {
-  name: 'string!',
-  served: 'bool!',
-  storage: 'bool!',
-  deprecated: 'bool',
-  deprecationWarning: '*string',
-  schema: 'raw',
-  subresources: 'raw',
-  additionalPrinterColumns: ['raw'],
-  selectableFields: ['raw'],
-});
-
-const shape = struct('CustomResourceDefinition', {
-  apiVersion: 'string',
-  kind: 'string',
-  metadata: objectMeta,
-  spec: struct('CustomResourceDefinitionSpec', {
-    group: 'string!',
-    names,
-    scope: 'string!',
-    versions: [version],
-    conversion: 'raw',
-    preserveUnknownFields: 'bool',
-  }),
-  status: 'raw',
-});
-
-/** Until the server has looked at the names, they count as not accepted. */
-const initialStatus = ({ spec }: Definition): Definition['status'] => ({
-  conditions: null,
-  acceptedNames: { plural: '', kind: '' },
-  storedVersions: spec.versions.filter(({ storage }) => storage).map(({ name }) => name),
-});
-
+/** Its instances become kinds: see lifecycle.ts. */
 export const definitionKind = builtinKind(
-  {
-    group: 'apiextensions.k8s.io',
-    version: 'v1',
-    plural: 'customresourcedefinitions',
-    namespaced: false,
-    shape,
-  },
+  { group: 'apiextensions.k8s.io', version: 'v1', plural: 'customresourcedefinitions', namespaced: false },
+  shape.customResourceDefinition,
   {
     shortNames: ['crd', 'crds'],
-    hasStatus: true,
     generation: true,
-    initial: (object) => initialStatus(object as Definition),
+    // Until the server has looked at the names they count as not accepted.
+    status: (object) => ({
+      conditions: null,
+      acceptedNames: { plural: '', kind: '' },
+      storedVersions: (object as Definition).spec.versions.filter(({ storage }) => storage).map(({ name }) => name),
+    }),
     default(object) {
       const { spec } = object as Definition;
-      if (spec.names.kind !== '') {
-        spec.names.singular ??= spec.names.kind.toLowerCase();
-        spec.names.listKind ??= `${spec.names.kind}List`;
-      }
+      spec.names.singular ??= spec.names.kind.toLowerCase();
+      spec.names.listKind ??= `${spec.names.kind}List`;
       spec.conversion ??= { strategy: 'None' };
     },
-    beginDeletion(object) {
-      const { metadata } = object;
-      metadata.finalizers = [...(metadata.finalizers ?? []), 'customresourcecleanup.apiextensions.k8s.io'];
+    beginDeletion(object, now) {
+      const { metadata, status } = object as Definition;
+      const finalizer = 'customresourcecleanup.apiextensions.k8s.io';
+      metadata.finalizers = [...new Set([...(metadata.finalizers ?? []), finalizer])];
+      const message = 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon';
+      const reason = 'InstanceDeletionPending';
+      const condition = { type: 'Terminating', status: 'True', lastTransitionTime: now, reason, message };
+      status.conditions = [...(status.conditions ?? []), condition];
     },
     validate(object, old) {
-      const definition = object as Definition;
-      const causes = validateDefinition(definition);
-      if (causes.length === 0) refuseUnjudged(definition);
-      return [...causes, ...(old ? validateNamesKept(definition, old as Definition) : [])];
+      const causes = validateDefinition(object as Definition, old as Definition | undefined);
+      if (causes.length === 0) refuseUnjudged(object as Definition);
+      return causes;
     },
   },
 );
 
 const SCOPES = ['Cluster', 'Namespaced'];
 
-function validateDefinition({ metadata, spec }: Definition): Cause[] {
+/** The faults that are easily made; the structural rules of schemas are left to the real server. */
+function validateDefinition({ metadata, spec }: Definition, old: Definition | undefined): Cause[] {
   const causes: Cause[] = [];
-  const expected = `${spec.names.plural}.${spec.group}`;
-  if (metadata.name !== expected) {
+  if (metadata.name !== `${spec.names.plural}.${spec.group}`) {
     causes.push(cause.invalid('metadata.name', metadata.name, 'must be spec.names.plural+"."+spec.group'));
   }
-  for (const field of ['plural', 'kind'] as const) {
-    if (spec.names[field] === '') causes.push(cause.required(`spec.names.${field}`));
-  }
   if (!SCOPES.includes(spec.scope)) causes.push(cause.notSupported('spec.scope', spec.scope, SCOPES));
-  spec.versions.forEach(({ schema }, index) => {
-    const at = `spec.versions[${index}].schema.openAPIV3Schema`;
-    if (schema?.openAPIV3Schema === undefined) causes.push(cause.required(at, 'schemas are required'));
-  });
-  if (spec.versions.filter(({ storage }) => storage).length !== 1) {
+  else if (old && spec.scope !== old.spec.scope) {
+    causes.push(cause.invalid('spec.scope', spec.scope, 'field is immutable'));
+  }
+  const stored = spec.versions.filter(({ storage }) => storage).length;
+  if (stored === 0) causes.push(cause.invalid('status.storedVersions', [], 'must have at least one stored version'));
+  if (stored !== 1) {
     causes.push(
       cause.invalid('spec.versions', spec.versions, 'must have exactly one version marked as storage version'),
     );
   }
+  spec.versions.forEach(({ schema }, index) => {
+    const field = `spec.versions[${index}].schema.openAPIV3Schema`;
+    if (schema?.openAPIV3Schema === undefined) causes.push(cause.required(field));
+  });
   return causes;
 }
 
@@ -148,13 +103,4 @@ function refuseUnjudged({ spec }: Definition): void {
     const rule = unjudgedRule(schema?.openAPIV3Schema, `the schema of ${name}`);
     if (rule !== undefined) throw notImplemented(rule);
   }
-}
-
-function validateNamesKept({ spec }: Definition, { spec: before }: Definition): Cause[] {
-  const causes: Cause[] = [];
-  if (spec.scope !== before.scope) causes.push(cause.invalid('spec.scope', spec.scope, 'field is immutable'));
-  if (spec.names.kind !== before.names.kind) {
-    causes.push(cause.invalid('spec.names.kind', spec.names.kind, 'field is immutable'));
-  }
-  return causes;
 }

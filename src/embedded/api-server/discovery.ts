@@ -1,16 +1,19 @@
 /** Owns what clients ask a server about itself: versions, groups, resources and health. */
 import type { Cluster } from './cluster.ts';
 import { groupVersion, type Kind } from './kind.ts';
-import type { Reply } from './router.ts';
+import { jsonReply, type Reply } from './reply.ts';
 
 /** The release whose behaviour this server reproduces. */
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3' };
 
-const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'];
+/** The order differs between built-in and custom kinds, and clients may show it. */
+const BUILTIN_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+const CUSTOM_VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 
-const json = (value: unknown): Reply => ({ code: 200, body: JSON.stringify(value) });
+const json = (value: unknown): Reply => jsonReply(200, value);
 const plain = (code: number, body: string): Reply => ({ code, body, contentType: 'text/plain; charset=utf-8' });
 
+/** Answers 404 as plain text, as a real server does, for every path that nobody knows. */
 export function discover(cluster: Cluster, path: string): Reply {
   const kinds = cluster.resources().map(({ kind }) => kind);
   const groups = [...new Set(kinds.map(({ group }) => group))].filter((group) => group !== '').toSorted();
@@ -40,7 +43,7 @@ function describeGroup(name: string, kinds: readonly Kind[]): Record<string, unk
 function describeVersion(kinds: readonly Kind[], group: string, version: string): Record<string, unknown> {
   const own = kinds.filter((kind) => kind.group === group && kind.version === version);
   const resources = own.flatMap((kind) => [
-    describeKind(kind, kind.plural, VERBS),
+    describeKind(kind, kind.plural, kind.builtin ? BUILTIN_VERBS : CUSTOM_VERBS),
     ...(kind.hasStatus ? [describeKind(kind, `${kind.plural}/status`, ['get', 'patch', 'update'])] : []),
   ]);
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: groupVersion({ group, version }), resources };

@@ -1,123 +1,125 @@
 /** Owns the refusals of the API server: one constructor for each Status, worded as kube-apiserver words it. */
 import type { Status } from '../../kube/types.ts';
-import type { Kind } from './kind.ts';
 
+/** One thing that is wrong with an object, as it stands in the details of a Status. */
 export interface Cause {
   readonly reason: string;
   readonly message: string;
   readonly field: string;
 }
 
-/** Thrown by handlers; the router turns it into the answer. */
+/** Thrown by handlers; the server turns it into the answer. */
 export class ApiFailure extends Error {
   override readonly name = 'ApiFailure';
   readonly status: Status & { code: number; metadata: Record<string, string> };
 
   constructor(code: number, reason: string, message: string, details?: Status['details']) {
     super(message);
-    this.status = {
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: {},
-      status: 'Failure',
-      message,
-      ...(reason === '' ? {} : { reason }),
-      ...(details === undefined ? {} : { details }),
-      code,
-    };
+    const about = { ...(reason !== '' && { reason }), ...(details && { details }) };
+    this.status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, ...about, code };
   }
 }
 
 /** What names a kind of object in a refusal; a Kind is one, so are the options of a request. */
-export type Named = Pick<Kind, 'group' | 'kind' | 'plural'>;
+export interface Named {
+  readonly group: string;
+  readonly kind: string;
+  readonly plural: string;
+}
 
-const details = (type: string, group: string, name: string): NonNullable<Status['details']> => ({
-  ...(name === '' ? {} : { name }),
-  ...(group === '' ? {} : { group }),
+type Details = NonNullable<Status['details']>;
+
+const aboutOne = (type: string, group: string, name: string): Details => ({
+  ...(name !== '' && { name }),
+  ...(group !== '' && { group }),
   kind: type,
 });
 
 const qualified = (type: string, group: string): string => (group === '' ? type : `${type}.${group}`);
 
+/** A refusal that names one object of the resource, as most do. */
+function refusal(
+  code: number,
+  reason: string,
+  { plural, group }: Named,
+  name: string,
+  text: (what: string) => string,
+): ApiFailure {
+  const message = text(`${qualified(plural, group)} "${name}"`);
+  return new ApiFailure(code, reason, message, aboutOne(plural, group, name));
+}
+
 export const badRequest = (message: string): ApiFailure => new ApiFailure(400, 'BadRequest', message);
 
+/** For what a real server does and this one does not: an honest refusal instead of an invented answer. */
 export const notImplemented = (what: string): ApiFailure =>
   new ApiFailure(501, 'NotImplemented', `the in-memory API server does not implement ${what}`);
 
-export function notFound({ plural, group }: Named, name: string): ApiFailure {
-  return new ApiFailure(
-    404,
-    'NotFound',
-    `${qualified(plural, group)} "${name}" not found`,
-    details(plural, group, name),
-  );
-}
+export const notFound = (kind: Named, name: string): ApiFailure =>
+  refusal(404, 'NotFound', kind, name, (what) => `${what} not found`);
 
+/** 404 within a group that exists; paths of unknown groups get plain text instead. */
 export const noSuchResource = (): ApiFailure =>
   new ApiFailure(404, 'NotFound', 'the server could not find the requested resource', {});
 
 export const methodNotAllowed = (): ApiFailure =>
   new ApiFailure(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 
-export function alreadyExists({ plural, group }: Named, name: string): ApiFailure {
-  const message = `${qualified(plural, group)} "${name}" already exists`;
-  return new ApiFailure(409, 'AlreadyExists', message, details(plural, group, name));
+/** `prefix` goes before the sentence, which is how the server says that a deletion is under way. */
+export const alreadyExists = (kind: Named, name: string, prefix = ''): ApiFailure =>
+  refusal(409, 'AlreadyExists', kind, name, (what) => `${prefix}${what} already exists`);
+
+export const conflict = (kind: Named, name: string, why: string): ApiFailure =>
+  refusal(409, 'Conflict', kind, name, (what) => `Operation cannot be fulfilled on ${what}: ${why}`);
+
+export function forbidden(kind: Named, name: string, why: string, causes?: Cause[]): ApiFailure {
+  const failure = refusal(403, 'Forbidden', kind, name, (what) => `${what} is forbidden: ${why}`);
+  if (causes) Object.assign(failure.status.details ?? {}, { causes });
+  return failure;
 }
 
-export function conflict({ plural, group }: Named, name: string, why: string): ApiFailure {
-  const message = `Operation cannot be fulfilled on ${qualified(plural, group)} "${name}": ${why}`;
-  return new ApiFailure(409, 'Conflict', message, details(plural, group, name));
-}
-
-export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
-
+/** 422 with every cause; the message names equal causes once. */
 export function invalid({ kind, group }: Named, name: string, causes: readonly Cause[]): ApiFailure {
-  const each = causes.map(({ field, message }) => `${field}: ${message}`);
-  const list = each.length === 1 ? each[0] : `[${[...new Set(each)].join(', ')}]`;
+  const each = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
+  const list = each.length === 1 ? each[0] : `[${each.join(', ')}]`;
   const message = `${qualified(kind, group)} "${name}" is invalid: ${list}`;
-  return new ApiFailure(422, 'Invalid', message, { ...details(kind, group, name), causes: [...causes] });
+  return new ApiFailure(422, 'Invalid', message, { ...aboutOne(kind, group, name), causes: [...causes] });
 }
 
-export function forbidden({ plural, group }: Named, name: string, why: string, cause?: Cause): ApiFailure {
-  const message = `${qualified(plural, group)} "${name}" is forbidden: ${why}`;
-  return new ApiFailure(403, 'Forbidden', message, {
-    ...details(plural, group, name),
-    ...(cause === undefined ? {} : { causes: [cause] }),
-  });
-}
+/** Refuses the options of a request; `kind` is how the server calls them, CreateOptions for one. */
+export const invalidOptions = (kind: string, causes: readonly Cause[]): ApiFailure =>
+  invalid({ group: 'meta.k8s.io', kind, plural: '' }, '', causes);
 
-/** The two wordings of one thing: history before this revision is gone. */
+/** History before the revision asked for is gone. */
 export const expired = (message: string): ApiFailure => new ApiFailure(410, 'Expired', message);
 
+const causeOf =
+  (reason: string, text: string) =>
+  (field: string, detail = ''): Cause => ({ reason, message: detail === '' ? text : `${text}: ${detail}`, field });
+
+/** The causes, each with the reason and the wording of its kind. */
 export const cause = {
-  required: (field: string, detail = ''): Cause => ({
-    reason: 'FieldValueRequired',
-    message: detail === '' ? 'Required value' : `Required value: ${detail}`,
-    field,
-  }),
-  invalid: (field: string, value: unknown, detail: string): Cause => ({
-    reason: 'FieldValueInvalid',
-    message: `Invalid value: ${shown(value)}: ${detail}`,
-    field,
-  }),
-  notSupported: (field: string, value: unknown, supported: readonly string[]): Cause => ({
-    reason: 'FieldValueNotSupported',
-    message: `Unsupported value: ${shown(value)}: supported values: ${supported.map(shown).join(', ')}`,
-    field,
-  }),
-  forbidden: (field: string, detail: string): Cause => ({
-    reason: 'FieldValueForbidden',
-    message: `Forbidden: ${detail}`,
-    field,
-  }),
-  tooLong: (field: string, limit: number): Cause => ({
-    reason: 'FieldValueTooLong',
-    message: `Too long: may not be more than ${limit} bytes`,
-    field,
-  }),
+  required: causeOf('FieldValueRequired', 'Required value'),
+  forbidden: causeOf('FieldValueForbidden', 'Forbidden'),
+  invalid: (field: string, value: unknown, detail: string): Cause =>
+    causeOf('FieldValueInvalid', `Invalid value: ${shown(value)}`)(field, detail),
+  wrongType: (field: string, value: unknown, detail: string): Cause =>
+    causeOf('FieldValueTypeInvalid', `Invalid value: ${shown(value)}`)(field, detail),
+  duplicate: (field: string, value: unknown, detail = ''): Cause =>
+    causeOf('FieldValueDuplicate', `Duplicate value: ${shown(value)}${detail}`)(field),
+  notSupported: (field: string, value: unknown, supported: readonly string[]): Cause =>
+    causeOf('FieldValueNotSupported', `Unsupported value: ${shown(value)}`)(
+      field,
+      `supported values: ${supported.map(shown).join(', ')}`,
+    ),
+  tooLong: (field: string, limit: number): Cause =>
+    causeOf('FieldValueTooLong', 'Too long')(field, `may not be more than ${limit} ${limit === 1 ? 'byte' : 'bytes'}`),
+  tooMany: (field: string, found: number, limit: number): Cause =>
+    causeOf('FieldValueTooMany', `Too many: ${found}`)(
+      field,
+      `must have at most ${limit} ${limit === 1 ? 'item' : 'items'}`,
+    ),
 };
 
-/** A value as Go prints it in a refusal: strings quoted, the rest as JSON. */
-function shown(value: unknown): string {
-  return value === undefined ? 'null' : JSON.stringify(value);
-}
+/** A value as Go prints it in a refusal: as JSON, nothing as null. */
+const shown = (value: unknown): string => JSON.stringify(value) ?? 'null';

@@ -5,8 +5,6 @@ import type { Definition } from './definition-kind.ts';
 import { deleteObject } from './delete.ts';
 import type { Change, Version } from './store.ts';
 
-const DELETE = { uid: undefined, resourceVersion: undefined, gracePeriodSeconds: undefined, dryRun: false };
-
 /** Watches definitions and namespaces from now on; `onWithdrawn` is told of resources that are no longer served. */
 export function runLifecycles(cluster: Cluster, onWithdrawn: (resource: Resource) => void): void {
   const definitions = cluster.resource('apiextensions.k8s.io', 'customresourcedefinitions');
@@ -100,7 +98,7 @@ function emptyOut(
   };
   cluster.defer(() => {
     for (const { collection } of resources) collection.listeners.add(onChange);
-    for (const [resource, version] of left()) deleteObject(cluster, resource, version, DELETE);
+    for (const [resource, version] of left()) deleteObject(cluster, resource, version, {});
     check();
   });
 }

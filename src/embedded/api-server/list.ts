@@ -1,12 +1,13 @@
 /** Owns reading: single objects, and lists with selectors, pages and resource versions. */
 import { isRecord } from '../../util/json.ts';
 import type { Cluster, Resource } from './cluster.ts';
-import { ApiFailure, badRequest, type Cause, cause, expired, invalid, notFound } from './failure.ts';
+import { ApiFailure, badRequest, type Cause, cause, expired, invalidOptions, notFound } from './failure.ts';
 import { groupVersion } from './kind.ts';
-import { type ApiRequest, flag, integer, type Target } from './request.ts';
+import { flag, integer, type Target } from './request.ts';
 import { fieldPredicate, labelPredicate, type Predicate } from './selector.ts';
 import { keyOf, type Version } from './store.ts';
 
+/** Throws 404 where there is no such object. */
 export function getObject({ kind, collection }: Resource, { namespace, name = '' }: Target): Version {
   const version = collection.get(keyOf(namespace, name));
   if (!version) throw notFound(kind, name);
@@ -20,6 +21,7 @@ export interface Selection {
   readonly selective: boolean;
 }
 
+/** Throws 400 for selectors that do not parse and for fields that the kind does not offer. */
 export function selectionOf(resource: Resource, query: URLSearchParams, target: Target): Selection {
   const labels = labelPredicate(query.get('labelSelector'));
   const fields = fieldPredicate(query.get('fieldSelector'), resource.kind);
@@ -37,7 +39,7 @@ const MATCHES = ['Exact', 'NotOlderThan'];
 /** Refuses combinations of options that contradict each other, as the server does before it looks at anything. */
 export function validateListOptions(query: URLSearchParams): void {
   const causes = flag(query, 'watch') ? watchFaults(query) : listFaults(query);
-  if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions', plural: '' }, '', causes);
+  if (causes.length > 0) throw invalidOptions('ListOptions', causes);
 }
 
 const matchForbidden = (why: string): Cause => cause.forbidden('resourceVersionMatch', why);
@@ -82,11 +84,16 @@ function watchFaults(query: URLSearchParams): Cause[] {
 export function parseRevision(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
   if (/^\d+$/.test(text)) return Number(text);
-  const shown = JSON.stringify(text);
-  const why = `resourceVersion: Invalid value: ${shown}: strconv.ParseUint: parsing ${shown}: invalid syntax`;
-  throw badRequest(`invalid resource version: ${why}`);
+  throw badRequest(`invalid resource version: ${revisionFault(text)}`);
 }
 
+/** How the server says that a revision is no number. */
+export function revisionFault(text: string): string {
+  const shown = JSON.stringify(text);
+  return `resourceVersion: Invalid value: ${shown}: strconv.ParseUint: parsing ${shown}: invalid syntax`;
+}
+
+/** A real server waits three seconds for the revision to come; here no other replica could bring it. */
 export function tooLargeRevision(wanted: number, current: number): ApiFailure {
   const message = `Timeout: Too large resource version: ${wanted}, current: ${current}`;
   const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
@@ -100,10 +107,11 @@ interface Page {
 }
 
 /** Lists in the order of keys, as text: the texts of the objects are put together, not serialised again. */
-export function listObjects(cluster: Cluster, resource: Resource, { query }: ApiRequest, target: Target): string {
+export function listObjects(cluster: Cluster, resource: Resource, query: URLSearchParams, target: Target): string {
   validateListOptions(query);
   const selection = selectionOf(resource, query, target);
-  const limit = Math.max(0, integer(query, 'limit') ?? 0);
+  // A list "at any revision" comes from a cache that knows no pages.
+  const limit = query.get('resourceVersion') === '0' ? 0 : Math.max(0, integer(query, 'limit'));
   const page = pageOf(cluster, resource, query, limit);
   const candidates = within(resource.collection.at(page.revision), selection.namespace, page.after);
   const picked: Version[] = [];
@@ -118,9 +126,15 @@ export function listObjects(cluster: Cluster, resource: Resource, { query }: Api
   const more = left > 0 && last !== undefined;
   return listText(resource, picked, {
     resourceVersion: String(page.revision),
-    ...(more ? { continue: encodeContinue(page.revision, last.key) } : {}),
-    ...(more && !selection.selective ? { remainingItemCount: left } : {}),
+    ...(more ? { continue: encodeContinue(page.revision, last.key) } : !resource.kind.builtin && { continue: '' }),
+    ...(more && !selection.selective && { remainingItemCount: left }),
   });
+}
+
+/** What a list without pages would show now. */
+export function selectedObjects(resource: Resource, query: URLSearchParams, target: Target): Version[] {
+  const { matches } = selectionOf(resource, query, target);
+  return [...resource.collection.values()].filter(({ object }) => matches(object));
 }
 
 function within(versions: readonly Version[], namespace: string | undefined, after: string): readonly Version[] {

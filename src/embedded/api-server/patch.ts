@@ -5,6 +5,7 @@ import { ApiFailure, badRequest } from './failure.ts';
 
 type Members = Record<string, unknown>;
 
+/** Leaves the target as it is; a null in the patch removes the member. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isRecord(patch)) return patch;
   const result: Members = isRecord(target) ? { ...target } : {};
@@ -29,6 +30,7 @@ const inapplicable = (): ApiFailure =>
 /** Operations that kube-apiserver takes in one patch. */
 const OPERATION_LIMIT = 10_000;
 
+/** Leaves the target as it is. One operation that fails, a test among them, fails all: throws 422. */
 export function jsonPatch(target: Members, operations: unknown): unknown {
   if (!Array.isArray(operations)) {
     const found = isRecord(operations) ? 'object' : typeof operations;
@@ -53,7 +55,6 @@ function applyOperation(root: Members, { op, path, from, value }: Operation): vo
     case 'remove':
       return remove(root, at);
     case 'replace':
-      valueAt(root, at);
       return replace(root, at, structuredClone(value));
     case 'move': {
       const moved = valueAt(root, pointer(from));

@@ -1,145 +1,79 @@
-/** Owns the way from a request to its handler, and from what the handler gives back to the answer. */
-import { isRecord } from '../../util/json.ts';
-import { decodeObject } from './body.ts';
+/** Owns the way from a request to its handler, and the refusal of what no handler serves. */
 import type { Cluster, Resource } from './cluster.ts';
-import { deletedStatus, deleteObject, deleteOptions } from './delete.ts';
 import { discover } from './discovery.ts';
-import { ApiFailure, badRequest, methodNotAllowed, noSuchResource, notFound, notImplemented } from './failure.ts';
-import { getObject, listObjects, parseRevision, tooLargeRevision } from './list.ts';
-import { jsonPatch, mergePatch } from './patch.ts';
-import { type ApiRequest, parseTarget, type Target, verbOf, writeOptions } from './request.ts';
-import { keyOf, type Version } from './store.ts';
-import { checkReplacement, checkUid, createObject, readObject, replaceObject } from './write.ts';
-
-export interface Reply {
-  readonly code: number;
-  readonly body: string;
-  readonly contentType?: string;
-  readonly warnings?: readonly string[];
-}
+import { ApiFailure, methodNotAllowed, noSuchResource, notFound, notImplemented } from './failure.ts';
+import { HANDLERS } from './handlers.ts';
+import type { Kind } from './kind.ts';
+import type { Reply } from './reply.ts';
+import { type ApiRequest, type Target, verbOf } from './request.ts';
 
 /** What a request turned out to be: an answer, or a watch that the caller has to serve. */
 export type Outcome = Reply | { readonly watch: Resource; readonly target: Target };
 
+/** Throws what is to be answered where the request cannot be served. */
 export function route(cluster: Cluster, request: ApiRequest): Outcome {
-  const target = parseTarget(request.path);
+  const { target } = request;
   if (target === undefined || target.plural === '') return discover(cluster, request.path);
-  const resource = findResource(cluster, target);
+  const resource = cluster.find(target.group, target.plural);
+  if (resource?.kind.version !== target.version || isMisplaced(resource.kind, target)) return unserved(cluster, target);
   const verb = verbOf(request, target.name);
-  if (target.subresource !== undefined && !(target.subresource === 'status' && resource.kind.hasStatus)) {
-    throw noSuchResource();
-  }
+  if (target.subresource !== undefined) checkSubresource(resource.kind, target, verb);
+  negotiate(request.accept, verb);
   if (verb === 'watch') return { watch: resource, target };
-  const handler = HANDLERS[verb];
-  if (handler === undefined || (verb === 'create' && target.name !== undefined)) throw methodNotAllowed();
+  const handler = target.subresource === 'eviction' ? HANDLERS['evict'] : HANDLERS[verb];
+  if (!handler || !isAddressed(resource.kind, target, verb)) throw methodNotAllowed();
   return handler(cluster, resource, request, target);
 }
 
-function findResource(cluster: Cluster, { group, version, plural }: Target): Resource {
-  const resource = cluster.find(group, plural);
-  if (resource && resource.kind.version === version) return resource;
-  if (resource === undefined && isBuiltinGroup(group)) throw notImplemented(`${plural} of the API group "${group}"`);
-  throw noSuchResource();
+/** In a namespace although the kind knows none, or a single object without the namespace that it must have. */
+const isMisplaced = ({ namespaced }: Kind, { namespace, name }: Target): boolean =>
+  namespaced ? namespace === undefined && name !== undefined : namespace !== undefined;
+
+/** Whether the path names what the verb needs: one object, or the collection that it is created in. */
+function isAddressed({ namespaced }: Kind, { namespace, name, subresource }: Target, verb: string): boolean {
+  if (verb === 'list' || verb === 'deletecollection' || subresource === 'eviction') return true;
+  return verb === 'create' ? name === undefined && namespaced === (namespace !== undefined) : name !== undefined;
 }
 
-/** Groups of Kubernetes itself: what is not served of them exists in a real server. */
-const isBuiltinGroup = (group: string): boolean => !group.includes('.') || group.endsWith('.k8s.io');
+/** Paths of the core group that a real server serves and this one does not. */
+const CORE = `bindings componentstatuses configmaps endpoints limitranges persistentvolumeclaims persistentvolumes
+  podtemplates replicationcontrollers resourcequotas secrets serviceaccounts services watch`.split(/\s+/);
 
-type Handler = (cluster: Cluster, resource: Resource, request: ApiRequest, target: Target) => Reply;
-
-const HANDLERS: Readonly<Record<string, Handler>> = {
-  get(cluster, resource, { query }, target) {
-    const wanted = parseRevision(query.get('resourceVersion')) ?? 0;
-    const { current } = cluster.revisions;
-    if (wanted > current) throw tooLargeRevision(wanted, current);
-    return objectReply(200, getObject(resource, target));
-  },
-
-  list: (cluster, resource, request, target) => ({ code: 200, body: listObjects(cluster, resource, request, target) }),
-
-  create(cluster, resource, request, target) {
-    if (resource.kind.namespaced && target.namespace === undefined) throw methodNotAllowed();
-    const options = writeOptions(request, 'CreateOptions');
-    const body = decodeObject(request.body, request.contentType, resource.kind);
-    const { object, warnings } = readObject(resource.kind, body, options);
-    const version = createObject(cluster, resource, target.namespace, object, options);
-    return objectReply(201, version, warnings);
-  },
-
-  update(cluster, resource, request, target) {
-    if (target.name === undefined) throw methodNotAllowed();
-    const options = writeOptions(request, 'UpdateOptions');
-    const body = decodeObject(request.body, request.contentType, resource.kind);
-    const { object, warnings } = readObject(resource.kind, body, options);
-    checkReplacement(resource.kind, object, target);
-    const { kind, collection } = resource;
-    const old = collection.get(keyOf(target.namespace, target.name));
-    if (old === undefined) {
-      if (!kind.createOnUpdate) throw notFound(kind, target.name);
-      delete object.metadata.resourceVersion;
-      return objectReply(201, createObject(cluster, resource, target.namespace, object, options), warnings);
-    }
-    checkUid(kind, object, old);
-    const { subresource } = target;
-    return objectReply(200, replaceObject(resource, old, { object, subresource, options }), warnings);
-  },
-
-  patch(_cluster, resource, request, target) {
-    if (target.name === undefined) throw methodNotAllowed();
-    const options = writeOptions(request, 'PatchOptions');
-    const old = getObject(resource, target);
-    const patched = applyPatch(request, old);
-    const { object, warnings } = readObject(resource.kind, patched, options);
-    checkReplacement(resource.kind, object, target);
-    const { subresource } = target;
-    return objectReply(200, replaceObject(resource, old, { object, subresource, options }), warnings);
-  },
-
-  delete(cluster, resource, request, target) {
-    const body =
-      request.body === '' ? undefined : decodeObject(request.body, request.contentType, { kind: 'DeleteOptions' });
-    const options = deleteOptions(request.query, body);
-    const old = getObject(resource, target);
-    const left = deleteObject(cluster, resource, old, options);
-    if (left) return objectReply(200, left);
-    return { code: 200, body: JSON.stringify(deletedStatus(resource.kind, old, target)) };
-  },
-};
-
-function applyPatch({ contentType, body }: ApiRequest, old: Version): Record<string, unknown> {
-  const patch = parsePatch(body);
-  const patched = patchBy(contentType, old, patch);
-  if (!isRecord(patched)) throw badRequest('error decoding patch: the result is no object');
-  return patched;
+/** Groups of Kubernetes itself have no dot or end with its domain; what is missing of them exists in a real server. */
+function unserved(cluster: Cluster, { group, version, plural }: Target): Reply {
+  const siblings = cluster.resources().filter(({ kind }) => kind.group === group);
+  const builtin = group === '' ? CORE.includes(plural) : !group.includes('.') || group.endsWith('.k8s.io');
+  if (builtin && (group === '' || siblings.length === 0)) throw notImplemented(`${plural} of the API group "${group}"`);
+  if (siblings.some(({ kind }) => kind.builtin)) throw noSuchResource();
+  return discover(cluster, `/apis/${group}/${version}/${plural}`);
 }
 
-function patchBy(contentType: string, { object }: Version, patch: unknown): unknown {
-  switch (contentType) {
-    case 'application/merge-patch+json':
-      if (isRecord(patch)) return mergePatch(object, patch);
-      throw badRequest(
-        `error decoding patch: json: cannot unmarshal ${Array.isArray(patch) ? 'array' : typeof patch} into Go value of type map[string]interface {}`,
-      );
-    case 'application/json-patch+json':
-      return jsonPatch(object, patch);
-    case 'application/strategic-merge-patch+json':
-    case 'application/apply-patch+yaml':
-      throw notImplemented(contentType);
-    default:
-      throw new ApiFailure(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
+/** Subresources of built-in kinds that a real server has and this one has not. */
+const SUBRESOURCES = 'attach binding ephemeralcontainers exec finalize log portforward proxy resize'.split(' ');
+
+function checkSubresource(kind: Kind, { subresource = '', name = '' }: Target, verb: string): void {
+  if (kind.builtin && SUBRESOURCES.includes(subresource)) throw notImplemented(`the subresource ${subresource}`);
+  if (subresource === 'eviction' && kind.kind === 'Pod') {
+    if (verb === 'create') return;
+    throw methodNotAllowed();
   }
+  if (subresource !== 'status' || !kind.hasStatus) throw kind.builtin ? noSuchResource() : notFound(kind, name);
+  if (verb !== 'create' && verb !== 'delete') return;
+  if (kind.builtin) throw methodNotAllowed();
+  const { plural, group } = kind;
+  const message = `${verb} is not supported on resources of kind "${plural}.${group}"`;
+  throw new ApiFailure(405, 'MethodNotAllowed', message, { group, kind: plural });
 }
 
-function parsePatch(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    throw badRequest('error decoding patch: unexpected end of JSON input');
-  }
-}
+const PRODUCED = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
 
-const objectReply = (code: number, version: Version, warnings: readonly string[] = []): Reply => ({
-  code,
-  body: version.text,
-  warnings,
-});
+/** Answers are plain JSON: a client that takes no such is refused, or told that only a real server could serve it. */
+function negotiate(accept: string, verb: string): void {
+  const wanted = accept.split(',').map((range) => range.trim());
+  if (accept === '' || wanted.some((range) => /^(\*\/\*|application\/json)(;(?!as=)|$)/.test(range))) return;
+  if (wanted.some((range) => PRODUCED.includes(range.split(';')[0] ?? '')))
+    throw notImplemented(`answers as ${accept}`);
+  const streams = ['list', 'watch'].includes(verb) ? [0, 2].map((index) => `${PRODUCED[index]};stream=watch`) : [];
+  const message = `406: Not Acceptable\n\nAvailable representations: ${[...PRODUCED, ...streams].join(', ')}`;
+  throw new ApiFailure(406, 'NotAcceptable', message, {});
+}

@@ -28,10 +28,8 @@ const broken = (path: string, value: unknown, rule: string): Cause => cause.inva
 const formatless = (path: string, type: string): Cause =>
   cause.invalid('<nil>', '', `Checked value must be of type ${type} in ${path}`);
 
-function wrongType(path: string, type: string, found: string): Cause {
-  const { message } = cause.invalid(path, found, inBody(path, `must be of type ${type}: ${JSON.stringify(found)}`));
-  return { reason: 'FieldValueTypeInvalid', message, field: path };
-}
+const wrongType = (path: string, type: string, found: string): Cause =>
+  cause.wrongType(path, found, inBody(path, `must be of type ${type}: ${JSON.stringify(found)}`));
 
 function jsonType(value: unknown): string {
   if (value === null) return 'null';
@@ -81,8 +79,10 @@ const TIME = /^\d{4}-\d\d-\d\dt([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(z|[+-]\d\
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)';
 
-const isDate = (text: string): boolean =>
-  /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(`${text}T00:00:00Z`));
+function isDate(text: string): boolean {
+  const ms = Date.parse(`${text}T00:00:00Z`);
+  return text.length === 10 && !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
+}
 
 /** Formats that are checked; all others that Kubernetes checks are refused when the definition is created. */
 const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
@@ -99,10 +99,10 @@ function numberFaults(value: number, schema: Schema, path: string): Cause[] {
   const { minimum, maximum, exclusiveMinimum = false, exclusiveMaximum = false, multipleOf } = schema;
   const causes: Cause[] = [];
   if (schema.type === 'integer') {
-    if (!Number.isInteger(value)) causes.push(formatless(path, 'integer (default format)'));
-    else if (schema.format === 'int32' && Math.abs(value + 0.5) > 2 ** 31) {
-      causes.push(formatless(path, 'integer with format int32'));
-    }
+    const { format = 'default' } = schema;
+    const range = format === 'int32' && (value < -(2 ** 31) || value >= 2 ** 31);
+    const named = format === 'default' ? 'integer (default format)' : `integer with format ${format}`;
+    if (!Number.isInteger(value) || range) causes.push(formatless(path, named));
   }
   if (multipleOf !== undefined && !Number.isInteger(value / multipleOf)) {
     causes.push(broken(path, value, `should be a multiple of ${multipleOf}`));
@@ -116,18 +116,13 @@ function numberFaults(value: number, schema: Schema, path: string): Cause[] {
   return causes;
 }
 
-function tooMany(path: string, found: number, limit: number): Cause {
-  const message = `Too many: ${found}: must have at most ${limit} ${limit === 1 ? 'item' : 'items'}`;
-  return { reason: 'FieldValueTooMany', message, field: path };
-}
-
 function arrayFaults(value: readonly unknown[], schema: Schema, path: string): Cause[] {
   const { items, minItems, maxItems } = schema;
   const causes = items ? value.flatMap((item, index) => validateValue(item, items, `${path}[${index}]`)) : [];
   if (minItems !== undefined && value.length < minItems) {
     causes.push(broken(path, value.length, `should have at least ${minItems} items`));
   }
-  if (maxItems !== undefined && value.length > maxItems) causes.push(tooMany(path, value.length, maxItems));
+  if (maxItems !== undefined && value.length > maxItems) causes.push(cause.tooMany(path, value.length, maxItems));
   return [...causes, ...duplicates(value, schema, path)];
 }
 
@@ -139,11 +134,11 @@ function duplicates(value: readonly unknown[], schema: Schema, path: string): Ca
   const identities = value.map((item) =>
     JSON.stringify(type === 'map' && isRecord(item) ? Object.fromEntries(keys.map((key) => [key, item[key]])) : item),
   );
-  return identities.flatMap((identity, index) =>
-    identities.indexOf(identity) === index
-      ? []
-      : [{ reason: 'FieldValueDuplicate', message: `Duplicate value: ${identity}`, field: `${path}[${index}]` }],
-  );
+  const again = identities.filter((identity, index) => identities.indexOf(identity) !== index);
+  return [...new Set(again)].map((identity) => {
+    const index = identities.indexOf(identity, identities.indexOf(identity) + 1);
+    return cause.duplicate(`${path}[${index}]`, JSON.parse(identity));
+  });
 }
 
 function objectFaults(value: Record<string, unknown>, schema: Schema, path: string, old: unknown): Cause[] {
@@ -154,7 +149,7 @@ function objectFaults(value: Record<string, unknown>, schema: Schema, path: stri
   if (minProperties !== undefined && size < minProperties) {
     causes.push(broken(path, size, `should have at least ${minProperties} properties`));
   }
-  if (maxProperties !== undefined && size > maxProperties) causes.push(tooMany(path, size, maxProperties));
+  if (maxProperties !== undefined && size > maxProperties) causes.push(cause.tooMany(path, size, maxProperties));
   for (const [member, inner] of Object.entries(value)) {
     const known = properties[member] ?? (typeof extra === 'object' ? extra : undefined);
     const at = path === '' ? member : `${path}.${member}`;
@@ -168,6 +163,10 @@ function junctorFaults(value: unknown, schema: Schema, path: string): Cause[] {
   const judge = (part: Schema): Cause[] => validateValue(value, part, path);
   const whole = (rule: string): Cause => cause.invalid('<nil>', '', `"${path}" must ${rule}`);
   const causes = (schema.allOf ?? []).flatMap(judge);
+  if (schema.allOf && causes.length > 0) {
+    const none = schema.allOf.every((part) => judge(part).length > 0);
+    causes.push(whole(`validate all the schemas (allOf)${none ? '. None validated' : ''}`));
+  }
   if (schema.anyOf) {
     const results = schema.anyOf.map(judge);
     const accepted = results.some((result) => result.length === 0);

@@ -1,12 +1,14 @@
 /** Owns what the API server holds: objects by key, one revision counter over all of them, and each collection's history. */
 import type { ObjectMeta } from '../../kube/types.ts';
 
+/** Metadata as the server keeps it, with what only servers write. */
 export interface Metadata extends ObjectMeta {
   generateName?: string;
   deletionGracePeriodSeconds?: number;
   managedFields?: ManagedFields[];
 }
 
+/** Which fields somebody answers for: see ownership.ts. */
 export interface ManagedFields {
   manager: string;
   operation: 'Apply' | 'Update';
@@ -17,6 +19,7 @@ export interface ManagedFields {
   subresource?: string;
 }
 
+/** Any object: the server itself knows no more of it. */
 export interface ApiObject {
   apiVersion: string;
   kind: string;
@@ -56,6 +59,7 @@ export class Version {
   }
 }
 
+/** What happened to one object. */
 export interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly revision: number;
@@ -124,6 +128,14 @@ export class Collection {
     return version;
   }
 
+  /** Passes every object through `read`, as if it had always been read that way: no revision, no event. */
+  reread(read: (object: ApiObject) => ApiObject): void {
+    for (const { key, revision, object } of this.#live.values()) {
+      this.#live.set(key, new Version(key, revision, read(object)));
+    }
+    this.#snapshot = undefined;
+  }
+
   /** Removes the object; watchers see its last state under the revision of the removal. */
   remove(before: Version): void {
     const version = before.under(++this.#revisions.current);
@@ -173,5 +185,6 @@ export class Collection {
   }
 }
 
+/** The order of keys is the order of lists: by namespace, then by name, as in etcd. */
 export const keyOf = (namespace: string | undefined, name: string): string =>
   namespace === undefined || namespace === '' ? name : `${namespace}/${name}`;

@@ -1,9 +1,16 @@
 /** Owns watches: what each one is sent first, which changes it sees as what, bookmarks, and its end. */
 import type { ServerResponse } from 'node:http';
 import type { Cluster, Resource } from './cluster.ts';
-import { expired } from './failure.ts';
+import { ApiFailure, expired } from './failure.ts';
 import { groupVersion, type Kind } from './kind.ts';
-import { parseRevision, type Selection, selectionOf, tooLargeRevision, validateListOptions } from './list.ts';
+import {
+  parseRevision,
+  revisionFault,
+  type Selection,
+  selectionOf,
+  tooLargeRevision,
+  validateListOptions,
+} from './list.ts';
 import { type ApiRequest, flag, integer, type Target } from './request.ts';
 import type { Change, Version } from './store.ts';
 
@@ -35,8 +42,10 @@ export class WatchHub {
   serve(resource: Resource, { query }: ApiRequest, target: Target, response: ServerResponse): void {
     validateListOptions(query);
     const selection = selectionOf(resource, query, target);
+    const version = query.get('resourceVersion') ?? '';
+    if (/\D/.test(version)) throw new ApiFailure(500, '', revisionFault(version));
     const start = startOf(query, this.#cluster.revisions.current);
-    const seconds = integer(query, 'timeoutSeconds') ?? 0;
+    const seconds = integer(query, 'timeoutSeconds');
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
     const watcher = new Watcher(resource.kind, selection, response);
@@ -55,7 +64,7 @@ export class WatchHub {
     for (const watcher of this.#open.get(collection) ?? []) watcher.response.end();
   }
 
-  #refusal({ collection }: Resource, query: URLSearchParams, start: Start): ReturnType<typeof expired> | undefined {
+  #refusal({ collection }: Resource, query: URLSearchParams, start: Start): ApiFailure | undefined {
     const { current } = this.#cluster.revisions;
     if (start.from === 'state') {
       const wanted = parseRevision(query.get('resourceVersion')) ?? 0;
@@ -125,6 +134,7 @@ class Watcher {
   readonly response: ServerResponse;
   readonly #kind: Kind;
   readonly #selection: Selection;
+  #allowance = BACKLOG_LIMIT;
 
   constructor(kind: Kind, selection: Selection, response: ServerResponse) {
     this.#kind = kind;
@@ -142,7 +152,11 @@ class Watcher {
   }
 
   add(version: Version): void {
-    if (this.#selection.matches(version.object)) this.send(eventText('ADDED', version));
+    if (!this.#selection.matches(version.object)) return;
+    const text = eventText('ADDED', version);
+    // The state that the client asked for may be larger than all that is held against it later.
+    this.#allowance += text.length;
+    this.send(text);
   }
 
   bookmark(revision: number, annotations?: Record<string, string>): void {
@@ -158,6 +172,6 @@ class Watcher {
   send(line: string | Buffer): void {
     if (this.response.writableEnded) return;
     this.response.write(line);
-    if (this.response.writableLength > BACKLOG_LIMIT) this.response.destroy();
+    if (this.response.writableLength > this.#allowance) this.response.destroy();
   }
 }

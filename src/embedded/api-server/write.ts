@@ -3,82 +3,52 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { checkStoredSize } from './body.ts';
 import type { Cluster, Resource } from './cluster.ts';
-import {
-  ApiFailure,
-  alreadyExists,
-  badRequest,
-  cause,
-  conflict,
-  forbidden,
-  invalid,
-  MODIFIED,
-  notFound,
-} from './failure.ts';
+import { ApiFailure, alreadyExists, badRequest, cause, conflict, forbidden, invalid, notFound } from './failure.ts';
 import { ShapeError } from './go-shape.ts';
 import { groupVersion, type Kind } from './kind.ts';
-import { keepSystemMetadata } from './metadata.ts';
+import { keepSystemMetadata, validateMetadata, validateMetadataUpdate } from './metadata.ts';
+import { trackUpdate, type Writer } from './ownership.ts';
 import type { Target, WriteOptions } from './request.ts';
 import { type ApiObject, keyOf, Version } from './store.ts';
 
-/** What a write did: the object as it is now, and what the client should be warned about. */
-export interface Written {
-  readonly version: Version;
-  readonly created: boolean;
-  readonly warnings: readonly string[];
-}
-
 /** Reads a decoded body as an object of the kind; refuses other kinds, wrong types and, if asked to, unknown members. */
-export function readObject(
-  kind: Kind,
-  body: Record<string, unknown>,
-  options: WriteOptions,
-): { object: ApiObject; warnings: string[] } {
+export function readObject(kind: Kind, body: Record<string, unknown>, { strict, warnings }: WriteOptions): ApiObject {
   checkType(kind, body);
   const unknown: string[] = [];
-  let object: ApiObject;
+  const cannot = `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}`;
   try {
-    object = kind.read(body, unknown);
+    const object = kind.read(body, unknown);
+    const faults = unknown.map((path) => `unknown field "${path}"`);
+    if (strict && faults.length > 0) throw new ShapeError(`strict decoding error: ${faults.join(', ')}`);
+    warnings.push(...faults);
+    return object;
   } catch (error) {
-    if (error instanceof ShapeError)
-      throw badRequest(`${cannotBeHandled(kind, kind.kind, kind.version)}: ${error.message}`);
+    if (error instanceof ShapeError) throw badRequest(`${cannot}: ${error.message}`);
     throw error;
   }
-  const warnings = unknown.map((path) => `unknown field "${path}"`);
-  if (options.strict && warnings.length > 0) {
-    throw badRequest(
-      `${cannotBeHandled(kind, kind.kind, kind.version)}: strict decoding error: ${warnings.join(', ')}`,
-    );
-  }
-  return { object, warnings: options.warn ? warnings : [] };
 }
 
-const cannotBeHandled = (kind: Kind, found: string, version: string): string =>
-  `${found} in version "${version}" cannot be handled as a ${kind.kind}`;
-
-/** Scheme location that kube-apiserver 1.36 prints; part of the text, not of any code here. */
-const SCHEME = 'in scheme "pkg/runtime/scheme.go:111"';
-
-function checkType(kind: Kind, { apiVersion, kind: found }: Record<string, unknown>): void {
-  const givenVersion = typeof apiVersion === 'string' && apiVersion !== '' ? apiVersion : groupVersion(kind);
-  const givenKind = typeof found === 'string' && found !== '' ? found : kind.kind;
-  if (givenVersion === groupVersion(kind) && givenKind === kind.kind) return;
-  const version = givenVersion.split('/').at(-1) ?? '';
-  if (!kind.builtin) {
-    if (givenVersion !== groupVersion(kind)) {
-      const expected = groupVersion(kind);
-      throw badRequest(
-        `the API version in the data (${givenVersion}) does not match the expected API version (${expected})`,
-      );
+/** A built-in object may leave its type out, a custom one may not. */
+function checkType(kind: Kind, body: Record<string, unknown>): void {
+  const expected: Readonly<Record<string, string>> = { apiVersion: groupVersion(kind), kind: kind.kind };
+  for (const [member, right] of Object.entries(expected)) {
+    const given = body[member] ?? '';
+    if (given === right || (given === '' && kind.builtin)) continue;
+    if (given === '') throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind})`);
+    const found = typeof given === 'string' ? given : JSON.stringify(given);
+    if (kind.builtin) throw badRequest(`${member} ${found} cannot be handled as a ${kind.kind}`);
+    if (member === 'apiVersion') {
+      throw badRequest(`the API version in the data (${found}) does not match the expected API version (${right})`);
     }
-    throw badRequest(
-      `${cannotBeHandled(kind, givenKind, version)}: no kind "${givenKind}" is registered for version "${givenVersion}" ${SCHEME}`,
-    );
+    const { name = '' } = (body['metadata'] ?? {}) as { name?: string };
+    throw invalid({ ...kind, kind: found }, name, [cause.invalid(member, found, `must be ${right}`)]);
   }
-  throw badRequest(
-    `${cannotBeHandled(kind, givenKind, version)}: no kind "${givenKind}" is registered for version "${givenVersion}" ${SCHEME}`,
-  );
 }
 
+/**
+ * Checks and stores a new object, which the caller gives away. A dry run goes through everything but the storing.
+ * Throws 404 for a missing namespace, 403 for one that goes, 409 for a name that is taken, 422 for what is invalid.
+ */
 export function createObject(
   cluster: Cluster,
   { kind, collection }: Resource,
@@ -89,34 +59,32 @@ export function createObject(
   const { metadata } = object;
   placeInNamespace(kind, object, namespace);
   if (namespace !== undefined) checkNamespace(cluster, kind, namespace, metadata.name);
-  metadata.name ??= '';
-  if (metadata.name === '' && metadata.generateName) metadata.name = `${metadata.generateName}${nameSuffix()}`;
+  const { generateName = '' } = metadata;
+  metadata.name ??= generateName === '' ? '' : `${generateName.slice(0, GENERATED_PREFIX)}${nameSuffix()}`;
   metadata.uid = randomUUID();
   metadata.creationTimestamp = cluster.timestamp();
-  for (const own of ['generation', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const) {
-    delete (metadata as unknown as Record<string, unknown>)[own];
-  }
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  Reflect.deleteProperty(metadata, 'selfLink');
   kind.prepare(object, undefined);
-  const causes = kind.validate(object, undefined);
+  const causes = [...validateMetadata(object, kind), ...kind.validate(object, undefined)];
   if (causes.length > 0) throw invalid(kind, metadata.name, causes);
   if (metadata.resourceVersion !== undefined) {
     throw new ApiFailure(500, '', 'resourceVersion should not be set on objects to be created');
   }
+  if (!options.applied) trackUpdate(kind, object, undefined, writerOf(cluster, options, undefined));
   const key = keyOf(namespace, metadata.name);
-  if (collection.get(key)) throw alreadyExists(kind, metadata.name);
-  checkStoredSize(JSON.stringify(object));
+  const present = collection.get(key)?.object.metadata;
+  if (present) throw alreadyExists(kind, metadata.name, present.deletionTimestamp && 'object is being deleted: ');
+  checkStoredSize(object);
   return options.dryRun ? new Version(key, 0, object) : collection.put(key, object);
 }
 
+const WRONG_NAMESPACE = 'the namespace of the provided object does not match the namespace sent on the request';
+
 function placeInNamespace(kind: Kind, { metadata }: ApiObject, namespace: string | undefined): void {
-  if (!kind.namespaced) {
-    delete metadata.namespace;
-    return;
-  }
-  if ((metadata.namespace ?? namespace) !== namespace) {
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
-  }
-  if (namespace !== undefined) metadata.namespace = namespace;
+  if (!kind.namespaced || namespace === undefined) delete metadata.namespace;
+  else if ((metadata.namespace ??= namespace) !== namespace) throw badRequest(WRONG_NAMESPACE);
 }
 
 /** The admission plug-in NamespaceLifecycle: nothing new in a namespace that is missing or going away. */
@@ -127,8 +95,11 @@ function checkNamespace(cluster: Cluster, kind: Kind, namespace: string, name: s
   if (found.object.metadata.deletionTimestamp === undefined) return;
   const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
   const message = `namespace ${namespace} is being terminated`;
-  throw forbidden(kind, name, why, { reason: 'NamespaceTerminating', message, field: 'metadata.namespace' });
+  throw forbidden(kind, name, why, [{ reason: 'NamespaceTerminating', message, field: 'metadata.namespace' }]);
 }
+
+/** Characters of generateName that are kept, so that the whole name stays a DNS label. */
+const GENERATED_PREFIX = 58;
 
 /** Five letters or digits, none of which can be misread or make a word. */
 function nameSuffix(): string {
@@ -136,37 +107,46 @@ function nameSuffix(): string {
   return Array.from({ length: 5 }, () => alphabet[randomInt(alphabet.length)]).join('');
 }
 
-/** `precondition` is a PUT's: there a wrong uid is a conflict, in a patch it is an attempt to change the uid. */
-export interface Replacement {
-  readonly object: ApiObject;
-  readonly subresource: string | undefined;
-  readonly options: WriteOptions;
-}
+const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
-export function replaceObject(resource: Resource, old: Version, replacement: Replacement): Version {
-  const { kind, collection } = resource;
-  const { object, subresource, options } = replacement;
-  const { name } = old.object.metadata;
-  if (kind.namespaced) object.metadata.namespace ??= old.object.metadata.namespace ?? '';
-  else delete object.metadata.namespace;
-  if (object.metadata.resourceVersion === undefined) {
-    if (!kind.unconditionalUpdate) throw unconditional(kind, name);
-    object.metadata.resourceVersion = String(old.revision);
-  }
-  if (object.metadata.resourceVersion !== String(old.revision)) throw conflict(kind, name, MODIFIED);
-  keepSystemMetadata(object.metadata, old.object.metadata);
+/**
+ * Replaces the main part of an object or, for the subresource `status`, its status. Throws 409 for a stale
+ * resourceVersion, 422 for what is invalid. Returns `old` itself where nothing changes: no revision, no event.
+ */
+export function replaceObject(
+  cluster: Cluster,
+  { kind, collection }: Resource,
+  old: Version,
+  object: ApiObject,
+  subresource: string | undefined,
+  options: WriteOptions,
+): Version {
+  const { dryRun, applied } = options;
+  const { metadata } = object;
+  const before = old.object.metadata;
+  if (before.namespace === undefined) delete metadata.namespace;
+  else metadata.namespace ??= before.namespace;
+  if (metadata.resourceVersion === undefined && !kind.unconditionalUpdate) throw unconditional(kind, before.name);
+  metadata.resourceVersion ??= String(old.revision);
+  if (metadata.resourceVersion !== String(old.revision)) throw conflict(kind, before.name, MODIFIED);
+  keepSystemMetadata(metadata, before);
   if (subresource === 'status') kind.prepareStatus(object, old.object);
   else kind.prepare(object, old.object);
-  const causes = kind.validate(object, old.object);
-  if (causes.length > 0) throw invalid(kind, name, causes);
-  checkStoredSize(JSON.stringify(object));
+  const causes = [...validateMetadataUpdate(object, old.object, kind), ...kind.validate(object, old.object)];
+  if (causes.length > 0) throw invalid(kind, before.name, causes);
+  if (!applied) trackUpdate(kind, object, old.object, writerOf(cluster, options, subresource));
+  checkStoredSize(object);
   if (isDeepStrictEqual(object, old.object)) return old;
-  if (isFinallyGone(object)) {
-    if (!options.dryRun) collection.remove(old);
-    return new Version(old.key, old.revision, object);
-  }
-  return options.dryRun ? new Version(old.key, old.revision, object) : collection.put(old.key, object);
+  const gone = isFinallyGone(object);
+  if (gone && !dryRun) collection.remove(old);
+  return gone || dryRun ? new Version(old.key, old.revision, object) : collection.put(old.key, object);
 }
+
+const writerOf = (cluster: Cluster, { manager }: WriteOptions, subresource: string | undefined): Writer => ({
+  manager,
+  subresource,
+  time: cluster.timestamp(),
+});
 
 /** An object whose deletion has begun goes away with its last finalizer, unless it was given time to end. */
 function isFinallyGone({ metadata }: ApiObject): boolean {
@@ -179,28 +159,18 @@ function unconditional(kind: Kind, name: string): ApiFailure {
   return invalid({ ...kind, kind: kind.plural }, name, causes);
 }
 
-/** What a PUT checks before anything else about an object that exists. */
-export function checkReplacement(kind: Kind, object: ApiObject, target: Target): void {
-  const { name: url = '', namespace } = target;
-  const given = object.metadata.name ?? '';
-  if (given === '') {
-    throw badRequest(`the name of the object (${url} based on URL) was undeterminable: name must be provided`);
-  }
-  if (given !== url) {
-    throw badRequest(`the name of the object (${given}) does not match the name on the URL (${url})`);
-  }
-  const own = object.metadata.namespace;
-  if (kind.namespaced && own !== undefined && own !== namespace) {
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
-  }
+/** What is checked first of an object that is to replace the one at `target`. */
+export function checkAddress(kind: Kind, { metadata }: ApiObject, { name: url = '', namespace }: Target): void {
+  const { name } = metadata;
+  if (!name) throw badRequest(`the name of the object (${url} based on URL) was undeterminable: name must be provided`);
+  if (name !== url) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${url})`);
+  if (kind.namespaced && (metadata.namespace ?? namespace) !== namespace) throw badRequest(WRONG_NAMESPACE);
 }
 
-export function checkUid(kind: Kind, object: ApiObject, old: Version): void {
-  const { uid } = object.metadata;
-  const actual = old.object.metadata.uid ?? '';
-  if (uid === undefined || uid === actual) return;
-  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${actual}`;
-  const key = `/registry/${kind.plural === 'nodes' ? 'minions' : kind.plural}/${old.key}`;
-  const error = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`;
-  throw conflict(kind, object.metadata.name, error);
+/** In a PUT a wrong uid is a conflict; in a patch it is an attempt to change the uid. */
+export function checkUid(kind: Kind, { metadata }: ApiObject, old: ApiObject | undefined): void {
+  const actual = old?.metadata.uid ?? '';
+  if (metadata.uid === undefined || metadata.uid === actual) return;
+  const why = `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${actual}`;
+  throw conflict(kind, metadata.name, why);
 }

@@ -40,6 +40,8 @@ export interface ServedRequest {
   bytesSent: number;
   /** True once the file's last byte was sent. */
   complete: boolean;
+  /** Milliseconds from the request to the last byte that was sent. */
+  ms: number;
 }
 
 export interface DownloadServer {
@@ -77,7 +79,7 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
     const node = /\(([^)]*)\)/.exec(request.headers['user-agent'] ?? '')?.[1] ?? '';
     const payload = payloads.get(pathname);
     const from = payload === undefined ? 0 : firstByte(request, payload);
-    const served = { node, path: pathname, from, status: 0, bytesSent: 0, complete: false };
+    const served = { node, path: pathname, from, status: 0, bytesSent: 0, complete: false, ms: 0 };
     requests.push(served);
     const isBroken = options.breakFor?.includes(node) ?? false;
     void answer(response, served, isBroken ? damaged(payload) : payload, takeFault(node));
@@ -129,12 +131,14 @@ function statusFor(from: number, size: number): number {
 }
 
 async function sendBody(response: ServerResponse, served: ServedRequest, bytes: Buffer, fault: Fault): Promise<void> {
+  const startedAt = performance.now();
   const end = Math.min(bytes.length, served.from + (fault.resetAfterBytes ?? fault.stallAfterBytes ?? bytes.length));
   const piece = fault.paceMs === undefined ? bytes.length : Math.ceil(bytes.length / PIECES);
   for (let at = served.from; at < end && !response.destroyed; at += piece) {
     const chunk = bytes.subarray(at, Math.min(end, at + piece));
     await new Promise((resolve) => response.write(chunk, resolve));
     served.bytesSent += chunk.length;
+    served.ms = performance.now() - startedAt;
     served.complete = served.from + served.bytesSent === bytes.length;
     if (fault.paceMs !== undefined) await new Promise((resolve) => setTimeout(resolve, fault.paceMs));
   }

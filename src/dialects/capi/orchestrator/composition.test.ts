@@ -1,10 +1,10 @@
 /** Owns the proof that a change is divided by what updaters can do, in order, and that nothing they did not earn is taken. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { anyObject } from '../../../../test/capi/arbitrary-json.ts';
 import { captured } from '../../../../test/capi/captured.ts';
 import { buildTriple, jsonPatch, mergePatch, type Specs } from '../../../../test/capi/triples.ts';
 import type { Patches, Triple } from '../../../api/capi/hooks.ts';
-import { type Json, sameJson } from '../../../util/json.ts';
 import { applyPatches } from '../claim.ts';
 import { changesBetween, MACHINE_SHAPE, nameOf } from '../parts.ts';
 import { writePatch } from '../patch.ts';
@@ -134,8 +134,7 @@ test('each step is asked for what it and those before it do, and the last for th
   ]);
 });
 
-const spec = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.jsonValue({ maxDepth: 2 })) as fc.Arbitrary<Json>;
-const triple = fc.record({ machine: spec, infra: spec, bootstrap: spec }).map(buildTriple);
+const triple = fc.record({ machine: anyObject, infra: anyObject, bootstrap: anyObject }).map(buildTriple);
 /** Able to take what hashes into its share; shares overlap and leave gaps. */
 const claimant = fc.tuple(fc.nat(6), fc.nat(6)).map(([from, to]) =>
   able(`${from}-${to}`, (change) => {
@@ -173,7 +172,6 @@ describe('for any two Machines and any updaters', () => {
           reached = applyPatches(MACHINE_SHAPE, reached, answer ?? {});
         }
         expect(changesBetween(MACHINE_SHAPE, reached, to).map(nameOf)).toEqual(uncovered);
-        if (uncovered.length === 0) expect(sameJson(changesBetween(MACHINE_SHAPE, reached, to), [])).toBe(true);
       }),
     );
   });

@@ -1,10 +1,10 @@
 /** Owns who does what of one Machine's change: each updater in order takes what it can, until nothing or something is left. */
 import type { CanUpdateAnswer, HookObject, Patches, Triple } from '../../../api/capi/hooks.ts';
 import { messageOf } from '../../../util/errors.ts';
-import { type Json, sameJson } from '../../../util/json.ts';
+import type { Json } from '../../../util/json.ts';
 import { applyPatches } from '../claim.ts';
 import { differences, valueAt, withChange } from '../difference.ts';
-import { changesBetween, MACHINE_SHAPE, nameOf } from '../parts.ts';
+import { changesBetween, isSameField, MACHINE_SHAPE, nameOf } from '../parts.ts';
 
 /** One who can do a part of a change; asking must have no effect. */
 export interface Claimant {
@@ -105,7 +105,7 @@ function strayed(current: Triple, patched: Triple, desired: Triple): string[] {
   return parts.flatMap((part) => {
     const specOf = (triple: Triple): Json | undefined => valueAt(triple[part.object], root);
     return differences(specOf(current), specOf(patched))
-      .filter(({ path, to }) => !sameJson(valueAt(specOf(desired), path), to))
+      .filter(({ path, to }) => !isSameField(part, valueAt(specOf(desired), path), to))
       .map(({ path, from, to }) => nameOf({ part, path, from, to }));
   });
 }

@@ -101,7 +101,7 @@ test('a change that nobody covers: it is named, and nothing is written', async (
     state: 'failed',
     message: 'InsufficientCoverage: nobody covers infraMachine.spec.size',
   });
-  expect(scene.story).toEqual(['ask a', 'keep failed 0']);
+  expect(scene.story).toEqual(['ask a']);
 });
 
 test('an updater that is at work is asked again when it said, and the run is the same', async () => {

@@ -55,7 +55,8 @@ async function loaded({ subject, updaters, clock }: RunnerParts, current: Triple
   const kept = await subject.load();
   if (kept?.id === id && kept.state !== 'failed') return kept;
   const run = begin(id, await compose(current, desired, updaters), clock.now());
-  await subject.save(run);
+  // A refusal is told to whoever asked; on the Machine it leaves no trace.
+  if (run.state !== 'failed') await subject.save(run);
   return run;
 }
 

@@ -1,0 +1,108 @@
+/** The command behind `npm run bench`: measures Refit on a real control plane, and says what each figure is made of. */
+import { mkdir, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { systemClock as clock } from '../src/util/clock.ts';
+import { formatDuration } from '../src/util/duration.ts';
+import { EXIT, messageOf, RefitError } from '../src/util/errors.ts';
+import { controllerAddress } from '../tools/cluster/hosts.ts';
+import { type Plane, startRealPlane } from '../tools/cluster/plane.ts';
+import { guardDirectory } from '../tools/controlplane/guard.ts';
+import { compareClients } from './client/compare.ts';
+import { type Findings, renderFindings, renderJson } from './figures.ts';
+import { planFindings } from './plan/findings.ts';
+import { measurePlan } from './plan/measure.ts';
+import { CONTROLLERS, SLOTS, WORKERS } from './plan/rig.ts';
+
+const PARTS = ['client', 'plan'] as const;
+type Part = (typeof PARTS)[number];
+
+const HELP = `Usage: npm run bench [-- options]
+
+Measures Refit on a real kube-apiserver (built on first use, see docs/testenv.md): its client beside the official one, and a
+plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent. Takes some three minutes; docs/benchmark.md
+explains every figure. Nothing is left behind.
+
+  --only <part>  one of ${PARTS.join(', ')}
+  --json         the last line is one JSON object with all figures
+  --help         this text
+`;
+
+interface Options {
+  readonly help: boolean;
+  readonly json: boolean;
+  readonly parts: readonly Part[];
+}
+
+function parse(args: string[]): Options {
+  try {
+    const { help, json, only } = parseArgs({
+      args,
+      options: { help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' }, only: { type: 'string' } },
+    }).values;
+    const parts = PARTS.filter((part) => only === undefined || part === only);
+    if (parts.length > 0) return { help: help === true, json: json === true, parts };
+  } catch (error) {
+    throw new RefitError('REFIT_USAGE', messageOf(error).split('. ')[0] ?? '', { cause: error });
+  }
+  throw new RefitError('REFIT_USAGE', `--only takes one of ${PARTS.join(', ')}`);
+}
+
+/** Progress goes to standard error: standard output has the results only. */
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Resolves once everything that was started is gone again. */
+async function measure(parts: readonly Part[], signal: AbortSignal): Promise<Findings> {
+  await using started = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), 'refit-bench-'));
+  const guard = guardDirectory(directory);
+  started.defer(async () => await guard.release());
+  await mkdir(join(directory, 'pids'));
+  say('starting a real control plane');
+  const addresses = Array.from({ length: CONTROLLERS }, (_, index) => controllerAddress(index + 1));
+  const plane = await startRealPlane({ addresses, log: say, signal });
+  started.defer(async () => await plane.stop());
+  const found: Findings[] = [];
+  for (const part of parts) found.push(await measurePart(part, plane, directory, signal));
+  return { figures: found.flatMap(({ figures }) => figures), details: found.flatMap(({ details }) => details) };
+}
+
+async function measurePart(part: Part, plane: Plane, directory: string, signal: AbortSignal): Promise<Findings> {
+  switch (part) {
+    case 'client':
+      say('comparing the clients');
+      return await compareClients(await plane.kubeconfig('admin'), signal);
+    case 'plan':
+      return planFindings(await measurePlan({ plane, directory, clock, signal }, say));
+  }
+}
+
+async function main(args: string[], signal: AbortSignal): Promise<number> {
+  try {
+    const { help, json, parts } = parse(args);
+    if (help) {
+      process.stdout.write(HELP);
+      return EXIT.ok;
+    }
+    const began = clock.monotonic();
+    const findings = await measure(parts, signal);
+    say(`it took ${formatDuration(clock.monotonic() - began)}\n`);
+    const lines = [...renderFindings(findings), ...(json ? ['', renderJson(findings.figures)] : [])];
+    process.stdout.write(`${lines.join('\n')}\n`);
+    return EXIT.ok;
+  } catch (error) {
+    if (signal.aborted) return EXIT.interrupted;
+    if (!(error instanceof RefitError)) throw error;
+    process.stderr.write(`${error.line}\n`);
+    return error.exitCode;
+  }
+}
+
+const interruption = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(name, () => interruption.abort(new Error(name)));
+}
+process.exitCode = await main(process.argv.slice(2), interruption.signal);

@@ -1,0 +1,39 @@
+/** Owns the yardstick for reactions: how long one write takes until a watch shows it. */
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createInformer } from '../../src/kube/informer.ts';
+import { namespaces } from '../../src/kube/resources.ts';
+import { type Clock, sleep } from '../../src/util/clock.ts';
+
+const NAMESPACE = 'default';
+const ANNOTATION = 'upgrade.refit.dev/benchmark';
+/** Often enough for a median, too seldom to be a load. */
+const PERIOD_MS = 1_000;
+
+/** Milliseconds from each write to the event that shows it: one write a second, until `signal` aborts. */
+export async function measureEchoes(client: KubeClient, clock: Clock, signal: AbortSignal): Promise<number[]> {
+  const echoes: number[] = [];
+  const writtenAt = new Map<string, number>();
+  const informer = createInformer(client, namespaces, { fieldSelector: `metadata.name=${NAMESPACE}`, clock });
+  informer.addHandler({
+    updated({ metadata }) {
+      const at = writtenAt.get(metadata.annotations?.[ANNOTATION] ?? '');
+      if (at !== undefined) echoes.push(clock.monotonic() - at);
+    },
+  });
+  const following = informer.run(signal);
+  for (let count = 1; await mayGoOn(clock, signal); count++) {
+    const patch = { metadata: { annotations: { [ANNOTATION]: String(count) } } };
+    writtenAt.set(String(count), clock.monotonic());
+    await client.patch(namespaces, NAMESPACE, patch, { type: 'merge' });
+  }
+  await following;
+  return echoes;
+}
+
+/** False once it is over; else after the period. */
+async function mayGoOn(clock: Clock, signal: AbortSignal): Promise<boolean> {
+  return await sleep(clock, PERIOD_MS, signal).then(
+    () => true,
+    () => false,
+  );
+}

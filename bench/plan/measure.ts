@@ -1,0 +1,106 @@
+/** Owns one measured run of the benchmark's plan: everything that its figures are made of, raw. */
+import { readFile } from 'node:fs/promises';
+import type { Host } from '../../src/embedded/hosts/host.ts';
+import type { Clock } from '../../src/util/clock.ts';
+import { RefitError } from '../../src/util/errors.ts';
+import type { Sighting } from '../../test/expectations/signal-watch.ts';
+import { startProcess } from '../../tools/controlplane/process.ts';
+import { type CallCount, countMutatingCalls, parseAuditLog, sinceCreation } from './audit-log.ts';
+import type { Unavoidable } from './critical-path.ts';
+import { measureEchoes } from './echo.ts';
+import { type Memory, memoryOf, untilAtRest } from './processes.ts';
+import type { Restart } from './restarts.ts';
+import { type Rig, type RigParts, withRig } from './rig.ts';
+
+/** What no orchestration can avoid on one host, in milliseconds. */
+export interface HostTime extends Restart {
+  readonly name: string;
+  readonly role: Host['role'];
+  /** From the request at the download server to the last byte of the answer. */
+  readonly download: number;
+}
+
+export interface PlanRun {
+  /** Milliseconds since some moment, as are the times of the sightings. */
+  readonly createdAt: number;
+  readonly completedAt: number;
+  readonly sightings: readonly Sighting[];
+  /** In the order in which they were signalled. */
+  readonly hosts: readonly HostTime[];
+  readonly calls: readonly CallCount[];
+  readonly agents: readonly Memory[];
+  readonly controller: Memory;
+  /** A process of Node that does nothing. */
+  readonly bareNode: Memory;
+  /** Milliseconds of single writes until a watch showed them, while the plan ran. */
+  readonly echoes: readonly number[];
+}
+
+export async function measurePlan(parts: RigParts, say: (line: string) => void): Promise<PlanRun> {
+  say('starting the cluster');
+  return await withRig(parts, async (rig) => {
+    const { directory, clock, signal, plane } = parts;
+    say('carrying out the plan');
+    const times = await runWithEchoes(rig, clock, signal);
+    say('measuring processes at rest');
+    const agents = [...rig.cluster.agents.values()].map(({ pid }) => pid);
+    await untilAtRest([rig.controller.pid, ...agents], clock, signal);
+    const events = parseAuditLog(await readFile(plane.auditLog ?? '', 'utf8'));
+    return {
+      ...times,
+      sightings: rig.sightings,
+      hosts: hostTimes(rig),
+      calls: countMutatingCalls(sinceCreation(events, 'autopilot')),
+      agents: await Promise.all(agents.map(memoryOf)),
+      controller: await memoryOf(rig.controller.pid),
+      bareNode: await measureBareNode(directory, clock, signal),
+    };
+  });
+}
+
+/** The yardstick is laid on at the same time: whatever slows the one down slows the other down too. */
+async function runWithEchoes(rig: Rig, clock: Clock, signal: AbortSignal) {
+  const end = new AbortController();
+  const [times, echoes] = await Promise.all([
+    rig.runPlan().finally(() => end.abort()),
+    measureEchoes(rig.cluster.client, clock, AbortSignal.any([signal, end.signal])),
+  ]);
+  return { ...times, echoes };
+}
+
+export function unavoidable(hosts: readonly HostTime[]): Unavoidable {
+  const of = (role: HostTime['role']): number[] =>
+    hosts.filter((host) => host.role === role).map(({ download, down, start }) => download + down + start);
+  return { controllers: of('controller'), workers: of('worker') };
+}
+
+function hostTimes({ cluster, restarts, sightings }: Rig): HostTime[] {
+  const order = new Set(sightings.map(({ name }) => name));
+  return [...order].map((name) => {
+    const role = cluster.hosts.find((host) => host.name === name)?.role;
+    const restart = restarts.of(name);
+    const served = cluster.downloads.requests.find((request) => request.node === name && request.complete);
+    if (role === undefined || restart === undefined || served === undefined) {
+      throw new RefitError('REFIT_INTERNAL', `nobody saw how ${name} downloaded and restarted`);
+    }
+    return { name, role, download: served.ms, ...restart };
+  });
+}
+
+async function measureBareNode(directory: string, clock: Clock, signal: AbortSignal): Promise<Memory> {
+  const bare = await startProcess({
+    name: 'bare-node',
+    command: process.execPath,
+    args: ['--eval', 'setInterval(() => undefined, 1e6)'],
+    directory,
+    ready: () => Promise.resolve(true),
+    clock,
+    signal,
+  });
+  try {
+    await untilAtRest([bare.pid], clock, signal);
+    return await memoryOf(bare.pid);
+  } finally {
+    await bare.stop();
+  }
+}

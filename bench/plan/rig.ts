@@ -1,0 +1,122 @@
+/** Owns the cluster that the benchmark's plan upgrades: started, at rest, and watched from outside. */
+import { join } from 'node:path';
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { createInformer } from '../../src/kube/informer.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { leases } from '../../src/kube/resources.ts';
+import { isNotFound } from '../../src/kube/status-error.ts';
+import { type Clock, sleep } from '../../src/util/clock.ts';
+import { RefitError } from '../../src/util/errors.ts';
+import { type Sighting, watchSignals } from '../../test/expectations/signal-watch.ts';
+import { AGENT_FLAGS, buildRefit } from '../../tools/build/refit.ts';
+import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
+import type { Plane } from '../../tools/cluster/plane.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
+import { untilAtRest } from './processes.ts';
+import { Restarts } from './restarts.ts';
+
+export const CONTROLLERS = 3;
+export const WORKERS = 20;
+export const SLOTS = 5;
+const FROM = 'v1.36.3+k0s.0';
+const TO = 'v1.36.3+k0s.2';
+/** As long as the unit of the original waits: RestartSec=10. */
+const RESTART_DELAY_MS = 10_000;
+/** Several times what the plan takes on a machine that does nothing else. */
+const PLAN_TIMEOUT_MS = 300_000;
+const POLL_MS = 100;
+
+export interface Rig {
+  readonly cluster: Cluster;
+  readonly controller: Process;
+  readonly restarts: Restarts;
+  /** Grows while the plan runs. */
+  readonly sightings: readonly Sighting[];
+  /** Carries the plan out; resolves with its clock times. Throws REFIT_PLAN_FAILED where it does not end well. */
+  runPlan(): Promise<{ readonly createdAt: number; readonly completedAt: number }>;
+}
+
+export interface RigParts {
+  readonly plane: Plane;
+  /** Everything is kept below; the caller removes it. */
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** Calls `work` with a cluster at rest, one controller of Refit leading; everything has ended when this resolves. */
+export async function withRig<T>({ plane, directory, clock, signal }: RigParts, work: (rig: Rig) => Promise<T>) {
+  await using started = new AsyncDisposableStack();
+  const stop = new AbortController();
+  const watching = AbortSignal.any([signal, stop.signal]);
+  const restarts = new Restarts(clock, watching);
+  const command = await buildRefit(join(directory, 'refit'));
+  const cluster = await startCluster({
+    plane,
+    directory,
+    controllers: CONTROLLERS,
+    workers: WORKERS,
+    version: FROM,
+    offers: [TO],
+    restartDelayMs: RESTART_DELAY_MS,
+    onService: (host, running) => restarts.note(host, running),
+    refit: { agent: [...AGENT_FLAGS, command], controller: [command] },
+  });
+  started.defer(async () => await cluster.stop());
+  signal.throwIfAborted();
+  restarts.follow(cluster.hosts);
+  const controller = await cluster.startController('refit-controller');
+  const viewer = createClient(await loadClusterConfig({ path: await plane.kubeconfig('viewer') }));
+  started.defer(() => viewer.close());
+  started.defer(() => stop.abort());
+  const sightings = await watchSignals(viewer, watching);
+  await untilLed(cluster.client, clock, signal);
+  await untilAtRest(
+    [controller, ...cluster.agents.values()].map(({ pid }) => pid),
+    clock,
+    signal,
+  );
+  const runPlan = async () => {
+    const plan = cluster.plan({ id: 'benchmark', version: TO, concurrent: SLOTS });
+    const end = await followPlans(viewer, clock, watching);
+    const createdAt = clock.monotonic();
+    await cluster.client.create(plans, plan);
+    return { createdAt, completedAt: await end.completed };
+  };
+  return await work({ cluster, controller, restarts, sightings, runPlan });
+}
+
+async function untilLed(client: KubeClient, clock: Clock, signal: AbortSignal): Promise<void> {
+  const { namespace, name } = LEADER_LEASE;
+  for (;;) {
+    const lease = await client.get(leases, name, { namespace, signal }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+    if (lease?.spec?.holderIdentity) return;
+    await sleep(clock, POLL_MS, signal);
+  }
+}
+
+/** Resolves once the watch is there; `completed` is the moment at which it shows the end of the plan. */
+async function followPlans(client: KubeClient, clock: Clock, signal: AbortSignal) {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const look = ({ status, metadata }: Plan): void => {
+    const state = status?.state;
+    if (state === 'Completed') resolve(clock.monotonic());
+    else if (state !== undefined && !state.startsWith('Schedulable')) fail(`plan ${metadata.name} ended as ${state}`);
+  };
+  const fail = (message: string): void => reject(new RefitError('REFIT_PLAN_FAILED', message));
+  const cancel = clock.schedule(PLAN_TIMEOUT_MS, () => fail(`the plan took more than ${PLAN_TIMEOUT_MS / 1000} s`));
+  signal.addEventListener('abort', () => fail('interrupted'), { once: true });
+  const informer = createInformer(client, plans, { clock });
+  informer.addHandler({ added: look, updated: look });
+  void informer.run(signal);
+  await informer.whenSynced(signal);
+  const completed = promise.finally(cancel);
+  // Whoever gives up before the end never asks for it.
+  completed.catch(() => undefined);
+  return { completed };
+}

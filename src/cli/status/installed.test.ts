@@ -1,0 +1,38 @@
+/** Shows which dialects are looked at, by what an API server has. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { tableDialect } from '../../../test/builders/table-dialect.ts';
+import type { Dialect } from '../../engine/dialect.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { nodes } from '../../kube/resources.ts';
+import { installedOf } from './installed.ts';
+
+const own = tableDialect as unknown as Dialect;
+const other: Dialect = { ...own, name: 'other', plans: { ...own.plans, group: 'other.example.com' } };
+const onNodes: Dialect = {
+  ...own,
+  name: 'on-nodes',
+  plans: nodes,
+  isPlan: ({ metadata }) => metadata.name === 'planned',
+};
+
+async function installed(groups: readonly string[], name: string): Promise<string[]> {
+  const client = {
+    raw: async (path: string) => {
+      const status = path === '/api/v1' || groups.some((group) => path.includes(`/${group}/`)) ? 200 : 404;
+      return await Promise.resolve({ status, body: '' });
+    },
+    listAll: async () => await Promise.resolve({ items: [buildNode(name)], metadata: {} }),
+  } as unknown as KubeClient;
+  const found = await installedOf(client, [own, other, onNodes], new AbortController().signal);
+  return found.map((dialect) => dialect.name);
+}
+
+test.each<[string, string[], string, string[]]>([
+  ['one of two kinds is served', ['example.com'], 'n1', ['table', 'on-nodes']],
+  ['both are', ['example.com', 'other.example.com'], 'n1', ['table', 'other', 'on-nodes']],
+  ['neither is, and no Node is a plan', [], 'n1', ['table', 'other', 'on-nodes']],
+  ['neither is, and a Node is a plan', [], 'planned', ['on-nodes']],
+])('%s', async (_name, groups, node, wanted) => {
+  expect(await installed(groups, node)).toEqual(wanted);
+});

@@ -1,0 +1,50 @@
+/** Owns a Machine in the API as the subject of a run: the state stands in an annotation, and steps are written to its spec. */
+import type { Triple } from '../../../api/capi/hooks.ts';
+import { type Machine, machines } from '../../../api/capi/machine.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { type Json, sameJson } from '../../../util/json.ts';
+import { differences, valueAt, withChange } from '../difference.ts';
+import type { Run } from './run.ts';
+import type { Subject } from './runner.ts';
+
+const RUN_ANNOTATION = 'upgrade.refit.dev/machine-run';
+
+/**
+ * Every write names the version of the Machine that was seen, so of two who carry out one run the later one stops. Of the
+ * three objects only the Machine is written: the others belong to providers.
+ */
+export async function machineSubject(client: KubeClient, name: string, namespace: string): Promise<Subject> {
+  let machine = await client.get(machines, name, { namespace });
+  const replace = async (next: Machine): Promise<void> => {
+    if (!sameJson(next, machine)) machine = await client.replace(machines, next);
+  };
+  return {
+    load: async () => await Promise.resolve(runOn(machine)),
+    async save(run) {
+      const annotations = { ...machine.metadata.annotations, [RUN_ANNOTATION]: JSON.stringify(run) };
+      await replace({ ...machine, metadata: { ...machine.metadata, annotations } });
+    },
+    async write(desired) {
+      await replace(withSpec(machine, desired));
+    },
+  };
+}
+
+function withSpec(machine: Machine, desired: Triple): Machine {
+  const changes = differences(valueAt(machine, ['spec']), valueAt(desired['machine'], ['spec']));
+  const written = changes.reduce<Json | undefined>(
+    (value, change) => withChange(value, { ...change, path: ['spec', ...change.path] }),
+    machine as unknown as Json,
+  );
+  return written as unknown as Machine;
+}
+
+/** Whoever can write annotations of Machines is trusted to keep them whole; what is no JSON is no run. */
+function runOn({ metadata }: Machine): Run | undefined {
+  try {
+    return (JSON.parse(metadata.annotations?.[RUN_ANNOTATION] ?? 'null') as Run | undefined) ?? undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

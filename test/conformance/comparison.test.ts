@@ -1,0 +1,124 @@
+/** Proves that the comparison sees what it is for: one lie in the answers of a server, and the case fails. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ApiServer, startApiServer } from '../../src/embedded/api-server/api-server.ts';
+import { del, events, get, merge, post, put, type Step, watch } from './harness/case.ts';
+import { normalise } from './harness/normalise.ts';
+import { LEASES, lease } from './harness/objects.ts';
+import { runCase } from './harness/run-case.ts';
+import { type Answer, connect, type Stream, type Wire } from './harness/wire.ts';
+
+const SAMPLE: readonly Step[] = [
+  post(LEASES, { ...lease('one', { holderIdentity: 'me' }, { labels: { a: 'b' } }), odd: 1 }, { as: 'made' }),
+  watch('w', `${LEASES}?watch=true&resourceVersion={made.metadata.resourceVersion}`),
+  merge(`${LEASES}/one`, { spec: { holderIdentity: 'you' } }),
+  put(`${LEASES}/one`, lease('one', {}, { resourceVersion: '{made.metadata.resourceVersion}' })),
+  post(LEASES, lease('two', { leaseDurationSeconds: -1, leaseTransitions: -1 })),
+  del(`${LEASES}/one`),
+  post(LEASES, lease('one')),
+  events('w', 3),
+  get(LEASES),
+];
+
+type Lie = (text: string) => string;
+
+/** Changes what the wire brings, as text, so that a lie can be told in one replacement. */
+function lying(wire: Wire, lie: Lie): Wire {
+  return {
+    ...wire,
+    send: async (outgoing) => JSON.parse(lie(JSON.stringify(await wire.send(outgoing)))) as Answer,
+    stream: async (path) => lyingStream(await wire.stream(path), lie),
+  };
+}
+
+function lyingStream(stream: Stream, lie: Lie): Stream {
+  return {
+    get code() {
+      return stream.code;
+    },
+    get ended() {
+      return stream.ended;
+    },
+    get lines() {
+      return JSON.parse(lie(JSON.stringify(stream.lines))) as unknown[];
+    },
+    close: () => stream.close(),
+  };
+}
+
+const servers: ApiServer[] = [];
+
+beforeAll(async () => {
+  servers.push(await startApiServer(), await startApiServer());
+});
+
+afterAll(async () => {
+  await Promise.all(servers.map(async (server) => await server.stop()));
+});
+
+/** What the case looks like on each of two servers, the second of which lies. */
+async function compare(ns: string, lie: Lie): Promise<unknown[][]> {
+  const [honest, liar] = servers.map(({ url }) => connect('embedded', url));
+  if (!honest || !liar) throw new Error('two servers are needed');
+  const results = [honest, lying(liar, lie)].map(async (wire) => {
+    await wire.send({ method: 'POST', path: '/api/v1/namespaces', body: JSON.stringify({ metadata: { name: ns } }) });
+    const transcript = normalise(await runCase(SAMPLE, wire, { ns, id: ns, group: 'none.example.com' }));
+    wire.close();
+    return transcript;
+  });
+  return await Promise.all(results);
+}
+
+test('two servers that say the same are found equal', async () => {
+  const [one, other] = await compare('honest', (text) => text);
+  expect(other).toEqual(one);
+  expect(one).toHaveLength(8);
+});
+
+/** Makes the text of the second match like the first, or the other way round. */
+const swapped =
+  (pattern: RegExp, replacement: (match: string) => string): Lie =>
+  (text) =>
+    text.replace(pattern, replacement);
+
+const LIES: readonly [string, Lie][] = [
+  ['another code', swapped(/"code":201/, () => '"code":200')],
+  ['another reason', swapped(/"reason":"Conflict"/, () => '"reason":"Invalid"')],
+  ['another message', swapped(/object has been modified/, () => 'object was modified')],
+  ['another message of one cause', swapped(/must be greater than 0/, () => 'must be positive')],
+  ['a cause left out', swapped(/,\{"reason":"FieldValueInvalid"[^}]*transitions?[^}]*\}/i, () => '')],
+  ['another value', swapped(/"holderIdentity":"you"/, () => '"holderIdentity":"me"')],
+  ['a value of another type', swapped(/"holderIdentity":"you"/, () => '"holderIdentity":1')],
+  ['a member more', swapped(/"kind":"Lease"/, () => '"kind":"Lease","more":true')],
+  ['a label left out', swapped(/"labels":\{"a":"b"\}/, () => '"labels":{}')],
+  ['no warning', swapped(/"warnings":\["[^\]]*"\]/, () => '"warnings":[]')],
+  ['another content type', swapped(/application\/json/, () => 'text/plain')],
+  ['an event of another type', swapped(/"type":"MODIFIED"/, () => '"type":"ADDED"')],
+  ['an old time', swapped(/"creationTimestamp":"20/, () => '"creationTimestamp":"19')],
+  ['no time', swapped(/"creationTimestamp":"[^"]*",?/, () => '')],
+  ['a revision that does not grow', swapped(/"resourceVersion":"\d+"/, () => '"resourceVersion":"1"')],
+  ['a uid that is none', swapped(/"uid":"[^"]*"/, () => '"uid":"none"')],
+  ['an item left out', swapped(/"items":\[.*\]/, () => '"items":[]')],
+];
+
+test.each(LIES)('%s: found', async (name, lie) => {
+  let told = 0;
+  const counting: Lie = (text) => {
+    const result = lie(text);
+    if (result !== text) told += 1;
+    return result;
+  };
+  const [honest, liar] = await compare(name.replaceAll(' ', '-'), counting);
+  expect(told).toBeGreaterThan(0);
+  expect(liar).not.toEqual(honest);
+});
+
+test('the same uid for an object and its successor: found', async () => {
+  const first: string[] = [];
+  const [honest, liar] = await compare('reborn', (text) =>
+    text.replaceAll(/"uid":"([^"]*)"/g, (_match, uid: string) => {
+      first.push(uid);
+      return `"uid":"${first[0]}"`;
+    }),
+  );
+  expect(liar).not.toEqual(honest);
+});

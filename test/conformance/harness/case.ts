@@ -1,0 +1,109 @@
+/**
+ * Owns what a conformance case is: data only, so that the same requests can go to any server.
+ *
+ * Texts in paths and bodies may name `$ns` (a namespace of the case's own), `$id` (a prefix for names that belong to no
+ * namespace), `$group` (the API group of the file's own definition), and `{step.path.to.member}`: what the answer to an
+ * earlier step, named with `as`, held there.
+ */
+
+export interface RequestStep {
+  readonly do: 'request';
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly contentType?: string;
+  readonly accept?: string;
+  /** Later steps can refer to the answer by this name. */
+  readonly as?: string;
+  /**
+   * Compare all but the message: for texts that quote what differs between two servers anyway, such as a whole object,
+   * or that name the source code of the real one.
+   */
+  readonly anyMessage?: boolean;
+  /** Compare `metadata.managedFields` too, which every other step ignores. */
+  readonly managedFields?: boolean;
+}
+
+/** Opens a watch under the name `as`; what it receives is compared by `events` and `end`. */
+export interface WatchStep {
+  readonly do: 'watch';
+  readonly path: string;
+  readonly as: string;
+}
+
+/** Waits for `count` events of a watch, bookmarks without annotations not counted, and compares all up to there. */
+export interface EventsStep {
+  readonly do: 'events';
+  readonly of: string;
+  readonly count: number;
+}
+
+/** Waits until the server ends the watch and compares everything since the last comparison. */
+export interface EndStep {
+  readonly do: 'end';
+  readonly of: string;
+}
+
+/** Repeats a GET until `member` of the answer equals `equals`; only the time it takes may differ. */
+export interface UntilStep {
+  readonly do: 'until';
+  readonly path: string;
+  readonly member: string;
+  readonly equals: unknown;
+}
+
+export type Step = RequestStep | WatchStep | EventsStep | EndStep | UntilStep;
+
+type More = Partial<Pick<RequestStep, 'as' | 'anyMessage' | 'contentType' | 'accept' | 'managedFields'>>;
+
+export const get = (path: string, more: More = {}): RequestStep => ({ do: 'request', method: 'GET', path, ...more });
+
+export const post = (path: string, body: unknown, more: More = {}): RequestStep => ({
+  do: 'request',
+  method: 'POST',
+  path,
+  body,
+  ...more,
+});
+
+export const put = (path: string, body: unknown, more: More = {}): RequestStep => ({
+  do: 'request',
+  method: 'PUT',
+  path,
+  body,
+  ...more,
+});
+
+export const del = (path: string, body?: unknown, more: More = {}): RequestStep => ({
+  do: 'request',
+  method: 'DELETE',
+  path,
+  ...(body === undefined ? {} : { body }),
+  ...more,
+});
+
+const patchAs =
+  (contentType: string) =>
+  (path: string, body: unknown, more: More = {}): RequestStep => ({
+    do: 'request',
+    method: 'PATCH',
+    path,
+    body,
+    contentType,
+    ...more,
+  });
+
+export const merge = patchAs('application/merge-patch+json');
+export const jsonPatch = patchAs('application/json-patch+json');
+export const strategic = patchAs('application/strategic-merge-patch+json');
+export const apply = patchAs('application/apply-patch+yaml');
+
+export const watch = (as: string, path: string): WatchStep => ({ do: 'watch', as, path });
+export const events = (of: string, count: number): EventsStep => ({ do: 'events', of, count });
+export const end = (of: string): EndStep => ({ do: 'end', of });
+export const until = (path: string, member: string, equals: unknown): UntilStep => ({
+  do: 'until',
+  path,
+  member,
+  equals,
+});

@@ -1,0 +1,142 @@
+/**
+ * Owns what may differ between two servers that behave alike: identities, times, revisions, and the few things that a
+ * real cluster adds. Everything that is ignored is named in this file and nowhere else.
+ */
+import { isRecord } from '../../../src/util/json.ts';
+import type { Observation } from './run-case.ts';
+
+/** Annotations and taints that controllers of a real cluster write to every node, at any time; no API server does. */
+const CONTROLLERS_ANNOTATIONS = ['node.alpha.kubernetes.io/ttl'];
+const CONTROLLERS_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unschedulable'];
+
+/** Members that only the real server can compute, and that no client needs. */
+const UNCOMPARED = ['storageVersionHash'];
+
+/** Numbers in messages that count revisions of the whole server. */
+const REVISIONS_IN_MESSAGES: readonly [RegExp, string][] = [
+  [/too old resource version: (\d+) \(\d+\)/g, 'too old resource version: $1 (…)'],
+  [/Too large resource version: (\d+), current: \d+/g, 'Too large resource version: $1, current: …'],
+];
+
+const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+/** Milliseconds around now in which a time counts as made by the server during the test. */
+const RECENT = 30 * 60_000;
+
+/** A transcript in the form in which two servers can be compared. */
+export function normalise(observations: readonly Observation[]): unknown[] {
+  const revisions = objectRevisions(observations);
+  const uids = new Map<string, string>();
+  return observations.map((observation) => {
+    const managed = 'managedFields' in observation && observation.managedFields;
+    const plain = withoutNoise(observation, { revisions, managed });
+    const text = JSON.stringify(plain).replaceAll(UUID, (uid) => {
+      if (!uids.has(uid)) uids.set(uid, `<uid ${uids.size + 1}>`);
+      return uids.get(uid) ?? '';
+    });
+    return JSON.parse(text) as unknown;
+  });
+}
+
+interface Context {
+  /** Revisions of objects that the case has seen, ascending. */
+  readonly revisions: readonly number[];
+  readonly managed: boolean;
+}
+
+function withoutNoise(observation: Observation, context: Context): unknown {
+  if ('events' in observation)
+    return { ...observation, events: observation.events.map((event) => clean(event, context)) };
+  const { anyMessage, managedFields: _managedFields, body, ...rest } = observation;
+  const result = clean(body, context);
+  if (anyMessage && isRecord(result)) return { ...rest, body: withoutMessages(result) };
+  return { ...rest, body: result };
+}
+
+function withoutMessages(status: Record<string, unknown>): unknown {
+  const { message: _message, details, ...rest } = status;
+  if (!isRecord(details) || !Array.isArray(details['causes'])) return { ...rest, details };
+  const texts = details['causes'].map((cause) => JSON.stringify({ ...asRecord(cause), message: undefined }));
+  const causes = texts.toSorted().map((text) => JSON.parse(text) as unknown);
+  return { ...rest, details: { ...details, causes } };
+}
+
+function clean(value: unknown, context: Context): unknown {
+  if (Array.isArray(value)) return value.map((item) => clean(item, context));
+  if (typeof value === 'string') return cleanText(value);
+  if (!isRecord(value)) return value;
+  const isStatus = value['kind'] === 'Status';
+  const prepared = isStatus ? orderCauses(value) : isRecord(value['metadata']) ? cleanObject(value, context) : value;
+  const compared = Object.entries(prepared).filter(([key]) => !UNCOMPARED.includes(key));
+  return Object.fromEntries(compared.map(([key, item]) => [key, clean(item, context)]));
+}
+
+function cleanText(text: string): string {
+  if (TIME.test(text) && Math.abs(Date.parse(text) - Date.now()) < RECENT) return '<now>';
+  return REVISIONS_IN_MESSAGES.reduce(
+    (result, [pattern, replacement]) => result.replaceAll(pattern, replacement),
+    text,
+  );
+}
+
+function cleanObject(object: Record<string, unknown>, { revisions, managed }: Context): Record<string, unknown> {
+  const { managedFields, resourceVersion, ...metadata } = object['metadata'] as Record<string, unknown>;
+  const result: Record<string, unknown> = { ...metadata };
+  if (managed) result['managedFields'] = managedFields;
+  if (typeof resourceVersion === 'string') {
+    const seen = revisions.filter((revision) => revision <= Number(resourceVersion)).length;
+    result['resourceVersion'] = isObject(object) ? `<revision ${seen}>` : `<revision ${seen} or later>`;
+  }
+  if (metadata['generateName'] !== undefined) result['name'] = String(metadata['name']).replace(/.{5}$/, '*****');
+  if (metadata['continue'] !== undefined && metadata['continue'] !== '') result['continue'] = '<continue>';
+  const cleaned = { ...object, metadata: result };
+  return 'daemonEndpoints' in asRecord(object['status']) ? withoutControllers(cleaned) : cleaned;
+}
+
+const asRecord = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {});
+
+function withoutControllers(node: Record<string, unknown>): Record<string, unknown> {
+  const metadata = { ...asRecord(node['metadata']) };
+  const spec = { ...asRecord(node['spec']) };
+  const annotations = Object.entries(asRecord(metadata['annotations']));
+  const own = annotations.filter(([key]) => !CONTROLLERS_ANNOTATIONS.includes(key));
+  // Whether a revision of a node is a controller's, nobody can tell.
+  metadata['resourceVersion'] = '<revision>';
+  delete metadata['annotations'];
+  if (own.length > 0) metadata['annotations'] = Object.fromEntries(own);
+  const taints = Array.isArray(spec['taints']) ? spec['taints'] : [];
+  const ownTaints = taints.filter((taint) => !CONTROLLERS_TAINTS.includes(String(asRecord(taint)['key'])));
+  delete spec['taints'];
+  if (ownTaints.length > 0) spec['taints'] = ownTaints;
+  return { ...node, metadata, spec };
+}
+
+/** The real server lists causes in random order, and some twice, since overlapping checks run on one object. */
+function orderCauses(status: Record<string, unknown>): Record<string, unknown> {
+  const details = asRecord(status['details']);
+  if (!Array.isArray(details['causes'])) return status;
+  const causes = [...new Set(details['causes'].map((cause) => JSON.stringify(cause)))].toSorted();
+  const list = causes.map((cause) => JSON.parse(cause) as Record<string, unknown>);
+  const bodies = list.map(({ field, message }) => `${String(field)}: ${String(message)}`);
+  const [head = '', tail] = String(status['message']).split(/ is invalid: (.*)/s);
+  const complete = tail !== undefined && bodies.every((body) => tail.includes(body));
+  const message = complete ? `${head} is invalid: ${bodies.join(', ')}` : status['message'];
+  return { ...status, message, details: { ...details, causes: list } };
+}
+
+/** Lists and bookmarks carry a revision of the whole server, objects one of their own. */
+const isObject = (object: Record<string, unknown>): boolean => asRecord(object['metadata'])['name'] !== undefined;
+
+function objectRevisions(observations: readonly Observation[]): number[] {
+  const found = new Set<number>();
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) for (const item of value) visit(item);
+    if (!isRecord(value)) return;
+    const { resourceVersion } = asRecord(value['metadata']);
+    if (typeof resourceVersion === 'string' && isObject(value)) found.add(Number(resourceVersion));
+    for (const item of Object.values(value)) visit(item);
+  };
+  for (const observation of observations) visit('events' in observation ? observation.events : observation.body);
+  return [...found].sort((a, b) => a - b);
+}

@@ -1,0 +1,115 @@
+/** Owns the meeting of the two servers: every case becomes a test that runs it against both and compares. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
+import { type ApiServer, startApiServer } from '../../../src/embedded/api-server/api-server.ts';
+import { controlPlane, kubeconfigFor } from '../../testenv/control-plane.ts';
+import type { Step } from './case.ts';
+import { normalise } from './normalise.ts';
+import { type Names, runCase } from './run-case.ts';
+import { type Credentials, connect, type Wire } from './wire.ts';
+
+/** Objects that the cases of a file share, made on both servers before the first and removed after the last. */
+export interface Fixture {
+  readonly path: string;
+  readonly object: unknown;
+  /** What to wait for: a GET of this path that answers 200. */
+  readonly ready?: string;
+}
+
+/** Milliseconds until a fixture must be served. */
+const PATIENCE = { timeout: 20_000, interval: 50 };
+
+const NAMESPACES = '/api/v1/namespaces';
+
+/** Registers a test that sends the steps to both servers and compares what comes back. */
+type TestCase = (name: string, steps: readonly Step[]) => void;
+
+/**
+ * Prepares a file of cases. `subject` begins the names of the file's objects on the servers and must be unique; fixtures
+ * may use `$group`. Each case is one call of what it returns: data, and found by `vitest list` without any server.
+ */
+export function conformance(subject: string, fixtures: readonly Fixture[] = []): TestCase {
+  const group = `${subject}.conformance.example.com`;
+  const wires: Wire[] = [];
+  let embedded: ApiServer;
+  let cases = 0;
+
+  beforeAll(async () => {
+    embedded = await startApiServer();
+    wires.push(connect('embedded', embedded.url), await connectReal());
+    await Promise.all(wires.map(async (wire) => await furnish(wire, fixtures, group)));
+  });
+
+  afterAll(async () => {
+    await Promise.all(wires.map(async (wire) => await clear(wire, fixtures, group)));
+    for (const wire of wires) wire.close();
+    await embedded.stop();
+  });
+
+  return (name, steps) => {
+    const id = `${subject}-${cases++}`;
+    test.concurrent(name, async () => {
+      const names = { ns: id, id, group };
+      const [found, wanted] = await Promise.all(wires.map(async (wire) => await inNamespace(wire, names, steps)));
+      expect(found).toEqual(wanted);
+      expect(wanted?.length).toBeGreaterThan(0);
+    });
+  };
+}
+
+/**
+ * The case's namespace exists only where the case uses it, and stays until the control plane ends: a real cluster sends
+ * some hundred requests to take one away, and would be busy with that for the rest of the run.
+ */
+async function inNamespace(wire: Wire, names: Names, steps: readonly Step[]): Promise<unknown[]> {
+  const text = JSON.stringify(steps);
+  if (!text.includes('$ns')) return normalise(await runCase(steps, wire, names));
+  await create(wire, NAMESPACES, { metadata: { name: names.ns } });
+  // A real cluster takes no pods before it has this account, which the one in memory does not have at all.
+  if (wire.name === 'real' && text.includes('/pods')) await addServiceAccount(wire, names.ns);
+  return normalise(await runCase(steps, wire, names));
+}
+
+async function addServiceAccount(wire: Wire, namespace: string): Promise<void> {
+  const path = `${NAMESPACES}/${namespace}/serviceaccounts`;
+  await wire.send({ method: 'POST', path, body: JSON.stringify({ metadata: { name: 'default' } }) });
+}
+
+async function create(wire: Wire, path: string, object: unknown): Promise<void> {
+  const { code, body } = await wire.send({ method: 'POST', path, body: JSON.stringify(object) });
+  if (code !== 201) throw new Error(`${wire.name} answers ${code} to POST ${path}: ${JSON.stringify(body)}`);
+}
+
+async function furnish(wire: Wire, fixtures: readonly Fixture[], group: string): Promise<void> {
+  for (const { path, object, ready } of fixtures) {
+    await create(wire, path, JSON.parse(JSON.stringify(object).replaceAll('$group', group)));
+    const probe = ready?.replaceAll('$group', group);
+    if (probe === undefined) continue;
+    await vi.waitFor(async () => expect((await wire.send({ method: 'GET', path: probe })).code).toBe(200), PATIENCE);
+  }
+}
+
+async function clear(wire: Wire, fixtures: readonly Fixture[], group: string): Promise<void> {
+  for (const { path, object } of fixtures.toReversed()) {
+    const { name } = (object as { metadata: { name: string } }).metadata;
+    await wire.send({ method: 'DELETE', path: `${path}/${name.replaceAll('$group', group)}` });
+  }
+}
+
+/** The credentials stand in the administrator's kubeconfig, as text in base64. */
+async function connectReal(): Promise<Wire> {
+  const kubeconfig = parse(await readFile(await kubeconfigFor('admin'), 'utf8')) as {
+    clusters: [{ cluster: Record<string, string> }];
+    users: [{ user: Record<string, string> }];
+  };
+  const pem = (text = ''): string => Buffer.from(text, 'base64').toString();
+  const { cluster } = kubeconfig.clusters[0];
+  const { user } = kubeconfig.users[0];
+  const credentials: Credentials = {
+    ca: pem(cluster['certificate-authority-data']),
+    cert: pem(user['client-certificate-data']),
+    key: pem(user['client-key-data']),
+  };
+  return connect('real', controlPlane().url, credentials);
+}

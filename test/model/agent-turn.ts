@@ -1,0 +1,70 @@
+/** Owns running the real agent for one turn of its loop, with a host and an object that are values of the model. */
+import { Agent } from '../../src/agent/agent.ts';
+import type { HostFacts } from '../../src/agent/host.ts';
+import type { Journal } from '../../src/agent/journal.ts';
+import type { SignalObject } from '../../src/agent/signal-object.ts';
+import type { Outcome, Step } from '../../src/agent/step.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { silentLogger } from '../../src/util/log.ts';
+import { NOW } from './cluster.ts';
+
+/** Milliseconds; the agent acts in the middle and at the end of it, so the model's clock shows 0, 1 or 2. */
+export const RESTART_TIMEOUT_MS = 2;
+
+/** What the agent finds in this turn, and what becomes of all it does, in its own order. */
+export interface Turn {
+  /** On the disk. */
+  readonly journal: Journal;
+  /** Undefined while the agent has seen none. */
+  readonly object: KubeObject | undefined;
+  readonly facts: HostFacts;
+  /** Steady milliseconds since the last restart of the service, or of the agent. */
+  readonly elapsedMs: number;
+  save(journal: Journal): void;
+  perform(step: Step): Outcome;
+  /** Throws what the API server or the network answers instead. */
+  write(object: KubeObject): void;
+}
+
+export async function takeTurn(turn: Turn): Promise<void> {
+  const stop = new AbortController();
+  let looked = false;
+  const agent = new Agent({
+    object: objectFor(turn, () => stop.abort()),
+    loadJournal: async () => await Promise.resolve(turn.journal),
+    saveJournal: async (journal) => await Promise.resolve(turn.save(journal)),
+    observe: async () => {
+      stop.signal.throwIfAborted();
+      looked = true;
+      return await Promise.resolve(turn.facts);
+    },
+    perform: async (step) => await Promise.resolve(turn.perform(step)),
+    restartTimeoutMs: RESTART_TIMEOUT_MS,
+    clock: {
+      now: () => NOW,
+      // A restarted agent counts from its start: time passes between that and its first look.
+      monotonic: () => (looked ? turn.elapsedMs : 0),
+      schedule: () => () => undefined,
+    },
+    random: () => 0,
+    log: silentLogger,
+  });
+  await agent.run(stop.signal);
+}
+
+/** The loop asks for `version` before each turn and before it sleeps: the second time, the one turn is over. */
+function objectFor(turn: Turn, endOfTurn: () => void): SignalObject {
+  let asked = 0;
+  return {
+    newest: turn.object,
+    isKnown: turn.object !== undefined,
+    get version(): number {
+      if (asked++ > 0) endOfTurn();
+      return asked;
+    },
+    onChange: () => () => undefined,
+    follow: async () => await Promise.resolve(),
+    write: async (object) => await Promise.resolve(turn.write(object)),
+    refresh: async () => await Promise.resolve(),
+  };
+}

@@ -1,0 +1,65 @@
+/** Owns the small clusters that are explored: their nodes and plan as the API server holds them at the start. */
+import type { Plan } from '../../src/api/autopilot/plan.ts';
+import type { Role } from '../../src/engine/model.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { buildControlNode, buildNode } from '../builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
+import { MINUTE, T0 } from '../builders/times.ts';
+import type { Quality } from './host.ts';
+
+export interface NodeSpec {
+  readonly name: string;
+  readonly role: Role;
+  /** What the payload turns out to be on this node. */
+  readonly payload: Quality;
+}
+
+export interface Configuration {
+  /** In a few words, for tables. */
+  readonly name: string;
+  readonly nodes: readonly NodeSpec[];
+  /** One command for each, in this order. Versions are ordered as texts. */
+  readonly versions: readonly string[];
+  /** The commands of a second plan that may take the place of the first at any moment; none where it stays. */
+  readonly replacedBy: readonly string[];
+  /** Of the workers. */
+  readonly concurrent: number;
+  /** Crashes of agents, lost answers, failing steps, power losses and foreign writes, all together. */
+  readonly faults: number;
+  /** The moments of the model's clock, in milliseconds since the Unix epoch; one where nothing depends on time. */
+  readonly times: readonly number[];
+  /** Milliseconds a target may be in flight, for leaders. */
+  readonly targetDeadlineMs: number;
+  /** True where one power loss may be for good. */
+  readonly mayDie: boolean;
+}
+
+/** The version that runs at first. */
+export const OLD = 'v1.36.1+k0s.0';
+/** Where nothing depends on time, all clocks stand still here; the plans were applied a minute ago. */
+export const NOW = T0 + MINUTE;
+
+export function firstPlan(configuration: Configuration): Plan {
+  return planFor(configuration, 1, configuration.versions);
+}
+
+/** As if the first one had been deleted and this one applied under its name. */
+export function secondPlan(configuration: Configuration): Plan | undefined {
+  const { replacedBy } = configuration;
+  return replacedBy.length > 0 ? planFor(configuration, 2, replacedBy) : undefined;
+}
+
+function planFor({ nodes, concurrent }: Configuration, run: number, versions: readonly string[]): Plan {
+  const named = (role: Role): string[] => nodes.filter((node) => node.role === role).map(({ name }) => name);
+  const targets = {
+    controllers: listed(...named('controller')),
+    workers: { ...listed(...named('worker')), limits: { concurrent } },
+  };
+  const commands = versions.map((version) => ({ k0supdate: buildUpdate({ version, targets }) }));
+  const plan = buildPlan({ id: `run-${run}`, commands });
+  return { ...plan, metadata: { ...plan.metadata, uid: `plan-${run}` } };
+}
+
+export function objectOf({ name, role }: NodeSpec): KubeObject {
+  return role === 'controller' ? buildControlNode(name) : buildNode(name);
+}

@@ -1,0 +1,26 @@
+/** Owns what predicates look at: one state in full. */
+import type { KubeObject } from '../../src/kube/types.ts';
+import type { SignalData } from '../../src/signal/codec.ts';
+import type { NodeSpec } from './cluster.ts';
+import type { NodeState } from './node-state.ts';
+import type { Recorded } from './plan-words.ts';
+
+export interface Glance {
+  /** The id of the plan. */
+  readonly run: string;
+  /** What its commands bring. */
+  readonly versions: readonly string[];
+  /** The state that its status tells. */
+  readonly state: string | undefined;
+  /** What its status says of each target of each command. */
+  readonly recorded: readonly Recorded[];
+  readonly nodes: readonly NodeGlance[];
+}
+
+export interface NodeGlance extends NodeState {
+  readonly spec: NodeSpec;
+  /** As the API server has it. */
+  readonly object: KubeObject;
+  /** What that carries. */
+  readonly signal: SignalData | undefined;
+}

@@ -1,0 +1,162 @@
+/** Owns the truth about one host: which files lie where, which process runs, and what its supervisor does by itself. */
+import type { HostFacts, ProcessId } from '../../src/agent/host.ts';
+import { isSameProcess } from '../../src/agent/host.ts';
+import type { ActiveJournal, Journal } from '../../src/agent/journal.ts';
+import type { Outcome, Step } from '../../src/agent/step.ts';
+
+/**
+ * What a payload turns out to be: good · garbage: cannot be executed · dead: executes, shows its version, and never
+ * comes up as a service · impostor: shows the wanted version in the trial run, and another one as a service.
+ */
+export type Quality = 'good' | 'garbage' | 'dead' | 'impostor';
+
+/** Files are named by the version they should be; a file is the same file wherever it lies. */
+export type File = string;
+
+export interface Service {
+  readonly id: number;
+  readonly file: File;
+  /** starting: no answer yet · stopping: got SIGTERM, and still lives. */
+  readonly life: 'starting' | 'up' | 'stopping';
+}
+
+export interface Host {
+  /** What lies at the path of the binary. */
+  readonly target: File | undefined;
+  readonly previous: File | undefined;
+  readonly staged: File | undefined;
+  /** Undefined while no process lives. */
+  readonly service: Service | undefined;
+  /** Files that were once up as the service here. */
+  readonly proven: readonly File[];
+  /** Every whole download, in order. */
+  readonly fetched: readonly File[];
+  /** True where the power went for good. */
+  readonly dark: boolean;
+}
+
+/** The id of a process that is new: it gets a number of its own before anybody sees it. */
+export const UNSEEN = 0;
+
+export type Qualities = (file: File) => Quality;
+
+export const BINARY = '/usr/local/bin/k0s';
+
+export function freshHost(file: File): Host {
+  const service: Service = { id: 1, file, life: 'up' };
+  return { target: file, previous: undefined, staged: undefined, service, proven: [file], fetched: [], dark: false };
+}
+
+/** Down, on its way, or about to be: the file at the path is not the one that runs. */
+export function isInMotion({ service, target }: Host): boolean {
+  return service?.life !== 'up' || service.file !== target;
+}
+
+export function processOf({ id }: Pick<Service, 'id'>): ProcessId {
+  return { pid: id, started: 'boot', parent: 1 };
+}
+
+/** What happens without anybody's doing: a process that was told to ends, and the supervisor starts what is at the path. */
+export function lifeOf(host: Host, qualityOf: Qualities): { label: string; host: Host }[] {
+  const { service, target } = host;
+  if (host.dark) return [];
+  if (!service) {
+    return target === undefined ? [] : [{ label: 'its supervisor starts the service', host: started(host, target) }];
+  }
+  if (service.life === 'stopping') return [{ label: 'the service ends', host: { ...host, service: undefined } }];
+  if (service.life === 'up') return [];
+  if (qualityOf(service.file) !== 'dead') {
+    const proven = [...new Set([...host.proven, service.file])].toSorted();
+    return [{ label: 'the service is up', host: { ...host, service: { ...service, life: 'up' }, proven } }];
+  }
+  // It comes and goes again and again; all that matters of this is that a later start takes the file at the path.
+  if (target === undefined || target === service.file) return [];
+  return [{ label: 'its supervisor starts the service', host: started(host, target) }];
+}
+
+function started(host: Host, file: File): Host {
+  return { ...host, service: { id: UNSEEN, file, life: 'starting' } };
+}
+
+export function powerLost(host: Host): Host {
+  return { ...host, service: undefined };
+}
+
+export function powerLostForGood(host: Host): Host {
+  return { ...host, service: undefined, dark: true };
+}
+
+/** Everything that the agent may find when it looks, as src/agent/observe-host.ts looks. */
+export function factsOf({ service, target }: Host, journal: Journal, qualityOf: Qualities): HostFacts[] {
+  const silent: HostFacts = { binary: BINARY };
+  if (!service) return [silent];
+  const process = processOf(service);
+  const shown = qualityOf(service.file) === 'impostor' ? 'v0.0.0' : service.file;
+  const answering = { ...silent, running: { version: shown, process, current: service.file === target } };
+  if (service.life === 'up') return [{ ...answering, service: process }];
+  const seen = isFound(process, journal) ? { ...silent, service: process } : silent;
+  if (service.life === 'stopping') return [seen, { ...answering, service: process }];
+  return qualityOf(service.file) === 'dead' && seen !== silent ? [seen, silent] : [seen];
+}
+
+/** A process that does not answer is known from before, or looked for where a restart depends on it. */
+function isFound(process: ProcessId, journal: Journal): boolean {
+  if (journal.phase === 'idle') return false;
+  const isKnown = isSameProcess(process, journal.process) || isSameProcess(process, journal.work.original);
+  return isKnown || journal.phase === 'swapped' || journal.phase === 'restored';
+}
+
+const DONE: Outcome = { ok: true };
+
+/** What a step does to the host, as the comments in src/agent/step.ts promise, and what comes of it. */
+export function afterStep(
+  step: Step,
+  host: Host,
+  { work }: ActiveJournal,
+  qualityOf: Qualities,
+): { host: Host; outcome: Outcome } {
+  const { version } = work.signal.command;
+  switch (step.kind) {
+    case 'download':
+      if (host.staged === version) return { host, outcome: DONE };
+      return { host: { ...host, staged: version, fetched: [...host.fetched, version] }, outcome: DONE };
+    case 'try-out':
+      return { host, outcome: runs(host.staged, qualityOf) ? DONE : failure('the trial run failed') };
+    case 'keep-previous':
+      return { host: { ...host, previous: host.target }, outcome: DONE };
+    case 'swap':
+      return replaced(host, host.staged);
+    case 'roll-back':
+      return replaced(host, host.previous);
+    case 'restart':
+      return { host: signalled(host, step.process, 'stopping'), outcome: DONE };
+    case 'kill':
+      return { host: signalled(host, step.process, undefined), outcome: DONE };
+    case 'clean-up':
+      return { host: { ...host, staged: undefined }, outcome: DONE };
+    case 'begin':
+    case 'report':
+    case 'nothing':
+    case 'await-service':
+      return { host, outcome: DONE };
+  }
+}
+
+export function runs(file: File | undefined, qualityOf: Qualities): boolean {
+  return file !== undefined && qualityOf(file) !== 'garbage';
+}
+
+export function failure(reason: string): Outcome {
+  return { ok: false, reason };
+}
+
+function replaced(host: Host, file: File | undefined): { host: Host; outcome: Outcome } {
+  if (file === undefined) return { host, outcome: failure('no such file') };
+  return { host: { ...host, target: file }, outcome: DONE };
+}
+
+function signalled(host: Host, process: ProcessId | undefined, life: 'stopping' | undefined): Host {
+  const { service } = host;
+  if (!service || !isSameProcess(processOf(service), process)) return host;
+  return { ...host, service: life === undefined ? undefined : { ...service, life } };
+}

@@ -1,0 +1,159 @@
+/** Owns what must hold in every state: each invariant with its sentence, and with what upholds it in the code. */
+import { decodeReport } from '../../src/signal/report.ts';
+import type { Configuration, NodeSpec } from './cluster.ts';
+import { OLD } from './cluster.ts';
+import type { Glance, NodeGlance } from './glance.ts';
+import { isInMotion } from './host.ts';
+
+export interface StatedInvariant {
+  readonly name: string;
+  readonly sentence: string;
+  /** Files, and what in them; as Markdown. */
+  readonly upheldBy: string;
+  /** Tests that watch real processes and files for it; as Markdown. */
+  readonly alsoSeenBy?: string;
+  readonly holds: (glance: Glance, configuration: Configuration) => boolean;
+}
+
+const OUTSIDE = '`test/testenv/plan.test.ts`, `test/agent/kill-runs.test.ts`';
+
+const ABOUT_MOTION: readonly StatedInvariant[] = [
+  {
+    name: 'one-controller-in-motion',
+    sentence: 'At most one controller is in motion.',
+    upheldBy: '`engine/schedule/slots.ts`: one slot for controllers, taken from recorded intent to recorded end',
+    alsoSeenBy: OUTSIDE,
+    holds: ({ nodes }) => moving(nodes, 'controller').length <= 1,
+  },
+  {
+    name: 'controllers-before-workers',
+    sentence: 'While a worker is in motion, every controller runs what the command of that worker brings.',
+    upheldBy: '`engine/stages.ts`: only the first stage with an unsettled target is active',
+    alsoSeenBy: OUTSIDE,
+    holds: ({ nodes }) =>
+      moving(nodes, 'worker').every(({ signal }) =>
+        nodes.every((node) => node.spec.role === 'worker' || runsAtLeast(node, signal?.command.version)),
+      ),
+  },
+  {
+    name: 'concurrent-workers',
+    sentence: 'Never more workers are in motion than `concurrent` allows.',
+    upheldBy:
+      '`engine/schedule/slots.ts`; `engine/execute.ts`: every record carries the resourceVersion it was decided on',
+    alsoSeenBy: OUTSIDE,
+    holds: ({ nodes }, { concurrent }) => moving(nodes, 'worker').length <= concurrent,
+  },
+];
+
+const ABOUT_SIGNALS: readonly StatedInvariant[] = [
+  {
+    name: 'intent-before-signal',
+    sentence: 'Every signal of the plan on an object is one whose intent the plan records.',
+    upheldBy: '`engine/decide.ts`: signals only for what is already recorded',
+    holds: (glance) => signalled(glance).every((node) => stateOf(glance, node) !== 'SignalPending'),
+  },
+  {
+    name: 'no-signal-for-what-is-done',
+    sentence: 'A signal that no agent has answered is not for a target that is recorded as done.',
+    upheldBy: '`engine/execute.ts`: the plan is asked for anew between the look at the object and the write',
+    holds: (glance) =>
+      signalled(glance).every(
+        (node) => node.signal?.status !== undefined || stateOf(glance, node) !== 'SignalCompleted',
+      ),
+  },
+  {
+    name: 'signals-within-slots',
+    sentence:
+      'Never more than one controller, and never more workers than `concurrent`, carry a signal that is not over.',
+    upheldBy: '`engine/schedule/slots.ts`; `engine/schedule/candidates.ts`: list order, never chance',
+    holds: ({ nodes }, { concurrent }) =>
+      nodes.filter(({ spec, signal }) => spec.role === 'controller' && isOpen(signal)).length <= 1 &&
+      nodes.filter(({ spec, signal }) => spec.role === 'worker' && isOpen(signal)).length <= concurrent,
+  },
+];
+
+const ABOUT_BINARIES: readonly StatedInvariant[] = [
+  {
+    name: 'runnable-binary',
+    sentence: 'The path of the binary always holds a file that can be executed.',
+    upheldBy: '`agent/next-step.ts`: a trial run before the swap; `agent/durable-files.ts`: one rename',
+    alsoSeenBy: '`test/agent/crash-points.test.ts`',
+    holds: ({ nodes }) =>
+      nodes.every(
+        ({ host: { target }, spec }) => target === OLD || (target !== undefined && spec.payload !== 'garbage'),
+      ),
+  },
+  {
+    name: 'way-back',
+    sentence: 'Until the file at the path was seen running, the previous path holds one that was.',
+    upheldBy: '`agent/next-step.ts`: before the swap the binary is kept, and only one that the service runs',
+    alsoSeenBy: '`test/agent/crash-points.test.ts`',
+    holds: ({ nodes }) =>
+      nodes.every(
+        ({ host: { target, previous, proven } }) => proven.includes(target ?? '') || proven.includes(previous ?? ''),
+      ),
+  },
+  {
+    name: 'done-runs-it',
+    sentence: 'A target that is recorded as done runs what was wanted, and rests.',
+    upheldBy: '`agent/next-step.ts`: another process must show the version; `engine/gates/registry.ts`: verifiers',
+    alsoSeenBy: OUTSIDE,
+    holds: (glance) =>
+      settled(glance, 'SignalCompleted').every(
+        ({ node, command }) => !isInMotion(node.host) && runsAtLeast(node, glance.versions[command]),
+      ),
+  },
+  {
+    name: 'rolled-back-rests',
+    sentence: 'A target that says it is rolled back runs what is at the path again, and no restart of it is pending.',
+    upheldBy: '`agent/next-step.ts`: the old version is seen, from a process that nobody told to end',
+    holds: (glance) =>
+      settled(glance, 'SignalApplyFailed').every(({ node }) => !isRolledBack(node) || !isInMotion(node.host)),
+  },
+  {
+    name: 'downloaded-once',
+    sentence: 'No node downloads a whole payload twice.',
+    upheldBy: '`agent/journal.ts`: a phase after the download; `agent/download.ts`: what is staged is taken',
+    alsoSeenBy: '`test/agent/kill-runs.test.ts`',
+    holds: ({ nodes }) => nodes.every(({ host: { fetched } }) => new Set(fetched).size === fetched.length),
+  },
+];
+
+export const INVARIANTS: readonly StatedInvariant[] = [...ABOUT_MOTION, ...ABOUT_SIGNALS, ...ABOUT_BINARIES];
+
+function moving(nodes: readonly NodeGlance[], role: NodeSpec['role']): NodeGlance[] {
+  return nodes.filter(({ spec, host }) => spec.role === role && isInMotion(host));
+}
+
+/** Nodes that carry a signal of this plan, and not of one that was there before. */
+function signalled({ run, nodes }: Glance): NodeGlance[] {
+  return nodes.filter(({ signal }) => signal?.planId === run);
+}
+
+/** What is recorded of the target that the node's signal is for. */
+function stateOf({ recorded }: Glance, { spec, signal }: NodeGlance): string {
+  const own = recorded.find(({ name, command }) => name === spec.name && command === signal?.command.id);
+  return own?.state ?? 'SignalPending';
+}
+
+function isOpen(signal: NodeGlance['signal']): boolean {
+  return signal !== undefined && !['Completed', 'Failed', 'FailedDownload'].includes(signal.status?.status ?? '');
+}
+
+function isRolledBack({ object, signal }: NodeGlance): boolean {
+  return decodeReport(object.metadata.annotations, signal?.created ?? '')?.rolledBack === true;
+}
+
+function runsAtLeast({ host: { service } }: NodeGlance, version = ''): boolean {
+  return service !== undefined && service.file >= version;
+}
+
+/** Targets with this state, unless a later command has begun with the same node. */
+function settled({ recorded, nodes }: Glance, state: string): { node: NodeGlance; command: number }[] {
+  const begun = recorded.filter((target) => target.state !== 'SignalPending');
+  return begun.flatMap((target) => {
+    const isLast = !begun.some(({ name, command }) => name === target.name && command > target.command);
+    const node = nodes.find(({ spec }) => spec.name === target.name);
+    return target.state === state && isLast && node ? [{ node, command: target.command }] : [];
+  });
+}

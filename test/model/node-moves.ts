@@ -1,0 +1,151 @@
+/** Owns everything that can happen at one node: turns of its agent, the life of its service, and misfortunes. */
+import type { HostFacts } from '../../src/agent/host.ts';
+import { decodeSignal } from '../../src/signal/codec.ts';
+import { RESTART_TIMEOUT_MS } from './agent-turn.ts';
+import type { Host } from './host.ts';
+import { factsOf, failure, lifeOf, powerLost, powerLostForGood, processOf, UNSEEN } from './host.ts';
+import type { NodeState } from './node-state.ts';
+import { objectAt, written } from './node-state.ts';
+import type { Answers, Look, NodeRules, Trail } from './turn-trail.ts';
+import { trailOf } from './turn-trail.ts';
+
+export interface NodeMove {
+  readonly label: string;
+  /** See Edge. */
+  readonly fair: boolean;
+  /** Faults that it takes. */
+  readonly cost: number;
+  readonly to: NodeState;
+}
+
+export async function movesOf(node: NodeState, rules: NodeRules): Promise<NodeMove[]> {
+  if (node.host.dark) return [];
+  const life = lifeOf(node.host, rules.qualityOf);
+  const moves = life.map(({ label, host }): NodeMove => ({ label, fair: true, cost: 0, to: { ...node, host } }));
+  for (const view of viewsOf(node)) {
+    for (const facts of factsOf(node.host, node.journal, rules.qualityOf)) {
+      moves.push(...(await agentMoves(node, rules, { view, facts }, life.length > 0)));
+    }
+  }
+  moves.push(...misfortunes(node, rules));
+  return distinct(node, moves);
+}
+
+/** Versions that the agent may have seen last; undefined where it has seen none yet. */
+function viewsOf({ versions, floor, known }: NodeState): (number | undefined)[] {
+  const seen = versions.slice(floor - 1).map((_, index) => floor + index);
+  return known ? seen : [undefined, ...seen];
+}
+
+/**
+ * What one turn can come to, taken at once; where the agent would only wait, the turns after half and all of its
+ * patience. Such a turn is a fault where the service goes on by itself and merely was too slow.
+ */
+async function agentMoves(
+  node: NodeState,
+  rules: NodeRules,
+  look: { view: number | undefined; facts: HostFacts },
+  serviceMoves: boolean,
+): Promise<NodeMove[]> {
+  const now = await turnMoves(node, rules, { ...look, elapsedMs: 0 }, 0);
+  if (now.length > 0) return now;
+  const cost = serviceMoves ? 1 : 0;
+  const half = await turnMoves(node, rules, { ...look, elapsedMs: RESTART_TIMEOUT_MS / 2 }, cost);
+  return [...half, ...(await turnMoves(node, rules, { ...look, elapsedMs: RESTART_TIMEOUT_MS }, cost))];
+}
+
+async function turnMoves(node: NodeState, rules: NodeRules, look: Look, cost: number): Promise<NodeMove[]> {
+  const trail = await trailOf(node, rules, look, {});
+  const whole = trail.at(-1);
+  if (!whole) return [];
+  const lag = look.view === node.versions.length ? '' : `, seeing ${look.view ?? 'none'} of ${node.versions.length}`;
+  const time = ['', ' at half its time', ' at the end of its time'][look.elapsedMs] ?? '';
+  const label = `the agent ${did(trail)}${time}${lag}`;
+  const moves: NodeMove[] = [{ label, fair: lag === '' && cost === 0, cost, to: whole.to }];
+  trail.forEach(({ to }, index) => {
+    const before = did(trail.slice(0, index + 1));
+    moves.push({ label: `the agent ${before}${lag}, then crashes`, fair: false, cost: cost + 1, to: crashed(to) });
+  });
+  for (const [what, answers] of FAILURES) {
+    const other = await trailOf(node, rules, look, answers);
+    const to = other.at(-1)?.to ?? node;
+    moves.push({ label: `the agent ${did(other)}${lag}, but ${what}`, fair: false, cost: cost + 1, to });
+  }
+  return moves;
+}
+
+/** What can go wrong with the one effect of a turn that is not the agent's journal. */
+const FAILURES: readonly (readonly [string, Answers])[] = [
+  ['the answer is lost', { isAnswerLost: true }],
+  ['the step fails', { outcome: failure('it failed'), isUndone: true }],
+  ['the step fails after its work', { outcome: failure('it failed') }],
+];
+
+function did(trail: Trail): string {
+  return trail.map(({ label }) => label).join(', ');
+}
+
+function crashed(node: NodeState): NodeState {
+  return { ...node, floor: node.versions.length, known: false };
+}
+
+/**
+ * The power goes only while the agent works on the service: what goes down before or after that is nobody's doing here,
+ * and any number of nodes may.
+ */
+function misfortunes(node: NodeState, { contents, mayDie }: NodeRules): NodeMove[] {
+  const { host, journal } = node;
+  const touched = written(node, node.versions.at(-1) ?? 0);
+  const moves: NodeMove[] = [{ label: 'somebody else writes its object', fair: false, cost: 1, to: touched }];
+  const status = decodeSignal(objectAt(contents, node.versions).metadata.annotations)?.status?.status;
+  if (journal.phase === 'idle' || journal.phase === 'proven' || ENDS.includes(status)) return moves;
+  const off = crashed({ ...node, host: powerLost(host) });
+  moves.push({ label: 'the power goes and comes back', fair: false, cost: 1, to: off });
+  if (!mayDie) return moves;
+  const dark = { ...node, host: powerLostForGood(host) };
+  return [...moves, { label: 'the power goes for good', fair: false, cost: 1, to: dark }];
+}
+
+const ENDS: readonly (string | undefined)[] = ['Completed', 'Failed', 'FailedDownload'];
+
+/** One move to each state, the cheapest and fairest first, without those that change nothing. */
+function distinct(from: NodeState, moves: readonly NodeMove[]): NodeMove[] {
+  const byState = new Map<string, NodeMove>();
+  const here = JSON.stringify(tidied(from));
+  for (const move of moves) {
+    const to = tidied(move.to);
+    const key = JSON.stringify(to);
+    const known = byState.get(key);
+    if (key === here || (known && (known.fair || !move.fair) && known.cost <= move.cost)) continue;
+    byState.set(key, { ...move, to });
+  }
+  return [...byState.values()];
+}
+
+/** Without what nothing depends on: time that was spent, and which numbers processes have beyond being the same or not. */
+function tidied(node: NodeState): NodeState {
+  const { journal, host } = node;
+  if (journal.phase === 'idle') return { ...node, known: true, host: renumbered(host, []) };
+  const { process, work } = journal;
+  const old = [...new Set([work.original.pid, ...(process ? [process.pid] : [])])];
+  const numberOf = (id: number): number => old.indexOf(id) + 1;
+  const asProcess = (id: number) => processOf({ id: numberOf(id) });
+  return {
+    ...node,
+    host: renumbered(host, old),
+    journal: {
+      ...journal,
+      spent: {},
+      work: { ...work, original: asProcess(work.original.pid) },
+      ...(process ? { process: asProcess(process.pid) } : {}),
+    },
+  };
+}
+
+/** A service that the agent knows keeps its place among the known; any other gets the next number. */
+function renumbered(host: Host, known: readonly number[]): Host {
+  const { service } = host;
+  if (!service) return host;
+  const place = service.id === UNSEEN ? -1 : known.indexOf(service.id);
+  return { ...host, service: { ...service, id: place < 0 ? known.length + 1 : place + 1 } };
+}

@@ -1,0 +1,44 @@
+/** Owns the state of one node of the model: its object's versions, its agent's memory and its host. */
+import type { Journal } from '../../src/agent/journal.ts';
+import { IDLE } from '../../src/agent/journal.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+import type { Host } from './host.ts';
+import { freshHost } from './host.ts';
+import type { Numbering } from './numbering.ts';
+
+export interface NodeState {
+  /** Every version that the object ever had, by number of its content: resourceVersion n is the n-th. */
+  readonly versions: readonly number[];
+  /** The oldest resourceVersion that the agent may see: none from before its start or before its own last write. */
+  readonly floor: number;
+  /** False from the agent's start until it has seen the object. */
+  readonly known: boolean;
+  /** On the disk; a running agent has the same in memory. */
+  readonly journal: Journal;
+  readonly host: Host;
+}
+
+export function freshNode(content: number, file: string): NodeState {
+  return { versions: [content], floor: 1, known: true, journal: IDLE, host: freshHost(file) };
+}
+
+/** The object with one version more, whoever wrote it. */
+export function written(node: NodeState, content: number): NodeState {
+  return { ...node, versions: [...node.versions, content] };
+}
+
+/** An object as the API server would send it at this resourceVersion. */
+export function objectAt<T extends KubeObject>(
+  contents: Numbering<T>,
+  versions: readonly number[],
+  version = versions.length,
+): T {
+  const content = contents.valueOf(versions[version - 1] ?? -1);
+  return { ...content, metadata: { ...content.metadata, resourceVersion: String(version) } };
+}
+
+/** The number of an object's content, whatever its resourceVersion is. */
+export function contentOf<T extends KubeObject>(contents: Numbering<T>, object: T): number {
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  return contents.numberOf({ ...object, metadata });
+}

@@ -1,0 +1,34 @@
+/** Owns small numbers for big values: equal values get equal numbers, so that a state is a short row of numbers. */
+import { stableStringify } from '../../src/util/json.ts';
+
+export class Numbering<T> {
+  readonly #numbers = new Map<string, number>();
+  readonly #values: T[] = [];
+
+  numberOf(value: T): number {
+    const text = stableStringify(value);
+    const known = this.#numbers.get(text);
+    if (known !== undefined) return known;
+    this.#numbers.set(text, this.#values.length);
+    return this.#values.push(value) - 1;
+  }
+
+  valueOf(number: number): T {
+    const value = this.#values[number];
+    if (value === undefined) throw new RangeError(`nothing has the number ${number}`);
+    return value;
+  }
+
+  get size(): number {
+    return this.#values.length;
+  }
+}
+
+/** What `make` made for this key, the first time as every other time. */
+export function once<K, V>(known: Map<K, V>, key: K, make: () => V): V {
+  const value = known.get(key);
+  if (value !== undefined) return value;
+  const made = make();
+  known.set(key, made);
+  return made;
+}

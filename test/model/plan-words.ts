@@ -1,0 +1,36 @@
+/** Owns reading a plan's status for predicates and people: which target of which command is recorded how. */
+import type { Plan } from '../../src/api/autopilot/plan.ts';
+
+export interface Recorded {
+  readonly command: number;
+  readonly name: string;
+  readonly state: string;
+  /** RFC 3339. */
+  readonly since: string;
+}
+
+export function recordedIn(status: Plan['status']): Recorded[] {
+  return (status?.commands ?? []).flatMap(({ id, k0supdate: { controllers = [], workers = [] } = {} }) =>
+    [...controllers, ...workers].map(({ name, state, lastUpdatedTimestamp }) => ({
+      command: id,
+      name,
+      state,
+      since: lastUpdatedTimestamp,
+    })),
+  );
+}
+
+/** What one status says that the one before it did not. */
+export function changeOf(before: Plan, after: Plan): string {
+  const known = new Set(recordedIn(before.status).map(textOf));
+  const news = recordedIn(after.status)
+    .map(textOf)
+    .filter((text) => !known.has(text));
+  const state = after.status?.state;
+  if (state !== before.status?.state) news.push(`plan ${state}`);
+  return `records ${news.join(', ') || 'nothing new'}`;
+}
+
+function textOf({ command, name, state }: Recorded): string {
+  return `${name}${command > 0 ? ` (command ${command})` : ''} ${state}`;
+}

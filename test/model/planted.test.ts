@@ -1,0 +1,47 @@
+/** Owns the proof that the explorer finds mistakes: each is planted, and breaks its invariant within a few steps. */
+import { expect, test } from 'vitest';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { configure } from './configurations.ts';
+import { printViolation } from './explorer.ts';
+import { INVARIANTS } from './invariants.ts';
+import { realLeader } from './leader.ts';
+import { counterexample, MISTAKES } from './mistakes.ts';
+import { signalBeforeIntent } from './planted.ts';
+import { mistakeRow } from './safety-page.ts';
+import { readPage } from './safety-page-file.ts';
+import { World } from './world.ts';
+
+/** More than the longest needs; a way from start to finish takes about forty for two nodes. */
+const A_FEW_STEPS = 22;
+
+test.each(MISTAKES)('$name: found by $breaks', async (mistake) => {
+  const violation = await counterexample(mistake);
+  if (!violation) throw new Error('nothing is broken');
+  console.log(`${mistake.name}: ${printViolation(violation)}`);
+  expect(violation.invariant).toBe(mistake.breaks);
+  expect(violation.steps.length).toBeLessThanOrEqual(A_FEW_STEPS);
+  expect(readPage()).toContain(mistakeRow(mistake, violation));
+});
+
+test('every invariant is broken by some mistake', () => {
+  const broken = new Set(MISTAKES.map(({ breaks }) => breaks));
+  expect(INVARIANTS.map(({ name }) => name).filter((name) => !broken.has(name))).toEqual([]);
+});
+
+test('the same lost write with a fixed choice starts nobody beside the first', async () => {
+  const configuration = configure('2 controllers', 'c1 c2', { faults: 0 });
+  const parts = { leader: signalBeforeIntent };
+  const found = await counterexample({ name: '', configuration, parts, breaks: 'signals-within-slots' });
+  expect(found).toBeUndefined();
+});
+
+test('a write without a resourceVersion is none that the model lets pass', async () => {
+  const careless = (object: KubeObject): KubeObject => {
+    const { resourceVersion: _, ...metadata } = object.metadata;
+    return { ...object, metadata };
+  };
+  const world = new World(configure('1 worker', 'w1'), {
+    leader: async (view) => (await realLeader(view)).map(careless),
+  });
+  await expect(world.next(world.initial)).rejects.toThrow('without a resourceVersion');
+});

@@ -1,0 +1,12 @@
+/** Owns docs/safety.md as a file. */
+import { readFileSync, writeFileSync } from 'node:fs';
+
+const PAGE = new URL('../../docs/safety.md', import.meta.url);
+
+export function readPage(): string {
+  return readFileSync(PAGE, 'utf8');
+}
+
+export function writePage(text: string): void {
+  writeFileSync(PAGE, text);
+}

@@ -1,0 +1,42 @@
+/** Owns the tables of docs/safety.md that come from the explorer: invariants, configurations and planted mistakes. */
+import type { Configuration } from './cluster.ts';
+import type { Exploration, Violation } from './explorer.ts';
+import { INVARIANTS } from './invariants.ts';
+import type { Mistake } from './mistakes.ts';
+
+/** The page with the lines between `<!-- name -->` and `<!-- /name -->` replaced; throws where it lacks these marks. */
+export function withTable(page: string, name: string, rows: readonly string[]): string {
+  const [open, close] = [`<!-- ${name} -->\n`, `<!-- /${name} -->`];
+  const [from, to] = [page.indexOf(open), page.indexOf(close)];
+  if (from < 0 || to < from) throw new Error(`no place for ${name}`);
+  return `${page.slice(0, from + open.length)}${rows.join('\n')}\n${page.slice(to)}`;
+}
+
+export function invariantRows(): string[] {
+  return [
+    '| invariant | says | upheld by | also seen from outside by |',
+    '|---|---|---|---|',
+    ...INVARIANTS.map(({ name, sentence, upheldBy, alsoSeenBy }) =>
+      row(`\`${name}\``, sentence, upheldBy, alsoSeenBy ?? ''),
+    ),
+  ];
+}
+
+export const CONFIGURATION_HEAD = ['| cluster | commands | faults | states | transitions |', '|---|---|---|---|---|'];
+
+export function configurationRow(
+  { name, versions, faults }: Configuration,
+  { states, transitions }: Exploration,
+): string {
+  return row(name, versions.length, faults, states.toLocaleString('en'), transitions.toLocaleString('en'));
+}
+
+export const MISTAKE_HEAD = ['| planted | in | breaks | after |', '|---|---|---|---|'];
+
+export function mistakeRow({ name, configuration, breaks }: Mistake, { steps }: Violation): string {
+  return row(name, configuration.name, `\`${breaks}\``, `${steps.length} steps`);
+}
+
+function row(...cells: readonly (string | number)[]): string {
+  return `| ${cells.join(' | ')} |`;
+}

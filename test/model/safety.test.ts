@@ -1,0 +1,26 @@
+/** Owns the exploration of every configuration: no invariant breaks anywhere, and docs/safety.md tells what was explored. */
+import { expect, test } from 'vitest';
+import { CONFIGURATIONS } from './configurations.ts';
+import { explore, printViolation } from './explorer.ts';
+import { configurationRow, invariantRows, withTable } from './safety-page.ts';
+import { readPage } from './safety-page-file.ts';
+import { World } from './world.ts';
+
+const REFRESH = 'docs/safety.md is older than the code: npm run safety writes it anew';
+
+test.each(CONFIGURATIONS)('$name', async (configuration) => {
+  const exploration = await explore(new World(configuration));
+  const { violation } = exploration;
+  expect(violation === undefined ? '' : printViolation(violation)).toBe('');
+  const row = configurationRow(configuration, exploration);
+  console.log(row);
+  expect(readPage().split('\n'), REFRESH).toContain(row);
+});
+
+test('docs/safety.md names every invariant, and no configuration beside these', () => {
+  const page = readPage();
+  expect(withTable(page, 'invariants', invariantRows()), REFRESH).toBe(page);
+  const table = /<!-- configurations -->\n([\s\S]*?)<!-- \/configurations -->/.exec(page)?.[1] ?? '';
+  const named = table.split('\n').flatMap((line) => /^\| ([^|]+) \| \d/.exec(line)?.[1] ?? []);
+  expect(named).toEqual(CONFIGURATIONS.map(({ name }) => name));
+});

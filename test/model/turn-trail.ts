@@ -1,0 +1,103 @@
+/** Owns the trail of one turn of the agent: the state of its node after each of its effects, in its own order. */
+import type { HostFacts } from '../../src/agent/host.ts';
+import type { Journal } from '../../src/agent/journal.ts';
+import type { Outcome, Step } from '../../src/agent/step.ts';
+import { StatusError, TransportError } from '../../src/kube/status-error.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { decodeSignal } from '../../src/signal/codec.ts';
+import { takeTurn } from './agent-turn.ts';
+import type { afterStep, Qualities } from './host.ts';
+import type { NodeState } from './node-state.ts';
+import { contentOf, objectAt, written } from './node-state.ts';
+import type { Numbering } from './numbering.ts';
+
+export interface NodeRules {
+  readonly contents: Numbering<KubeObject>;
+  readonly qualityOf: Qualities;
+  /** True where the power may also go for good. */
+  readonly mayDie: boolean;
+  /** What a step does to the host; a parameter, so that a mistake can be planted. */
+  readonly afterStep: typeof afterStep;
+}
+
+/** What the agent sees. */
+export interface Look {
+  /** The resourceVersion that it saw last; undefined where it has seen none yet. */
+  readonly view: number | undefined;
+  readonly facts: HostFacts;
+  /** Milliseconds since the restart that it waits for. */
+  readonly elapsedMs: number;
+}
+
+/** What comes of the turn's one effect beside the journal, where that is not the usual. */
+export interface Answers {
+  readonly outcome?: Outcome;
+  /** A step that fails may have done its work all the same, or not. */
+  readonly isUndone?: boolean;
+  readonly isAnswerLost?: boolean;
+}
+
+export type Trail = readonly { readonly label: string; readonly to: NodeState }[];
+
+/** Empty where the agent does nothing. */
+export async function trailOf(node: NodeState, rules: NodeRules, look: Look, answers: Answers): Promise<Trail> {
+  const turn = new RecordedTurn(node, rules, look, answers);
+  await takeTurn(turn);
+  return turn.trail;
+}
+
+class RecordedTurn {
+  readonly trail: { label: string; to: NodeState }[] = [];
+  readonly journal: Journal;
+  readonly object: KubeObject | undefined;
+  readonly facts: HostFacts;
+  readonly elapsedMs: number;
+  readonly #rules: NodeRules;
+  readonly #answers: Answers;
+  #node: NodeState;
+
+  constructor(node: NodeState, rules: NodeRules, { view, facts, elapsedMs }: Look, answers: Answers) {
+    // What is older than what was seen is dropped from then on, whoever sends it: OwnObject takes care of that.
+    this.#node = view === undefined ? node : { ...node, known: true, floor: view };
+    this.#rules = rules;
+    this.#answers = answers;
+    this.journal = node.journal;
+    this.object = view === undefined ? undefined : objectAt(rules.contents, node.versions, view);
+    this.facts = facts;
+    this.elapsedMs = elapsedMs;
+  }
+
+  save(journal: Journal): void {
+    this.#reach(`notes "${journal.phase}"`, { ...this.#node, journal });
+  }
+
+  perform(step: Step): Outcome {
+    const { journal, host } = this.#node;
+    if (journal.phase === 'idle') throw new Error('an agent without work does nothing to its host');
+    const after = this.#rules.afterStep(step, host, journal, this.#rules.qualityOf);
+    const { outcome = after.outcome, isUndone = false } = step.kind === 'begin' ? {} : this.#answers;
+    // A signal to a process either arrives or does not.
+    const isDone = outcome.ok || !(isUndone || step.kind === 'restart' || step.kind === 'kill');
+    this.#reach(step.kind, isDone ? { ...this.#node, host: after.host } : this.#node);
+    return outcome;
+  }
+
+  write(object: KubeObject): void {
+    const status = decodeSignal(object.metadata.annotations)?.status?.status;
+    if (Number(object.metadata.resourceVersion) !== this.#node.versions.length) {
+      this.#reach(`fails to report ${status}`, this.#node);
+      throw new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' });
+    }
+    const next = written(this.#node, contentOf(this.#rules.contents, object));
+    if (this.#answers.isAnswerLost === true) {
+      this.#reach(`reports ${status}`, next);
+      throw new TransportError('no answer');
+    }
+    this.#reach(`reports ${status}`, { ...next, floor: next.versions.length });
+  }
+
+  #reach(label: string, to: NodeState): void {
+    this.#node = to;
+    this.trail.push({ label, to });
+  }
+}

@@ -1,0 +1,43 @@
+/** Owns `npm run safety`: explores every configuration, plants every mistake, and writes the tables of docs/safety.md. */
+import { CONFIGURATIONS } from './configurations.ts';
+import { explore, printViolation } from './explorer.ts';
+import { counterexample, MISTAKES } from './mistakes.ts';
+import {
+  CONFIGURATION_HEAD,
+  configurationRow,
+  invariantRows,
+  MISTAKE_HEAD,
+  mistakeRow,
+  withTable,
+} from './safety-page.ts';
+import { readPage, writePage } from './safety-page-file.ts';
+import { World } from './world.ts';
+
+async function configurationRows(): Promise<string[]> {
+  const rows = [...CONFIGURATION_HEAD];
+  for (const configuration of CONFIGURATIONS) {
+    const exploration = await explore(new World(configuration));
+    if (exploration.violation) throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
+    rows.push(configurationRow(configuration, exploration));
+    console.log(rows.at(-1));
+  }
+  return rows;
+}
+
+async function mistakeRows(): Promise<string[]> {
+  const rows = [...MISTAKE_HEAD];
+  for (const mistake of MISTAKES) {
+    const violation = await counterexample(mistake);
+    if (!violation) throw new Error(`${mistake.name}: ${mistake.breaks} holds all the same`);
+    rows.push(mistakeRow(mistake, violation));
+    console.log(rows.at(-1));
+  }
+  return rows;
+}
+
+const tables = {
+  invariants: invariantRows(),
+  mistakes: await mistakeRows(),
+  configurations: await configurationRows(),
+};
+writePage(Object.entries(tables).reduce((page, [name, rows]) => withTable(page, name, rows), readPage()));

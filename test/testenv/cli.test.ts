@@ -1,0 +1,151 @@
+/** Owns the proof that every `refit` process says in one line why it cannot work, and goes on where it can. */
+import { globSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { startApiServer } from '../../src/embedded/api-server/api-server.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { freePort } from '../../tools/controlplane/ports.ts';
+import { buildPlan } from '../builders/plans.ts';
+import { startTcpProxy } from '../faults/tcp-proxy.ts';
+import { apply, controlPlane, expiredKubeconfig, kubeconfigFor } from './control-plane.ts';
+import { kubeconfigVia, variantFor } from './kubeconfig-variants.ts';
+import { RefitProcess, runRefit } from './refit-process.ts';
+
+const PATIENCE = { timeout: 30_000 };
+let directory = '';
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-cli-'));
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+});
+afterAll(async () => await rm(directory, { recursive: true }));
+
+/** Everything that needs an API server, each with its kubeconfig. */
+function commands(kubeconfig: string): string[][] {
+  const agent = ['agent', '--object', 'controlnode', '--name', 'cli-c1', '--state-dir', join(directory, 'agent')];
+  return [['status'], ['controller'], agent].map((args) => [...args, '--kubeconfig', kubeconfig]);
+}
+
+test.each<[string, () => Promise<string>, number, string]>([
+  [
+    'nothing listens there',
+    async () => await kubeconfigVia(directory, 'viewer', `https://127.0.0.1:${await freePort()}`),
+    3,
+    'REFIT_UNREACHABLE: cannot reach https://127.0.0.1:',
+  ],
+  [
+    'a name that nobody knows',
+    async () => await kubeconfigVia(directory, 'viewer', 'https://api.invalid:6443'),
+    3,
+    'REFIT_UNREACHABLE: cannot reach https://api.invalid:6443: its name cannot be resolved',
+  ],
+  ['an expired certificate', expiredKubeconfig, 3, 'REFIT_TLS: https://127.0.0.1:'],
+  [
+    'a server that is not of this cluster',
+    async () =>
+      await variantFor(directory, 'viewer', ({ clusters }) => {
+        for (const { cluster } of clusters) Object.assign(cluster, { 'certificate-authority-data': undefined });
+      }),
+    3,
+    'REFIT_TLS: cannot reach https://127.0.0.1:',
+  ],
+  ['a user without rights', async () => await kubeconfigFor({ node: 'cli-nobody' }), 4, 'REFIT_FORBIDDEN: https://'],
+  [
+    'a kubeconfig without context',
+    async () => await variantFor(directory, 'viewer', (kubeconfig) => delete kubeconfig['current-context']),
+    2,
+    'REFIT_KUBECONFIG: ',
+  ],
+  ['no kubeconfig', async () => await Promise.resolve(join(directory, 'none')), 2, 'REFIT_KUBECONFIG: cannot read '],
+  ['a file that is something else', async () => await Promise.resolve('package.json'), 2, 'REFIT_KUBECONFIG: '],
+])('%s: every command says so in one line', async (_name, kubeconfig, code, begin) => {
+  const path = await kubeconfig();
+  const results = await Promise.all(commands(path).map(async (args) => await runRefit(...args)));
+  const begins = results.map((result) => ({
+    ...result,
+    stderr: result.stderr.map((line) => line.slice(0, begin.length)),
+  }));
+  expect(begins).toEqual(results.map(() => ({ code, stdout: [], stderr: [begin] })));
+});
+
+test('an API server without our kinds: every command says what to apply', async () => {
+  const server = await startApiServer();
+  try {
+    const path = await kubeconfigVia(directory, 'viewer', server.url);
+    const results = await Promise.all(commands(path).map(async (args) => await runRefit(...args)));
+    for (const { code, stdout, stderr } of results) {
+      expect({ code, stdout, lines: stderr.length }).toEqual({ code: 1, stdout: [], lines: 1 });
+      expect(stderr[0]).toMatch(/^REFIT_NO_CRD: .* \(apply deploy\/crds first\)$/);
+    }
+  } finally {
+    await server.stop();
+  }
+});
+
+test('a controller that lost its API server goes on when it is back', async () => {
+  const proxy = await startTcpProxy({ target: { host: '127.0.0.1', port: controlPlane().port } });
+  const kubeconfig = await kubeconfigVia(directory, 'controller', `https://127.0.0.1:${proxy.port}`);
+  const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  const controller = new RefitProcess('controller', '--kubeconfig', kubeconfig, '--lease-duration', '3s');
+  const count = (message: string): number =>
+    controller.stderr.filter((line) => line.includes(`"msg":"${message}"`)).length;
+  try {
+    await expect.poll(() => count('leading'), PATIENCE).toBe(1);
+    proxy.partition();
+    await expect.poll(() => count('no longer leading'), PATIENCE).toBe(1);
+    const { metadata, ...plan } = buildPlan({ id: '' });
+    await admin.create(plans, { ...plan, metadata: { name: metadata.name } });
+    proxy.heal();
+    await expect.poll(() => count('leading'), PATIENCE).toBe(2);
+    await expect.poll(async () => (await admin.get(plans, 'autopilot')).status?.state, PATIENCE).toBe('Warning');
+    expect(await controller.stop('SIGTERM')).toBe(0);
+    expect(controller.stderr.filter((line) => !line.startsWith('{"level":"'))).toEqual([]);
+  } finally {
+    await controller.stop('SIGKILL');
+    await admin.delete(plans, 'autopilot').catch(() => undefined);
+    admin.close();
+    await proxy.stop();
+  }
+});
+
+test('usage: one line, from every command', async () => {
+  const lines = [
+    ['stat'],
+    ['status', '--watsch'],
+    ['controller', '--lease-duration', '1'],
+    ['agent', '--nam', 'a'],
+    ['validate'],
+  ];
+  const results = await Promise.all(lines.map(async (args) => await runRefit(...args)));
+  for (const { code, stdout, stderr } of results) {
+    expect({ code, stdout, lines: stderr.length }).toEqual({ code: 2, stdout: [], lines: 1 });
+    expect(stderr[0]).toMatch(/^REFIT_USAGE: /);
+  }
+});
+
+test('a file that is no Plan: one line that says what it is', async () => {
+  const { code, stdout, stderr } = await runRefit('validate', 'deploy/rbac.yaml');
+  expect({ code, stdout, lines: stderr.length }).toEqual({ code: 2, stdout: [], lines: 1 });
+  expect(stderr[0]).toMatch(/^REFIT_FILE: deploy\/rbac\.yaml: holds a Namespace of v1 and /);
+});
+
+test('what is asked for goes to standard output, and is no error', async () => {
+  const lines = [
+    [],
+    ['--help'],
+    ['status', '--help'],
+    ['help', 'controller'],
+    ['help', 'agent'],
+    ['agent', '--help'],
+    ['version'],
+  ];
+  const results = await Promise.all(lines.map(async (args) => await runRefit(...args)));
+  for (const { code, stdout, stderr } of results) {
+    expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
+    expect(stdout[0]).toMatch(/^(Usage: refit|refit \d)/);
+  }
+});

@@ -1,0 +1,181 @@
+/** Owns the proof that `refit status` tells on a real API server what happens, as it happens, and ends as the plan does. */
+import { globSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { Plan } from '../../src/api/autopilot/plan.ts';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import type { StatusView } from '../../src/cli/status/view.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import { createNode, reportReady } from '../../tools/cluster/objects.ts';
+import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
+import { buildSignal } from '../builders/signals.ts';
+import { recorded, statusOf } from '../builders/views.ts';
+import { startTcpProxy } from '../faults/tcp-proxy.ts';
+import { apply, controlPlane, kubeconfigFor } from './control-plane.ts';
+import { kubeconfigVia } from './kubeconfig-variants.ts';
+import { RefitProcess, runRefit } from './refit-process.ts';
+
+const PATIENCE = { timeout: 30_000 };
+const [W1, W2] = ['status-w1', 'status-w2'];
+
+let directory = '';
+let admin: KubeClient;
+let viewer = '';
+/** When the plan was created, and with it everything else here: older signals count for nothing. */
+let began = '';
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-status-'));
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  viewer = await kubeconfigFor('viewer');
+  for (const name of [W1, W2]) await createNode(admin, name, {});
+});
+
+afterEach(async () => {
+  await admin.delete(plans, 'autopilot').catch(() => undefined);
+  await annotate(W1, { 'k0sproject.io/autopilot-signal-version': null, 'k0sproject.io/autopilot-signal-data': null });
+});
+
+afterAll(async () => {
+  for (const name of [W1, W2]) await admin.delete(nodes, name);
+  admin.close();
+  await rm(directory, { recursive: true });
+});
+
+async function annotate(name: string, annotations: Readonly<Record<string, string | null>>): Promise<void> {
+  await admin.patch(nodes, name, { metadata: { annotations } }, { type: 'merge' });
+}
+
+async function signal(status?: string): Promise<void> {
+  const said = status === undefined ? {} : { status, timestamp: began };
+  await annotate(W1, buildSignal({ created: began, ...said }));
+}
+
+async function create(): Promise<void> {
+  const commands = [{ k0supdate: buildUpdate({ targets: { workers: listed(W1, W2) } }) }];
+  const { metadata, ...plan } = buildPlan({ commands });
+  const created = await admin.create(plans, { ...plan, metadata: { name: metadata.name } });
+  began = created.metadata.creationTimestamp ?? '';
+  for (const name of [W1, W2]) await reportReady(admin, name, 'v1.36.3+k0s.0', began);
+}
+
+/** What a leader records; none runs here. */
+async function record(state: string, w1: string, w2: string, why?: string): Promise<void> {
+  const status: Plan['status'] = statusOf(state, [], recorded({ [W1]: w1, [W2]: w2 }, began), why);
+  await admin.replace(plans, { ...(await admin.get(plans, 'autopilot')), status }, { subresource: 'status' });
+}
+
+function watch(...args: readonly string[]): RefitProcess {
+  return new RefitProcess('status', '-w', '--kubeconfig', viewer, ...args);
+}
+
+/** Lines of a watch without their moments, and without who leads: other tests' leases tell that. */
+function changesOf({ stdout }: RefitProcess): string[] {
+  return stdout.map((line) => line.replace(/^\S+Z /, '')).filter((line) => !line.includes('controller'));
+}
+
+test('json and yaml tell the same, and what the objects hold', async () => {
+  await create();
+  await record('SchedulableWait', 'SignalSent', 'SignalPending');
+  await signal('Restart');
+  const [json, yaml] = await Promise.all(
+    ['json', 'yaml'].map(async (form) => await runRefit('status', '-o', form, '--kubeconfig', viewer)),
+  );
+  expect([json?.code, yaml?.code]).toEqual([0, 0]);
+  const view = JSON.parse(json?.stdout.join('\n') ?? '') as StatusView;
+  expect(parse(yaml?.stdout.join('\n') ?? '')).toEqual(view);
+  const { uid } = (await admin.get(plans, 'autopilot')).metadata;
+  expect(view.plans).toMatchObject([{ name: 'autopilot', uid, created: began, phase: 'running' }]);
+  expect(view.plans[0]?.stages[1]?.targets).toEqual([
+    { name: W1, phase: 'working', step: 'Restart', since: began },
+    { name: W2, phase: 'pending', since: began },
+  ]);
+});
+
+test('a watch that begins without a plan waits for one, tells each change once, and ends with 0 when it is done', async () => {
+  await using watching = watch();
+  await expect.poll(() => changesOf(watching), PATIENCE).toEqual(['There is no plan.']);
+  await create();
+  await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is new');
+  await record('SchedulableWait', 'SignalSent', 'SignalPending');
+  for (const status of [undefined, 'Downloading', 'Restart']) {
+    await signal(status);
+    await expect
+      .poll(() => changesOf(watching).at(-1), PATIENCE)
+      .toBe(`Plan autopilot worker ${W1} ${status ?? 'signalled'}`);
+  }
+  await record('Completed', 'SignalCompleted', 'SignalCompleted');
+  expect(await watching.ended).toBe(0);
+  expect(changesOf(watching)).toEqual([
+    'There is no plan.',
+    'Plan autopilot has 0 of 2 workers done',
+    'Plan autopilot is new',
+    'Plan autopilot is running',
+    `Plan autopilot worker ${W1} signalled`,
+    `Plan autopilot worker ${W1} Downloading`,
+    `Plan autopilot worker ${W1} Restart`,
+    `Plan autopilot worker ${W1} done`,
+    `Plan autopilot worker ${W2} done`,
+    'Plan autopilot is done',
+  ]);
+  expect(watching.stderr).toEqual([]);
+});
+
+test('json: one object a line for each change, and 1 where the plan failed', async () => {
+  await create();
+  await record('SchedulableWait', 'SignalSent', 'SignalPending');
+  await using watching = watch('-o', 'json');
+  await expect.poll(() => watching.stdout.length, PATIENCE).toBeGreaterThan(0);
+  await record('ApplyFailed', 'SignalApplyFailed', 'SignalPending', `${W1}: Failed: no socket`);
+  expect(await watching.ended).toBe(1);
+  expect(watching.stderr).toEqual([
+    `REFIT_PLAN_FAILED: Plan autopilot is failed: ${W1}: Failed: no socket (see \`refit status\`)`,
+  ]);
+  const views = watching.stdout.map((line) => JSON.parse(line) as StatusView);
+  expect(views.map(({ plans: [plan] }) => plan?.phase)).toEqual([...views.slice(1).map(() => 'running'), 'failed']);
+  expect(new Set(watching.stdout).size).toBe(watching.stdout.length);
+  expect(views.at(-1)?.plans[0]).toMatchObject({
+    reason: `${W1}: Failed: no socket`,
+    ended: began,
+    waits: [],
+    next: [],
+  });
+});
+
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a watch with 130, without a word', async (name) => {
+  await create();
+  await using watching = watch();
+  await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is new');
+  expect(await watching.stop(name)).toBe(130);
+  expect(watching.stderr).toEqual([]);
+});
+
+test('a reader that has seen enough ends a watch', async () => {
+  await create();
+  await using watching = watch();
+  await expect.poll(() => watching.stdout.length, PATIENCE).toBeGreaterThan(0);
+  watching.closeOutput();
+  await record('SchedulableWait', 'SignalSent', 'SignalPending');
+  expect(await watching.ended).toBe(130);
+  expect(watching.stderr).toEqual([]);
+});
+
+test('a watch that loses the API server says that it tells old news', async () => {
+  const proxy = await startTcpProxy({ target: { host: '127.0.0.1', port: controlPlane().port } });
+  const kubeconfig = await kubeconfigVia(directory, 'viewer', `https://127.0.0.1:${proxy.port}`);
+  await create();
+  await using watching = new RefitProcess('status', '-w', '--kubeconfig', kubeconfig);
+  await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is new');
+  await proxy.stop();
+  await expect
+    .poll(() => changesOf(watching).at(-1), PATIENCE)
+    .toBe('The API server does not answer: what follows is old');
+  expect(watching.isRunning).toBe(true);
+});
