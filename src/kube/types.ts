@@ -89,7 +89,13 @@ export interface Pod extends KubeObject {
 /** The spec is as its creator wrote it. */
 export interface Job extends KubeObject {
   spec?: Record<string, unknown>;
-  status?: { startTime?: string; completionTime?: string; active?: number; conditions?: Condition[] };
+  status?: {
+    startTime?: string;
+    completionTime?: string;
+    active?: number;
+    succeeded?: number;
+    conditions?: Condition[];
+  };
 }
 
 /** Values are base64. */

@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type CattlePlan, type CattleSpec, cattlePlanKind, cattlePlans } from '../../src/api/cattle/plan.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
+import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
+import { jobOf } from '../../src/dialects/cattle/job.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
@@ -315,6 +317,23 @@ test('what has no effect yet says so', async () => {
   await apply(planOf('windowed', { ...nobody, window: { days: ['mon'], startTime: '9:00', endTime: '10:00' } }));
   const refused = await until('windowed', 'Validated', 'False', 'Error');
   expect(conditionOf(refused, 'Validated').message).toContain('spec.window is not supported yet');
+});
+
+test('a Job that the original left paused is taken over, and set going', async () => {
+  await apply(planOf('taken', { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' }));
+  const { latestHash: hash = '' } = (await until('taken', 'Complete', 'True', 'Complete')).status ?? {};
+  const rendering = { plan: await plan('taken'), node: await admin.get(nodes, 'server-1'), version: 'v1', hash };
+  const config = { name: 'system-upgrade-controller', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
+  const job = jobOf(config, { ...rendering, settings: config.job });
+  const { metadata } = await admin.create(jobs, { ...job, spec: { ...job.spec, parallelism: 0 } });
+  await patch('taken', {
+    spec: { nodeSelector: { matchLabels: { pool: null, 'kubernetes.io/hostname': 'server-1' } } },
+  });
+  await vi.waitFor(async () => {
+    const [only, ...others] = await jobsOf('taken');
+    expect([only?.metadata.uid, only?.status?.succeeded, others]).toEqual([metadata.uid, 1, []]);
+  }, PATIENCE);
+  await until('taken', 'Complete', 'True', 'Complete');
 });
 
 test('refit status shows Plans of all namespaces, to somebody who may only look', async () => {

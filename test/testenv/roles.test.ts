@@ -50,7 +50,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'core/configmaps@default': {},
   'core/serviceaccounts/token@default': {},
   'batch/jobs@default': { viewer: READ },
-  'batch/jobs@system-upgrade': { cattle: 'list watch create', viewer: READ },
+  'batch/jobs@system-upgrade': { cattle: 'list watch create update', viewer: READ },
   'apps/daemonsets@kube-system': {},
   'apiextensions.k8s.io/customresourcedefinitions': { cattle: 'create' },
   'rbac.authorization.k8s.io/clusterroles': {},

@@ -6,7 +6,7 @@ import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { CattlePlan, CattleSpec } from '../../api/cattle/plan.ts';
 import { decide } from '../../engine/decide.ts';
-import type { World } from '../../engine/dialect.ts';
+import type { Instruction, World } from '../../engine/dialect.ts';
 import { gather } from '../../engine/gather.ts';
 import { type Campaign, DEFAULT_POLICY } from '../../engine/model.ts';
 import { jobs, nodes, secrets } from '../../kube/resources.ts';
@@ -69,6 +69,8 @@ interface Outcome {
   readonly recordedAgain: boolean;
   /** The nodes that are told to be done. */
   readonly finished: Node[];
+  /** What is written for them. */
+  readonly sent: (Instruction | undefined)[];
 }
 
 /** Records what is decided, and looks again as a leader that has just come. */
@@ -81,11 +83,11 @@ function pass(situation: Pass): Outcome {
   const world = worldOf({ ...situation, nodes: [...byName.values()] });
   const snapshot = gather(dialect, plan, world, NOW + 1000);
   const { signals, record } = decide(snapshot, POLICY, NOW + 1000);
-  const signalled = signals.flatMap((signalling) => {
-    const instruction = dialect.signal.send(world, snapshot.campaign, signalling, plan);
+  const sent = signals.map((signalling) => dialect.signal.send(world, snapshot.campaign, signalling, plan));
+  const signalled = sent.flatMap((instruction) => {
     return instruction?.kind === 'create' ? (instruction.object.metadata.labels?.['upgrade.cattle.io/node'] ?? []) : [];
   });
-  return { plan, signalled, recordedAgain: record !== undefined, finished };
+  return { plan, signalled, recordedAgain: record !== undefined, finished, sent };
 }
 
 function finishedBy(campaign: Campaign, situation: Pass): Node[] {
@@ -347,6 +349,16 @@ test('a Job of a deleted plan of that name says nothing of the new one', () => {
     metadata: { ...earlier.metadata, ownerReferences: owner ? [{ ...owner, uid: 'old' }] : [] },
   };
   expect(pass({ plan: of(), nodes: [node('a')], jobs: [stranger] }).signalled).toEqual(['a']);
+});
+
+test('a Job that the original left paused is set going, once its node is recorded', () => {
+  const left = job('a');
+  const paused: Job = { ...left, spec: { ...left.spec, parallelism: 0 } };
+  const { plan, sent } = pass({ plan: of(), nodes: [node('a')], jobs: [paused] });
+  expect(plan.status?.applying).toEqual(['host-a']);
+  expect(sent).toEqual([
+    { kind: 'replace', resource: jobs, object: { ...paused, spec: { ...left.spec, parallelism: 1 } } },
+  ]);
 });
 
 test('the time of a condition moves with status or message, not with the reason', () => {

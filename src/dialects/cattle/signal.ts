@@ -11,8 +11,8 @@ import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './
 export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
   return {
     read(world, campaign, _stage, { name, state }, plan) {
-      const job = world.get(jobs, jobNameOf(plan.metadata.name, name, campaign.id), plan.metadata.namespace);
-      if (job && isOf(job, plan) && job.metadata.labels?.[NODE_LABEL] === name) return observe(job, name);
+      const job = jobFor(world, campaign, name, plan);
+      if (job && !isPaused(job)) return observe(job, name);
       const earlier =
         state === 'intended' ? unfinishedJobs(plan, world).find(({ nodeName }) => nodeName === name) : undefined;
       if (!earlier) return { kind: 'none' };
@@ -23,6 +23,8 @@ export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
     send(world, campaign, { stage, target }, plan) {
       const node = world.get(nodes, target.name);
       if (!node || campaign.problems.length > 0) return undefined;
+      const paused = jobFor(world, campaign, target.name, plan);
+      if (paused) return { kind: 'replace', resource: jobs, object: resumed(paused) };
       const object = jobOf(config, { plan, node, version: stage.version, hash: campaign.id, settings: config.job });
       return { kind: 'create', resource: jobs, object };
     },
@@ -35,16 +37,32 @@ export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
   };
 }
 
+/** The Job of that node and hash, of this very plan. */
+function jobFor(world: World, { id }: Campaign, nodeName: string, plan: CattlePlan): Job | undefined {
+  const { name, namespace } = plan.metadata;
+  const job = world.get(jobs, jobNameOf(name, nodeName, id), namespace);
+  return job && isOf(job, plan) && job.metadata.labels?.[NODE_LABEL] === nodeName ? job : undefined;
+}
+
+/** As the original creates Jobs: one that it could not set going before it went away has told nobody anything yet. */
+function isPaused({ spec }: Job): boolean {
+  return spec?.['parallelism'] === 0;
+}
+
+function resumed(job: Job): Job {
+  return { ...job, spec: { ...job.spec, parallelism: 1 } };
+}
+
 export interface UnfinishedJob {
   readonly job: Job;
   readonly nodeName: string;
 }
 
-/** Jobs of this very plan, of whatever hash, that have neither failed nor completed. */
+/** Jobs of this very plan, of whatever hash, that were set going and have neither failed nor completed. */
 export function unfinishedJobs(plan: CattlePlan, world: World): UnfinishedJob[] {
   return world
     .list(jobs)
-    .filter((job) => isOf(job, plan) && !holds(job, 'Complete') && !holds(job, 'Failed'))
+    .filter((job) => isOf(job, plan) && !isPaused(job) && !holds(job, 'Complete') && !holds(job, 'Failed'))
     .flatMap((job) => {
       const nodeName = job.metadata.labels?.[NODE_LABEL];
       return nodeName === undefined ? [] : [{ job, nodeName }];
