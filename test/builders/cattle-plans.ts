@@ -1,7 +1,9 @@
 /** Owns Plans of `upgrade.cattle.io` for tests: one node at a time, every node, nothing recorded, unless told otherwise. */
-import { type CattlePlan, type CattleSpec, cattlePlans } from '../../src/api/cattle/plan.ts';
+import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
 import { apiVersionOf } from '../../src/kube/resources.ts';
 import { later } from './times.ts';
+
+export type CattleSpec = NonNullable<CattlePlan['spec']>;
 
 export function buildCattlePlan(name: string, spec: Partial<CattleSpec> = {}): CattlePlan {
   return {

@@ -91,7 +91,6 @@ const planSchema = z
   .strictObject({ spec: specSchema.exactOptional(), status: statusSchema.exactOptional() })
   .describe('Runs a Job on each node that is selected, some at a time.');
 
-export type CattleSpec = z.input<typeof specSchema>;
 export type CattleCondition = z.input<typeof conditionSchema>;
 export type CattlePlan = KubeObject & z.input<typeof planSchema>;
 

@@ -1,10 +1,10 @@
 /** Owns the proof of when a channel is asked, and what of its answer is recorded beside what others write. */
 import { expect, test } from 'vitest';
-import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
 import { refusal } from '../../../test/builders/memory-api.ts';
 import { MINUTE, T0 } from '../../../test/builders/times.ts';
 import { FakeClock, settle } from '../../../test/faults/fake-clock.ts';
-import type { CattlePlan, CattleSpec } from '../../api/cattle/plan.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { KubeClient, WatchEvent } from '../../kube/client.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { silentLogger } from '../../util/log.ts';

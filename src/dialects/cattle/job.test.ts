@@ -1,8 +1,8 @@
 /** Owns the proof that a Job is what the original renders: names, metadata, pod, containers, arguments. */
 import { describe, expect, test } from 'vitest';
-import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
-import type { CattleSpec } from '../../api/cattle/plan.ts';
+
 import type { DrainSpec } from '../../api/cattle/workload.ts';
 import { DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
 import { drainArguments } from './drain.ts';

@@ -1,7 +1,7 @@
 /** Owns the vectors of versions and hashes: published by users of the original, or seen from it. */
 import { describe, expect, test } from 'vitest';
-import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
-import type { CattlePlan, CattleSpec } from '../../api/cattle/plan.ts';
+import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Secret } from '../../kube/types.ts';
 import { hashedSecrets, latestHash, mungeVersion } from './latest.ts';
 import { secretHash } from './secret-hash.ts';

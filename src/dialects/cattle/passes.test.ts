@@ -1,10 +1,10 @@
 /** Owns the facts of Plans as whole passes: what is recorded, who gets a Job, and that a second look records nothing more. */
 import { describe, expect, test } from 'vitest';
-import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
-import type { CattlePlan, CattleSpec } from '../../api/cattle/plan.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { decide } from '../../engine/decide.ts';
 import type { Instruction, World } from '../../engine/dialect.ts';
 import { gather } from '../../engine/gather.ts';
