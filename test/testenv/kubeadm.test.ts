@@ -161,10 +161,11 @@ function upgrade(startServer: StartServer): void {
     const stop = new AbortController();
     const motion = await watchWork(scene, stop.signal);
     await holdAt(cluster.host('cp1'), 'before', textOf('stage'));
-    runs.push(scene.refit('apply', '--yes', '-m', manifest));
-    await isHeld(cluster.host('cp1'));
-    runs.push(scene.refit('apply', '--yes', '-m', manifest));
-    await vi.waitFor(() => expect(runs[1]?.stdout).toContain('Waiting for the lock'), { timeout: 30_000 });
+    const first = scene.refit('apply', '--yes', '-m', manifest);
+    await isHeld(cluster.host('cp1'), first);
+    const second = scene.refit('apply', '--yes', '-m', manifest);
+    runs.push(first, second);
+    await vi.waitFor(() => expect(second.stdout).toContain('Waiting for the lock'), { timeout: 30_000 });
     await release(cluster.host('cp1'));
     await Promise.all(runs.map(async ({ ended }) => await ended));
     stop.abort();
@@ -281,13 +282,13 @@ function textOf(step: string): string {
   return String.raw`STEP='\''${step}'\''`;
 }
 
-async function isHeld(host: StandInHost, run?: Run): Promise<void> {
-  const held = async (): Promise<void> => {
-    await access(join(host.root, 'hooks/held')).catch((cause: unknown) => {
-      throw new Error(`nothing is held on ${host.name}: ${run?.stdout}${run?.stderr}`, { cause });
-    });
-  };
-  await vi.waitFor(held, { timeout: 60_000, interval: 20 });
+/** Rejects at once where the run ends instead. */
+async function isHeld(host: StandInHost, run: Run): Promise<void> {
+  const held = vi.waitFor(async () => await access(join(host.root, 'hooks/held')), { timeout: 60_000, interval: 20 });
+  const ended = run.ended.then((code) => {
+    throw new Error(`it ended with ${code} before anything was held: ${run.stdout}${run.stderr}`);
+  });
+  await Promise.race([held, ended]);
 }
 
 async function kill(run: Run): Promise<void> {

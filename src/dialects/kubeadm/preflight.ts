@@ -33,6 +33,9 @@ export function assess(survey: Survey): Assessment {
   const { manifest, plan } = survey;
   const open = plan && isOpen(plan) ? requestOf(plan) : undefined;
   const resumes = open !== undefined && open.version === manifest.version;
+  // One that failed has an end, and its hosts are half done all the same.
+  const goesOn =
+    plan !== undefined && recordOf(plan)?.phase !== 'done' && requestOf(plan)?.version === manifest.version;
   const request = resumes ? open : freshRequest(survey);
   return {
     request,
@@ -40,8 +43,8 @@ export function assess(survey: Survey): Assessment {
     findings: [
       ...lockFindings(manifest, open),
       ...membershipFindings(survey),
-      ...(resumes ? [] : readyFindings(survey)),
-      ...unique(judgeVersions(versionFacts(survey, resumes))),
+      ...(goesOn ? [] : readyFindings(survey)),
+      ...unique(judgeVersions(versionFacts(survey, goesOn))),
       ...unique(hostFindings(survey)),
     ],
   };

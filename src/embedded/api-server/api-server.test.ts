@@ -160,7 +160,7 @@ test('requests are told as they are answered, watches as they begin', async () =
 });
 
 test.each([
-  ['GET', '/api/v1/configmaps'],
+  ['GET', '/api/v1/services'],
   ['GET', '/api/v1/watch/nodes'],
   ['GET', '/apis/apps/v1/deployments'],
   ['GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles'],

@@ -1,6 +1,7 @@
 /** Owns the list of built-in kinds, each with those rules of kube-apiserver 1.36 that are its own. */
 import { builtinKind, textAt, textFields } from './builtin-kind.ts';
 import * as shape from './builtin-shape.ts';
+import { configMapKind } from './config-kind.ts';
 import { definitionKind } from './definition-kind.ts';
 import { type Cause, cause } from './failure.ts';
 import type { Kind } from './kind.ts';
@@ -149,5 +150,6 @@ export const builtinKinds: readonly Kind[] = [
   disruptionBudgetKind,
   jobKind,
   secretKind,
+  configMapKind,
   definitionKind,
 ];

@@ -153,3 +153,5 @@ export const job = object('Job', '', {
 });
 
 export const secret = object('Secret', 'immutable:*bool data:{}string stringData:{}string type', {});
+
+export const configMap = object('ConfigMap', 'data:{}string binaryData:{}string immutable:*bool', {});
