@@ -133,7 +133,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       return await processes.start(name, [...refit.controller, 'controller', ...connection, ...own]);
     },
     startLeading: async (name, command, args) =>
-      await processes.start(name, [command, ...args, '--lease-duration', LEASE_DURATION]),
+      await processes.start(name, [...refit.controller, command, ...args, '--lease-duration', LEASE_DURATION]),
     stop: async () => await everything.disposeAsync(),
   };
 }

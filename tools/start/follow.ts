@@ -11,6 +11,8 @@ export interface Followed {
   readonly code: number;
   /** The first plan as it was seen last; undefined where there never was one. */
   readonly last: PlanView | undefined;
+  /** All plans as they were seen last. */
+  readonly views: readonly PlanView[];
   /** Who waited for what, the longest first. */
   readonly waits: readonly string[];
 }
@@ -18,13 +20,14 @@ export interface Followed {
 /** Resolves when every plan has ended, or with the code of an interruption. */
 export async function follow(kubeconfig: string, signal: AbortSignal, apiPort?: number): Promise<Followed> {
   const waits = new WaitLog();
-  let last: PlanView | undefined;
-  const onLook = (views: readonly PlanView[]): void => {
-    last = views[0];
-    if (last) waits.note(last, systemClock.monotonic());
+  let views: readonly PlanView[] = [];
+  const onLook = (seen: readonly PlanView[]): void => {
+    views = seen;
+    const [first] = seen;
+    if (first) waits.note(first, systemClock.monotonic());
   };
   const flags = { kubeconfig, output: 'text', watch: true, ...(apiPort === undefined ? {} : { apiPort }) } as const;
   const parts = { dialects: DIALECTS, clock: systemClock, output: standardOutput, signal, onLook };
   const code = await showStatus(flags, parts);
-  return { code, last, waits: waits.lines() };
+  return { code, last: views[0], views, waits: waits.lines() };
 }

@@ -1,6 +1,8 @@
 /** Owns the list of demonstrations; the first is shown where none is asked for. */
 import { autopilot } from './autopilot.ts';
+import { capi } from './capi.ts';
 import { cattle } from './cattle.ts';
 import type { Demonstration } from './demonstration.ts';
+import { kubeadm } from './kubeadm.ts';
 
-export const DEMONSTRATIONS: readonly [Demonstration, ...Demonstration[]] = [autopilot, cattle];
+export const DEMONSTRATIONS: readonly [Demonstration, ...Demonstration[]] = [autopilot, cattle, kubeadm, capi];
