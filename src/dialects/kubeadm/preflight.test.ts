@@ -1,0 +1,170 @@
+/** Owns the table of preflight: what is to be done, and what is refused, of a cluster with two control-plane hosts and a worker. */
+import { describe, expect, test } from 'vitest';
+import type { Node } from '../../kube/types.ts';
+import { parseManifest } from './manifest.ts';
+import { type ConfigMap, newPlan, type Request, requestOf } from './plan-object.ts';
+import { assess, CONTROL_PLANE, type Survey } from './preflight.ts';
+import type { HostFacts } from './probe.ts';
+
+const [OLD, NEW] = ['v1.36.2', 'v1.36.3'];
+const REQUEST: Request = { version: NEW, concurrent: 1, leader: ['cp1'], followers: ['cp2'], workers: ['w1'] };
+const manifest = parseManifest(
+  `version: ${NEW}
+hosts: [{ name: cp1, role: controlPlane }, { name: cp2, role: controlPlane }, { name: w1, role: worker }]
+binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`,
+  'cluster.yaml',
+);
+
+function node(name: string, version = OLD, ready = 'True'): Node {
+  return {
+    metadata: { name, labels: name.startsWith('cp') ? { [CONTROL_PLANE]: '' } : {} },
+    status: { nodeInfo: { kubeletVersion: version }, conditions: [{ type: 'Ready', status: ready as 'True' }] },
+  };
+}
+
+function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): HostFacts {
+  const host = manifest.hosts.find((each) => each.name === name) ?? { name, role: 'worker' };
+  const pods = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((pod) => [pod, version]);
+  const staticPods = host.role === 'controlPlane' ? Object.fromEntries(pods) : {};
+  return { host, kubeadm: version, kubelet: version, staticPods, missing: [], journal: [], ...more };
+}
+
+const NAMES = ['cp1', 'cp2', 'w1'];
+const fresh: Survey = {
+  manifest,
+  hosts: NAMES.map((name) => facts(name)),
+  nodes: NAMES.map((name) => node(name)),
+  clusterVersion: OLD,
+  plan: undefined,
+};
+
+function planIn(phase: string): ConfigMap {
+  const plan = newPlan(REQUEST);
+  return { ...plan, data: { ...plan.data, campaign: JSON.stringify({ phase, blocked: false, stages: [] }) } };
+}
+
+describe('what is to be done', () => {
+  test.each<[string, Partial<Survey>, Partial<Request>, boolean]>([
+    ['everything: the first control-plane host leads', {}, {}, false],
+    [
+      'what an earlier campaign has done is left out, and a leader that is done stays the leader',
+      {
+        hosts: [facts('cp1', NEW), facts('cp2'), facts('w1')],
+        nodes: [node('cp1', NEW), node('cp2'), node('w1')],
+        clusterVersion: NEW,
+        plan: planIn('failed'),
+      },
+      { leader: [], followers: ['cp2'] },
+      false,
+    ],
+    [
+      'a leader that is half done leads again',
+      {
+        hosts: [facts('cp1', NEW, { kubelet: OLD }), facts('cp2'), facts('w1')],
+        clusterVersion: NEW,
+        plan: planIn('failed'),
+      },
+      {},
+      false,
+    ],
+    [
+      'nothing',
+      {
+        hosts: NAMES.map((name) => facts(name, NEW)),
+        nodes: NAMES.map((name) => node(name, NEW)),
+        clusterVersion: NEW,
+      },
+      { leader: [], followers: [], workers: [] },
+      false,
+    ],
+    [
+      'what has begun goes on as it was asked for',
+      { hosts: [facts('cp1', NEW), facts('cp2'), facts('w1')], plan: planIn('running') },
+      {},
+      true,
+    ],
+    ['what was asked for and never begun, too', { plan: newPlan(REQUEST) }, {}, true],
+  ])('%s', (_name, change, request, resumes) => {
+    const assessment = assess({ ...fresh, ...change });
+    expect(assessment).toEqual({ request: { ...REQUEST, ...request }, resumes, findings: [] });
+  });
+});
+
+describe('what is refused', () => {
+  test.each<[string, Partial<Survey>, string[]]>([
+    [
+      'F1: a control-plane host that the manifest lacks',
+      { nodes: [...fresh.nodes, node('cp3')] },
+      ['F1 the manifest lacks control-plane hosts of the cluster: cp3'],
+    ],
+    ['F2: a host without a Node', { nodes: [node('cp1'), node('cp2')] }, ['F2 host w1 has no Node of its name']],
+    [
+      'F2: a worker that is called a control-plane host',
+      { nodes: [node('cp1'), { ...node('cp2'), metadata: { name: 'cp2' } }, node('w1')] },
+      [`F2 host cp2 has the role controlPlane, and its Node lacks the label ${CONTROL_PLANE}`],
+    ],
+    [
+      'F3: a worker that is not Ready',
+      { nodes: [node('cp1'), node('cp2'), node('w1', OLD, 'False')] },
+      ['F3 node w1 is not Ready'],
+    ],
+    [
+      'F4: an upgrade to another version has begun',
+      { plan: newPlan({ ...REQUEST, version: 'v1.36.4' }) },
+      [
+        'F4 an upgrade to v1.36.4 has begun and not ended (ConfigMap kube-system/refit-kubeadm): finish it with its manifest first',
+      ],
+    ],
+    [
+      'F4: a host of the upgrade that has begun is gone from the manifest',
+      { plan: newPlan({ ...REQUEST, workers: ['w1', 'w2'] }) },
+      ['F4 the upgrade that has begun needs w2, which the manifest does not name any more'],
+    ],
+    [
+      'F7: API servers differ, and nobody knows why',
+      { hosts: [facts('cp1', NEW), facts('cp2'), facts('w1')] },
+      ['F7 API servers differ, from v1.36.2 to v1.36.3, and no upgrade of this plan is under way'],
+    ],
+    [
+      'F11: no kubeadm',
+      { hosts: [facts('cp1'), facts('cp2'), facts('w1', OLD, { kubeadm: undefined })] },
+      ['F11 w1 has no kubeadm that tells its version'],
+    ],
+    [
+      'F11: an image without a tag',
+      {
+        hosts: [
+          facts('cp1', OLD, { staticPods: { ...facts('cp1').staticPods, 'kube-scheduler': undefined } }),
+          facts('cp2'),
+          facts('w1'),
+        ],
+      },
+      ['F11 cp1 has no manifest with a version for kube-scheduler'],
+    ],
+    [
+      'Km1: nobody knows the version of the cluster',
+      { clusterVersion: undefined },
+      ['Km1 the version of the cluster cannot be read'],
+    ],
+    [
+      'R10: a kubelet that is in no manifest',
+      { nodes: [...fresh.nodes, node('dynamic', 'v1.32.0')] },
+      [
+        'R3 kubelet of dynamic at v1.32.0 is more than 3 minor versions behind an API server at v1.36.2',
+        'R10 kubelet of dynamic at v1.32.0 would be 4 minor versions behind v1.36.3 (R3): upgrade it first',
+      ],
+    ],
+  ])('%s', (_name, change, wanted) => {
+    const { findings } = assess({ ...fresh, ...change });
+    expect(findings.map(({ rule, message }) => `${rule} ${message}`)).toEqual(wanted);
+  });
+});
+
+test.each([undefined, '', '{', '{}', '{"version":1}'])(
+  'a plan with a request that nobody can read has none: %j',
+  (text) => {
+    expect(
+      requestOf({ metadata: { name: 'refit-kubeadm' }, ...(text === undefined ? {} : { data: { request: text } }) }),
+    ).toBeUndefined();
+  },
+);
