@@ -26,7 +26,7 @@ export function differences(from: Value, to: Value, path: readonly string[] = []
 /** `value` with the leaf at the change's path as the change wants it; everything else is shared with `value`. */
 export function withChange(value: Value, { path: [key, ...rest], to }: Pick<Change, 'path' | 'to'>): Value {
   if (key === undefined) return to;
-  const record: Record<string, Json> = isRecord(value) ? (value as Record<string, Json>) : {};
+  const record: Record<string, Json> = isRecord(value) ? value : {};
   const next = withChange(own(record, key), { path: rest, to });
   const { [key]: _, ...others } = record;
   return next === undefined ? others : { ...others, [key]: next };

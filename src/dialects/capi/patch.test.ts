@@ -1,5 +1,5 @@
 /** Owns the proof that patches lead where their changes do, and that those of others are applied to the letter. */
-import fc from 'fast-check';
+import { assert, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyObject } from '../../../test/capi/arbitrary-json.ts';
 import { jsonPatch, mergePatch } from '../../../test/capi/triples.ts';
@@ -51,8 +51,8 @@ test.each<[string, Json, Json, string]>([
 });
 
 test('a patch for the difference of any two objects leads from one to the other', () => {
-  fc.assert(
-    fc.property(anyObject, anyObject, (from, to) => {
+  assert(
+    property(anyObject, anyObject, (from, to) => {
       expect(applyPatch(from, writePatch(from, differences(from, to)))).toEqual(to);
     }),
   );

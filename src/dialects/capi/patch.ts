@@ -24,7 +24,7 @@ export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
 /** Merge patches replace lists whole and take null for removal, so anything with either is left to JSON patches. */
 function isPlain(value: Json | undefined): boolean {
   if (value === undefined || value === null || Array.isArray(value)) return false;
-  return !isRecord(value) || (Object.values(value) as Json[]).every(isPlain);
+  return !isRecord(value) || Object.values<Json>(value).every(isPlain);
 }
 
 interface Operation {

@@ -44,7 +44,7 @@ export async function fetchText(url: string, signal: AbortSignal): Promise<strin
   if (!response.ok) throw new RefitError('REFIT_FILE', `${url} answers ${response.status}`);
   const parts: Uint8Array[] = [];
   let length = 0;
-  for await (const part of response.body ?? []) {
+  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     parts.push(part);
     length += part.length;
     if (length >= MAX_CHECKSUM_BYTES) break;

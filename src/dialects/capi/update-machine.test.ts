@@ -120,7 +120,7 @@ test.each<[string, (scene: MachineScene) => void, string]>([
   ],
   [
     'the Machine has no Node',
-    ({ api }) => api.change(machines, 'm-w1', ({ status: _, ...machine }) => machine),
+    ({ api }) => api.change(machines, 'm-w1', (machine) => ({ ...machine, status: {} })),
     'Machine default/m-w1 has no Node yet',
   ],
   [

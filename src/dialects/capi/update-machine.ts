@@ -5,10 +5,12 @@ import { decide } from '../../engine/decide.ts';
 import type { World } from '../../engine/dialect.ts';
 import { gather, platformOf } from '../../engine/gather.ts';
 import { isFinal, type Policy } from '../../engine/model.ts';
+import { OwnWrites } from '../../engine/own-writes.ts';
 import { isUnasked } from '../../engine/reasons.ts';
+import { freshWorld, viewsOf } from '../../engine/world.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
-import type { KubeObject, Node } from '../../kube/types.ts';
+import type { Node } from '../../kube/types.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { parseVersion } from '../../util/version.ts';
 import { DONE, failure, underWay } from './answers.ts';
@@ -116,11 +118,8 @@ async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, 
 
 /** What stands on the Node is all that the words depend on; the others of the cluster only the leader looks at. */
 function worldOf(node: Node): World {
-  const all: readonly KubeObject[] = [node];
-  return {
-    list: <T extends KubeObject>() => all as readonly T[],
-    get: <T extends KubeObject>() => node as KubeObject as T,
-  };
+  const view = { get: () => node, list: () => [node], resourceVersion: () => node.metadata.resourceVersion };
+  return freshWorld(viewsOf([[nodes, view]]), new OwnWrites());
 }
 
 function versionOf({ spec }: UpdateMachineRequest['desired']['machine']): string | undefined {

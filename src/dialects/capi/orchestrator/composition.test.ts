@@ -1,5 +1,5 @@
 /** Owns the proof that a change is divided by what updaters can do, in order, and that nothing they did not earn is taken. */
-import fc from 'fast-check';
+import { array, assert, asyncProperty, nat, record, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyObject } from '../../../../test/capi/arbitrary-json.ts';
 import { captured } from '../../../../test/capi/captured.ts';
@@ -134,35 +134,29 @@ test('each step is asked for what it and those before it do, and the last for th
   ]);
 });
 
-const triple = fc.record({ machine: anyObject, infra: anyObject, bootstrap: anyObject }).map(buildTriple);
+const triple = record({ machine: anyObject, infra: anyObject, bootstrap: anyObject }).map(buildTriple);
 /** Able to take what hashes into its share; shares overlap and leave gaps. */
-const claimant = fc.tuple(fc.nat(6), fc.nat(6)).map(([from, to]) =>
+const claimant = tuple(nat(6), nat(6)).map(([from, to]) =>
   able(`${from}-${to}`, (change) => {
-    const share = [...change].reduce((sum, letter) => sum + letter.charCodeAt(0), 0) % 7;
+    const share = Buffer.from(change).reduce((sum, byte) => sum + byte, 0) % 7;
     return share >= from && share <= to;
   }),
 );
 
 describe('for any two Machines and any updaters', () => {
   test('updaters that can do nothing change nothing, wherever they stand', async () => {
-    const strangers = fc.array(fc.nat(8), { maxLength: 3 });
-    await fc.assert(
-      fc.asyncProperty(
-        triple,
-        triple,
-        fc.array(claimant, { maxLength: 4 }),
-        strangers,
-        async (from, to, able, places) => {
-          const more = places.reduce((list, place) => list.toSpliced(place % (list.length + 1), 0, nothing), able);
-          expect(await compose(from, to, more)).toEqual(await compose(from, to, able));
-        },
-      ),
+    const strangers = array(nat(8), { maxLength: 3 });
+    await assert(
+      asyncProperty(triple, triple, array(claimant, { maxLength: 4 }), strangers, async (from, to, able, places) => {
+        const more = places.reduce((list, place) => list.toSpliced(place % (list.length + 1), 0, nothing), able);
+        expect(await compose(from, to, more)).toEqual(await compose(from, to, able));
+      }),
     );
   });
 
   test('all steps together make what is desired, each change by one of them; what is left is named', async () => {
-    await fc.assert(
-      fc.asyncProperty(triple, triple, fc.array(claimant, { maxLength: 4 }), async (from, to, able) => {
+    await assert(
+      asyncProperty(triple, triple, array(claimant, { maxLength: 4 }), async (from, to, able) => {
         const { steps, uncovered } = await compose(from, to, able);
         const all = changesBetween(MACHINE_SHAPE, from, to).map(nameOf);
         expect([...steps.flatMap(({ claimed }) => claimed), ...uncovered].toSorted()).toEqual(all.toSorted());
@@ -177,8 +171,8 @@ describe('for any two Machines and any updaters', () => {
   });
 
   test('the requests of the steps grow, and lead to what is desired', async () => {
-    await fc.assert(
-      fc.asyncProperty(triple, triple, fc.array(claimant, { maxLength: 4 }), async (from, to, able) => {
+    await assert(
+      asyncProperty(triple, triple, array(claimant, { maxLength: 4 }), async (from, to, able) => {
         const { steps } = await compose(from, to, [...able, everything]);
         const left = steps.map(
           (_, index) => changesBetween(MACHINE_SHAPE, desiredAt(from, to, steps, index), to).length,
