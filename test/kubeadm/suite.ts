@@ -19,6 +19,8 @@ export interface Scene extends AsyncDisposable {
   readonly cluster: SshCluster;
   /** Starts `refit kubeadm` with these arguments; its output grows in the result. */
   refit(...args: readonly string[]): Run;
+  /** Starts any command of `refit` as somebody else. */
+  refitAs(kubeconfig: string, ...args: readonly string[]): Run;
 }
 
 export interface Run {
@@ -52,6 +54,7 @@ export async function openScene(startServer: StartServer): Promise<Scene> {
   return {
     cluster,
     refit: (...args) => start(['kubeadm', ...args, '--api-port', String(cluster.apiPort)], temporary),
+    refitAs: (kubeconfig, ...args) => start([...args, '--kubeconfig', kubeconfig], temporary),
     async [Symbol.asyncDispose]() {
       await endConnections(temporary);
       await cluster.stop();

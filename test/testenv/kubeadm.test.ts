@@ -2,16 +2,19 @@
 import { access, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { StatusView } from '../../src/cli/status/view.ts';
 import { configMaps, PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
 import { reportOn } from '../../src/dialects/kubeadm/report.ts';
 import { createInformer } from '../../src/kube/informer.ts';
 import { leases, nodes } from '../../src/kube/resources.ts';
-import { startDebianServer, whyNoSshd } from '../../tools/sshd/debian-server.ts';
 import { startJavascriptServer } from '../../tools/sshd/javascript-server.ts';
 import type { StartServer } from '../../tools/sshd/server.ts';
-import { cutOffWithout, holdAt, logOf, lose, release, type StandInHost } from '../../tools/sshd/stand-in-host.ts';
+import { logOf, type StandInHost } from '../../tools/sshd/stand-in-host.ts';
 import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
+import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
+import { cutOffWithout, holdAt, lose, release } from '../kubeadm/hooks.ts';
 import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
+import { kubeconfigFor } from './control-plane.ts';
 
 const SERVERS: [string, StartServer, string | undefined][] = [
   ['a server in JavaScript', startJavascriptServer, undefined],
@@ -186,8 +189,8 @@ function upgrade(startServer: StartServer): void {
   });
 
   test('goes by leader, follower and then workers, two at a time', () => {
-    expect(intervals.map(({ name }) => name)).toEqual(HOSTS);
     const [leader, follower, ...workers] = intervals;
+    expect([leader?.name, follower?.name, ...workers.map(({ name }) => name).toSorted()]).toEqual(HOSTS);
     expect(follower?.from).toBeGreaterThan(leader?.to ?? Number.NaN);
     expect(Math.min(...workers.map(({ from }) => from))).toBeGreaterThan(follower?.to ?? Number.NaN);
     expect(greatestOverlap(workers)).toBe(2);
@@ -205,6 +208,16 @@ function upgrade(startServer: StartServer): void {
     const { items } = await scene.cluster.client.list(nodes);
     const cordoned = items.filter(({ spec }) => spec?.unschedulable).map(({ metadata }) => metadata.name);
     expect(cordoned.filter((name) => HOSTS.includes(name))).toEqual(['w2']);
+  });
+
+  test('shows in refit status, to whoever may look', async () => {
+    const run = scene.refitAs(await kubeconfigFor('viewer'), 'status', '-o', 'json');
+    expect([await run.ended, run.stderr]).toEqual([0, '']);
+    const { plans } = JSON.parse(run.stdout) as StatusView;
+    const own = plans.filter(({ dialect }) => dialect === 'kubeadm');
+    expect(own.map(({ kind, name, id, phase }) => [kind, name, id, phase])).toEqual([
+      ['ConfigMap', 'refit-kubeadm', TO, 'done'],
+    ]);
   });
 
   test('a further run finds nothing to do', async () => {

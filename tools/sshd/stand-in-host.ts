@@ -1,5 +1,5 @@
 /** Owns a stand-in kubeadm host: a directory for its file system, with the binaries, manifests and credentials of a real one. */
-import { chmod, copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 export interface StandInHost {
@@ -74,24 +74,4 @@ async function writeScript(path: string, body: string): Promise<void> {
 export async function logOf({ root }: StandInHost, program: 'kubeadm' | 'kubelet' | 'systemctl'): Promise<string[]> {
   const text = await readFile(join(root, 'var/log', program), 'utf8').catch(() => '');
   return text.split('\n').filter((line) => line !== '');
-}
-
-/** Lets the next script that contains `text` wait: before it runs, or with its answer after it ran. */
-export async function holdAt({ root }: StandInHost, moment: 'before' | 'after', text: string): Promise<void> {
-  await writeFile(join(root, `hooks/hold-${moment}`), text);
-}
-
-/** What is held goes on. */
-export async function release({ root }: StandInHost): Promise<void> {
-  await rm(join(root, 'hooks/held'));
-}
-
-/** What is held never happened, or nobody learns of it; resolves when it is gone. */
-export async function lose({ root }: StandInHost): Promise<void> {
-  await rename(join(root, 'hooks/held'), join(root, 'hooks/lost'));
-}
-
-/** The next kubeadm on the host dies, once, between the two renames of this component's manifest. */
-export async function cutOffWithout({ root }: StandInHost, component: string): Promise<void> {
-  await writeFile(join(root, 'hooks/die-without', component), '');
 }

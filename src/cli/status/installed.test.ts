@@ -5,6 +5,7 @@ import { tableDialect } from '../../../test/builders/table-dialect.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
+import { StatusError } from '../../kube/status-error.ts';
 import { installedOf } from './installed.ts';
 
 const own = tableDialect as unknown as Dialect;
@@ -16,12 +17,16 @@ const onNodes: Dialect = {
   isPlan: ({ metadata }) => metadata.name === 'planned',
 };
 
-async function installed(groups: readonly string[], name: string): Promise<string[]> {
+const KEPT = new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' });
+
+async function installed(groups: readonly string[], name: string, seesNodes = true): Promise<string[]> {
   const client = {
     raw: async (path: string) => {
       const status = path === '/api/v1' || groups.some((group) => path.includes(`/${group}/`)) ? 200 : 404;
       return await Promise.resolve({ status, body: '' });
     },
+    list: async () => (seesNodes ? await Promise.resolve({ items: [], metadata: {} }) : await Promise.reject(KEPT)),
+    list: async () => await Promise.resolve({ items: [], metadata: {} }),
     listAll: async () => await Promise.resolve({ items: [buildNode(name)], metadata: {} }),
   } as unknown as KubeClient;
   const found = await installedOf(client, [own, other, onNodes], new AbortController().signal);
@@ -35,4 +40,8 @@ test.each<[string, string[], string, string[]]>([
   ['neither is, and a Node is a plan', [], 'planned', ['on-nodes']],
 ])('%s', async (_name, groups, node, wanted) => {
   expect(await installed(groups, node)).toEqual(wanted);
+});
+
+test('of kinds that every API server has, those that are kept from whoever asks are not there', async () => {
+  expect(await installed(['example.com'], 'planned', false)).toEqual(['table']);
 });

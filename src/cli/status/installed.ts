@@ -1,6 +1,7 @@
 /** Owns the question which dialects a cluster has: few have all, and one is enough. */
 import type { Dialect } from '../../engine/dialect.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { isForbidden } from '../../kube/status-error.ts';
 import { loadOnce } from './load.ts';
 
 /**
@@ -18,9 +19,25 @@ export async function installedOf(
       return (await client.raw(path, { signal })).status;
     }),
   );
-  const served = dialects.filter((_dialect, index) => answers[index] !== 404);
+  const served: Dialect[] = [];
+  for (const [index, dialect] of dialects.entries()) {
+    if (answers[index] !== 404 && (await mayBeSeen(client, dialect, signal))) served.push(dialect);
+  }
   if (served.some(({ plans }) => plans.group !== '')) return served;
   const plans = await Promise.all(served.map(async (each) => (await loadOnce(client, each, signal)).plans()));
   const used = served.filter((_dialect, index) => plans[index]?.length !== 0);
   return used.length > 0 ? used : dialects;
+}
+
+/** Of kinds that every API server has, few may see all: a dialect whose plans are kept from somebody is not there for them. */
+async function mayBeSeen(client: KubeClient, dialect: Dialect, signal: AbortSignal): Promise<boolean> {
+  const { plans, namespace, fieldSelector } = dialect;
+  if (plans.group !== '') return true;
+  try {
+    await client.list(plans, { limit: 1, namespace, fieldSelector, signal });
+    return true;
+  } catch (error) {
+    if (isForbidden(error)) return false;
+    throw error;
+  }
 }

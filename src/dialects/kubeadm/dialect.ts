@@ -52,6 +52,9 @@ export function kubeadmDialect(works: Works | undefined): Dialect<ConfigMap> {
   };
 }
 
+/** For whoever looks and never touches a host. */
+export const kubeadmPlansSeen: Dialect = kubeadmDialect(undefined);
+
 /** Beside what matters of every target: a kubelet proves itself by its version, and an operator may cordon. */
 function matters(before: KubeObject, after: KubeObject): boolean {
   return (

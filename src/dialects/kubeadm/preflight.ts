@@ -4,7 +4,7 @@ import type { Manifest } from './manifest.ts';
 import { type ConfigMap, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { HostFacts } from './probe.ts';
 import type { Finding, VersionFacts } from './version-facts.ts';
-import { judgeVersions } from './version-rules.ts';
+import { isNeeded, judgeVersions } from './version-rules.ts';
 
 /** Everything that is known before the first write. */
 export interface Survey {
@@ -63,7 +63,9 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion }: Survey): Reque
 
 function isDone({ host, kubeadm, kubelet, staticPods }: HostFacts, nodes: readonly Node[], version: string): boolean {
   const pods = host.role === 'controlPlane' ? STATIC_PODS.map((name) => staticPods[name]) : [];
-  return [kubeadm, kubelet, kubeletOf(host.name, nodes), ...pods].every((each) => each === version);
+  const found = [kubeadm, kubelet, kubeletOf(host.name, nodes), ...pods];
+  const known = found.filter((each) => each !== undefined);
+  return known.length === found.length && !isNeeded(known, version);
 }
 
 function isOpen(plan: ConfigMap): boolean {

@@ -4,9 +4,16 @@ import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { systemClock } from '../../src/util/clock.ts';
-import { freePort } from '../controlplane/ports.ts';
-import { startProcess } from '../controlplane/process.ts';
-import { ADDRESS, ENTER_HOST, knownHostOf, makeKey, type ServerOptions, type SshServer } from './server.ts';
+import { freePort } from '../../tools/controlplane/ports.ts';
+import { startProcess } from '../../tools/controlplane/process.ts';
+import {
+  ADDRESS,
+  ENTER_HOST,
+  knownHostOf,
+  makeKey,
+  type ServerOptions,
+  type SshServer,
+} from '../../tools/sshd/server.ts';
 
 export const SSHD = '/usr/sbin/sshd';
 
