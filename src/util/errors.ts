@@ -1,5 +1,7 @@
 /** Owns the registry of errors that Refit shows to people: one code, one meaning, one exit code; see docs/reference/errors.md. */
 
+import { printable } from './printable.ts';
+
 /** Exit codes of every `refit` process, as documented in docs/reference/cli.md. */
 export const EXIT = {
   ok: 0,
@@ -82,9 +84,9 @@ export class RefitError extends Error {
     return ERRORS[this.code].exit;
   }
 
-  /** The one line a person gets: code, what happened, what to do. Causes may bring line breaks of their own. */
+  /** The one line a person gets: code, what happened, what to do. Servers and nodes may have brought line breaks and worse. */
   get line(): string {
-    return `${this.code}: ${this.message.trim().replaceAll(/\s+/g, ' ')} (${ERRORS[this.code].hint})`;
+    return `${this.code}: ${printable(this.message.trim().replaceAll(/\s+/g, ' '))} (${ERRORS[this.code].hint})`;
   }
 }
 
