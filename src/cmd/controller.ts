@@ -47,6 +47,7 @@ export async function runController(flags: ControllerFlags, signal: AbortSignal)
   });
   const events = createEventRecorder({ client, component: 'refit-controller', clock, logger: log });
   const manager = createManager({ election, clock, logger: log, metrics });
+  manager.addRunnable(events);
   for (const dialect of DIALECTS) {
     manager.addController(
       campaignController(dialect, {
