@@ -14,7 +14,11 @@ export const EXIT = {
 
 /** Every code with its meaning, the process's exit code, and the advice that ends its message. */
 export const ERRORS = {
-  REFIT_USAGE: { meaning: 'The command line does not parse.', exit: EXIT.usage, hint: 'see `refit --help`' },
+  REFIT_USAGE: {
+    meaning: 'The command line does not parse.',
+    exit: EXIT.usage,
+    hint: 'see the same command with `--help`',
+  },
   REFIT_KUBECONFIG: {
     meaning: 'The kubeconfig cannot be read, or names no usable cluster.',
     exit: EXIT.usage,
