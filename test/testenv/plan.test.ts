@@ -54,9 +54,9 @@ beforeAll(async () => {
 afterAll(async () => {
   stop.abort();
   await cluster.client.delete(plans, 'autopilot');
-  await cluster.stop();
   for (const name of [...WORKERS, LEFT_OUT]) await cluster.client.delete(nodes, name);
   for (const name of CONTROLLERS) await cluster.client.delete(controlNodes, name);
+  await cluster.stop();
   await rm(directory, { recursive: true });
 });
 
