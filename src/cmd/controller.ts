@@ -56,11 +56,10 @@ export async function runController(flags: ControllerFlags, signal: AbortSignal)
         policy: { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline },
         clock,
         log,
-        askControlPlane: async (endpoints) =>
-          await askControlPlane(
-            endpoints,
-            async (host) => await askReadyz(config, host, { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
-          ),
+        askControlPlane: async (endpoints, signal) => {
+          const options = { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS, signal };
+          return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
+        },
         announce: (plan, { type, reason }) =>
           events.record(plan, { type, reason: reason.code, message: reason.message }),
       }),

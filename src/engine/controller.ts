@@ -22,7 +22,7 @@ export interface CampaignParts {
   readonly policy: Policy;
   readonly clock: Clock;
   readonly log: Logger;
-  askControlPlane(endpoints: readonly Endpoint[]): Promise<readonly EndpointHealth[]>;
+  askControlPlane(endpoints: readonly Endpoint[], signal?: AbortSignal): Promise<readonly EndpointHealth[]>;
   announce(plan: KubeObject, announcement: Announcement): void;
 }
 

@@ -10,12 +10,15 @@ export interface Effects<P extends KubeObject> {
   readonly dialect: Dialect<P>;
   readonly client: KubeClient;
   readonly ownWrites: OwnWrites;
+  /** Ends every request when it aborts. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Writes the campaign into the plan's status. Rejects with a conflict where the plan is not as it was read. */
 export async function record<P extends KubeObject>(effects: Effects<P>, plan: P, campaign: Campaign): Promise<P> {
-  const { dialect, client, ownWrites } = effects;
-  const answer = await client.replace(dialect.plans, dialect.project(campaign, plan), { subresource: 'status' });
+  const { dialect, client, ownWrites, signal } = effects;
+  const options = { subresource: 'status', signal };
+  const answer = await client.replace(dialect.plans, dialect.project(campaign, plan), options);
   ownWrites.remember(dialect.plans, answer);
   return answer;
 }
@@ -54,9 +57,9 @@ export async function send<P extends KubeObject>(
   );
 }
 
-async function isUnchanged<P extends KubeObject>({ dialect, client }: Effects<P>, plan: P): Promise<boolean> {
+async function isUnchanged<P extends KubeObject>({ dialect, client, signal }: Effects<P>, plan: P): Promise<boolean> {
   try {
-    const { metadata } = await client.get(dialect.plans, plan.metadata.name);
+    const { metadata } = await client.get(dialect.plans, plan.metadata.name, { signal });
     return metadata.resourceVersion === plan.metadata.resourceVersion;
   } catch (error) {
     if (isNotFound(error)) return false;
@@ -65,14 +68,15 @@ async function isUnchanged<P extends KubeObject>({ dialect, client }: Effects<P>
 }
 
 async function write<P extends KubeObject>(
-  { dialect, client, ownWrites }: Effects<P>,
+  { dialect, client, ownWrites, signal }: Effects<P>,
   object: KubeObject,
   campaign: Campaign,
   signalling: Signalling,
 ): Promise<boolean> {
   const resource = dialect.objects[signalling.stage.role];
   try {
-    ownWrites.remember(resource, await client.replace(resource, dialect.signal.write(object, campaign, signalling)));
+    const written = dialect.signal.write(object, campaign, signalling);
+    ownWrites.remember(resource, await client.replace(resource, written, { signal }));
     return true;
   } catch (error) {
     if (isConflict(error) || isNotFound(error)) return false;

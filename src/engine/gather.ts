@@ -24,8 +24,13 @@ export function gather<P extends KubeObject>(
       facts.set(target.key, factsOf(dialect, world.get(stage.role, target.name), campaign, stage, target));
     }
   }
-  const others = dialect.others(world, campaign).filter(({ since }) => now - Date.parse(since) < OTHERS_LIVE_MS);
+  const others = dialect.others(world, campaign).filter(({ since }) => !isPast(since, now));
   return { campaign, facts, controlPlane, others };
+}
+
+/** A time that cannot be read is no reason to look away. */
+function isPast(since: string, now: number): boolean {
+  return now - Date.parse(since) >= OTHERS_LIVE_MS;
 }
 
 function factsOf<P extends KubeObject>(

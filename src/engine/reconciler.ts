@@ -18,8 +18,14 @@ export interface ReconcilerOptions<P extends KubeObject> extends Effects<P> {
   readonly policy: Policy;
   readonly clock: Clock;
   readonly log: Logger;
-  askControlPlane(endpoints: readonly Endpoint[]): Promise<readonly EndpointHealth[]>;
+  askControlPlane(endpoints: readonly Endpoint[], signal?: AbortSignal): Promise<readonly EndpointHealth[]>;
   announce(plan: P, announcement: Announcement): void;
+}
+
+/** What the runtime tells of one reconcile. */
+export interface Context {
+  /** Aborts when its time is over or the controller has to stop: every request ends with it. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Outcome {
@@ -34,24 +40,26 @@ const CONFLICT_RECHECK_MS = 1000;
 
 export function createReconciler<P extends KubeObject>(
   options: ReconcilerOptions<P>,
-): (name: string) => Promise<Outcome> {
+): (name: string, context?: Context) => Promise<Outcome> {
   const { dialect, ownWrites, plans, views, policy, clock } = options;
   const world = freshWorld(dialect.objects, views, ownWrites);
 
-  return async function reconcile(name) {
+  return async function reconcile(name, { signal } = {}) {
     let controlPlane: readonly EndpointHealth[] | undefined;
+    const effects = { ...options, signal };
     for (let round = 0; round < MAX_ROUNDS; round++) {
+      signal?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name);
       if (!plan || plan.metadata.deletionTimestamp !== undefined) return {};
       const snapshot = gather(dialect, plan, world, clock.now(), controlPlane);
       const decision = decide(snapshot, policy, clock.now());
       if (decision.wantsHealth && !controlPlane) {
-        controlPlane = await options.askControlPlane(dialect.endpoints(world));
+        controlPlane = await options.askControlPlane(dialect.endpoints(world), signal);
       } else if (decision.record) {
-        const recorded = await recordAndTell(options, plan, snapshot.campaign, decision.record, decision.waits);
+        const recorded = await recordAndTell(effects, plan, snapshot.campaign, decision.record, decision.waits);
         if (!recorded) return { requeueAfterMs: CONFLICT_RECHECK_MS };
       } else {
-        return await signalAll(options, world, plan, snapshot.campaign, decision);
+        return await signalAll(effects, world, plan, snapshot.campaign, decision);
       }
     }
     return { requeueAfterMs: CONFLICT_RECHECK_MS };

@@ -7,6 +7,7 @@ export interface ReadyzOptions {
   readonly port?: number | undefined;
   /** Milliseconds until a silent server counts as not ready. */
   readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -16,7 +17,7 @@ export interface ReadyzOptions {
 export async function askReadyz(config: ClusterConfig, host: string, options: ReadyzOptions): Promise<number> {
   const client = createClient({ ...config, server: originOf(config, host, options) });
   try {
-    return (await client.raw('/readyz', { deadlineMs: options.timeoutMs })).status;
+    return (await client.raw('/readyz', { deadlineMs: options.timeoutMs, signal: options.signal })).status;
   } finally {
     client.close();
   }
