@@ -22,6 +22,18 @@ test('each figure has a line with its goal, and whether that is met; details fol
   ]);
 });
 
+test('a goal is met where the JSON says so', () => {
+  const goal = { bound: 'most', limit: 1.1 } as const;
+  const verdicts = [1.1004, 1.1006].map((value) => {
+    const figure = { key: 'a', value, unit: '', goal, madeOf: '' };
+    return [/met|MISSED/.exec(renderFindings({ figures: [figure], details: [] }).join())?.[0], renderJson([figure])];
+  });
+  expect(verdicts).toEqual([
+    ['met', '{"a":1.1}'],
+    ['MISSED', '{"a":1.101}'],
+  ]);
+});
+
 test('the JSON is one flat object, exact enough for every goal', () => {
   expect(renderJson(figures)).toBe('{"a.ratio":5,"a.time":100.04,"b":3}');
 });

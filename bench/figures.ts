@@ -45,9 +45,9 @@ export function renderFindings({ figures, details }: Findings): string[] {
   ];
 }
 
-/** One flat object on one line; numbers with three digits after the point at most. */
+/** One flat object on one line. */
 export function renderJson(figures: readonly Figure[]): string {
-  return JSON.stringify(Object.fromEntries(figures.map(({ key, value }) => [key, Number(value.toFixed(3))])));
+  return JSON.stringify(Object.fromEntries(figures.map(({ key, value }) => [key, rounded(value)])));
 }
 
 /** Three significant digits are all that such measurements bear. */
@@ -55,6 +55,12 @@ export function formatNumber(value: number): string {
   return value < 100 ? String(Number(value.toPrecision(3))) : value.toFixed(0);
 }
 
+/** Of the value as the JSON has it, so that both say the same. */
 function verdict(value: number, { bound, limit }: Goal): string {
-  return (bound === 'least' ? value >= limit : value <= limit) ? 'met' : 'MISSED';
+  return (bound === 'least' ? rounded(value) >= limit : rounded(value) <= limit) ? 'met' : 'MISSED';
+}
+
+/** Three digits after the point are more than any goal has. */
+function rounded(value: number): number {
+  return Number(value.toFixed(3));
 }

@@ -20,9 +20,6 @@ and the CRDs of deploy/crds, prints a kubeconfig, and runs until Ctrl-C. Nothing
   --help      this text
 `;
 
-/** Thrown for a command line that makes no sense; the message is the one line that a person gets. */
-class UsageError extends Error {}
-
 type Command = { readonly name: 'help' } | { readonly name: 'up'; readonly nodes: number };
 
 function parseCommand(args: string[]): Command {
@@ -30,11 +27,11 @@ function parseCommand(args: string[]): Command {
   if (values.help === true) return { name: 'help' };
   if (positionals.length !== 1 || positionals[0] !== 'up') {
     const found = positionals.length === 0 ? 'none was given' : `found "${positionals.join(' ')}"`;
-    throw new UsageError(`the only command is "up", ${found}`);
+    throw new RefitError('REFIT_USAGE', `the only command is "up", ${found}`);
   }
   const { nodes = '0' } = values;
   if (!/^\d+$/.test(nodes) || Number(nodes) > MAX_NODES) {
-    throw new UsageError(`--nodes wants a whole number from 0 to ${MAX_NODES}, found "${nodes}"`);
+    throw new RefitError('REFIT_USAGE', `--nodes wants a whole number from 0 to ${MAX_NODES}, found "${nodes}"`);
   }
   return { name: 'up', nodes: Number(nodes) };
 }
@@ -48,7 +45,7 @@ function parse(args: string[]) {
     });
   } catch (error) {
     // Node explains the problem in its first sentence; the rest is about its own syntax.
-    throw new UsageError(messageOf(error).split(/\. |\n/)[0], { cause: error });
+    throw new RefitError('REFIT_USAGE', messageOf(error).split(/\. |\n/)[0] ?? '', { cause: error });
   }
 }
 
@@ -92,12 +89,9 @@ async function main(args: string[], signal: AbortSignal): Promise<number> {
     return EXIT.ok;
   } catch (error) {
     if (signal.aborted) return EXIT.interrupted;
-    if (error instanceof UsageError) {
-      process.stderr.write(`testenv: ${error.message} (see npm run testenv -- --help)\n`);
-      return EXIT.usage;
-    }
-    process.stderr.write(`${error instanceof RefitError ? error.line : messageOf(error)}\n`);
-    return EXIT.failed;
+    if (!(error instanceof RefitError)) throw error;
+    process.stderr.write(`${error.line}\n`);
+    return error.exitCode;
   }
 }
 

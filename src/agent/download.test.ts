@@ -1,7 +1,7 @@
 /** Owns the proof of the download: against a real server with faults, by the bytes that went over the wire. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ import type { DownloadServer, DownloadServerOptions } from '../embedded/hosts/do
 import { startDownloadServer } from '../embedded/hosts/download-server.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
-import { silentLogger } from '../util/log.ts';
+import { jsonLogger, silentLogger } from '../util/log.ts';
 import type { DownloadRequest } from './download.ts';
 import { discardDownload, download } from './download.ts';
 
@@ -90,7 +90,15 @@ test('a payload is staged whole, executable and under its own name only', async 
   await fetchNow(request);
   await expectStaged(request);
   expect(server.requests).toEqual([
-    { node: 'worker1', path: '/k0s', from: 0, status: 200, bytesSent: BYTES.length, complete: true },
+    {
+      node: 'worker1',
+      path: '/k0s',
+      from: 0,
+      status: 200,
+      bytesSent: BYTES.length,
+      complete: true,
+      ms: expect.any(Number),
+    },
   ]);
 });
 
@@ -260,6 +268,15 @@ describe('after a crash', () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  test('one that the original left is made executable', async () => {
+    const server = await serveFile();
+    const request = requestFor(`${server.url}/k0s`);
+    await writeFile(request.staged, BYTES, { mode: 0o600 });
+    await fetchNow(request);
+    expect((await stat(request.staged)).mode & 0o777).toBe(0o755);
+    expect(server.requests).toEqual([]);
+  });
+
   test('without sha256, too', async () => {
     const server = await serveFile();
     const request = requestFor(`${server.url}/k0s`, { sha256: undefined });
@@ -358,4 +375,39 @@ test('what is taken back ends at once, keeps its part, and can be discarded', as
   await discardDownload(request);
   await discardDownload(request);
   for (const path of [request.paths.part, request.paths.record]) await expect(stat(path)).rejects.toThrow('ENOENT');
+});
+
+describe('symbolic links beside the binary', () => {
+  test('in the place of the staged payload: taken away, even where it leads to the right bytes', async () => {
+    const server = await serveFile();
+    const request = requestFor(`${server.url}/k0s`);
+    await symlink(join(directory, 'payload'), request.staged);
+    await fetchNow(request);
+    await expectStaged(request);
+    expect((await lstat(request.staged)).isFile()).toBe(true);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('in the place of the part: not followed', async () => {
+    const server = await serveFile();
+    const request = requestFor(`${server.url}/k0s`);
+    await writeFile(join(directory, 'other'), 'stays');
+    await symlink(join(directory, 'other'), request.paths.part);
+    await expect(fetchNow(request)).rejects.toThrow('ELOOP');
+    expect(await readFile(join(directory, 'other'), 'utf8')).toBe('stays');
+  });
+});
+
+test('no log has more of the URL than its host', async () => {
+  const server = await serveFile({ faults: [{ status: 503 }] });
+  const request = requestFor(`${server.url.replace('//', '//me:secret@')}/k0s?signature=secret`);
+  const lines: string[] = [];
+  const log = jsonLogger(
+    (line) => lines.push(line),
+    () => 0,
+    'debug',
+  );
+  await download(request, { clock: hurried, random: () => 0, log, signal: new AbortController().signal });
+  expect(lines).toHaveLength(1);
+  expect(lines.join('')).not.toContain('secret');
 });

@@ -1,5 +1,5 @@
 /** Owns getting a payload to its staging path: retried, resumed, bounded, verified, and never fetched twice. */
-import { rename, rm, statfs } from 'node:fs/promises';
+import { chmod, lstat, rename, rm, statfs } from 'node:fs/promises';
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { dirname } from 'node:path';
 import { backoffDelay } from '../util/backoff.ts';
@@ -49,7 +49,7 @@ export async function download(request: DownloadRequest, tools: DownloadTools): 
   const { url, staged, paths } = request;
   const sha256 = request.sha256?.toLowerCase();
   await using part = await PartialFile.open({ url, sha256 }, paths);
-  if (part.wanted !== undefined && (await hashFile(staged)) === part.wanted) return;
+  if (part.wanted !== undefined && (await isStaged(staged, part.wanted))) return;
   if (part.wanted === undefined || part.sha256 !== part.wanted) {
     // Nothing else can prove that bytes of an earlier process reached the disk whole.
     if (sha256 === undefined) await part.restart(undefined);
@@ -58,6 +58,18 @@ export async function download(request: DownloadRequest, tools: DownloadTools): 
   await part.seal();
   await rename(paths.part, staged);
   await syncPath(dirname(staged));
+}
+
+/**
+ * Whoever staged the payload, which may have been the original, is not trusted to have made it executable or to have
+ * brought it to the disk. A symbolic link is no payload: what it leads to may change after this look.
+ */
+async function isStaged(staged: string, wanted: string): Promise<boolean> {
+  const found = await lstat(staged).catch(() => undefined);
+  if (found?.isFile() !== true || (await hashFile(staged)) !== wanted) return false;
+  await chmod(staged, 0o755);
+  await syncPath(staged);
+  return true;
 }
 
 /** Removes everything that a download leaves; what is not there is fine. */
@@ -74,7 +86,7 @@ async function fetchVerified(part: PartialFile, request: DownloadRequest, tools:
     if (wanted === undefined || sha256 === wanted) return;
     await part.restart(undefined);
     if (!pieced) throw new Error(`sha256 of the download is ${sha256}, wanted ${wanted}`);
-    tools.log.warn('a resumed download has the wrong sha256: starting again', { url: request.url });
+    tools.log.warn('a resumed download has the wrong sha256: starting again', { host: hostOf(request) });
   }
 }
 
@@ -93,7 +105,7 @@ async function fetchWhole(
       if (part.bytes > before) barren = 0;
       if (barren + 1 === MAX_BARREN_ATTEMPTS) throw new Error(`gave up after ${barren + 1} attempts`, { cause: error });
       const waitMs = backoffDelay(barren, { ...RETRY, random: tools.random });
-      tools.log.warn('the download is tried again', { url: request.url, reason: messageOf(error), waitMs });
+      tools.log.warn('the download is tried again', { host: hostOf(request), reason: messageOf(error), waitMs });
       await sleep(tools.clock, waitMs, tools.signal);
     }
   }
@@ -167,6 +179,11 @@ async function checkRoom(part: PartialFile, response: IncomingMessage, request: 
   const { bavail, bsize } = await statfs(directory).catch(() => ({ bavail: Infinity, bsize: 1 }));
   if (bavail * bsize >= expected) return;
   throw new Error(`${directory} has room for ${bavail * bsize} bytes, the download needs ${expected}`);
+}
+
+/** All that a log may hold of a URL: the rest of it may be a password, or a signature that is as good as one. */
+function hostOf({ url }: DownloadRequest): string {
+  return new URL(url).host;
 }
 
 function tooBig({ limits }: DownloadRequest): Error {

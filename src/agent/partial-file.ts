@@ -1,5 +1,6 @@
 /** Owns the bytes of a download that is not whole yet, and the note of what they are a part of. */
 import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { open, readFile } from 'node:fs/promises';
 import { isRecord } from '../util/json.ts';
@@ -28,6 +29,9 @@ interface PartRecord {
   readonly sealed?: string;
 }
 
+/** A symbolic link is refused: the bytes would go wherever somebody else decided. */
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+
 export class PartialFile implements AsyncDisposable {
   /** True where the bytes come from more than one answer, so that a wrong hash need not be the payload's fault. */
   pieced: boolean;
@@ -49,7 +53,7 @@ export class PartialFile implements AsyncDisposable {
   static async open({ url, sha256 }: Payload, { part, record: recordPath }: PartialPaths): Promise<PartialFile> {
     const found = await readRecord(recordPath);
     const fresh: PartRecord = sha256 === undefined ? { url } : { url, sha256 };
-    const handle = await open(part, 'a', 0o600);
+    const handle = await open(part, APPEND, 0o600);
     const file = new PartialFile(handle, recordPath, fresh);
     // Without a hash to prove them, bytes are trusted only once they were synced as a whole: power loss leaves gaps.
     const isProvable = sha256 !== undefined || found?.sealed !== undefined;

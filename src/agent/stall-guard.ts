@@ -28,8 +28,9 @@ export class StallGuard implements Disposable {
   /** Something arrived. */
   touch(): void {
     this.#cancelStall();
-    const stalled = new TransientError(`nothing was received for ${this.#stallMs / 1000} s`);
-    this.#cancelStall = this.#clock.schedule(this.#stallMs, () => this.#own.abort(stalled));
+    this.#cancelStall = this.#clock.schedule(this.#stallMs, () =>
+      this.#own.abort(new TransientError(`nothing was received for ${this.#stallMs / 1000} s`)),
+    );
   }
 
   [Symbol.dispose](): void {

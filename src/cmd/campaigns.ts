@@ -10,6 +10,8 @@ import { createElection } from '../kube/election.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { fencedClient } from '../kube/fence.ts';
 import { askReadyz } from '../kube/readyz.ts';
+import { leases } from '../kube/resources.ts';
+import { isNotFound } from '../kube/status-error.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { createManager, type Manager } from '../runtime/manager.ts';
 import type { Metrics } from '../runtime/metrics.ts';
@@ -49,11 +51,13 @@ export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSigna
       });
     }
   }
+  await getLease(client, parts.lease, signal);
   const identity = randomBytes(16).toString('hex');
   const times = leaseTimes(parts.leaseDurationMs);
   const election = createElection({ client, ...parts.lease, identity, ...times, clock, logger: log });
   const events = createEventRecorder({ client, component: parts.component, clock, logger: log });
   const manager = createManager({ election, clock, logger: log, metrics });
+  manager.addRunnable(events);
   for (const dialect of dialects) {
     manager.addController(
       campaignController(dialect, {
@@ -62,11 +66,10 @@ export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSigna
         policy,
         clock,
         log,
-        askControlPlane: async (endpoints) =>
-          await askControlPlane(
-            endpoints,
-            async (host) => await askReadyz(config, host, { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
-          ),
+        askControlPlane: async (endpoints, stop) => {
+          const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, signal: stop };
+          return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
+        },
         announce: (plan, { type, reason }) =>
           events.record(plan, { type, reason: reason.code, message: reason.message }),
       }),
@@ -87,6 +90,15 @@ export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSigna
     dialects: dialects.map(({ name }) => name),
   });
   return manager;
+}
+
+/** One that does not exist is no obstacle; one that may not be read is: nobody could ever lead. */
+async function getLease(client: KubeClient, lease: CampaignsParts['lease'], signal: AbortSignal): Promise<void> {
+  try {
+    await client.get(leases, lease.name, { namespace: lease.namespace, signal });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
 }
 
 /** Renewal has two thirds of the lease's time, and tries five times in that. */

@@ -33,5 +33,6 @@ try {
   const { describeProblem } = await import('../kube/problems.ts');
   const error = thrown instanceof RefitError ? thrown : describeProblem(thrown);
   if (!interrupted.signal.aborted) process.stderr.write(`${error.line}\n`);
-  process.exitCode = interrupted.signal.aborted ? EXIT.interrupted : error.exitCode;
+  // Not left to the event loop: work that could not be stopped in time must not go on behind the message.
+  process.exit(interrupted.signal.aborted ? EXIT.interrupted : error.exitCode);
 }

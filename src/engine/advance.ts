@@ -50,7 +50,9 @@ function follow(snapshot: Snapshot, stage: Stage, policy: Policy, now: number): 
 /** An adopted target keeps the name of the attempt that is under way; everything else is named by the moment. */
 function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: number): string {
   const { observation } = factsOf(snapshot, target);
-  return next === 'intended' && observation.kind !== 'none' ? observation.attempt : rfc3339(now);
+  const attempt = next === 'intended' && observation.kind !== 'none' ? observation.attempt : '';
+  // A status that holds anything but a time would be refused, and the plan could never go on.
+  return Number.isNaN(Date.parse(attempt)) ? rfc3339(now) : attempt;
 }
 
 function conclude(campaign: Campaign, policy: Policy): Campaign | undefined {

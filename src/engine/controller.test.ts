@@ -9,7 +9,6 @@ import { nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { silentLogger } from '../util/log.ts';
 import { campaignController } from './controller.ts';
-import type { Dialect } from './dialect.ts';
 import { DEFAULT_POLICY } from './model.ts';
 
 /** What one watch shows: an object, and once somebody listens, these changes of it. */
@@ -86,15 +85,18 @@ test.each<[string, Parameters<typeof wokenBy>[0], string[]]>([
 });
 
 test('plans that are targets, too, are followed once: two views of one object would differ in age', () => {
-  const { sources } = campaignController({ ...tableDialect, plans: nodes } as unknown as Dialect, {
-    reader: {} as unknown as KubeClient,
-    writer: {} as unknown as KubeClient,
-    policy: DEFAULT_POLICY,
-    clock: new FakeClock(T0),
-    log: silentLogger,
-    askControlPlane: async () => await Promise.resolve([]),
-    announce: () => undefined,
-  });
+  const { sources } = campaignController(
+    { ...tableDialect, plans: nodes },
+    {
+      reader: {} as unknown as KubeClient,
+      writer: {} as unknown as KubeClient,
+      policy: DEFAULT_POLICY,
+      clock: new FakeClock(T0),
+      log: silentLogger,
+      askControlPlane: async () => await Promise.resolve([]),
+      announce: () => undefined,
+    },
+  );
   const [plans, ...watched] = sources.map(({ informer }) => informer);
   expect(watched.map(({ resource }) => resource.plural)).toEqual(['hosts', 'nodes']);
   expect(watched[1]).toBe(plans);

@@ -23,7 +23,7 @@ export interface CampaignParts {
   readonly policy: Policy;
   readonly clock: Clock;
   readonly log: Logger;
-  askControlPlane(endpoints: readonly Endpoint[]): Promise<readonly EndpointHealth[]>;
+  askControlPlane(endpoints: readonly Endpoint[], signal?: AbortSignal): Promise<readonly EndpointHealth[]>;
   announce(plan: KubeObject, announcement: Announcement): void;
 }
 
@@ -64,11 +64,11 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Cont
 
 /** A change that can matter wakes every plan there is: they are few, and their decision is cheap. */
 function allPlans(
-  { informer, matters }: Watched & { informer: Informer },
+  watched: Watched & { readonly informer: Informer },
   plans: Informer,
   isPlan: (object: KubeObject) => boolean,
 ): Source {
-  return fromMapping(informer, () => plans.list().filter(isPlan).map(keyOf), {
-    when: (object, previous) => previous === undefined || matters(previous, object),
+  return fromMapping(watched.informer, () => plans.list().filter(isPlan).map(keyOf), {
+    when: (object, previous) => previous === undefined || watched.matters(previous, object),
   });
 }

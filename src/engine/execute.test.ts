@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { buildStage, PAYLOAD } from '../../test/builders/stages.ts';
+import { buildTablePlan, tableDialect } from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { buildWorld } from '../../test/builders/worlds.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -10,7 +11,7 @@ import { nodes, type Resource } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Dialect, World } from './dialect.ts';
-import { send } from './execute.ts';
+import { record, send } from './execute.ts';
 import type { Campaign, Signalling } from './model.ts';
 import { OwnWrites } from './own-writes.ts';
 
@@ -93,4 +94,25 @@ test.each([
   ['a write is refused for another reason', { plan, answers: { w1: refusal(403, 'Forbidden') } }],
 ])('an error is passed on where %s', async (_, server) => {
   await expect(sendBoth(server)).rejects.toThrow(StatusError);
+});
+
+test('every request ends with the signal of its reconcile', async () => {
+  const given: { signal?: AbortSignal }[] = [];
+  const client = {
+    get: async (_resource: Resource, _name: string, options: { signal?: AbortSignal }) => {
+      given.push(options);
+      return await Promise.resolve(plan);
+    },
+    replace: async (_resource: Resource, object: KubeObject, options: { signal?: AbortSignal }) => {
+      given.push(options);
+      return await Promise.resolve(object);
+    },
+  } as unknown as KubeClient;
+  const { signal } = new AbortController();
+  const effects = { dialect: tableDialect as unknown as Dialect, client, ownWrites: new OwnWrites(), signal };
+  const world = buildWorld([], [buildNode('w1')]);
+  const campaign = buildCampaign([stage]);
+  await record(effects, world, buildTablePlan({ workers: ['w1'] }), campaign, campaign, 0);
+  await send(effects, world, plan, campaign, signals.slice(0, 1));
+  expect(given.map((options) => options.signal)).toEqual([signal, signal, signal]);
 });

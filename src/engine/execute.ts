@@ -10,6 +10,8 @@ export interface Effects<P extends KubeObject> {
   readonly dialect: Dialect<P>;
   readonly client: KubeClient;
   readonly ownWrites: OwnWrites;
+  /** Ends every request when it aborts. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -24,11 +26,11 @@ export async function record<P extends KubeObject>(
   after: Campaign,
   now: number,
 ): Promise<boolean> {
-  const { dialect, client, ownWrites } = effects;
+  const { dialect, client, ownWrites, signal } = effects;
   for (const instruction of finishing(dialect, world, plan, before, after)) {
     if (!(await carryOut(effects, instruction))) return false;
   }
-  const options = dialect.recordedIn === 'status' ? { subresource: 'status' } : {};
+  const options = { signal, ...(dialect.recordedIn === 'status' ? { subresource: 'status' } : {}) };
   try {
     ownWrites.remember(dialect.plans, await client.replace(dialect.plans, dialect.project(after, plan, now), options));
     return true;
@@ -89,10 +91,10 @@ export async function send<P extends KubeObject>(
   );
 }
 
-async function isUnchanged<P extends KubeObject>({ dialect, client }: Effects<P>, plan: P): Promise<boolean> {
+async function isUnchanged<P extends KubeObject>({ dialect, client, signal }: Effects<P>, plan: P): Promise<boolean> {
   const { name, namespace, resourceVersion } = plan.metadata;
   try {
-    return (await client.get(dialect.plans, name, { namespace })).metadata.resourceVersion === resourceVersion;
+    return (await client.get(dialect.plans, name, { namespace, signal })).metadata.resourceVersion === resourceVersion;
   } catch (error) {
     if (isNotFound(error)) return false;
     throw error;
@@ -105,10 +107,11 @@ async function carryOut<P extends KubeObject>(effects: Effects<P>, instruction: 
     await instruction.begin();
     return true;
   }
-  const { client, ownWrites } = effects;
+  const { client, ownWrites, signal } = effects;
   const { kind, resource, object } = instruction;
   try {
-    const write = kind === 'create' ? client.create(resource, object) : client.replace(resource, object);
+    const write =
+      kind === 'create' ? client.create(resource, object, { signal }) : client.replace(resource, object, { signal });
     ownWrites.remember(resource, await write);
     return true;
   } catch (error) {

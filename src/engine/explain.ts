@@ -25,9 +25,7 @@ export function explain(snapshot: Snapshot, policy: Policy, now: number): Explan
   const flying = stage ? inFlightWaits(snapshot, stage, policy, now) : [];
   const held = heldWaits(snapshot, stage, policy);
   const rechecks = [...flying, ...held].flatMap(({ recheckMs }) => (recheckMs === undefined ? [] : [recheckMs]));
-  const deadlines = flying.flatMap(({ wait: { until } }) =>
-    until === undefined ? [] : [Math.max(0, Date.parse(until) - now)],
-  );
+  const deadlines = flying.flatMap(({ deadline }) => (deadline === undefined ? [] : [Math.max(0, deadline - now)]));
   const soonest = Math.min(...rechecks, ...deadlines);
   return {
     waits: [...flying, ...held].map(({ wait }) => wait),
@@ -39,6 +37,8 @@ export function explain(snapshot: Snapshot, policy: Policy, now: number): Explan
 interface Held {
   readonly wait: Wait;
   readonly recheckMs?: number | undefined;
+  /** Milliseconds since the epoch: when it is judged late. */
+  readonly deadline?: number | undefined;
 }
 
 function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: Policy, now: number): Held[] {
@@ -51,8 +51,10 @@ function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: Policy, now: nu
       const isSignalled = observation.kind !== 'none';
       const since = isSignalled ? observation.since : target.since;
       const deadline = deadlineOf(target, policy);
-      const until = isSignalled && Number.isFinite(deadline) ? { until: rfc3339(deadline) } : {};
-      return { wait: { target: target.name, gate: gate ?? phase, reason, since, ...until }, recheckMs };
+      const ends = isSignalled && Number.isFinite(deadline);
+      const until = ends ? { until: rfc3339(deadline) } : {};
+      const wait = { target: target.name, gate: gate ?? phase, reason, since, ...until };
+      return { wait, recheckMs, ...(ends ? { deadline } : {}) };
     });
 }
 

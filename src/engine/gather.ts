@@ -24,10 +24,13 @@ export function gather<P extends KubeObject>(
       facts.set(target.key, factsOf(dialect, plan, world, campaign, stage, target));
     }
   }
-  const others = (dialect.others?.(world, campaign) ?? []).filter(
-    ({ since }) => now - Date.parse(since) < OTHERS_LIVE_MS,
-  );
+  const others = (dialect.others?.(world, campaign) ?? []).filter(({ since }) => !isPast(since, now));
   return { campaign, facts, controlPlane, others };
+}
+
+/** A time that cannot be read is no reason to look away. */
+function isPast(since: string, now: number): boolean {
+  return now - Date.parse(since) >= OTHERS_LIVE_MS;
 }
 
 function factsOf<P extends KubeObject>(

@@ -18,8 +18,14 @@ export interface ReconcilerOptions<P extends KubeObject> extends Effects<P> {
   readonly policy: Policy;
   readonly clock: Clock;
   readonly log: Logger;
-  askControlPlane(endpoints: readonly Endpoint[]): Promise<readonly EndpointHealth[]>;
+  askControlPlane(endpoints: readonly Endpoint[], signal?: AbortSignal): Promise<readonly EndpointHealth[]>;
   announce(plan: P, announcement: Announcement): void;
+}
+
+/** What the runtime tells of one reconcile. */
+export interface Context {
+  /** Aborts when its time is over or the controller has to stop: every request ends with it. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Outcome {
@@ -34,25 +40,27 @@ const CONFLICT_RECHECK_MS = 1000;
 
 export function createReconciler<P extends KubeObject>(
   options: ReconcilerOptions<P>,
-): (key: string) => Promise<Outcome> {
+): (key: string, context?: Context) => Promise<Outcome> {
   const { dialect, ownWrites, plans, views, policy, clock } = options;
   const world = freshWorld(views, ownWrites);
 
-  return async function reconcile(key) {
+  return async function reconcile(key, { signal } = {}) {
     const { name, namespace } = splitKey(key);
     let controlPlane: readonly EndpointHealth[] | undefined;
+    const effects = { ...options, signal };
     for (let round = 0; round < MAX_ROUNDS; round++) {
+      signal?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
       if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.isPlan?.(plan) === false) return {};
       const snapshot = gather(dialect, plan, world, clock.now(), controlPlane);
       const decision = decide(snapshot, policy, clock.now());
       if (decision.wantsHealth && !controlPlane) {
-        controlPlane = await options.askControlPlane(dialect.endpoints(world));
+        controlPlane = await options.askControlPlane(dialect.endpoints(world), signal);
       } else if (decision.record) {
-        const recorded = await recordAndTell(options, world, plan, snapshot.campaign, decision.record, decision.waits);
+        const recorded = await recordAndTell(effects, world, plan, snapshot.campaign, decision.record, decision.waits);
         if (!recorded) return { requeueAfterMs: CONFLICT_RECHECK_MS };
       } else {
-        return await signalAll(options, world, plan, snapshot.campaign, decision);
+        return await signalAll(effects, world, plan, snapshot.campaign, decision);
       }
     }
     return { requeueAfterMs: CONFLICT_RECHECK_MS };

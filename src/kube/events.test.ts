@@ -85,7 +85,7 @@ test('the same again is counted on the same event, another message is another ev
   expect(created.map(({ message }) => message)).toEqual(['it broke', 'it broke elsewhere']);
   const options = { namespace: 'default', type: 'merge', deadlineMs: 10_000 };
   const last = { name: 'autopilot.800000000000', patch: { count: 6, lastTimestamp: '2026-01-01T00:01:00Z' }, options };
-  expect(patched.at(-1)).toEqual(last);
+  expect(patched.at(-1)).toMatchObject(last);
   expect(patched.length).toBeLessThanOrEqual(2);
 });
 
@@ -130,4 +130,39 @@ test('what is too long for the server is cut', async () => {
   expect(created[0]?.message).toHaveLength(1_024);
   expect(created[0]?.metadata.name.length).toBeLessThanOrEqual(253);
   expect(created[0]?.metadata.namespace).toBe('ships');
+});
+
+test('at the end what waits is written, and what comes later is dropped', async () => {
+  const { recorder, created, warn } = rig();
+  recorder.record(plan, note);
+  await recorder.run(AbortSignal.abort());
+  expect(created).toHaveLength(1);
+  recorder.record(plan, { ...note, message: 'too late' });
+  await recorder.flush();
+  expect(created).toHaveLength(1);
+  expect(warn).toHaveBeenCalledExactlyOnceWith('an event is dropped', { reason: 'Failed' });
+});
+
+test('at the end a server in trouble is not waited for: the process ends', async () => {
+  const { recorder, clock, created, warn } = rig(Array.from({ length: 20 }, () => refused(500)));
+  for (let count = 0; count < 10; count++) recorder.record(plan, { ...note, message: `no. ${count}` });
+  await clock.advance(0);
+  let isOver = false;
+  const ended = recorder.run(AbortSignal.abort()).then(() => {
+    isOver = true;
+  });
+  await clock.advance(4_999);
+  expect(isOver).toBe(false);
+  await clock.advance(1);
+  await ended;
+  expect(created).toEqual([]);
+  expect(warn).toHaveBeenLastCalledWith('an event is dropped', { reason: 'Failed' });
+  expect(clock.pending).toBe(0);
+});
+
+test('where nothing can be written, only so much is kept', async () => {
+  const { recorder, clock, warn } = rig();
+  for (let count = 0; count < 1_001; count++) recorder.record(plan, { ...note, message: `no. ${count}` });
+  expect(warn).toHaveBeenCalledExactlyOnceWith('an event is dropped', { reason: 'Failed' });
+  await clock.runUntil(recorder.run(AbortSignal.abort()));
 });

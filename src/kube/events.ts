@@ -1,4 +1,5 @@
 /** Owns telling people what happened, as Events on the object it happened to: repeated ones are counted, not multiplied. */
+import { aborted } from '../util/abort.ts';
 import { type Clock, rfc3339, sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { type Logger, silentLogger } from '../util/log.ts';
@@ -16,11 +17,15 @@ export interface EventNote {
   readonly message: string;
 }
 
+/** Stops like any part of a process; put it among those that stop after the last one that has something to tell. */
 export interface EventRecorder {
+  readonly name: string;
   /** Returns at once and never throws; what cannot be written is logged and dropped. */
   record(object: KubeObject, note: EventNote): void;
   /** Resolves once nothing waits to be written. */
   flush(): Promise<void>;
+  /** Resolves some seconds after `signal` aborts at the latest: what is not written by then, or comes later, is dropped. */
+  run(signal: AbortSignal): Promise<void>;
 }
 
 export interface EventRecorderOptions {
@@ -47,18 +52,25 @@ const MAX_SERIES = 1_000;
 const MAX_ATTEMPTS = 3;
 const RETRY_MS = 1_000;
 const DEADLINE_MS = 10_000;
+/** Events that may wait to be written: more pile up only where the server cannot be reached. */
+const MAX_UNWRITTEN = 1_000;
+/** Milliseconds at the end of the process for what still waits. */
+const LAST_MS = 5_000;
 
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   return new Recorder(options);
 }
 
 class Recorder implements EventRecorder {
+  readonly name = 'events';
   readonly #options: EventRecorderOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #bucket: TokenBucket;
   readonly #series = new Map<string, Series>();
   readonly #unwritten = new Set<Series>();
+  /** Aborts when no more is written. */
+  readonly #over = new AbortController();
   #writing: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
@@ -69,6 +81,7 @@ class Recorder implements EventRecorder {
   }
 
   record(object: KubeObject, note: EventNote): void {
+    if (this.#over.signal.aborted || this.#unwritten.size >= MAX_UNWRITTEN) return this.#drop(note.reason);
     const { kind = '', metadata } = object;
     const key = [kind, metadata.namespace, metadata.name, metadata.uid, note.type, note.reason, note.message].join(
       '\0',
@@ -85,6 +98,18 @@ class Recorder implements EventRecorder {
 
   async flush(): Promise<void> {
     await this.#writing;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await aborted(signal);
+    const cancel = this.#clock.schedule(LAST_MS, () => this.#over.abort(new Error('there is no time left')));
+    await this.flush();
+    cancel();
+    this.#over.abort(new Error('the recorder has ended'));
+  }
+
+  #drop(reason: string | undefined): void {
+    this.#logger.warn('an event is dropped', { reason });
   }
 
   #remember(key: string, series: Series): void {
@@ -117,11 +142,16 @@ class Recorder implements EventRecorder {
 
   async #writeAll(): Promise<void> {
     for (let [series] = this.#unwritten; series; [series] = this.#unwritten) {
-      const waitMs = this.#bucket.take();
-      if (waitMs > 0) await sleep(this.#clock, waitMs);
+      await this.#pause(this.#bucket.take());
       this.#unwritten.delete(series);
-      await this.#write(series);
+      if (this.#over.signal.aborted) this.#drop(series.event.reason);
+      else await this.#write(series);
     }
+  }
+
+  /** Ends early where all is over. */
+  async #pause(ms: number): Promise<void> {
+    if (ms > 0) await sleep(this.#clock, ms, this.#over.signal).catch(() => undefined);
   }
 
   async #write(series: Series): Promise<void> {
@@ -132,7 +162,7 @@ class Recorder implements EventRecorder {
       this.#logger.warn('cannot write an event', { reason: series.event.reason, problem: messageOf(error) });
       if (series.created && isNotFound(error)) series.created = false;
       else if (isRefusal(error) || ++series.attempts >= MAX_ATTEMPTS) return;
-      else await sleep(this.#clock, RETRY_MS);
+      else await this.#pause(RETRY_MS);
       this.#unwritten.add(series);
     }
   }
@@ -140,7 +170,7 @@ class Recorder implements EventRecorder {
   async #send(series: Series): Promise<void> {
     const { event, count } = series;
     const { name, namespace } = event.metadata;
-    const options = { namespace, deadlineMs: DEADLINE_MS };
+    const options = { namespace, deadlineMs: DEADLINE_MS, signal: this.#over.signal };
     if (series.created) {
       const patch = { count, lastTimestamp: event.lastTimestamp };
       await this.#options.client.patch(events, name, patch, { ...options, type: 'merge' });

@@ -40,7 +40,7 @@ export class ExecPlugin {
     return this.#current;
   }
 
-  /** Forgets the credential that the server refused; false where a newer one is there already or on its way. */
+  /** Forgets the credential that the server refused, unless a newer one has taken its place. */
   expire(refused: ExecCredential | undefined): void {
     if (this.#current === refused) this.#current = undefined;
   }

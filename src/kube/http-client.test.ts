@@ -177,6 +177,21 @@ test('an overloaded server is asked again when it says, and only for what may be
   expect(server.requests).toHaveLength(4);
 });
 
+test.each(['0', '-1'])('a server that asks to come back at once (%s) is not asked without pause', async (seconds) => {
+  const clock = new FakeClock();
+  await using server = await startStubServer((_request, response) =>
+    sendStatus(response, 429, 'TooManyRequests', { 'retry-after': seconds }),
+  );
+  const failed = failure(createClient(server.config, { clock, deadlineMs: 300 }).get(nodes, 'n1'));
+  for (const count of [1, 2, 3]) {
+    await expect.poll(() => server.requests.length).toBe(count);
+    await expect.poll(() => clock.pending).toBe(2);
+    await clock.advance(100);
+  }
+  expect(await failed).toBeInstanceOf(TransportError);
+  expect(server.requests).toHaveLength(3);
+});
+
 test('a wait beyond the deadline is not begun', async () => {
   await using server = await startStubServer((_request, response) =>
     sendStatus(response, 503, 'ServiceUnavailable', { 'retry-after': '60' }),

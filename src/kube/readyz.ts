@@ -7,20 +7,26 @@ export interface ReadyzOptions {
   readonly port?: number | undefined;
   /** Milliseconds until a silent server counts as not ready. */
   readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Resolves with the HTTP status. Every call connects anew: that an old connection still lives says nothing about whether
- * the server would accept a client now.
+ * Resolves with the HTTP status; rejects where `host` is no address or does not answer. Every call connects anew: that an
+ * old connection still lives says nothing about whether the server would accept a client now.
  */
 export async function askReadyz(config: ClusterConfig, host: string, options: ReadyzOptions): Promise<number> {
-  const server = new URL(config.server);
-  server.hostname = host.includes(':') ? `[${host}]` : host;
-  if (options.port !== undefined) server.port = String(options.port);
-  const client = createClient({ ...config, server: server.origin });
+  const client = createClient({ ...config, server: originOf(config, host, options) });
   try {
-    return (await client.raw('/readyz', { deadlineMs: options.timeoutMs })).status;
+    return (await client.raw('/readyz', { deadlineMs: options.timeoutMs, signal: options.signal })).status;
   } finally {
     client.close();
   }
+}
+
+/** Parsed as a whole: the setters of a URL ignore what they cannot take, and the connection's own server would answer. */
+function originOf({ server }: ClusterConfig, host: string, options: ReadyzOptions): string {
+  const { protocol, port } = new URL(server);
+  const url = `${protocol}//${host.includes(':') ? `[${host}]` : host}:${options.port ?? port}`;
+  if (/^[\w.:-]+$/.test(host) && URL.canParse(url)) return new URL(url).origin;
+  throw new Error(`"${host}" is no address of an API server`);
 }

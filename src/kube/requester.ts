@@ -45,6 +45,9 @@ export interface RequesterParts {
 /** Methods that may be sent again: the same request twice leaves the same state as once. */
 const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
 
+/** Milliseconds: a server, or a proxy before it, that asks to come back at once must not make us spin. */
+const SHORTEST_PAUSE_MS = 100;
+
 const CLOSED = 'the client was closed';
 
 export class Requester {
@@ -131,7 +134,7 @@ export class Requester {
       // Read to its end, the answer gives its connection back.
       response.resume();
       if (isRefused) refreshed = true;
-      else await sleep(this.#parts.clock, waitMs ?? 0, limit.signal);
+      else await sleep(this.#parts.clock, Math.max(waitMs ?? 0, SHORTEST_PAUSE_MS), limit.signal);
     }
   }
 

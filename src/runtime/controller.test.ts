@@ -137,3 +137,14 @@ test('stopping drops what waits, lets what is at work end, and tells it after a 
   await rig.ended;
   expect([begun, rig.outcomes]).toEqual([['a'], ['success']]);
 });
+
+test('a key that was handed out in the moment of the end is told as well', async () => {
+  const rig = start(async (_key, { signal }) => {
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  });
+  await rig.clock.advance(0);
+  rig.enqueue('a');
+  rig.stop();
+  await rig.clock.advance(5_000);
+  expect(rig.outcomes).toEqual(['success']);
+});

@@ -134,6 +134,8 @@ class Worker {
     };
     let cancelGrace = (): void => undefined;
     stop.addEventListener('abort', onStop, { once: true });
+    // The key may have been handed out in the very moment of the end.
+    if (stop.aborted) onStop();
     try {
       const context = { signal: time.signal, logger: logger.child({ key }), failures: queue.retries(key) };
       return (await controller.reconcile(key, context)) ?? undefined;

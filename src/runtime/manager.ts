@@ -1,6 +1,7 @@
 /** Owns the life of a controller process: caches first, then work, leader-only work by leadership, and an ordered end. */
 import type { Election } from '../kube/election.ts';
 import type { Informer } from '../kube/informer.ts';
+import { aborted } from '../util/abort.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
 import { type Logger, silentLogger } from '../util/log.ts';
 import { type Controller, runController } from './controller.ts';
@@ -122,9 +123,4 @@ class GroupedManager implements Manager {
 
 function asRunnable(informer: Informer): Runnable {
   return { name: informer.resource.plural, run: async (signal) => await informer.run(signal) };
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

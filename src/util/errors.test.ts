@@ -34,6 +34,11 @@ test('an error of ours is one line with code, message and advice, and keeps its 
   expect(error).toBeInstanceOf(Error);
 });
 
+test('what a server or a node put into an error cannot steer the terminal', () => {
+  const error = new RefitError('REFIT_UNREACHABLE', `answered 500: ${String.fromCharCode(0x1b)}[2J`);
+  expect(error.line).toMatch(/^REFIT_UNREACHABLE: answered 500: \uFFFD\[2J \(/u);
+});
+
 test('every code has a meaning, an exit code that is not success, and advice without a full stop', () => {
   for (const [code, { meaning, exit, hint }] of Object.entries(ERRORS)) {
     expect(code).toMatch(/^REFIT_[A-Z_]+$/);

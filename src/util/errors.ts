@@ -1,5 +1,7 @@
 /** Owns the registry of errors that Refit shows to people: one code, one meaning, one exit code; see docs/reference/errors.md. */
 
+import { printable } from './printable.ts';
+
 /** Exit codes of every `refit` process, as documented in docs/reference/cli.md. */
 export const EXIT = {
   ok: 0,
@@ -12,7 +14,11 @@ export const EXIT = {
 
 /** Every code with its meaning, the process's exit code, and the advice that ends its message. */
 export const ERRORS = {
-  REFIT_USAGE: { meaning: 'The command line does not parse.', exit: EXIT.usage, hint: 'see `refit --help`' },
+  REFIT_USAGE: {
+    meaning: 'The command line does not parse.',
+    exit: EXIT.usage,
+    hint: 'see the same command with `--help`',
+  },
   REFIT_KUBECONFIG: {
     meaning: 'The kubeconfig cannot be read, or names no usable cluster.',
     exit: EXIT.usage,
@@ -92,9 +98,9 @@ export class RefitError extends Error {
     return ERRORS[this.code].exit;
   }
 
-  /** The one line a person gets: code, what happened, what to do. Causes may bring line breaks of their own. */
+  /** The one line a person gets: code, what happened, what to do. Servers and nodes may have brought line breaks and worse. */
   get line(): string {
-    return `${this.code}: ${this.message.trim().replaceAll(/\s+/g, ' ')} (${ERRORS[this.code].hint})`;
+    return `${this.code}: ${printable(this.message.trim().replaceAll(/\s+/g, ' '))} (${ERRORS[this.code].hint})`;
   }
 }
 

@@ -4,7 +4,6 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
-import { type AgentProcess, startAgentProcess } from '../../src/embedded/hosts/agent-process.ts';
 import { type DownloadServer, type Fault, startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
 import { agentArguments, type Host, type HostOptions, startHost } from '../../src/embedded/hosts/host.ts';
 import { type Broken, buildStandIn } from '../../src/embedded/hosts/stand-in.ts';
@@ -15,6 +14,7 @@ import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/codec.ts';
 import { SIGNAL_OBJECTS } from '../../src/signal/names.ts';
 import { type AgentReport, decodeReport } from '../../src/signal/report.ts';
+import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 
 export const OLD = 'v1.36.3+k0s.0';
 export const NEW = 'v1.36.3+k0s.2';

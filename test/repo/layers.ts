@@ -20,7 +20,7 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   signal: ['kube', 'util'],
   kube: ['util'],
   util: [],
-  embedded: ['api', 'signal', 'kube', 'util'],
+  embedded: ['kube', 'util'],
 };
 
 /** Imports that point upward, sideways or out of src/, each as one line. */

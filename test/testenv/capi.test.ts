@@ -57,8 +57,8 @@ beforeAll(async () => {
 afterAll(async () => {
   stop.abort();
   await cluster.client.delete(customResourceDefinitions, 'machines.cluster.x-k8s.io');
-  await cluster.stop();
   for (const name of NODES) await cluster.client.delete(nodes, name);
+  await cluster.stop();
   await rm(directory, { recursive: true });
 });
 

@@ -23,8 +23,8 @@ const WORKERS = ['worker1', 'worker2', 'worker3', 'worker4', 'worker5', 'worker6
 const LEFT_OUT = 'worker7';
 const CONCURRENT = 5;
 const STATUSES = ['', 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'];
-/** All sides together, leases apart. */
-const MUTATING_CALLS_PER_NODE = 9;
+/** All sides together, leases apart: 8 to 9, as the benchmark measures; a lost race on a loaded machine costs one more. */
+const MUTATING_CALLS_PER_NODE = 10;
 
 const outages = new Motion();
 const stop = new AbortController();
@@ -54,9 +54,9 @@ beforeAll(async () => {
 afterAll(async () => {
   stop.abort();
   await cluster.client.delete(plans, 'autopilot');
-  await cluster.stop();
   for (const name of [...WORKERS, LEFT_OUT]) await cluster.client.delete(nodes, name);
   for (const name of CONTROLLERS) await cluster.client.delete(controlNodes, name);
+  await cluster.stop();
   await rm(directory, { recursive: true });
 });
 

@@ -26,7 +26,6 @@ async function installed(groups: readonly string[], name: string, seesNodes = tr
       return await Promise.resolve({ status, body: '' });
     },
     list: async () => (seesNodes ? await Promise.resolve({ items: [], metadata: {} }) : await Promise.reject(KEPT)),
-    list: async () => await Promise.resolve({ items: [], metadata: {} }),
     listAll: async () => await Promise.resolve({ items: [buildNode(name)], metadata: {} }),
   } as unknown as KubeClient;
   const found = await installedOf(client, [own, other, onNodes], new AbortController().signal);

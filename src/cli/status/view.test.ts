@@ -126,3 +126,15 @@ test('plans come in the order of their names, and a plan of another name says wh
     ['autopilot', undefined],
   ]);
 });
+
+test('nothing that a node wrote about itself steers the terminal of who looks', async () => {
+  const escape = String.fromCharCode(0x1b);
+  const failing = signalled(
+    w1,
+    { created: later(30_000), status: 'Failed', timestamp: later(50_000) },
+    encodeReport({ created: later(30_000), from: `v1${escape}[8m`, reason: `no${escape}[2J\nroom` }),
+  );
+  const [view] = await lookAt([plan], [c1], [failing], T0 + MINUTE);
+  expect(view?.stages[1]?.targets[0]).toMatchObject({ from: 'v1\uFFFD[8m', failure: 'Failed: no\uFFFD[2J room' });
+  expect(view?.reason).toBe('w1: Failed: no\uFFFD[2J room');
+});

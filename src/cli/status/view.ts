@@ -16,6 +16,7 @@ import type {
 import { isFinal } from '../../engine/model.ts';
 import { factsOf } from '../../engine/progress.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
+import { printable } from '../../util/printable.ts';
 import type { LeaderView } from './leader.ts';
 
 export interface TargetView {
@@ -85,7 +86,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
   const { kind, name, uid, created } = campaign.source;
   // A plan that nobody has taken up yet may be refused, and one whose node has failed may not know it yet.
   const reason = campaign.reason ?? look.upcoming.reason ?? campaign.problems[0];
-  return {
+  return harmless({
     dialect: dialect.name,
     kind,
     name,
@@ -98,7 +99,13 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
     stages: campaign.stages.map((stage) => stageView(stage, look)),
     waits: waitsOf(look),
     next: nextOf(look),
-  };
+  });
+}
+
+/** Nodes write some of it, and those who look are administrators: nothing in it may steer their terminal. */
+function harmless(view: PlanView): PlanView {
+  const clean = (_key: string, value: unknown): unknown => (typeof value === 'string' ? printable(value) : value);
+  return JSON.parse(JSON.stringify(view), clean) as PlanView;
 }
 
 /** An end that is seen and not yet recorded is nothing to wait for, be it that of a target or a refusal of the plan. */

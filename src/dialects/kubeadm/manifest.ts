@@ -51,7 +51,7 @@ export type Binary = z.infer<typeof binary>;
 
 /** What Refit sets itself, since its safety hangs on it. */
 const RESERVED =
-  /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|control(master|path|persist))$/i;
+  /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|knownhostscommand|updatehostkeys|verifyhostkeydns|nohostauthenticationforlocalhost|control(master|path|persist))$/i;
 
 /** Paths in it count from the manifest's own directory. @throws RefitError REFIT_FILE with file, field, found and wanted */
 export async function loadManifest(path: string): Promise<Manifest> {

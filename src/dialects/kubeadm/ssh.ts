@@ -41,7 +41,7 @@ export async function openShells(ssh: Manifest['ssh']): Promise<Shells> {
     async run(host, script) {
       const user = host.user ?? ssh.user ?? 'root';
       const command = user === 'root' ? 'sh -s' : 'sudo -n sh -s';
-      const result = await call([...argumentsOf(host, ssh, socketOf(host.name)), '--', command], script);
+      const result = await call([...argumentsOf(host, ssh, socketOf(host.name)), command], script);
       if (result.code !== SSH_FAILED) return result;
       throw new RefitError(
         'REFIT_SSH',
@@ -63,6 +63,7 @@ function argumentsOf(host: ManifestHost, ssh: Manifest['ssh'], socket: string): 
   const options: Record<string, string | number> = {
     BatchMode: 'yes',
     StrictHostKeyChecking: 'yes',
+    UpdateHostKeys: 'no',
     ...(ssh.knownHostsFile ? { UserKnownHostsFile: ssh.knownHostsFile, GlobalKnownHostsFile: 'none' } : {}),
     ControlMaster: 'auto',
     ControlPath: socket,
@@ -79,6 +80,7 @@ function argumentsOf(host: ManifestHost, ssh: Manifest['ssh'], socket: string): 
     ...(port ? ['-p', String(port)] : []),
     '-l',
     host.user ?? ssh.user ?? 'root',
+    '--',
     host.address ?? host.name,
   ];
 }

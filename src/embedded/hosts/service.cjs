@@ -66,9 +66,11 @@ function serveStatus(role) {
 function passThrough(listen) {
   const [upstreamHost, upstreamPort] = split(flags.upstream);
   const [host, port] = split(listen);
+  // A real one does not hold the second half of an answer back until the first is acknowledged, up to 40 ms later.
+  const options = { allowHalfOpen: true, noDelay: true };
   return net
-    .createServer({ allowHalfOpen: true }, (near) => {
-      const far = net.connect({ host: upstreamHost, port: upstreamPort, allowHalfOpen: true });
+    .createServer(options, (near) => {
+      const far = net.connect({ ...options, host: upstreamHost, port: upstreamPort });
       near.on('error', () => far.destroy()).pipe(far);
       far.on('error', () => near.destroy()).pipe(near);
     })

@@ -1,0 +1,19 @@
+/** Shows that no text of others can steer a terminal, and that all other text stays as it is. */
+import { expect, test } from 'vitest';
+import { printable } from './printable.ts';
+
+const ESCAPE = String.fromCharCode(0x1b);
+const CSI = String.fromCharCode(0x9b);
+
+test.each([
+  ['plain text', 'w1: sha256 is aa, wanted bb → “ü” ●'],
+  ['an escape sequence', `a${ESCAPE}[2Jb`, 'a\uFFFD[2Jb'],
+  ['the same in one character', `a${CSI}2Jb`, 'a\uFFFD2Jb'],
+  ['a title of the window', `${ESCAPE}]0;x${String.fromCharCode(7)}`, '\uFFFD]0;x\uFFFD'],
+  ['a return over what stands there', 'bad\rgood', 'bad good'],
+  ['lines and tabs', 'a\nb\tc', 'a b c'],
+  ['DELETE and NUL', `a${String.fromCharCode(127, 0)}b`, 'a\uFFFD\uFFFDb'],
+  ['another direction of writing', 'a\u202Eb', 'a\uFFFDb'],
+])('%s', (_name, text, expected = text) => {
+  expect(printable(text)).toBe(expected);
+});
