@@ -46,7 +46,9 @@ export function followCertificate(
   };
   const paths = [files.certificate, files.key, files.clientAuthority].filter((path) => path !== undefined);
   const watchers: FSWatcher[] = [...new Set(paths.map((path) => dirname(path)))].map((directory) =>
-    watch(directory, reload),
+    watch(directory, reload).on('error', (error) =>
+      log.warn('certificates are not followed', { directory, reason: error }),
+    ),
   );
   return {
     [Symbol.dispose]: () => {

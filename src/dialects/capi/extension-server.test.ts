@@ -136,6 +136,8 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
     ['an unknown path', 'POST', '/', 404],
     ['an unknown handler', 'POST', `/${HOOK_GROUP}/updatemachine/other`, 404],
     ['another case', 'POST', UPDATE.replace('update-machine', 'Update-Machine'), 404],
+    ['a path that is none', 'POST', '//', 404],
+    ['a path with a detour', 'POST', `/x/..${UPDATE}`, 404],
     ['a path that goes on', 'POST', `${UPDATE}/`, 404],
     ['another method', 'GET', UPDATE, 405],
   ])('%s is refused', async (_name, method, path, code) => {

@@ -63,8 +63,8 @@ async function serve(
   request: Http2ServerRequest,
   response: Http2ServerResponse,
 ): Promise<void> {
-  const { pathname, searchParams } = new URL(request.url, 'https://hooks');
-  const hook = routeOf(request.method, pathname);
+  const [path = '', query] = request.url.split('?', 2);
+  const hook = routeOf(request.method, path);
   if (typeof hook === 'number') {
     request.resume();
     response.writeHead(hook, hook === 405 ? { allow: 'POST' } : {}).end();
@@ -75,7 +75,7 @@ async function serve(
     response.writeHead(413).end();
     return;
   }
-  const answered = await answer(hook, body, answerWithin(searchParams.get('timeout'), callTimeoutMs));
+  const answered = await answer(hook, body, answerWithin(new URLSearchParams(query).get('timeout'), callTimeoutMs));
   log.info('answered', { hook, status: answered.status, message: answered.message });
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answered));
 }
