@@ -1,5 +1,4 @@
 /** Owns the controller of one dialect: which changes wake it, and the reconciler behind its queue. */
-
 import type { KubeClient } from '../kube/client.ts';
 import { createInformer, type Informer } from '../kube/informer.ts';
 import { keyOf } from '../kube/object-key.ts';

@@ -1,5 +1,4 @@
 /** Owns the control plane's users: what each is called, and the kubeconfig that makes a client be it. */
-
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';

@@ -1,5 +1,4 @@
 /** Owns the summary that ends `npm start`: every node with its versions and times, who waited for what, and what to do. */
-
 import type { PlanView, TargetView } from '../../src/cli/status/view.ts';
 import { table } from '../../src/cli/table.ts';
 
@@ -35,8 +34,8 @@ function advice(view: PlanView): string[] {
   return [
     '',
     ...failed.map(({ name, failure }) => `${name} failed. ${failure ?? view.reason ?? ''}`),
-    'What to do: the nodes that failed run their previous version. Find out why the file is not what the plan says',
-    '(wrong sha256, broken mirror, wrong platform), then delete the plan and apply it again corrected; nodes that are',
-    'done are not touched again.',
+    'What to do: see in the table what each node that failed runs now, and mend what its line above says (where a download',
+    'is not what the plan says: its sha256, the mirror, the platform). Then delete the plan and apply it again; nodes that',
+    'are done are not touched again.',
   ];
 }
