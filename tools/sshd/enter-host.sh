@@ -11,7 +11,9 @@ hold() {
   [ -e "$REFIT_ROOT/hooks/$1" ] || return 0
   case $script in *"$(cat "$REFIT_ROOT/hooks/$1")"*) ;; *) return 0 ;; esac
   mv "$REFIT_ROOT/hooks/$1" "$REFIT_ROOT/hooks/held"
-  while [ -e "$REFIT_ROOT/hooks/held" ]; do sleep 0.02; done
+  # A test that was killed lets go of nothing: two minutes are more than any other needs.
+  waits=0
+  while [ -e "$REFIT_ROOT/hooks/held" ] && [ $((waits += 1)) -lt 6000 ]; do sleep 0.02; done
   [ -e "$REFIT_ROOT/hooks/lost" ] || return 0
   rm "$REFIT_ROOT/hooks/lost"
   exit 1
