@@ -13,6 +13,11 @@ const MODULES = join(ROOT, 'node_modules');
 /** Holds the hash of the lock file that node_modules was installed from. */
 const MARK = join(MODULES, '.refit-lock');
 const PROGRESS_MS = 5_000;
+/** @type {readonly NodeJS.Signals[]} */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+const FORCE_MS = 2_000;
+const INTERRUPTED = 130;
+let interrupted = false;
 
 const wanted = createHash('sha256')
   .update(await readFile(join(ROOT, 'package-lock.json')))
@@ -45,11 +50,19 @@ async function npmCi() {
     env: { ...process.env, PATH: path.join(delimiter) },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
+  for (const name of SIGNALS) process.on(name, () => interrupt(child));
   return await new Promise((resolve) => {
     child.on('error', (error) => {
       process.stderr.write(`npm could not be started: ${error.message}\n`);
       resolve(1);
     });
-    child.on('exit', (code) => resolve(code ?? 1));
+    child.on('exit', (code) => resolve(interrupted ? INTERRUPTED : (code ?? 1)));
   });
+}
+
+/** Ends npm, by force where it takes its time, and only then this process: nothing may go on behind the prompt. */
+function interrupt(/** @type {import('node:child_process').ChildProcess} */ child) {
+  interrupted = true;
+  child.kill('SIGTERM');
+  setTimeout(() => child.kill('SIGKILL'), FORCE_MS).unref();
 }

@@ -1,5 +1,7 @@
 /** Owns the agent process: names everything that works in it. */
-import { mkdir, realpath } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, realpath, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { Agent } from '../agent/agent.ts';
 import { perform } from '../agent/effects.ts';
 import { loadJournal, saveJournal } from '../agent/journal-file.ts';
@@ -17,7 +19,7 @@ import type { Resource } from '../kube/resources.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import { SIGNAL_OBJECTS } from '../signal/names.ts';
 import { systemClock } from '../util/clock.ts';
-import { EXIT, RefitError } from '../util/errors.ts';
+import { EXIT, messageOf, RefitError } from '../util/errors.ts';
 import { jsonLogger } from '../util/log.ts';
 
 const tools = { clock: systemClock, random: Math.random };
@@ -79,12 +81,30 @@ async function meet(client: KubeClient, resource: Resource, name: string, signal
 async function prepareState({ stateDirectory }: AgentOptions): Promise<ReturnType<typeof pathsIn>> {
   const paths = pathsIn(stateDirectory);
   try {
-    await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
+    await makeDirectory(stateDirectory);
     await takeLock(paths.lock, process.pid);
     return paths;
   } catch (error) {
     if (error instanceof RefitError) throw error;
-    throw new RefitError('REFIT_FILE', `cannot use the state directory ${stateDirectory}`, { cause: error });
+    throw new RefitError('REFIT_FILE', `cannot use the state directory ${stateDirectory}: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Step by step: where a parent exists and still takes no directory, as in /proc, Node's own recursion would never end.
+ */
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && (await stat(path)).isDirectory()) return;
+    const parent = dirname(path);
+    if (code !== 'ENOENT' || existsSync(parent)) throw error;
+    await makeDirectory(parent);
+    await mkdir(path, { mode: 0o700 });
   }
 }
 

@@ -281,7 +281,7 @@ describe('how it ends', () => {
     buildStage('worker', [first, ...rest], { maxInFlight: 2 }),
   ];
   check([
-    ['without targets: at once, well', { stages: [] }, { phase: 'done' }],
+    ['without targets: at once, and it says so', { stages: [] }, { phase: 'done', reason: 'NoTargets' }],
     [
       'after a failure nothing new starts while another is in flight',
       {

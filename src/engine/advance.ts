@@ -4,7 +4,7 @@ import { admit } from './admission.ts';
 import type { Campaign, Policy, RecordedState, Snapshot, Stage, Target } from './model.ts';
 import { isFinal } from './model.ts';
 import { factsOf, progressOf, refusedState } from './progress.ts';
-import { isUnasked } from './reasons.ts';
+import { because, isUnasked } from './reasons.ts';
 import { type Choice, chooseTargets } from './schedule/candidates.ts';
 import { freeSlots } from './schedule/slots.ts';
 import { activeStage, targetsIn, withTargets } from './stages.ts';
@@ -59,7 +59,11 @@ function conclude(campaign: Campaign, policy: Policy): Campaign | undefined {
   if (failuresOf(campaign).length <= policy.maxFailures) {
     // What a plan was changed into while it ran may hold more than was recorded: while that cannot be right, it is not done.
     const done = !activeStage(campaign) && campaign.problems.length === 0;
-    return done ? { ...campaign, phase: 'done', blocked: false } : undefined;
+    if (!done) return undefined;
+    // Nothing to do is no failure, but hardly what anybody wanted: a selector that matches nothing looks just like this.
+    const isEmpty = campaign.stages.every(({ targets }) => targets.length === 0);
+    const reason = isEmpty ? because('NoTargets', 'there was no target, so nothing was done') : campaign.reason;
+    return { ...campaign, phase: 'done', blocked: false, reason };
   }
   if (targetsIn(campaign, 'intended').length > 0) return undefined;
   return { ...campaign, phase: targetsIn(campaign, 'failed').length > 0 ? 'failed' : 'incomplete', blocked: false };

@@ -5,6 +5,7 @@ import type { Campaign, Policy, Snapshot, Stage, Target, TargetPhase, Wait } fro
 import { isFinal } from './model.ts';
 import { deadlineOf, factsOf, progressOf } from './progress.ts';
 import { because } from './reasons.ts';
+import type { Refused } from './schedule/candidates.ts';
 import { limitOf } from './schedule/slots.ts';
 import { activeStage } from './stages.ts';
 
@@ -65,7 +66,7 @@ function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: Policy)
   if (isStopping(campaign, policy)) return [{ wait: { ...stopOf(campaign), since } }];
   if (!stage) return [];
   const { waiting, chosen } = choose(snapshot, stage, policy);
-  const gated = waiting.map(({ target, gate, reason, recheckMs, since: known = since }) => ({
+  const gated = withoutRepetitions(waiting).map(({ target, gate, reason, recheckMs, since: known = since }) => ({
     wait: { target: target.name, gate, reason, since: known },
     recheckMs,
   }));
@@ -102,6 +103,15 @@ function laterWaits({ stages }: Campaign, active: Stage): Held[] {
     const who = `${length} ${titleOf(stage, length > 1)} ${length > 1 ? 'wait' : 'waits'}`;
     const message = `${who} until the ${titleOf(active, true)} are done`;
     return [{ wait: { gate: 'stages', reason: because('EarlierStage', message), since: first.since } }];
+  });
+}
+
+/** What holds all of them back in the same words is said once, of the first. */
+function withoutRepetitions(waiting: readonly Refused[]): Refused[] {
+  const said = new Set<string>();
+  return waiting.filter(({ gate, reason }) => {
+    const words = `${gate} ${reason.message}`;
+    return !said.has(words) && said.add(words);
   });
 }
 

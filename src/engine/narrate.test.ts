@@ -35,8 +35,8 @@ test.each<[string, Campaign, Campaign, string[]]>([
   [
     'it ends without having had anything to do: somebody chose wrongly, and hears of it',
     { ...buildCampaign([]), phase: 'new' },
-    { ...buildCampaign([]), phase: 'done' },
-    ['Warning Completed: there was no target, so nothing was done'],
+    { ...buildCampaign([]), phase: 'done', reason: { code: 'NoTargets', message: 'there was no target' } },
+    ['Warning NoTargets: there was no target'],
   ],
 ])('%s', (_name, before, after, story) => {
   const told = narrate(before, after).map(({ type, reason: { code, message } }) => `${type} ${code}: ${message}`);

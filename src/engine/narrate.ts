@@ -20,7 +20,7 @@ export function narrate(before: Campaign, after: Campaign, waits: readonly Wait[
     story.push({ type: 'Warning', reason: after.reason });
   }
   if (after.blocked && !before.blocked) story.push(...heldBack(after, waits));
-  if (after.phase === 'done' && before.phase !== 'done') story.push(endOf(after));
+  if (after.phase === 'done' && before.phase !== 'done') story.push(...endOf(after));
   return story;
 }
 
@@ -31,13 +31,12 @@ function heldBack(campaign: Campaign, waits: readonly Wait[]): Announcement[] {
   return held ? [{ type: 'Warning', reason: held.reason }] : [];
 }
 
-/** Nothing to do is no failure, but hardly what anybody wanted: a selector that matches nothing looks just like this. */
-function endOf(campaign: Campaign): Announcement {
+function endOf(campaign: Campaign): Announcement[] {
   const count = countOf(campaign);
-  if (count === 0) return { type: 'Warning', reason: because('Completed', 'there was no target, so nothing was done') };
+  if (count === 0) return [];
   const done = targetsIn(campaign, 'done').length;
   const message = done === count ? `all ${count} targets are done` : `${done} of ${count} targets are done`;
-  return { type: 'Normal', reason: because('Completed', message) };
+  return [{ type: 'Normal', reason: because('Completed', message) }];
 }
 
 function countOf({ stages }: Campaign): number {

@@ -4,6 +4,7 @@
 export const REASONS = {
   Started: 'the targets are resolved and recorded',
   Completed: 'every target is done',
+  NoTargets: 'the plan named or selected no target',
   InvalidPlan: 'the plan cannot be carried out as written',
   VersionUnknown: 'nobody has told yet to which version the plan leads',
   TargetMissing: 'a target is named that does not exist',

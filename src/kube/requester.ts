@@ -110,7 +110,7 @@ export class Requester {
 
   #begin(call: Call): TimeLimit {
     const limit = new TimeLimit(this.#parts.clock, call.signal);
-    limit.allow(call.deadlineMs, `no answer within ${call.deadlineMs} ms`);
+    limit.allow(call.deadlineMs, `no answer within ${Math.round(call.deadlineMs)} ms`);
     if (this.#closed) limit.cancel(new Error(CLOSED));
     this.#running.add(limit);
     return limit;

@@ -1,4 +1,5 @@
 /** Owns the look at who carries plans out: the holder of the lease that all controllers compete for. */
+
 import { LEADER_LEASE } from '../../dialects/registry.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createInformer } from '../../kube/informer.ts';
@@ -6,6 +7,7 @@ import { holderOf } from '../../kube/lease-record.ts';
 import { leases } from '../../kube/resources.ts';
 import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { Lease } from '../../kube/types.ts';
+import { rfc3339 } from '../../util/clock.ts';
 
 export type LeaderView =
   /** The lease cannot be read. */
@@ -46,6 +48,12 @@ export function leaderOf(lease: Lease | undefined, now: number): LeaderView {
   if (holder === '') return { state: 'none' };
   const { renewTime = '', leaseDurationSeconds = 0, acquireTime = '' } = lease?.spec ?? {};
   const end = Date.parse(renewTime) + leaseDurationSeconds * 1000;
-  if (now > end + CLOCK_TOLERANCE_MS) return { state: 'silent', holder, since: renewTime };
-  return { state: 'held', holder, since: acquireTime };
+  if (now > end + CLOCK_TOLERANCE_MS) return { state: 'silent', holder, since: toSecond(renewTime) };
+  return { state: 'held', holder, since: toSecond(acquireTime) };
+}
+
+/** A Lease tells microseconds; people and scripts are told seconds, as everywhere else. */
+function toSecond(time: string): string {
+  const milliseconds = Date.parse(time);
+  return Number.isNaN(milliseconds) ? time : rfc3339(milliseconds);
 }

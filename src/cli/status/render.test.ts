@@ -187,6 +187,7 @@ describe('while it runs', () => {
         '  workers      1/3  ●○◐',
         '  now     w3 cannot be signalled: node w3 is not Ready (node-ready, for 59 s)',
         '  waits   node w2 is not Ready (node-ready, for 59 s)',
+        '  next    w2',
       ],
     ],
     [

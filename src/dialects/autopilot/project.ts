@@ -14,13 +14,14 @@ export function project(campaign: Campaign, plan: Plan): Plan {
   const recorded = plan.status?.commands ?? [];
   const entries = recorded.length > 0 ? recorded : newEntries(plan);
   const active = entries.find((entry) => !isCompleted(campaign, entry));
+  const telling = active ?? entries[0];
   const commands = entries.map((entry): CommandStatus => {
     const { description: _, ...kept } = entry;
     const isActive = entry.id === active?.id;
     return {
       ...kept,
       state: commandState(campaign, entry, isActive, state),
-      ...(isActive && campaign.reason ? { description: textOf(campaign.reason, campaign.phase) } : {}),
+      ...(entry.id === telling?.id && campaign.reason ? { description: textOf(campaign.reason, campaign.phase) } : {}),
       ...targetsOf(campaign, entry),
     };
   });
