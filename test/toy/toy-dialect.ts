@@ -1,0 +1,40 @@
+/** Owns the toy of CONTRIBUTING.md: a dialect whose plan is a ConfigMap that tells which Nodes get which colour. */
+import type { Dialect } from '../../src/engine/dialect.ts';
+import type { Campaign, Role, Stage } from '../../src/engine/model.ts';
+import { matters } from '../../src/engine/relevance.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+
+export const toy: Dialect<KubeObject & { data: Record<'colour' | 'first' | 'rest' | 'atOnce' | 'record', string> }> = {
+  name: 'toy',
+  plans: { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
+  fieldSelector: 'metadata.name=painting',
+  recordedIn: 'object',
+  watched: [{ resource: nodes, matters }],
+  resolve({ metadata: { name, uid = '', creationTimestamp: created = '' }, data }) {
+    if (data.record) return JSON.parse(data.record) as Campaign;
+    const source = { apiVersion: 'v1', kind: 'ConfigMap', name, uid, created };
+    const common = { command: 0, maxInFlight: Number(data.atOnce), version: data.colour, forced: false };
+    const pending = (key: string) => ({ key, name: key, state: 'pending', since: created }) as const;
+    const stage = (role: Role, names: string[]): Stage => ({ id: role, role, ...common, targets: names.map(pending) });
+    const stages = [stage('controller', data.first.split(' ')), stage('worker', data.rest.split(' '))];
+    return { source, id: uid, phase: 'new', blocked: false, stages, problems: [] };
+  },
+  project: (campaign, plan) => ({ ...plan, data: { ...plan.data, record: JSON.stringify(campaign) } }),
+  objectOf: (_stage, { name }, world) => world.get(nodes, name),
+  endpoints: () => [],
+  signal: {
+    read(world, campaign, _stage, { name }) {
+      const [id, attempt = '', , answer] = world.get(nodes, name)?.metadata.annotations?.['paint']?.split(' ') ?? [];
+      if (id !== campaign.id) return { kind: 'none' };
+      const kind = answer === undefined ? 'sent' : answer === 'dry' ? 'succeeded' : 'failed';
+      return { kind, attempt, since: attempt, message: `the paint is ${answer}` };
+    },
+    send(world, { id }, { stage, target: { name, since } }) {
+      const object = structuredClone(world.get(nodes, name));
+      const paint = `${id} ${since} ${stage.version}`;
+      if (object) object.metadata.annotations = { ...object.metadata.annotations, paint };
+      return object && { kind: 'replace', resource: nodes, object };
+    },
+  },
+};
