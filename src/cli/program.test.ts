@@ -13,14 +13,18 @@ interface Run {
 async function run(line: string, answer = 0): Promise<Run> {
   const called: unknown[] = [];
   let written = '';
-  const call = (name: string) => async (given: unknown) => {
-    called.push(name, given);
-    return await Promise.resolve(answer);
-  };
+  const call =
+    (name: string) =>
+    async (...given: unknown[]) => {
+      called.push(name, ...given);
+      return await Promise.resolve(answer);
+    };
   const actions: Actions = {
     controller: call('controller'),
     capiExtension: call('capi-extension'),
     status: call('status'),
+    why: call('why'),
+    preview: call('preview'),
     validate: call('validate'),
     kubeadmPlan: call('kubeadm plan'),
     kubeadmApply: call('kubeadm apply'),
@@ -65,6 +69,9 @@ test.each<[string, string, object | string]>([
       logLevel: 'info',
     },
   ],
+  ['why w1 --context b', 'why', 'w1'],
+  ['preview', 'preview', { output: 'text' }],
+  ['preview -f plan.yaml -o json', 'preview', { output: 'json', file: 'plan.yaml' }],
   ['validate plan.yaml', 'validate', 'plan.yaml'],
   ['kubeadm plan', 'kubeadm plan', { manifest: 'cluster.yaml' }],
   [
@@ -135,6 +142,8 @@ test('what a command throws is not taken for a usage error', async () => {
     controller: fail,
     capiExtension: fail,
     status: fail,
+    why: fail,
+    preview: fail,
     validate: fail,
     kubeadmPlan: fail,
     kubeadmApply: fail,

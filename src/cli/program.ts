@@ -7,7 +7,7 @@ import type { LogLevel } from '../util/log.ts';
 import { FORMS, type Form } from './status/forms.ts';
 import { VERSION } from './version.ts';
 
-interface ConnectionFlags {
+export interface ConnectionFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
   /** Port of the API servers on every controller; the kubeconfig's where absent. */
@@ -42,6 +42,11 @@ export interface StatusFlags extends ConnectionFlags {
   readonly watch?: boolean;
 }
 
+export interface PreviewFlags extends ConnectionFlags {
+  readonly file?: string;
+  readonly output: 'text' | 'json';
+}
+
 export interface KubeadmFlags extends ConnectionFlags {
   readonly manifest: string;
 }
@@ -57,6 +62,8 @@ export interface Actions {
   controller(flags: ControllerFlags): Promise<number>;
   capiExtension(flags: ExtensionFlags): Promise<number>;
   status(flags: StatusFlags): Promise<number>;
+  why(node: string | undefined, flags: ConnectionFlags): Promise<number>;
+  preview(flags: PreviewFlags): Promise<number>;
   validate(file: string): Promise<number>;
   kubeadmPlan(flags: KubeadmFlags): Promise<number>;
   kubeadmApply(flags: KubeadmApplyFlags): Promise<number>;
@@ -96,6 +103,7 @@ function createProgram(actions: Actions, end: (code: number) => void): Command {
     .option('-w, --watch', 'tell every change until all plans have ended: 0 all done, 1 not')
     .addOption(new Option('-o, --output <form>', 'form of the output').choices(FORMS).default('text'))
     .action(async (flags: StatusFlags) => end(await actions.status(flags)));
+  addExplanations(program, actions, end);
   program
     .command('validate')
     .description('Says of a plan file whether it can be carried out as written; asks no cluster.')
@@ -107,6 +115,19 @@ function createProgram(actions: Actions, end: (code: number) => void): Command {
     .description('Prints the version of Refit.')
     .action(() => actions.write(`refit ${VERSION}\n`));
   return program;
+}
+
+function addExplanations(program: Command, actions: Actions, end: (code: number) => void): void {
+  connected(program.command('why').description('Says why a plan or a node waits or failed, and what ends that.'))
+    .argument('[node]', 'tell of this node only')
+    .action(async (node: string | undefined, flags: ConnectionFlags) => end(await actions.why(node, flags)));
+  connected(
+    program.command('preview').description('Shows who would move when, and what the gates say; writes nothing.'),
+  )
+    .option('-f, --file <file>', 'file with one Plan; default: the plans of the cluster that are not over')
+    .addOption(new Option('-o, --output <form>', 'form of the output').choices(['text', 'json']).default('text'))
+    .addHelpText('after', '\nA manifest of kubeadm is shown by `refit kubeadm plan`; of Cluster API there is no file.')
+    .action(async (flags: PreviewFlags) => end(await actions.preview(flags)));
 }
 
 function hookOptions(command: Command): Command {

@@ -20,6 +20,8 @@ async function run([command, ...rest]: readonly string[]): Promise<number> {
     controller: async (flags) => await (await import('./controller.ts')).runController(flags, signal),
     capiExtension: async (flags) => await (await import('./capi-extension.ts')).runCapiExtension(flags, signal),
     status: async (flags) => await (await import('./status.ts')).runStatus(flags, signal),
+    why: async (node, flags) => await (await import('./status.ts')).runWhy(node, flags, signal),
+    preview: async (flags) => await (await import('./status.ts')).runPreview(flags, signal),
     validate: async (file) => await (await import('../cli/validate.ts')).validate(file, standardOutput.write),
     kubeadmPlan: async (flags) => await (await import('./kubeadm.ts')).runKubeadmPlan(flags, signal),
     kubeadmApply: async (flags) => await (await import('./kubeadm.ts')).runKubeadmApply(flags, signal),

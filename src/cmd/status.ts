@@ -1,11 +1,23 @@
-/** Owns `refit status`: names what it looks through and where it writes. */
+/** Owns the commands that only look: names what they look through and where they write. */
 import { standardOutput } from '../cli/output.ts';
-import type { StatusFlags } from '../cli/program.ts';
+import { showPreview } from '../cli/preview/command.ts';
+import type { ConnectionFlags, PreviewFlags, StatusFlags } from '../cli/program.ts';
 import { showStatus } from '../cli/status/command.ts';
 import type { PlanView } from '../cli/status/view.ts';
+import { showWhy } from '../cli/why/command.ts';
 import { DIALECTS } from '../dialects/registry.ts';
 import { systemClock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
+
+const PARTS = { dialects: DIALECTS, clock: systemClock, output: standardOutput };
+
+export async function runWhy(node: string | undefined, flags: ConnectionFlags, signal: AbortSignal): Promise<number> {
+  return await showWhy(node, flags, { ...PARTS, signal });
+}
+
+export async function runPreview(flags: PreviewFlags, signal: AbortSignal): Promise<number> {
+  return await showPreview(flags, { ...PARTS, signal });
+}
 
 /** Resolves with the exit code; rejects with REFIT_PLAN_FAILED where a watch saw a plan end without success. */
 export async function runStatus(flags: StatusFlags, signal: AbortSignal): Promise<number> {
@@ -13,13 +25,7 @@ export async function runStatus(flags: StatusFlags, signal: AbortSignal): Promis
   const onLook = (plans: readonly PlanView[]): void => {
     last = plans;
   };
-  const code = await showStatus(flags, {
-    dialects: DIALECTS,
-    clock: systemClock,
-    output: standardOutput,
-    signal,
-    onLook,
-  });
+  const code = await showStatus(flags, { ...PARTS, signal, onLook });
   if (code !== EXIT.failed) return code;
   const failed = last.filter(({ phase }) => phase !== 'done');
   const ends = failed.map(

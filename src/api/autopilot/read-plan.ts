@@ -1,101 +1,11 @@
-/** Owns reading a Plan from a file: YAML or JSON text becomes a Plan, or one line that says what is wrong where. */
-import type { Document } from 'yaml';
-import { parseAllDocuments } from 'yaml';
-import { z } from 'zod';
-import { apiVersionOf } from '../../kube/resources.ts';
-import { RefitError } from '../../util/errors.ts';
-import { isRecord } from '../../util/json.ts';
-import type { Plan } from './plan.ts';
-import { planSchema, plans } from './plan.ts';
-
-/** As strict as `kubectl apply`, which refuses misspelt fields too: a lost `sha256` would be a file nobody verifies. */
-const fileSchema = planSchema.extend({
-  apiVersion: z.string(),
-  kind: z.string(),
-  metadata: z.looseObject({ name: z.string() }),
-});
-
-type Issue = z.core.$ZodIssue;
-
-/** What zod expects, in the words of somebody who writes YAML; every number in a Plan is a whole one. */
-const EXPECTED: Readonly<Record<string, string>> = {
-  string: 'a text',
-  int: 'a whole number',
-  number: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'an object',
-  record: 'an object',
-};
+/** Owns reading a Plan of k0s from a file. */
+import { readObject } from '../read-object.ts';
+import { type Plan, planKind } from './plan.ts';
 
 /**
- * The one Plan that `text` holds; empty documents beside it are skipped. The object is returned as it was written:
- * no default is filled in.
- *
  * @param file the name for messages; nothing is read here
  * @throws RefitError REFIT_FILE naming the file, the field, what was found and what would be right
  */
 export function parsePlanFile(text: string, file: string): Plan {
-  const fail = (why: string): never => {
-    throw new RefitError('REFIT_FILE', `${file}: ${why}`);
-  };
-  const [found, second] = documentsOf(text, fail).filter((value) => value !== null);
-  if (found === undefined) return fail('is empty, expected one Plan');
-  if (second !== undefined) return fail(`holds ${titleOf(found)} and ${titleOf(second)}, expected one Plan only`);
-  if (!isPlan(found)) return fail(`holds ${titleOf(found)}, expected a Plan of ${apiVersionOf(plans)}`);
-  const issue = fileSchema.safeParse(found, { reportInput: true }).error?.issues[0];
-  return issue === undefined ? (found as unknown as Plan) : fail(describe(issue));
-}
-
-/** By the rules of YAML 1.1, as kubectl reads: `0755` is octal, `yes` is true; dates stay text there. */
-function documentsOf(text: string, fail: (why: string) => never): unknown[] {
-  const documents: Document[] = parseAllDocuments(text, {
-    version: '1.1',
-    customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
-  });
-  const [fault] = documents.flatMap(({ errors }) => errors);
-  if (fault !== undefined) return fail(`is not YAML: ${fault.message.split(':\n', 1)[0]}`);
-  return documents.map((document): unknown => document.toJS());
-}
-
-function isPlan(value: unknown): value is Record<string, unknown> {
-  return isRecord(value) && value['kind'] === plans.kind && value['apiVersion'] === apiVersionOf(plans);
-}
-
-function titleOf(value: unknown): string {
-  if (!isRecord(value)) return describeValue(value);
-  const { kind, apiVersion } = value;
-  return typeof kind === 'string' && typeof apiVersion === 'string'
-    ? `a ${kind} of ${apiVersion}`
-    : 'an object without kind and apiVersion';
-}
-
-function describe(issue: Issue): string {
-  const field = pathOf(issue.path);
-  if (issue.code === 'unrecognized_keys') return `${field}: has no member ${issue.keys.join(', ')}, check the spelling`;
-  if (issue.code !== 'invalid_type') return `${field}: ${issue.message}`;
-  const expected = EXPECTED[issue.expected] ?? issue.expected;
-  if (issue.input === undefined) return `${field}: is missing, expected ${expected}`;
-  const scalar = typeof issue.input === 'number' || typeof issue.input === 'boolean';
-  const advice = issue.expected === 'string' && scalar ? ': put it in quotes' : '';
-  return `${field}: is ${describeValue(issue.input)}, expected ${expected}${advice}`;
-}
-
-function describeValue(value: unknown): string {
-  if (value === null) return 'empty';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object') return 'an object';
-  return typeof value === 'string'
-    ? `the text ${JSON.stringify(shortened(value))}`
-    : `the ${typeof value} ${JSON.stringify(value)}`;
-}
-
-function shortened(text: string): string {
-  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
-}
-
-/** As JSONPath writes it: `spec.commands[0].k0supdate`. */
-function pathOf(path: Issue['path']): string {
-  const parts = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`));
-  return parts.join('').replace(/^\./, '') || 'the Plan';
+  return readObject(text, file, [planKind]).object as Plan;
 }

@@ -47,7 +47,8 @@ function titleOf(view: PlanView, now: number, { paint }: Medium): string {
   ].join('  ');
 }
 
-function timesOf({ phase, created, ended }: PlanView, now: number): string {
+/** What follows a plan's phase. */
+export function timesOf({ phase, created, ended }: PlanView, now: number): string {
   if (phase === 'new' || phase === 'running') return ` for ${age(created, now)}`;
   return ended === undefined ? '' : ` after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`;
 }

@@ -47,6 +47,7 @@ const EXPECTED: StatusView = {
           role: 'controller',
           version: 'v1.36.3+k0s.2',
           maxInFlight: 1,
+          active: false,
           targets: [
             {
               name: 'c1',
@@ -62,6 +63,7 @@ const EXPECTED: StatusView = {
           role: 'worker',
           version: 'v1.36.3+k0s.2',
           maxInFlight: 1,
+          active: true,
           targets: [
             { name: 'w1', phase: 'working', step: 'Restart', since: '2026-11-20T08:00:40Z' },
             { name: 'w2', phase: 'pending', since: '2026-11-20T08:00:30Z' },

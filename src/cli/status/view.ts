@@ -16,6 +16,7 @@ import type {
 import { isFinal } from '../../engine/model.ts';
 import { factsOf } from '../../engine/progress.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
+import { activeStage } from '../../engine/stages.ts';
 import { printable } from '../../util/printable.ts';
 import type { LeaderView } from './leader.ts';
 
@@ -41,6 +42,8 @@ export interface StageView {
   readonly role: Role;
   readonly version: string;
   readonly maxInFlight: number;
+  /** True for the one whose targets move now; for none where the plan is over. */
+  readonly active: boolean;
   readonly targets: readonly TargetView[];
 }
 
@@ -127,6 +130,7 @@ function stageView(stage: Stage, { snapshot, explanation: { phases } }: Look): S
     role: stage.role,
     version: stage.version,
     maxInFlight: limitOf(stage),
+    active: !isFinal(snapshot.campaign) && stage === activeStage(snapshot.campaign),
     targets: stage.targets.map((target) => targetView(target, snapshot, phases.get(target.key) ?? 'pending')),
   };
 }
@@ -153,8 +157,10 @@ function nextOf({ snapshot: { campaign }, explanation: { waits }, upcoming, poli
   if (isFinal(upcoming) || isStopping(upcoming, policy)) return [];
   const held = new Set(waits.map(({ target }) => target));
   for (const stage of campaign.stages) {
-    const ready = stage.targets.filter(({ state, name }) => state === 'pending' && !held.has(name));
-    if (ready.length > 0) return ready.slice(0, limitOf(stage)).map(({ name }) => name);
+    const pending = stage.targets.filter(({ state }) => state === 'pending').map(({ name }) => name);
+    const ready = pending.filter((name) => !held.has(name));
+    // Where a gate holds all of them, the first is still the first.
+    if (pending.length > 0) return (ready.length > 0 ? ready : pending).slice(0, limitOf(stage));
   }
   return [];
 }

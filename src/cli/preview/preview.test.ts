@@ -1,0 +1,110 @@
+/** Shows the waves and gates of a plan that is only a file yet, and of plans in the cluster, for several dialects. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
+import { later, T0 } from '../../../test/builders/times.ts';
+import { lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import { DIALECTS } from '../../dialects/registry.ts';
+import { jobs, nodes } from '../../kube/resources.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
+import { controlNodes } from '../../signal/names.ts';
+import type { AskControlPlane } from '../status/observe.ts';
+import { previewNew } from './command.ts';
+import { renderPreview } from './text.ts';
+import { type PlanPreview, previewOf } from './view.ts';
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index + 1}`);
+const targets = { controllers: listed('c1', 'c2'), workers: { ...listed(...names(3)), limits: { concurrent: 2 } } };
+const plan = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] });
+const controllers = [buildControlNode('c1'), buildControlNode('c2')];
+const workers = names(3).map((name) => buildNode(name));
+
+async function preview(
+  name: string,
+  file: KubeObject,
+  workers: readonly Node[],
+  ask: AskControlPlane = READY,
+  present: readonly KubeObject[] = [],
+): Promise<PlanPreview> {
+  const dialect = DIALECTS.find((each) => each.name === name);
+  if (!dialect) throw new Error(`no dialect ${name}`);
+  const world = buildWorldOf([nodes, workers], [controlNodes, controllers], [jobs, []]);
+  return await previewNew(file, { dialect, plans: () => present, world }, ask, T0);
+}
+
+test('a Plan of k0s: stages in order, waves by slots, and what waits', async () => {
+  const view = await preview('autopilot', plan, workers);
+  expect(view).toMatchObject({ phase: 'new', stages: [{ maxInFlight: 1 }, { maxInFlight: 2 }] });
+  expect(renderPreview({ plans: [view] })).toBe(`Plan autopilot (id1)  new
+  controllers of command 0 to v1.36.3+k0s.2, 1 at a time
+    wave 1   c1
+    wave 2   c2
+  workers of command 0 to v1.36.3+k0s.2, 2 at a time
+    wave 1   w1, w2
+    wave 2   w3
+  waits    1 more controller waits for the only slot (slots)
+  waits    3 workers wait until the controllers are done (stages)
+`);
+});
+
+test('the gates are asked on the cluster as it is', async () => {
+  const down: AskControlPlane = async (endpoints) =>
+    await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: name !== 'c2', detail: 'no answer' })));
+  const { waits } = await preview('autopilot', plan, workers, down);
+  expect(waits[0]).toMatchObject({ target: 'c1', gate: 'api-servers-ready', reason: { code: 'ControlPlaneNotReady' } });
+});
+
+test('nodes that work for the plan that is there already: named, and in the way', async () => {
+  const status = statusOf('SchedulableWait', [], recorded({ w1: 'SignalSent' }));
+  const present = { ...plan, status };
+  const busy = signalled(buildNode('w1'), {
+    planId: 'old',
+    created: later(-1000),
+    status: 'Restart',
+    timestamp: later(-500),
+  });
+  const file = buildPlan(
+    { id: 'id2', commands: [{ k0supdate: buildUpdate({ targets: { workers: listed('w2') } }) }] },
+    status,
+  );
+  const view = await preview('autopilot', file, [busy, ...workers.slice(1)], READY, [present]);
+  expect(view).toMatchObject({ phase: 'new', present: 'running', waits: [{ target: 'w2', gate: 'others-at-work' }] });
+  expect(renderPreview({ plans: [view] })).toContain(
+    'present  the cluster has a plan of that name, which is running\n',
+  );
+});
+
+test.each<[string, KubeObject, RegExp]>([
+  ['a node that is not there', plan, /worker w3/],
+  ['another name', { ...plan, metadata: { name: 'x' } }, /metadata\.name must be "autopilot"/],
+])('refused: %s', async (_name, file, reason) => {
+  const view = await preview('autopilot', file, workers.slice(0, 2));
+  expect(view.reason).toMatch(reason);
+  expect(renderPreview({ plans: [view] })).toMatch(/^ {2}refused {2}/m);
+});
+
+test('a Plan of the system-upgrade-controller', async () => {
+  const hosts = names(3).map((name) => buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
+  const view = await preview('cattle', buildCattlePlan('p', { concurrency: 2 }), hosts);
+  expect(view.stages[0]?.waves.map(({ length }) => length)).toEqual([2, 1]);
+  expect(view.stages[0]?.waves.flat().toSorted()).toEqual(names(3));
+  const channel = await preview('cattle', buildCattlePlan('p', { version: '', channel: 'https://example.com' }), hosts);
+  expect(channel.reason).toBe('the channel has not told a version yet');
+});
+
+test('a plan that runs: who is under way stands beside the waves; many waves are cut in text', async () => {
+  const many = names(40);
+  const states = Object.fromEntries(many.map((name) => [name, name === 'w1' ? 'SignalSent' : 'SignalPending']));
+  const commands = [{ k0supdate: buildUpdate({ targets: { workers: listed(...many) } }) }];
+  const running = buildPlan({ commands }, statusOf('SchedulableWait', [], recorded(states)));
+  const objects = many.map((name) => (name === 'w1' ? signalled(buildNode(name)) : buildNode(name)));
+  const [view] = await lookAt([running], [], objects, T0);
+  if (!view) throw new Error('no plan');
+  const shown = previewOf(view);
+  expect(shown.stages[1]).toMatchObject({ moving: ['w1'], done: 0 });
+  expect(shown.stages[1]?.waves).toHaveLength(39);
+  expect(renderPreview({ plans: [shown] })).toContain('    wave 12  w13\n    and 27 more waves\n');
+  expect(renderPreview({ plans: [] })).toBe('There is no plan that is not over.\n');
+});

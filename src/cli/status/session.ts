@@ -1,0 +1,75 @@
+/** Owns what every command that only looks works with: a connection, and the plans of all dialects that the cluster has. */
+import type { Dialect } from '../../engine/dialect.ts';
+import { askControlPlane } from '../../engine/health.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { createClient } from '../../kube/http-client.ts';
+import { loadClusterConfig } from '../../kube/kubeconfig.ts';
+import { askReadyz } from '../../kube/readyz.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Output } from '../output.ts';
+import type { ConnectionFlags } from '../program.ts';
+import { Contact } from './contact.ts';
+import { installedOf } from './installed.ts';
+import { askLeader } from './leader.ts';
+import { type Loaded, loadOnce } from './load.ts';
+import { type AskControlPlane, observe } from './observe.ts';
+import type { StatusView } from './view.ts';
+
+export interface LookParts {
+  readonly dialects: readonly Dialect[];
+  readonly clock: Clock;
+  readonly output: Output;
+  readonly signal: AbortSignal;
+}
+
+export interface Session {
+  readonly client: KubeClient;
+  /** Hears of every request of the client. */
+  readonly contact: Contact;
+  readonly ask: AskControlPlane;
+  /** Of each dialect that the cluster has, as of the beginning. */
+  readonly loaded: readonly LoadedDialect[];
+}
+
+export interface LoadedDialect extends Loaded {
+  readonly dialect: Dialect;
+}
+
+const READYZ_TIMEOUT_MS = 3000;
+
+/** The client is closed when `work` is over. Before a watch too: lists fail at once where informers would try for ever. */
+export async function inSession(
+  flags: ConnectionFlags,
+  { dialects, clock, signal }: LookParts,
+  userAgent: string,
+  work: (session: Session) => Promise<number>,
+): Promise<number> {
+  const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
+  const contact = new Contact(clock);
+  const client = createClient(config, { userAgent, onRequest: (record) => contact.note(record) });
+  const ask: AskControlPlane = async (endpoints) =>
+    await askControlPlane(
+      endpoints,
+      async (host) => await askReadyz(config, host, { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
+    );
+  try {
+    const installed = await installedOf(client, dialects, signal);
+    const loaded = await Promise.all(
+      installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, signal)) })),
+    );
+    return await work({ client, contact, ask, loaded });
+  } finally {
+    client.close();
+  }
+}
+
+/** One look at everything. */
+export async function lookOnce(
+  { client, ask, loaded }: Session,
+  now: number,
+  signal: AbortSignal,
+): Promise<StatusView> {
+  const leader = await askLeader(client, now, signal);
+  const plans = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, ask, now)));
+  return { leader, plans: plans.flat() };
+}

@@ -1,0 +1,148 @@
+/** Shows the paragraphs of `refit why` on hand-made worlds: what waits, for what, until when, and what to do. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import type { Plan } from '../../api/autopilot/plan.ts';
+import { withUpdate } from '../../dialects/capi/machine-update.ts';
+import { newPlan } from '../../dialects/kubeadm/plan-object.ts';
+import { DIALECTS } from '../../dialects/registry.ts';
+import { jobs, nodes } from '../../kube/resources.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
+import type { LeaderView } from '../status/leader.ts';
+import { observe } from '../status/observe.ts';
+import type { PlanView } from '../status/view.ts';
+import { paragraphsOf } from './command.ts';
+
+const NOW = T0 + MINUTE;
+const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };
+
+function why(plans: readonly PlanView[], node?: string, leader: LeaderView = HELD): string[] {
+  return paragraphsOf({ leader, plans }, node, NOW);
+}
+
+/** Of the dialects whose objects are Nodes. */
+async function lookOf(name: string, plan: KubeObject, ...workers: readonly Node[]): Promise<PlanView[]> {
+  const dialect = DIALECTS.find((each) => each.name === name);
+  if (!dialect) throw new Error(`no dialect ${name}`);
+  return await observe(dialect, { plans: () => [plan], world: buildWorldOf([nodes, workers], [jobs, []]) }, READY, NOW);
+}
+
+const commands = [
+  { k0supdate: buildUpdate({ targets: { workers: { ...listed('w1', 'w2', 'w3'), limits: { concurrent: 1 } } } }) },
+];
+const plan = (status?: Plan['status']): Plan => buildPlan({ commands }, status);
+const running = plan(
+  statusOf('SchedulableWait', [], recorded({ w1: 'SignalSent', w2: 'SignalPending', w3: 'SignalPending' })),
+);
+const failed = plan(
+  statusOf(
+    'ApplyFailed',
+    [],
+    recorded({ w1: 'SignalApplyFailed', w2: 'SignalPending', w3: 'SignalPending' }),
+    'w1: Failed: no socket',
+  ),
+);
+const W1 = signalled(buildNode('w1'), { created: later(1000), status: 'Restart', timestamp: later(30_000) });
+const [W2, W3] = [buildNode('w2'), buildNode('w3')];
+
+test('no plan, and a node of none', async () => {
+  expect(why([])).toEqual(['There is no plan.']);
+  expect(why(await lookAt([running], [], [W1, W2, W3], NOW), 'w9')).toEqual(['No plan has w9 among its targets.']);
+});
+
+test('a plan that runs: what is under way, what waits since when, what ends it', async () => {
+  expect(why(await lookAt([running], [], [W1, W2, W3], NOW))).toEqual([
+    'Plan autopilot (id1) is running for 1 min: 0 of 3 targets are done. Under way: w1 is at Restart (for 30 s). ' +
+      'Waiting: 2 more workers wait for the only slot (for 59 s). This ends when the node reports that it is done, or ' +
+      'that it failed; when one of those under way is done. A node under way has failed when its --target-deadline has ' +
+      'passed since the signal (2 h unless set). Next: w2.',
+  ]);
+});
+
+test('a gate, a slot and an earlier stage: each node is told what it waits for', async () => {
+  const reported = signalled(buildNode('w1', {}, 'False'), {
+    created: later(1000),
+    status: 'Completed',
+    timestamp: later(30_000),
+  });
+  const views = await lookAt([running], [], [reported, W2, W3], NOW);
+  expect(why(views, 'w1')[0]).toContain('w1 reports success, but node w1 is not Ready (node-ready, for ');
+  expect(why(views, 'w1')[0]).toContain('This ends when the node is Ready.');
+  expect(why(views, 'w2')).toEqual([
+    'w2 is a worker of Plan autopilot (id1), which is running for 1 min. Waiting: 2 more workers wait for the only slot ' +
+      '(for 59 s). This ends when one of those under way is done. It is among those that start next.',
+  ]);
+  expect(why(views, 'w3')[0]).toContain('2 more workers wait for the only slot');
+  const two = buildPlan(
+    {},
+    statusOf('SchedulableWait', recorded({ c1: 'SignalSent' }), recorded({ w1: 'SignalPending' })),
+  );
+  expect(why(await lookAt([two], [], [W2], NOW), 'w1')[0]).toContain(
+    'It waits until the controllers are done (for 59 s).',
+  );
+});
+
+test('nobody leads', async () => {
+  const [text] = why(await lookAt([running], [], [W1, W2, W3], NOW), undefined, { state: 'none' });
+  expect(text).toMatch(/No controller leads: nothing moves until a `refit controller` runs\.$/);
+});
+
+test('a plan that failed: why, and what to do; of its nodes too', async () => {
+  const gone = signalled(buildNode('w1'), { created: later(1000), status: 'Failed', timestamp: later(30_000) });
+  const views = await lookAt([failed], [], [gone, W2, W3], NOW);
+  const advice = 'What to do: mend the cause, delete the plan, and apply it again.';
+  expect(why(views)[0]).toContain('failed after 1 s, 59 s ago: 0 of 3 targets are done. Why: w1: Failed: no socket');
+  expect(why(views)[0]).toMatch(new RegExp(`${advice}$`));
+  expect(why(views, 'w1')[0]).toContain("Why: w1: Failed: the reason stands in the node's log.");
+  expect(why(views, 'w2')[0]).toContain(`It was not begun. Why: w1: Failed: no socket. ${advice}`);
+});
+
+test('a plan that will be refused waits for nothing', async () => {
+  const [text] = why(await lookAt([plan()], [], [W2], NOW));
+  expect(text).toContain('Why: worker w1');
+  expect(text).not.toContain('This ends');
+});
+
+test('done', async () => {
+  const done = plan(statusOf('Completed', [], recorded({ w1: 'SignalCompleted' })));
+  const views = await lookAt([done], [], [buildNode('w1')], NOW);
+  expect(why(views)).toEqual(['Plan autopilot (id1) is done after 1 s, 59 s ago: 1 of 1 targets are done.']);
+  expect(why(views, 'w1')[0]).toMatch(/It is done for 59 s, and has v1\.36\.3\+k0s\.2\.$/);
+});
+
+test('a Plan of the system-upgrade-controller: whose work it is, and what is wrong with it', async () => {
+  const host = { labels: { 'kubernetes.io/hostname': 'w1' } };
+  const [held] = why(await lookOf('cattle', buildCattlePlan('p'), buildNode('w1', host, 'False')), 'w1');
+  expect(held).toContain('Waiting: node w1 is not Ready (node-ready, for ');
+  expect(held).toContain(
+    'It is for the system-upgrade-controller to carry out; whether that runs cannot be seen here.',
+  );
+  const drain = { deleteEmptydirData: true, deleteLocalData: true };
+  const [refused] = why(await lookOf('cattle', buildCattlePlan('p', { drain }), buildNode('w1', host)));
+  expect(refused).toContain(
+    'Why: spec.drain cannot specify both deleteEmptydirData and deleteLocalData. What to do: mend',
+  );
+});
+
+test('kubeadm and Cluster API', async () => {
+  const request = { version: 'v1.36.3', concurrent: 1, leader: ['w1'], followers: [], workers: ['w2', 'w3'] };
+  const metadata = { name: 'refit-kubeadm', namespace: 'kube-system', uid: 'u', creationTimestamp: later(0) };
+  const [text] = why(await lookOf('kubeadm', { ...newPlan(request), metadata }, buildNode('w1'), W2, W3), 'w2');
+  expect(text).toContain('It waits until the controllers are done (for 1 min). It is for `refit kubeadm apply`');
+  const update = {
+    uid: 'u',
+    machine: 'ns/m',
+    version: 'v1',
+    role: 'worker',
+    requested: later(0),
+    platform: 'linux-amd64',
+    url: 'https://example.com',
+  } as const;
+  const [machine] = why(await lookOf('capi', withUpdate(W2, update), W2), 'w2');
+  expect(machine).toContain('w2 is a worker of Machine ns/m');
+  expect(machine).toContain('It is for `refit capi-extension` to carry out');
+});
