@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { CONFIGURATIONS } from './configurations.ts';
 import { explore, printViolation } from './explorer.ts';
+import { INVARIANTS } from './invariants.ts';
 import { configurationRow, invariantRows, withTable } from './safety-page.ts';
 import { readPage } from './safety-page-file.ts';
 import { World } from './world.ts';
@@ -24,3 +25,24 @@ test('docs/safety.md names every invariant, and no configuration beside these', 
   const named = table.split('\n').flatMap((line) => /^\| ([^|]+) \| \d/.exec(line)?.[1] ?? []);
   expect(named).toEqual(CONFIGURATIONS.map(({ name }) => name));
 });
+
+test('docs/safety.md says of every invariant what upholds it in each dialect', () => {
+  const section =
+    readPage()
+      .split('\n## ')
+      .find((text) => text.startsWith('What upholds them in each dialect')) ?? '';
+  const [head = [], ...rows] = section
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map(cellsOf);
+  expect(head.slice(1)).toEqual(['`autopilot`', '`cattle`', '`kubeadm`', '`capi`']);
+  expect(rows.map(([name]) => name)).toEqual([...INVARIANTS.map(({ name }) => `\`${name}\``), '`every-run-ends`']);
+  expect(rows.filter((cells) => cells.length !== head.length || cells.includes(''))).toEqual([]);
+});
+
+function cellsOf(row: string): string[] {
+  return row
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+}
