@@ -100,7 +100,7 @@ test('autopilot: a file that would be refused is shown, and ends with 2', async 
   );
   const { code, stdout, stderr } = await refit('preview', '-f', path);
   expect(code).toBe(2);
-  expect(stdout.join('\n')).toMatch(/refused .*why-w9/);
+  expect(stdout.join('\n')).toMatch(/problem .*why-w9/);
   expect(stderr).toEqual([expect.stringMatching(/^REFIT_FILE: .*refused\.json: .*why-w9/)]);
 });
 

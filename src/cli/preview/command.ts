@@ -1,43 +1,36 @@
 /** Owns `refit preview`: what a plan would do on this cluster, by the very decision of the controller; writes nothing. */
-import { readFile } from 'node:fs/promises';
 import { planKind } from '../../api/autopilot/plan.ts';
 import { cattlePlanKind } from '../../api/cattle/plan.ts';
 import { readObject } from '../../api/read-object.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
 import type { PreviewFlags } from '../program.ts';
 import { type AskControlPlane, observe } from '../status/observe.ts';
 import { inSession, type LoadedDialect, type LookParts, lookOnce, type Session } from '../status/session.ts';
+import { readText } from '../validate.ts';
 import { renderPreview } from './text.ts';
 import { type PlanPreview, previewOf } from './view.ts';
 
 /** Dialects whose plans are written as files; their objects are the only ones that a file may hold. */
 const KINDS = [planKind, cattlePlanKind] as const;
 
-/** Resolves with 0; rejects with REFIT_FILE where the file's plan would be refused, once it is shown. */
+/** Resolves with 0; rejects with REFIT_FILE where the file's plan would be refused or do nothing, once it is shown. */
 export async function showPreview(flags: PreviewFlags, parts: LookParts): Promise<number> {
   const { file } = flags;
-  const read = file === undefined ? undefined : await readPlan(file);
+  const read = file === undefined ? undefined : readObject(await readText(file), file, KINDS);
   return await inSession(flags, parts, 'refit-preview', async (session) => {
     const now = parts.clock.now();
     const plans = read ? [await previewFile(read, session, now)] : await previewOpen(session, now, parts.signal);
     const json = flags.output === 'json';
     parts.output.write(json ? `${JSON.stringify({ plans }, undefined, 2)}\n` : renderPreview({ plans }));
-    const refusal = plans.find(({ reason }) => reason !== undefined)?.reason;
-    if (file !== undefined && refusal !== undefined) throw new RefitError('REFIT_FILE', `${file}: ${refusal}`);
+    const problem = file === undefined ? undefined : plans[0]?.reason;
+    if (problem !== undefined) throw new RefitError('REFIT_FILE', `${file}: ${problem}`);
     return EXIT.ok;
   });
 }
 
 type Read = ReturnType<typeof readObject>;
-
-async function readPlan(file: string): Promise<Read> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new RefitError('REFIT_FILE', `cannot read ${file}: ${messageOf(error)}`, { cause: error });
-  });
-  return readObject(text, file, KINDS);
-}
 
 async function previewFile({ kind: { resource }, object }: Read, session: Session, now: number): Promise<PlanPreview> {
   const seen = session.loaded.find(({ dialect }) => dialect.plans === resource);

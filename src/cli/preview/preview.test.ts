@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
+import { buildPlan, buildUpdate, listed, selected } from '../../../test/builders/plans.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import { lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
@@ -78,11 +78,16 @@ test('nodes that work for the plan that is there already: named, and in the way'
 
 test.each<[string, KubeObject, RegExp]>([
   ['a node that is not there', plan, /worker w3/],
+  [
+    'no target at all',
+    buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers: selected('pool=nobody') } }) }] }),
+    /no target/,
+  ],
   ['another name', { ...plan, metadata: { name: 'x' } }, /metadata\.name must be "autopilot"/],
-])('refused: %s', async (_name, file, reason) => {
+])('not carried out as it stands: %s', async (_name, file, reason) => {
   const view = await preview('autopilot', file, workers.slice(0, 2));
   expect(view.reason).toMatch(reason);
-  expect(renderPreview({ plans: [view] })).toMatch(/^ {2}refused {2}/m);
+  expect(renderPreview({ plans: [view] })).toMatch(/^ {2}problem {2}/m);
 });
 
 test('a Plan of the system-upgrade-controller', async () => {

@@ -16,7 +16,7 @@ function renderPlan(plan: PlanPreview): string[] {
   return [
     `${kind} ${name}${id === '' ? '' : ` (${id})`}  ${phase}`,
     ...(present === undefined ? [] : [`  present  the cluster has a plan of that name, which is ${present}`]),
-    ...(reason === undefined ? [] : [`  ${phase === 'new' ? 'refused ' : 'why     '} ${reason}`]),
+    ...(reason === undefined ? [] : [`  problem  ${reason}`]),
     ...found.flatMap(stageLines),
     ...waits.map(({ gate, reason: { message } }) => `  waits    ${message} (${gate})`),
     ...(found.length === 0 && reason === undefined ? ['  nothing  no target is left'] : []),

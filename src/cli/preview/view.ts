@@ -1,13 +1,9 @@
 /** Owns what `refit preview` tells: a stable JSON form (docs/reference/cli.md), made of what `refit status` sees. */
-import type { CampaignPhase, Role } from '../../engine/model.ts';
+import type { CampaignPhase } from '../../engine/model.ts';
 import { isMoving } from '../status/stage-lines.ts';
-import type { PlanView, StageView, WaitView } from '../status/view.ts';
+import type { PlanView, StageView } from '../status/view.ts';
 
-export interface StagePreview {
-  readonly command: number;
-  readonly role: Role;
-  readonly version: string;
-  readonly maxInFlight: number;
+export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight'> {
   /** How many are done. */
   readonly done: number;
   /** Names of those under way. */
@@ -16,19 +12,11 @@ export interface StagePreview {
   readonly waves: readonly (readonly string[])[];
 }
 
-export interface PlanPreview {
-  readonly dialect: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly id: string;
-  readonly phase: CampaignPhase;
+/** `reason`: why the plan is refused as it stands, does nothing, or is about to end badly. */
+export interface PlanPreview extends Pick<PlanView, 'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'waits'> {
   /** Phase of the plan that the cluster has under the name of the file's. */
   readonly present?: CampaignPhase;
-  /** Why it is refused as it stands, or is about to end. */
-  readonly reason?: string;
   readonly stages: readonly StagePreview[];
-  /** What the gates say now. */
-  readonly waits: readonly WaitView[];
 }
 
 export interface PreviewView {

@@ -1,4 +1,5 @@
 /** Owns the paragraph about one node of a plan: the same as of the plan, as far as it concerns that node. */
+import type { ReasonCode } from '../../engine/reasons.ts';
 import { age } from '../phrases.ts';
 import { failureLines } from '../status/sentences.ts';
 import { isMoving } from '../status/stage-lines.ts';
@@ -45,10 +46,16 @@ function turnOf(plan: PlanView, own: PlanView, stage: StageView, { name, since }
   if (!stage.active && earlier) {
     return [`It waits until the ${earlier.role}s are done (for ${age(since, now)}).`];
   }
-  if (plan.next.includes(name)) {
-    const waits = plan.waits.filter(({ target, reason }) => target === undefined && reason.code === 'NoFreeSlot');
-    return [...progressOf({ ...own, waits }, now), 'It is among those that start next.'];
-  }
-  const shared = plan.waits.filter(({ target, reason }) => target === undefined && reason.code !== 'EarlierStage');
-  return shared.length > 0 ? progressOf({ ...own, waits: shared }, now) : ['It waits for its turn.'];
+  const waits = plan.waits.filter(({ reason }) => SHARED.has(reason.code));
+  const turn = plan.next.includes(name) ? 'It is among those that start next.' : 'It waits for its turn.';
+  return [...progressOf({ ...own, waits }, now), turn];
 }
+
+/** What holds all targets of the stage; a gate that says the same of several says it of the first only. */
+const SHARED: ReadonlySet<ReasonCode> = new Set([
+  'NoFreeSlot',
+  'FinishingInFlight',
+  'InvalidPlan',
+  'ControlPlaneNotReady',
+  'OthersAtWork',
+]);

@@ -15,7 +15,7 @@ export function explainPlan(status: StatusView, plan: PlanView, now: number): st
   const targets = plan.stages.flatMap((stage) => stage.targets);
   const done = targets.filter(({ phase }) => phase === 'done').length;
   const how = `${titleOf(plan)} is ${plan.phase}${timesOf(plan, now)}: ${done} of ${targets.length} targets are done.`;
-  if (plan.phase === 'done') return [how];
+  if (plan.phase === 'done') return [how, ...(plan.reason === undefined ? [] : [`But: ${plan.reason}.`])];
   const failures = failureLines(plan);
   const failed = failures.length > 0 ? [`Why: ${failures.join('; ')}.`, adviceOf(plan)] : [];
   return isOpen(plan) ? [how, ...failed, ...progressOf(plan, now), ...operationOf(status, plan)] : [how, ...failed];

@@ -1,7 +1,7 @@
 /** Shows the paragraphs of `refit why` on hand-made worlds: what waits, for what, until when, and what to do. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
-import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
@@ -13,7 +13,7 @@ import { DIALECTS } from '../../dialects/registry.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import type { LeaderView } from '../status/leader.ts';
-import { observe } from '../status/observe.ts';
+import { type AskControlPlane, observe } from '../status/observe.ts';
 import type { PlanView } from '../status/view.ts';
 import { paragraphsOf } from './command.ts';
 
@@ -86,6 +86,26 @@ test('a gate, a slot and an earlier stage: each node is told what it waits for',
   );
 });
 
+test('a gate that holds all of them, and says so of the first only, is told of each', async () => {
+  const others = signalled(buildControlNode('c9'), { planId: 'old', created: later(0), status: 'Restart' });
+  const waiting = plan(statusOf('Schedulable', [], recorded({ w2: 'SignalPending', w3: 'SignalPending' })));
+  const views = await lookAt([waiting], [others], [W2, W3], NOW);
+  expect(views[0]?.waits.map(({ target }) => target)).toEqual(['w2']);
+  for (const name of ['w2', 'w3']) {
+    expect(why(views, name)[0]).toContain('Waiting: c9 is still at work for another plan (others-at-work, for');
+  }
+});
+
+test('a controller behind one that a gate holds', async () => {
+  const down: AskControlPlane = async (endpoints) =>
+    await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: false, detail: 'no answer' })));
+  const two = buildPlan({}, statusOf('Schedulable', recorded({ c1: 'SignalPending', c2: 'SignalPending' }), []));
+  const views = await lookAt([two], [buildControlNode('c1'), buildControlNode('c2')], [], NOW, down);
+  expect(why(views, 'c2')[0]).toContain('(no answer) is not ready (api-servers-ready, for');
+  expect(why(views, 'c2')[0]).toContain('1 more controller waits for the only slot');
+  expect(why(views, 'c2')[0]).toContain('This ends when every API server answers that it is ready;');
+});
+
 test('nobody leads', async () => {
   const [text] = why(await lookAt([running], [], [W1, W2, W3], NOW), undefined, { state: 'none' });
   expect(text).toMatch(/No controller leads: nothing moves until a `refit controller` runs\.$/);
@@ -105,6 +125,11 @@ test('a plan that will be refused waits for nothing', async () => {
   const [text] = why(await lookAt([plan()], [], [W2], NOW));
   expect(text).toContain('Why: worker w1');
   expect(text).not.toContain('This ends');
+});
+
+test('without targets', async () => {
+  const none = plan(statusOf('Completed', [], [], 'there was no target, so nothing was done'));
+  expect(why(await lookAt([none], [], [], NOW))[0]).toMatch(/But: there was no target, so nothing was done\.$/);
 });
 
 test('done', async () => {
