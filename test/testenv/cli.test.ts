@@ -27,7 +27,7 @@ afterAll(async () => await rm(directory, { recursive: true }));
 /** Everything that needs an API server, each with its kubeconfig. */
 function commands(kubeconfig: string): string[][] {
   const agent = ['agent', '--object', 'controlnode', '--name', 'cli-c1', '--state-dir', join(directory, 'agent')];
-  return [['status'], ['controller'], agent].map((args) => [...args, '--kubeconfig', kubeconfig]);
+  return [['status'], ['why'], ['preview'], ['controller'], agent].map((args) => [...args, '--kubeconfig', kubeconfig]);
 }
 
 test.each<[string, () => Promise<string>, number, string]>([
