@@ -7,6 +7,8 @@ const project = (name: string, turn: number, include: string[], more: Record<str
   test: { name, include, testTimeout: 60_000, hookTimeout: 120_000, sequence: { groupOrder: turn }, ...more },
 });
 
+const OVER_SSH = 'test/testenv/kubeadm.test.ts';
+
 /** Projects that talk to the real control plane share one, started by this file before the first test. */
 const realControlPlane = { globalSetup: ['test/testenv/global-setup.ts'], pool: 'forks' };
 
@@ -18,9 +20,14 @@ export default defineConfig({
       project('unit', 0, ['{src,tools,bench}/**/*.test.ts', 'test/{repo,faults,toy}/**/*.test.ts']),
       project('model', 0, ['test/model/**/*.test.ts']),
       project('agent', 1, ['test/agent/**/*.test.ts'], { pool: 'forks' }),
+      project('ssh', 1, [OVER_SSH], realControlPlane),
       project('conformance', 2, ['test/conformance/**/*.test.ts'], realControlPlane),
       // One file after the other: a cluster has one Plan of each name.
-      project('testenv', 3, ['test/testenv/**/*.test.ts'], { ...realControlPlane, fileParallelism: false }),
+      project('testenv', 3, ['test/testenv/**/*.test.ts'], {
+        ...realControlPlane,
+        fileParallelism: false,
+        exclude: [OVER_SSH],
+      }),
     ],
   },
 });
