@@ -9,6 +9,7 @@ import { EXIT, messageOf, RefitError } from '../src/util/errors.ts';
 import { controllerAddress } from '../tools/cluster/hosts.ts';
 import { type Plane, startRealPlane } from '../tools/cluster/plane.ts';
 import { guardDirectory } from '../tools/controlplane/guard.ts';
+import { runMain } from '../tools/main.ts';
 import { compareClients } from './client/compare.ts';
 import { type Findings, renderFindings, renderJson } from './figures.ts';
 import { planFindings } from './plan/findings.ts';
@@ -81,28 +82,17 @@ async function measurePart(part: Part, plane: Plane, directory: string, signal: 
 }
 
 async function main(args: string[], signal: AbortSignal): Promise<number> {
-  try {
-    const { help, json, parts } = parse(args);
-    if (help) {
-      process.stdout.write(HELP);
-      return EXIT.ok;
-    }
-    const began = clock.monotonic();
-    const findings = await measure(parts, signal);
-    say(`it took ${formatDuration(clock.monotonic() - began)}\n`);
-    const lines = [...renderFindings(findings), ...(json ? ['', renderJson(findings.figures)] : [])];
-    process.stdout.write(`${lines.join('\n')}\n`);
+  const { help, json, parts } = parse(args);
+  if (help) {
+    process.stdout.write(HELP);
     return EXIT.ok;
-  } catch (error) {
-    if (signal.aborted) return EXIT.interrupted;
-    if (!(error instanceof RefitError)) throw error;
-    process.stderr.write(`${error.line}\n`);
-    return error.exitCode;
   }
+  const began = clock.monotonic();
+  const findings = await measure(parts, signal);
+  say(`it took ${formatDuration(clock.monotonic() - began)}\n`);
+  const lines = [...renderFindings(findings), ...(json ? ['', renderJson(findings.figures)] : [])];
+  process.stdout.write(`${lines.join('\n')}\n`);
+  return EXIT.ok;
 }
 
-const interruption = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(name, () => interruption.abort(new Error(name)));
-}
-process.exitCode = await main(process.argv.slice(2), interruption.signal);
+await runMain(main);

@@ -7,6 +7,7 @@ import { systemClock } from '../src/util/clock.ts';
 import { formatDuration } from '../src/util/duration.ts';
 import { EXIT, messageOf, RefitError } from '../src/util/errors.ts';
 import { guardDirectory } from './controlplane/guard.ts';
+import { runMain } from './main.ts';
 import type { Demonstration, Flags } from './start/demonstration.ts';
 import { DEMONSTRATIONS } from './start/registry.ts';
 
@@ -59,21 +60,11 @@ function say(line: string): void {
 }
 
 async function main(args: string[], signal: AbortSignal): Promise<number> {
-  try {
-    const demonstration = choose(args);
-    const flags = parse(args, demonstration);
-    if (flags['help'] !== true) return await start(demonstration, flags, signal);
-    process.stdout.write(helpOf(demonstration));
-    return EXIT.ok;
-  } catch (error) {
-    if (signal.aborted) return EXIT.interrupted;
-    if (!(error instanceof RefitError)) throw error;
-    process.stderr.write(`${error.line}\n`);
-    return error.exitCode;
-  }
+  const demonstration = choose(args);
+  const flags = parse(args, demonstration);
+  if (flags['help'] !== true) return await start(demonstration, flags, signal);
+  process.stdout.write(helpOf(demonstration));
+  return EXIT.ok;
 }
 
-const interruption = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-  process.on(name, () => interruption.abort(new Error(name)));
-process.exitCode = await main(process.argv.slice(2), interruption.signal);
+await runMain(main);

@@ -7,6 +7,7 @@ import { EXIT, messageOf, RefitError } from '../src/util/errors.ts';
 import { type ControlPlane, startControlPlane } from './controlplane/control-plane.ts';
 import { kubectl } from './controlplane/kubectl.ts';
 import { simulatedNodes } from './controlplane/simulated-nodes.ts';
+import { runMain } from './main.ts';
 
 const MAX_NODES = 1000;
 const CRDS = join(import.meta.dirname, '..', 'deploy', 'crds');
@@ -82,19 +83,10 @@ async function populate(controlPlane: ControlPlane, kubeconfig: string, nodes: n
 
 /** The exit code. */
 async function main(args: string[], signal: AbortSignal): Promise<number> {
-  try {
-    const command = parseCommand(args);
-    if (command.name === 'help') process.stdout.write(HELP);
-    else await up(command.nodes, signal);
-    return EXIT.ok;
-  } catch (error) {
-    if (signal.aborted) return EXIT.interrupted;
-    if (!(error instanceof RefitError)) throw error;
-    process.stderr.write(`${error.line}\n`);
-    return error.exitCode;
-  }
+  const command = parseCommand(args);
+  if (command.name === 'help') process.stdout.write(HELP);
+  else await up(command.nodes, signal);
+  return EXIT.ok;
 }
 
-const interruption = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interruption.abort());
-process.exitCode = await main(process.argv.slice(2), interruption.signal);
+await runMain(main);

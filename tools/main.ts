@@ -1,0 +1,22 @@
+/** Owns the frame of a command: it ends by signals, tells every error in one line, and sets the exit code. */
+import { EXIT, RefitError } from '../src/util/errors.ts';
+
+/** `main` resolves with the exit code once everything that it started is gone, also where `signal` aborts. */
+export async function runMain(main: (args: string[], signal: AbortSignal) => Promise<number>): Promise<void> {
+  const interruption = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(name, () => interruption.abort(new Error(name)));
+  }
+  const { signal } = interruption;
+  try {
+    process.exitCode = await main(process.argv.slice(2), signal);
+  } catch (error) {
+    process.exitCode = signal.aborted ? EXIT.interrupted : told(error);
+  }
+}
+
+function told(error: unknown): number {
+  if (!(error instanceof RefitError)) throw error;
+  process.stderr.write(`${error.line}\n`);
+  return error.exitCode;
+}
