@@ -6,7 +6,7 @@ import { askControlPlane } from '../engine/health.ts';
 import type { Policy } from '../engine/model.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/cluster-config.ts';
-import { createElection } from '../kube/election.ts';
+import { createElection, timesOf } from '../kube/election.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { fencedClient } from '../kube/fence.ts';
 import { askReadyz } from '../kube/readyz.ts';
@@ -53,7 +53,7 @@ export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSigna
   }
   await getLease(client, parts.lease, signal);
   const identity = randomBytes(16).toString('hex');
-  const times = leaseTimes(parts.leaseDurationMs);
+  const times = timesOf(parts.leaseDurationMs);
   const election = createElection({ client, ...parts.lease, identity, ...times, clock, logger: log });
   const events = createEventRecorder({ client, component: parts.component, clock, logger: log });
   const manager = createManager({ election, clock, logger: log, metrics });
@@ -99,14 +99,4 @@ async function getLease(client: KubeClient, lease: CampaignsParts['lease'], sign
   } catch (error) {
     if (!isNotFound(error)) throw error;
   }
-}
-
-/** Renewal has two thirds of the lease's time, and tries five times in that. */
-function leaseTimes(leaseDurationMs: number): {
-  leaseDurationMs: number;
-  renewDeadlineMs: number;
-  retryPeriodMs: number;
-} {
-  const renewDeadlineMs = (leaseDurationMs * 2) / 3;
-  return { leaseDurationMs, renewDeadlineMs, retryPeriodMs: renewDeadlineMs / 5 };
 }

@@ -49,6 +49,14 @@ export interface Election extends Fence {
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** The times that go with a lease of `leaseDurationMs`: renewal has two thirds of it, and tries five times in that. */
+export function timesOf(
+  leaseDurationMs: number,
+): Required<Pick<ElectionOptions, 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'>> {
+  const renewDeadlineMs = (leaseDurationMs * 2) / 3;
+  return { leaseDurationMs, renewDeadlineMs, retryPeriodMs: renewDeadlineMs / 5 };
+}
+
 export function createElection(options: ElectionOptions): Election {
   return new LeaseElection(options);
 }

@@ -8,7 +8,7 @@ import type { Dialect } from '../../engine/dialect.ts';
 import { askControlPlane } from '../../engine/health.ts';
 import { DEFAULT_POLICY } from '../../engine/model.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { createElection, type Election } from '../../kube/election.ts';
+import { createElection, type Election, timesOf } from '../../kube/election.ts';
 import { createEventRecorder } from '../../kube/events.ts';
 import { fencedClient } from '../../kube/fence.ts';
 import { askReadyz } from '../../kube/readyz.ts';
@@ -38,7 +38,7 @@ export async function carryOut(
     client,
     ...PLACE,
     identity,
-    ...leaseTimes(flags.leaseDuration),
+    ...timesOf(flags.leaseDuration),
     clock,
     logger: log,
   });
@@ -129,14 +129,4 @@ async function runCampaign(
     done.abort(new Error('done'));
     await managed.catch(() => undefined);
   }
-}
-
-/** As the controllers have it: renewal has two thirds of the lease's time, and tries five times in that. */
-function leaseTimes(leaseDurationMs: number): {
-  leaseDurationMs: number;
-  renewDeadlineMs: number;
-  retryPeriodMs: number;
-} {
-  const renewDeadlineMs = (leaseDurationMs * 2) / 3;
-  return { leaseDurationMs, renewDeadlineMs, retryPeriodMs: renewDeadlineMs / 5 };
 }
