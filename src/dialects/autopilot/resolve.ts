@@ -4,7 +4,7 @@ import { plans } from '../../api/autopilot/plan.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { Campaign, CampaignPhase, Payload, Role, Stage, Target } from '../../engine/model.ts';
 import type { Reason } from '../../engine/reasons.ts';
-import { apiVersionOf } from '../../kube/resources.ts';
+import { sourceOf } from '../../engine/source.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { discover, withoutControllers } from './discovery.ts';
 import { problemsOf } from './problems.ts';
@@ -12,19 +12,13 @@ import { reasonOf } from './recorded-reason.ts';
 import { phaseOfPlan, recordedStateOf } from './states.ts';
 
 export function resolve(plan: Plan, world: World, now: number): Campaign {
-  const { metadata, spec, status } = plan;
+  const { spec, status } = plan;
   const phase = phaseOfPlan(status?.state);
   const problems = problemsOf(plan);
   const isNew = phase === 'new';
   const stages = isNew && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
   return {
-    source: {
-      apiVersion: apiVersionOf(plans),
-      kind: plans.kind,
-      name: metadata.name,
-      uid: metadata.uid ?? '',
-      created: metadata.creationTimestamp ?? '',
-    },
+    source: sourceOf(plans, plan),
     id: spec.id,
     phase,
     blocked: status?.state === 'Schedulable',

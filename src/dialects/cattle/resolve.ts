@@ -4,7 +4,8 @@ import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { Campaign, CampaignPhase, RecordedState, Target } from '../../engine/model.ts';
 import { because, type Reason } from '../../engine/reasons.ts';
-import { apiVersionOf, jobs, nodes } from '../../kube/resources.ts';
+import { sourceOf } from '../../engine/source.ts';
+import { jobs, nodes } from '../../kube/resources.ts';
 import { parseLabelSelector } from '../../kube/selectors.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -17,17 +18,10 @@ import { selectorText } from './selector-text.ts';
 import { unfinishedJobs } from './signal.ts';
 
 export function resolve(plan: CattlePlan, world: World, now: number, secretOf: SecretLookup | undefined): Campaign {
-  const { metadata } = plan;
   const judgement = judge(plan, secretOf);
   const targets = targetsOf(plan, world, now, judgement);
   return {
-    source: {
-      apiVersion: apiVersionOf(cattlePlans),
-      kind: cattlePlans.kind,
-      name: metadata.name,
-      uid: metadata.uid ?? '',
-      created: metadata.creationTimestamp ?? '',
-    },
+    source: sourceOf(cattlePlans, plan),
     id: judgement.hash,
     phase: phaseOf(plan, judgement, targets),
     blocked: conditionOf(plan, WAITING_TYPE) !== undefined,

@@ -1,8 +1,10 @@
 /** Owns the kubeadm front door: the recorded request as a campaign of the engine, and its signal over SSH. */
+
 import type { Dialect, Signal, World } from '../../engine/dialect.ts';
 import type { Campaign, Observation, Stage, Target } from '../../engine/model.ts';
 import { because } from '../../engine/reasons.ts';
 import { matters as matterOfTargets } from '../../engine/relevance.ts';
+import { sourceOf } from '../../engine/source.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -69,12 +71,11 @@ function versionOf(node: Node | undefined): string | undefined {
 }
 
 function resolve(plan: ConfigMap, _world: World, now: number): Campaign {
-  const { name, uid = '', creationTimestamp: created = '' } = plan.metadata;
   const request = requestOf(plan);
   const recorded = recordOf(plan);
-  const message = `ConfigMap ${PLACE.namespace}/${name} holds no request of \`refit kubeadm apply\``;
+  const message = `ConfigMap ${PLACE.namespace}/${plan.metadata.name} holds no request of \`refit kubeadm apply\``;
   return {
-    source: { apiVersion: 'v1', kind: configMaps.kind, name, uid, created },
+    source: sourceOf(configMaps, plan),
     id: request?.version ?? '',
     phase: 'new',
     blocked: false,
