@@ -9,6 +9,15 @@ export const SIGNAL_DATA_ANNOTATION = 'k0sproject.io/autopilot-signal-data';
 export const FENCE_ANNOTATION = 'upgrade.refit.dev/campaign';
 /** Ours: what the agent knows beyond the status, as JSON (see report.ts). */
 export const REPORT_ANNOTATION = 'upgrade.refit.dev/agent-report';
+/** Ours: what the policy asks of the agent for the signal beside it, as JSON (see agent-policy.ts). */
+export const AGENT_POLICY_ANNOTATION = 'upgrade.refit.dev/agent-policy';
+/**
+ * On the leader's Lease it names the holder that cordons centrally; on a node's Lease, empty, it says that the node lets
+ * the leader do so.
+ */
+export const CENTRAL_CORDONING_LABEL = 'autopilot.k0sproject.io/central-cordoning';
+/** On a ControlNode: `controller` or `controller+worker`. */
+export const MODE_ANNOTATION = 'autopilot.k0sproject.io/mode';
 
 /** In the order in which a node goes through them; the two failures end it at any point. */
 export const SIGNAL_STATUSES = [

@@ -1,7 +1,7 @@
 /** Owns the rules of who may import whom: layers, cycles, and what the agent may reach. */
 import type { Import, SourceFile } from './tree.ts';
 
-const CORE = ['engine', 'runtime', 'api', 'signal', 'kube', 'util'];
+const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'kube', 'util'];
 
 /**
  * What each folder of src/ may import beside itself: only what lies below it. `agent` is kept to the least, since it
@@ -13,10 +13,11 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   web: ['dialects', 'updates', ...CORE],
   dialects: ['updates', ...CORE],
   updates: CORE,
-  engine: ['runtime', 'api', 'signal', 'kube', 'util'],
+  engine: ['runtime', 'api', 'signal', 'drain', 'kube', 'util'],
   runtime: ['api', 'kube', 'util'],
   api: ['signal', 'kube', 'util'],
-  agent: ['signal', 'kube', 'util'],
+  agent: ['signal', 'drain', 'kube', 'util'],
+  drain: ['kube', 'util'],
   signal: ['kube', 'util'],
   kube: ['util'],
   util: [],

@@ -1,0 +1,44 @@
+/** Owns what a policy asks of the agent: told beside the signal, in an annotation of ours that original agents leave alone. */
+import { isRecord } from '../util/json.ts';
+import type { Annotations } from './codec.ts';
+import { AGENT_POLICY_ANNOTATION } from './names.ts';
+
+/** What is absent is as the agent's own flags say. Times in milliseconds. */
+export interface AgentPolicy {
+  /** How long the new process must stay as it is before the update counts as proven. */
+  readonly soakMs?: number;
+  /** How long a restarted service may take to answer with its version. */
+  readonly restartTimeoutMs?: number;
+  /** How long the node may take to be Ready after that. */
+  readonly readyTimeoutMs?: number;
+  /** `leader`: whoever wrote the signal cordons, drains and uncordons; absent: as the leader's lease tells. */
+  readonly cordoning?: 'leader';
+}
+
+const TIMES = ['soakMs', 'restartTimeoutMs', 'readyTimeoutMs'] as const;
+
+/** No annotation where nothing is asked. */
+export function encodeAgentPolicy(policy: AgentPolicy): Record<string, string> {
+  return Object.keys(policy).length === 0 ? {} : { [AGENT_POLICY_ANNOTATION]: JSON.stringify(policy) };
+}
+
+/** A member that is not what it should be is as good as absent. */
+export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPolicy {
+  const value = parse(annotations?.[AGENT_POLICY_ANNOTATION]);
+  if (!isRecord(value)) return {};
+  const times = TIMES.flatMap((name) => (isTime(value[name]) ? [[name, value[name]]] : []));
+  return { ...Object.fromEntries(times), ...(value['cordoning'] === 'leader' ? { cordoning: 'leader' } : {}) };
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+}
+
+function parse(text = 'null'): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
