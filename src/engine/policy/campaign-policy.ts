@@ -1,0 +1,94 @@
+/** Owns what binds a campaign beside its plan: limits, deadlines, drain, windows and rules. Plain data; times in milliseconds. */
+import type { AgentPolicy } from '../../signal/agent-policy.ts';
+import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
+import type { Reason } from '../reasons.ts';
+
+/**
+ * Parts of the work on one target that have a deadline of their own. answer: from the signal to the first word of the
+ * agent · download · drain · apply: new files take the place of the old · restart: until the new release has proven
+ * itself or the old one is back · ready: until the node and the API servers are, and the target is done.
+ */
+export type Step = 'answer' | 'download' | 'drain' | 'apply' | 'restart' | 'ready';
+
+/** Rules about versions that a policy may lift by name. */
+export type VersionRule = 'SkippedMinor' | 'Downgrade' | 'KubeletAhead';
+
+/** How many nodes, as a number or as a share of all nodes of the cluster. */
+export type NodeLimit = { readonly nodes: number } | { readonly percent: number };
+
+export interface DrainPolicy {
+  /** False: nodes are neither cordoned nor drained. */
+  readonly enabled: boolean;
+  readonly options: {
+    readonly localData: 'evict' | 'refuse';
+    readonly unmanagedPods: 'evict' | 'refuse';
+    readonly gracePeriodSeconds?: number;
+  };
+  /** wait: for ever · stop: the campaign fails · skip: the target fails, which the failure budget may bear. */
+  readonly onDeadline: 'wait' | 'stop' | 'skip';
+  /** Nodes that are still to be done carry a soft taint. */
+  readonly softTaint: boolean;
+  /** ours: only what the campaign cordoned itself · always: whoever did. */
+  readonly uncordon: 'ours' | 'always';
+}
+
+export interface CampaignPolicy {
+  /** The object that it comes from; absent where nobody wrote one for this plan. */
+  readonly name?: string;
+  /** Why it cannot be read: nothing starts while there is one, since what it would have forbidden is not known. */
+  readonly problems: readonly Reason[];
+  /** Nothing starts; what is in flight finishes. */
+  readonly paused: boolean;
+  /** Targets that may fail before nothing more is started; of controllers none, whatever stands here. */
+  readonly maxFailures: number;
+  /** Nodes that may be not Ready or unschedulable, whatever made them so, the next target included. */
+  readonly maxUnavailable?: NodeLimit;
+  /** From the intent until it is done, over all steps. Infinity waits for ever. */
+  readonly targetDeadlineMs: number;
+  /** The deadline of `drain` is Infinity where it is waited for. */
+  readonly stepDeadlines: Readonly<Record<Step, number>>;
+  readonly drain: DrainPolicy;
+  /** Open at any time where there is none. */
+  readonly windows: readonly MaintenanceWindow[];
+  readonly blackouts: readonly Blackout[];
+  readonly allow: ReadonlySet<VersionRule>;
+  readonly requireSha256: boolean;
+  readonly requireHttps: boolean;
+  /** What is told to agents with their signal. */
+  readonly agent: AgentPolicy;
+}
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** What holds for a plan that no policy covers. */
+export const DEFAULT_POLICY: CampaignPolicy = {
+  problems: [],
+  paused: false,
+  maxFailures: 0,
+  // The longest download, and what comes before and after it.
+  targetDeadlineMs: 8 * HOUR,
+  stepDeadlines: {
+    answer: 5 * MINUTE,
+    // The agents' own limit: links may be slow, and a download that stands still is given up long before.
+    download: 6 * HOUR,
+    drain: HOUR,
+    apply: 5 * MINUTE,
+    // Agents wait 90 s for the new release, and may need as long again to put the old one back.
+    restart: 15 * MINUTE,
+    ready: 10 * MINUTE,
+  },
+  drain: {
+    enabled: true,
+    options: { localData: 'evict', unmanagedPods: 'evict' },
+    onDeadline: 'stop',
+    softTaint: true,
+    uncordon: 'ours',
+  },
+  windows: [],
+  blackouts: [],
+  allow: new Set(),
+  requireSha256: false,
+  requireHttps: false,
+  agent: {},
+};
