@@ -3,21 +3,27 @@ import { rfc3339 } from '../util/clock.ts';
 import { evaluate } from './gates/chain.ts';
 import { ADMISSION } from './gates/registry.ts';
 import type { Campaign, Snapshot, Target } from './model.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { gateInput, refusedState } from './progress.ts';
 import { because, type Reason } from './reasons.ts';
 import { freeSlots } from './schedule/slots.ts';
 import { withTargets } from './stages.ts';
 
 /** Refusing comes before anything is touched, so a plan that cannot be carried out whole is not begun. */
-export function admit(snapshot: Snapshot, now: number): Campaign {
-  const { campaign } = snapshot;
-  const [problem] = campaign.problems;
-  if (problem) return { ...campaign, phase: 'invalid', reason: because(problem.code, listed(campaign.problems)) };
+export function admit(snapshot: Snapshot, policy: CampaignPolicy, now: number): Campaign {
+  const { campaign, preconditions, orders } = snapshot;
+  const { problems } = campaign;
+  const [problem] = problems;
+  if (problem) return { ...campaign, phase: 'invalid', reason: because(problem.code, listed(problems)) };
+  if (preconditions === 'unasked') return campaign;
+  if (orders.abort !== undefined) return { ...campaign, phase: 'failed', reason: because('Aborted', orders.abort) };
+  const [unmet] = preconditions ?? [];
+  if (unmet) return { ...campaign, phase: 'invalid', reason: because(unmet.code, listed(preconditions ?? [])) };
   const refusals: Reason[] = [];
   const refused: Target[] = [];
   for (const stage of campaign.stages) {
     for (const target of stage.targets) {
-      const verdict = evaluate(ADMISSION, gateInput(snapshot, stage, target, freeSlots(stage)));
+      const verdict = evaluate(ADMISSION, gateInput(snapshot, stage, target, freeSlots(stage), policy, now));
       if (verdict.kind !== 'stop') continue;
       refusals.push(verdict.reason);
       refused.push({ ...target, state: refusedState(verdict.reason), since: rfc3339(now) });

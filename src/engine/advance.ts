@@ -1,10 +1,12 @@
 /** Owns the smallest moves of a running campaign: follow what nodes report, end, or fill free slots. One move a call. */
 import { rfc3339 } from '../util/clock.ts';
 import { admit } from './admission.ts';
-import type { Campaign, Policy, RecordedState, Snapshot, Stage, Target } from './model.ts';
+import type { Campaign, RecordedState, Snapshot, Stage, Target } from './model.ts';
 import { isFinal } from './model.ts';
+import { reopened } from './orders-carried-out.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { factsOf, progressOf, refusedState } from './progress.ts';
-import { because, isUnasked } from './reasons.ts';
+import { because, isUnasked, type Reason } from './reasons.ts';
 import { type Choice, chooseTargets } from './schedule/candidates.ts';
 import { freeSlots } from './schedule/slots.ts';
 import { activeStage, targetsIn, withTargets } from './stages.ts';
@@ -12,29 +14,32 @@ import { activeStage, targetsIn, withTargets } from './stages.ts';
 const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
 
 /** The campaign as it should be recorded next; the very same object where nothing is to be recorded. */
-export function advance(snapshot: Snapshot, policy: Policy, now: number): Campaign {
-  const { campaign } = snapshot;
-  if (isFinal(campaign)) return campaign;
-  if (campaign.phase === 'new') return admit(snapshot, now);
+export function advance(snapshot: Snapshot, policy: CampaignPolicy, now: number): Campaign {
+  const campaign = reopened(snapshot, now);
+  if (campaign !== snapshot.campaign || isFinal(campaign)) return campaign;
+  if (campaign.phase === 'new') return admit(snapshot, policy, now);
   const stage = activeStage(campaign);
   const followed = stage ? follow(snapshot, stage, policy, now) : campaign;
   if (followed !== campaign) return followed;
-  return conclude(campaign, policy) ?? (stage ? start(snapshot, stage, policy, now) : campaign);
+  return conclude(snapshot, policy) ?? (stage ? start(snapshot, stage, policy, now) : campaign);
 }
 
-/** True where nothing more may start: the failure budget is used up, or the plan was changed into one that cannot be right. */
-export function isStopping(campaign: Campaign, policy: Policy): boolean {
-  return failuresOf(campaign).length > policy.maxFailures || campaign.problems.length > 0;
+/**
+ * True where nothing more may start: somebody aborted it, the failure budget is used up, or the plan was changed into one
+ * that cannot be right.
+ */
+export function isStopping({ campaign, orders }: Snapshot, policy: CampaignPolicy): boolean {
+  return orders.abort !== undefined || isOverBudget(campaign, policy) || campaign.problems.length > 0;
 }
 
 /** The choice that `start` acts on and that `refit status` explains. */
-export function choose(snapshot: Snapshot, stage: Stage, policy: Policy): Choice {
-  if (isStopping(snapshot.campaign, policy)) return { chosen: [], waiting: [], stopped: [] };
+export function choose(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy, now: number): Choice {
+  if (isStopping(snapshot, policy)) return { chosen: [], waiting: [], stopped: [] };
   const candidates = stage.targets.filter(({ state }) => state === 'pending');
-  return chooseTargets(snapshot, stage, candidates, freeSlots(stage));
+  return chooseTargets(snapshot, stage, candidates, freeSlots(stage), policy, now);
 }
 
-function follow(snapshot: Snapshot, stage: Stage, policy: Policy, now: number): Campaign {
+function follow(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy, now: number): Campaign {
   const { campaign } = snapshot;
   const moved: Target[] = [];
   let { reason } = campaign;
@@ -42,7 +47,8 @@ function follow(snapshot: Snapshot, stage: Stage, policy: Policy, now: number): 
     const step = progressOf(snapshot, stage, target, policy, now);
     if (!step.next) continue;
     moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });
-    if (FAILURES.includes(step.next)) reason ??= step.reason;
+    // What stops everything must be told, whatever was told before.
+    if (FAILURES.includes(step.next)) reason = stops(step.reason, policy) ? step.reason : (reason ?? step.reason);
   }
   return moved.length === 0 ? campaign : { ...withTargets(campaign, moved), reason };
 }
@@ -55,8 +61,13 @@ function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: n
   return Number.isNaN(Date.parse(attempt)) ? rfc3339(now) : attempt;
 }
 
-function conclude(campaign: Campaign, policy: Policy): Campaign | undefined {
-  if (failuresOf(campaign).length <= policy.maxFailures) {
+function conclude({ campaign, orders }: Snapshot, policy: CampaignPolicy): Campaign | undefined {
+  const isAborted = orders.abort !== undefined && activeStage(campaign) !== undefined;
+  if (isAborted) {
+    if (targetsIn(campaign, 'intended').length > 0) return undefined;
+    return { ...campaign, phase: 'failed', blocked: false, reason: because('Aborted', `aborted: ${orders.abort}`) };
+  }
+  if (!isOverBudget(campaign, policy)) {
     // What a plan was changed into while it ran may hold more than was recorded: while that cannot be right, it is not done.
     const done = !activeStage(campaign) && campaign.problems.length === 0;
     if (!done) return undefined;
@@ -69,9 +80,9 @@ function conclude(campaign: Campaign, policy: Policy): Campaign | undefined {
   return { ...campaign, phase: targetsIn(campaign, 'failed').length > 0 ? 'failed' : 'incomplete', blocked: false };
 }
 
-function start(snapshot: Snapshot, stage: Stage, policy: Policy, now: number): Campaign {
+function start(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy, now: number): Campaign {
   const { campaign } = snapshot;
-  const { chosen, waiting, stopped } = choose(snapshot, stage, policy);
+  const { chosen, waiting, stopped } = choose(snapshot, stage, policy, now);
   const since = rfc3339(now);
   // A target that cannot start is a failure, and failures are counted before anything more is started.
   const moved =
@@ -83,6 +94,21 @@ function start(snapshot: Snapshot, stage: Stage, policy: Policy, now: number): C
   const reason = campaign.reason ?? stopped[0]?.reason;
   if (started === campaign && blocked === campaign.blocked) return campaign;
   return { ...started, blocked, reason };
+}
+
+/** A controller that failed stops everything: the next one could cost the quorum. */
+function isOverBudget(campaign: Campaign, policy: CampaignPolicy): boolean {
+  const failures = failuresOf(campaign);
+  if (failures.length > policy.maxFailures || (campaign.reason && stops(campaign.reason, policy))) return true;
+  return failures.length > 0 && targetsIn({ stages: controllersOf(campaign) }, ...FAILURES).length > 0;
+}
+
+function stops({ code }: Reason, { drain }: CampaignPolicy): boolean {
+  return code === 'DrainTooLong' && drain.onDeadline === 'stop';
+}
+
+function controllersOf({ stages }: Campaign): Stage[] {
+  return stages.filter(({ role, failedHoldSlots }) => role === 'controller' && failedHoldSlots !== true);
 }
 
 /** Failures that count against the budget: where they hold their slots instead, they stop nobody else. */

@@ -19,7 +19,7 @@ export interface CampaignParts {
   readonly reader: KubeClient;
   /** Writes only while this process leads. */
   readonly writer: KubeClient;
-  readonly policy: Policy;
+  readonly policy: CampaignPolicy;
   readonly clock: Clock;
   readonly log: Logger;
   askControlPlane(endpoints: readonly Endpoint[], signal?: AbortSignal): Promise<readonly EndpointHealth[]>;

@@ -3,15 +3,16 @@
  * function runs in the controller, in `refit status`, in the tests and in the explorer; there is no second copy of a rule.
  */
 import { advance } from './advance.ts';
+import { errandsOf } from './errands.ts';
 import { explain } from './explain.ts';
-import type { Campaign, Decision, Policy, Signalling, Snapshot } from './model.ts';
+import type { Campaign, Decision, Signalling, Snapshot } from './model.ts';
 import { isFinal } from './model.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { factsOf, progressOf } from './progress.ts';
-import { isUnasked } from './reasons.ts';
 import { activeStage } from './stages.ts';
 
 /** `now` in milliseconds since the Unix epoch. The same input always gives the same decision. */
-export function decide(snapshot: Snapshot, policy: Policy, now: number): Decision {
+export function decide(snapshot: Snapshot, policy: CampaignPolicy, now: number): Decision {
   const campaign = settle(snapshot, policy, now);
   const unrecorded = campaign !== snapshot.campaign;
   const explanation = explain({ ...snapshot, campaign }, policy, now);
@@ -19,23 +20,24 @@ export function decide(snapshot: Snapshot, policy: Policy, now: number): Decisio
     ...explanation,
     record: unrecorded ? campaign : undefined,
     signals: unrecorded ? [] : signalsOf(snapshot, policy, now),
-    wantsHealth: explanation.waits.some(({ reason }) => isUnasked(reason)),
+    errands: unrecorded ? [] : errandsOf(snapshot, policy, now),
   };
 }
 
 /** Moves on until nothing moves, so that one write records all: a target done, and the next ones intended. */
-function settle(snapshot: Snapshot, policy: Policy, now: number): Campaign {
+function settle(snapshot: Snapshot, policy: CampaignPolicy, now: number): Campaign {
   const campaign = advance(snapshot, policy, now);
   return campaign === snapshot.campaign ? campaign : settle({ ...snapshot, campaign }, policy, now);
 }
 
-function signalsOf(snapshot: Snapshot, policy: Policy, now: number): Signalling[] {
+function signalsOf(snapshot: Snapshot, policy: CampaignPolicy, now: number): Signalling[] {
   const stage = activeStage(snapshot.campaign);
   if (!stage || isFinal(snapshot.campaign)) return [];
   return stage.targets.flatMap((target) => {
     if (progressOf(snapshot, stage, target, policy, now).effect !== 'signal') return [];
-    if (!stage.payloads) return [{ stage, target }];
+    const { agent } = policy;
+    if (!stage.payloads) return [{ stage, target, agent }];
     const payload = stage.payloads[factsOf(snapshot, target).platform ?? ''];
-    return payload ? [{ stage, target, payload }] : [];
+    return payload ? [{ stage, target, payload, agent }] : [];
   });
 }

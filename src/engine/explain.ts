@@ -1,9 +1,11 @@
 /** Owns the explanation of a campaign: where each target is, and for what and until when everything else waits. */
 import { rfc3339 } from '../util/clock.ts';
 import { choose, isStopping } from './advance.ts';
-import type { Campaign, Policy, Snapshot, Stage, Target, TargetPhase, Wait } from './model.ts';
+import { deadlineOf, stepTimeLeft } from './lateness.ts';
+import type { Campaign, Inquiry, Snapshot, Stage, Target, TargetPhase, Wait } from './model.ts';
 import { isFinal } from './model.ts';
-import { deadlineOf, factsOf, progressOf } from './progress.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
+import { factsOf, progressOf } from './progress.ts';
 import { because } from './reasons.ts';
 import type { Refused } from './schedule/candidates.ts';
 import { limitOf } from './schedule/slots.ts';
@@ -13,18 +15,20 @@ export interface Explanation {
   readonly waits: readonly Wait[];
   readonly phases: ReadonlyMap<string, TargetPhase>;
   readonly recheckAfterMs: number | undefined;
+  readonly inquiries: readonly Inquiry[];
 }
 
-export function explain(snapshot: Snapshot, policy: Policy, now: number): Explanation {
+export function explain(snapshot: Snapshot, policy: CampaignPolicy, now: number): Explanation {
   const { campaign } = snapshot;
   const phases = new Map<string, TargetPhase>();
   for (const stage of campaign.stages) {
     for (const target of stage.targets) phases.set(target.key, progressOf(snapshot, stage, target, policy, now).phase);
   }
-  if (isFinal(campaign)) return { waits: [], phases, recheckAfterMs: undefined };
+  if (isFinal(campaign)) return { waits: [], phases, recheckAfterMs: undefined, inquiries: [] };
+  if (campaign.phase === 'new' && snapshot.preconditions === 'unasked') return unasked(campaign, phases);
   const stage = activeStage(campaign);
   const flying = stage ? inFlightWaits(snapshot, stage, policy, now) : [];
-  const held = heldWaits(snapshot, stage, policy);
+  const held = heldWaits(snapshot, stage, policy, now);
   const rechecks = [...flying, ...held].flatMap(({ recheckMs }) => (recheckMs === undefined ? [] : [recheckMs]));
   const deadlines = flying.flatMap(({ deadline }) => (deadline === undefined ? [] : [Math.max(0, deadline - now)]));
   const soonest = Math.min(...rechecks, ...deadlines);
@@ -32,7 +36,14 @@ export function explain(snapshot: Snapshot, policy: Policy, now: number): Explan
     waits: [...flying, ...held].map(({ wait }) => wait),
     phases,
     recheckAfterMs: Number.isFinite(soonest) ? soonest : undefined,
+    inquiries: [...flying, ...held].flatMap(({ inquiry }) => inquiry ?? []),
   };
+}
+
+function unasked({ source }: Campaign, phases: Explanation['phases']): Explanation {
+  const reason = because('PreconditionsUnknown', 'asking what stands against the plan');
+  const waits = [{ gate: 'preconditions', reason, since: source.created }];
+  return { waits, phases, recheckAfterMs: undefined, inquiries: [{ kind: 'preconditions' }] };
 }
 
 interface Held {
@@ -40,41 +51,51 @@ interface Held {
   readonly recheckMs?: number | undefined;
   /** Milliseconds since the epoch: when it is judged late. */
   readonly deadline?: number | undefined;
+  readonly inquiry?: Inquiry | undefined;
 }
 
-function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: Policy, now: number): Held[] {
+function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy, now: number): Held[] {
   return stage.targets
     .filter(({ state }) => state === 'intended')
     .map((target) => {
-      const { phase, reason, gate, recheckMs } = progressOf(snapshot, stage, target, policy, now);
-      const { observation } = factsOf(snapshot, target);
+      const { phase, reason, gate, recheckMs, until: known, inquiry } = progressOf(snapshot, stage, target, policy, now);
+      const facts = factsOf(snapshot, target);
+      const { observation } = facts;
       // The time of a target runs from its signal: one that holds a slot without any has no deadline.
       const isSignalled = observation.kind !== 'none';
       const since = isSignalled ? observation.since : target.since;
-      const deadline = deadlineOf(target, policy);
+      const deadline = Math.min(deadlineOf(target, policy), now + stepTimeLeft(facts, policy));
       const ends = isSignalled && Number.isFinite(deadline);
-      const until = ends ? { until: rfc3339(deadline) } : {};
+      const until = ends || known !== undefined ? { until: known ?? rfc3339(deadline) } : {};
       const wait = { target: target.name, gate: gate ?? phase, reason, since, ...until };
-      return { wait, recheckMs, ...(ends ? { deadline } : {}) };
+      return { wait, recheckMs, inquiry, ...(ends ? { deadline } : {}) };
     });
 }
 
 /** What keeps the pending targets from starting; one wait for all that wait for the same. */
-function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: Policy): Held[] {
+function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: CampaignPolicy, now: number): Held[] {
   const { campaign } = snapshot;
   const since = lastProgress(campaign);
-  if (isStopping(campaign, policy)) return [{ wait: { ...stopOf(campaign), since } }];
+  if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since } }];
   if (!stage) return [];
-  const { waiting, chosen } = choose(snapshot, stage, policy);
-  const gated = withoutRepetitions(waiting).map(({ target, gate, reason, recheckMs, since: known = since }) => ({
-    wait: { target: target.name, gate, reason, since: known },
-    recheckMs,
-  }));
+  const { waiting, chosen } = choose(snapshot, stage, policy, now);
+  const gated = withoutRepetitions(waiting).map(
+    ({ target, gate, reason, recheckMs, inquiry, until, since: known = since }) => ({
+      wait: { target: target.name, gate, reason, since: known, ...(until === undefined ? {} : { until }) },
+      recheckMs,
+      inquiry,
+    }),
+  );
   const unslotted = pendingIn(stage).length - waiting.length - chosen.length;
   return [...gated, ...slotWait(stage, unslotted, since), ...laterWaits(campaign, stage)];
 }
 
-function stopOf({ problems, reason }: Campaign): Pick<Wait, 'gate' | 'reason'> {
+function stopOf({ campaign, orders }: Snapshot): Pick<Wait, 'gate' | 'reason'> {
+  const { problems, reason } = campaign;
+  if (orders.abort !== undefined) {
+    const message = `aborted (${orders.abort}): nothing new starts, and what cannot be taken back finishes`;
+    return { gate: 'not-aborted', reason: because('Aborted', message) };
+  }
   const [problem] = problems;
   if (problem) {
     const message = `the plan was changed while it ran: ${problem.message}`;

@@ -1,4 +1,9 @@
 /** Owns the engine's vocabulary: what is recorded about a campaign, and what is seen of its targets. Plain data only. */
+import type { DrainOptions } from '../drain/options.ts';
+import type { Outlook } from '../drain/outlook.ts';
+import type { AgentPolicy } from '../signal/agent-policy.ts';
+import type { Orders } from './orders.ts';
+import type { Step } from './policy/campaign-policy.ts';
 import type { Reason } from './reasons.ts';
 
 export type Role = 'controller' | 'worker';
@@ -75,7 +80,7 @@ export interface Campaign {
 export type Observation =
   | { readonly kind: 'none' }
   | (Seen & { readonly kind: 'sent' })
-  | (Seen & { readonly kind: 'working'; readonly step: string })
+  | (Seen & Working & { readonly kind: 'working' })
   | (Seen & { readonly kind: 'succeeded' })
   | (Seen & { readonly kind: 'failed'; readonly message: string });
 
@@ -86,7 +91,18 @@ interface Seen {
   readonly report?: TargetReport | undefined;
 }
 
-/** What a target tells of itself beyond its step; nothing is decided on it. */
+interface Working {
+  /** As the node itself calls it. */
+  readonly step: string;
+  /** Whose deadline counts; only that of the whole target where absent. */
+  readonly part?: Step | undefined;
+  /** What it waits for, where that is the leader's to do. */
+  readonly asks?: 'drain' | 'uncordon' | undefined;
+  /** True while the service is untouched, so that the signal can still be taken back. */
+  readonly withdrawable?: boolean | undefined;
+}
+
+/** What a target tells of itself beyond its step; nothing is decided on it but the pace of others like it. */
 export interface TargetReport {
   /** Version that it had before. */
   readonly from?: string | undefined;
@@ -105,8 +121,36 @@ export interface TargetFacts {
   readonly ready?: boolean | undefined;
   /** RFC 3339: since when it is as it is. */
   readonly readySince?: string | undefined;
+  /** What runs there now, as its object tells. */
+  readonly version?: string | undefined;
+  /** The Node that pods run on; undefined where there is none, or none that the leader would cordon. */
+  readonly node?: NodeView | undefined;
+  /** Whether the target lets the leader cordon, drain and uncordon for it; only asked for where it matters. */
+  readonly consent?: boolean | 'unasked' | undefined;
+  /** What a drain would meet; undefined where there is nothing to drain. */
+  readonly outlook?: Outlook | 'unasked' | undefined;
+  /** The drain as this process carries it out; undefined where it has not begun one. */
+  readonly drain?: DrainView | undefined;
+  /** Milliseconds that this process itself has watched the observation be what it is; undefined where nobody watches. */
+  readonly watchedMs?: number | undefined;
   readonly observation: Observation;
 }
+
+/** What decisions need to know of a Node that can be cordoned. */
+export interface NodeView {
+  readonly name: string;
+  readonly unschedulable: boolean;
+  /** Who cordoned it, where that was Refit. */
+  readonly cordonOwner: string | undefined;
+  /** True where it carries our taint. */
+  readonly tainted: boolean;
+}
+
+/** `since` in milliseconds since the Unix epoch. */
+export type DrainView =
+  | { readonly kind: 'draining'; readonly since: number; readonly left: number; readonly blockedBy?: string }
+  | { readonly kind: 'drained'; readonly since: number }
+  | { readonly kind: 'refused'; readonly since: number; readonly reason: string };
 
 /** Whether the API server of one controller answered `/readyz` with 2xx. */
 export interface EndpointHealth {
@@ -131,20 +175,17 @@ export interface Snapshot {
   /** Of every controller of the cluster, not only of those in the plan; undefined until somebody asked them. */
   readonly controlPlane?: readonly EndpointHealth[] | undefined;
   readonly others: readonly Other[];
+  readonly orders: Orders;
+  /** What stands against a new plan beyond its own text; undefined where the dialect asks for nothing more. */
+  readonly preconditions?: readonly Reason[] | 'unasked' | undefined;
+  /** Every Node of the cluster, and those that are not Ready or cordoned, whatever made them so. */
+  readonly fleet?: Fleet | undefined;
 }
 
-export interface Policy {
-  /** Targets that may fail before nothing more is started. */
-  readonly maxFailures: number;
-  /** Milliseconds a target may be in flight before it counts as failed; Infinity waits for ever. */
-  readonly targetDeadlineMs: number;
+export interface Fleet {
+  readonly size: number;
+  readonly unavailable: readonly string[];
 }
-
-export const DEFAULT_POLICY: Policy = {
-  maxFailures: 0,
-  // The agents bound each of their steps themselves; this one is for nodes that never come back.
-  targetDeadlineMs: 2 * 60 * 60 * 1000,
-};
 
 /** Why nothing happens to a target (or, without one, to the whole campaign), and what will end it. */
 export interface Wait {
@@ -175,16 +216,38 @@ export interface Signalling {
   readonly target: Target;
   /** Absent where the stage has none. */
   readonly payload?: Payload | undefined;
+  /** What the policy asks of whoever carries it out. */
+  readonly agent: AgentPolicy;
 }
+
+/** What the leader does for a target beside signalling it; each is harmless when it is repeated. */
+export type Errand = { readonly stage: Stage; readonly target: Target } & (
+  | { readonly kind: 'cordon'; readonly node: string; readonly owner: string }
+  | { readonly kind: 'drain'; readonly node: string; readonly options: DrainOptions }
+  /** What it asked for is done; where a node is named, its cordon is lifted first: ours, or with `always` anybody's. */
+  | { readonly kind: 'go-on'; readonly node?: string | undefined; readonly uncordon?: 'ours' | 'always' | undefined }
+  | { readonly kind: 'withdraw'; readonly node?: string | undefined; readonly reason: Reason }
+  | { readonly kind: 'taint'; readonly node: string }
+  /** Takes away what we left on a node. */
+  | { readonly kind: 'tidy'; readonly node: string; readonly cordon: boolean; readonly taint: boolean }
+);
+
+/** What has to be asked for past all watches, before a decision can hang on it. */
+export type Inquiry =
+  | { readonly kind: 'control-plane' }
+  | { readonly kind: 'preconditions' }
+  | { readonly kind: 'outlook'; readonly node: string }
+  | { readonly kind: 'consent'; readonly stage: Stage; readonly target: Target };
 
 /** What to do now. `record` comes first, alone: signals are only ever decided for intents that are already recorded. */
 export interface Decision {
   readonly record?: Campaign | undefined;
   readonly signals: readonly Signalling[];
+  readonly errands: readonly Errand[];
   readonly waits: readonly Wait[];
   readonly phases: ReadonlyMap<string, TargetPhase>;
-  /** True where only the health of the control plane, not yet asked for, stands in the way. */
-  readonly wantsHealth: boolean;
+  /** What nobody has asked yet, and stands in the way. */
+  readonly inquiries: readonly Inquiry[];
   /** Milliseconds after which to decide again although nothing was seen to change. */
   readonly recheckAfterMs?: number | undefined;
 }

@@ -1,8 +1,11 @@
 /** Owns the step of one target: sight, row of the transition table, verifiers, and what is to be recorded of it. */
+import { assist } from './assist.ts';
 import { evaluate } from './gates/chain.ts';
 import { AFTER, BEFORE } from './gates/registry.ts';
 import type { GateInput } from './gates/types.ts';
-import type { Policy, RecordedState, Snapshot, Stage, Target, TargetFacts, TargetPhase } from './model.ts';
+import { isLate } from './lateness.ts';
+import type { Errand, Inquiry, RecordedState, Snapshot, Stage, Target, TargetFacts, TargetPhase } from './model.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { because, isUnasked, type Reason } from './reasons.ts';
 import { freeSlots } from './schedule/slots.ts';
 import { type Effect, type Sight, TRANSITIONS } from './transitions.ts';
@@ -17,6 +20,11 @@ export interface Progress {
   /** The gate or verifier that says wait. */
   readonly gate?: string;
   readonly recheckMs?: number | undefined;
+  /** RFC 3339: what ends the wait before the deadline of the target does. */
+  readonly until?: string | undefined;
+  readonly inquiry?: Inquiry | undefined;
+  /** What is to be done for it now. */
+  readonly errand?: Errand | undefined;
 }
 
 /**
@@ -27,19 +35,33 @@ const INTENT_FRESH_MS = 60_000;
 
 const ABSENT: TargetFacts = { exists: false, observation: { kind: 'none' } };
 
-export function factsOf({ facts }: Snapshot, target: Target): TargetFacts {
+export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): TargetFacts {
   return facts.get(target.key) ?? ABSENT;
 }
 
 /** What the gates are asked with; `room` is the number of targets that may still start, this one included. */
-export function gateInput(snapshot: Snapshot, stage: Stage, target: Target, room: number): GateInput {
-  const { controlPlane, others } = snapshot;
-  return { stage, target, facts: factsOf(snapshot, target), controlPlane, others, room };
+export function gateInput(
+  snapshot: Snapshot,
+  stage: Stage,
+  target: Target,
+  room: number,
+  policy: CampaignPolicy,
+  now: number,
+): GateInput {
+  const { controlPlane, others, orders, fleet, campaign } = snapshot;
+  const facts = factsOf(snapshot, target);
+  return { stage, target, facts, controlPlane, others, orders, fleet, campaign, room, policy, now };
 }
 
-export function progressOf(snapshot: Snapshot, stage: Stage, target: Target, policy: Policy, now: number): Progress {
+export function progressOf(
+  snapshot: Snapshot,
+  stage: Stage,
+  target: Target,
+  policy: CampaignPolicy,
+  now: number,
+): Progress {
   const facts = factsOf(snapshot, target);
-  const late = now >= deadlineOf(target, policy);
+  const late = isLate(target, facts, policy, now);
   const sight = sightOf(facts, late);
   const { phase, effect } = TRANSITIONS[target.state][sight];
   switch (effect) {
@@ -48,17 +70,15 @@ export function progressOf(snapshot: Snapshot, stage: Stage, target: Target, pol
     case 'fail':
       return { phase, effect, next: 'failed', reason: failureReason(target, facts, sight) };
     case 'verify':
-      return verify(snapshot, stage, target, late);
+      return verify(snapshot, stage, target, policy, now, late);
+    case 'assist':
+      return assist({ snapshot, stage, target, facts, policy, now }) ?? resting(target, phase, facts, 'none');
     case 'signal':
       return intend(snapshot, stage, target, policy, now);
     case 'none':
     case 'schedule':
-      return { phase, effect, reason: restingReason(target, phase, facts) };
+      return resting(target, phase, facts, effect);
   }
-}
-
-export function deadlineOf(target: Target, policy: Policy): number {
-  return Date.parse(target.since) + policy.targetDeadlineMs;
 }
 
 /** The recorded state of a target for which a gate said stop. */
@@ -66,29 +86,41 @@ export function refusedState(reason: Reason): RecordedState {
   return reason.code === 'TargetMissing' ? 'missing' : 'unsupported';
 }
 
-function sightOf({ exists, observation: { kind } }: TargetFacts, late: boolean): Sight {
+function sightOf({ exists, observation, consent }: TargetFacts, late: boolean): Sight {
   if (!exists) return 'gone';
-  return late && (kind === 'sent' || kind === 'working') ? 'late' : kind;
+  const { kind } = observation;
+  if (late && (kind === 'sent' || kind === 'working')) return 'late';
+  return kind === 'working' && observation.asks !== undefined && consent !== false ? 'asking' : kind;
 }
 
 /** The gates are asked again: when they let the target start, it may have been long ago and under another leader. */
-function intend(snapshot: Snapshot, stage: Stage, target: Target, policy: Policy, now: number): Progress {
+function intend(snapshot: Snapshot, stage: Stage, target: Target, policy: CampaignPolicy, now: number): Progress {
   const facts = factsOf(snapshot, target);
-  // The target has a slot of its own already.
-  const verdict = evaluate(BEFORE, gateInput(snapshot, stage, target, freeSlots(stage) + 1));
   const phase = 'intended';
+  if (snapshot.orders.abort !== undefined) {
+    return { phase, effect: 'none', next: 'pending', reason: because('Aborted', `${target.name} is not begun`) };
+  }
+  // The target has a slot of its own already.
+  const verdict = evaluate(BEFORE, gateInput(snapshot, stage, target, freeSlots(stage) + 1, policy, now));
   if (verdict.kind !== 'pass') {
     const { reason, gate } = verdict;
     if (verdict.kind === 'stop') return { phase, effect: 'none', next: refusedState(reason), reason };
-    return { phase, effect: 'none', reason, gate, recheckMs: verdict.recheckMs };
+    return { phase, effect: 'none', reason, gate, recheckMs: verdict.recheckMs, inquiry: verdict.inquiry };
   }
   const reason = restingReason(target, phase, facts);
   const isOld = now - Date.parse(target.since) >= Math.min(INTENT_FRESH_MS, policy.targetDeadlineMs);
   return isOld ? { phase, effect: 'none', next: 'intended', reason } : { phase, effect: 'signal', reason };
 }
 
-function verify(snapshot: Snapshot, stage: Stage, target: Target, late: boolean): Progress {
-  const verdict = evaluate(AFTER, gateInput(snapshot, stage, target, freeSlots(stage)));
+function verify(
+  snapshot: Snapshot,
+  stage: Stage,
+  target: Target,
+  policy: CampaignPolicy,
+  now: number,
+  late: boolean,
+): Progress {
+  const verdict = evaluate(AFTER, gateInput(snapshot, stage, target, freeSlots(stage), policy, now));
   const effect: Effect = 'verify';
   if (verdict.kind === 'pass') {
     return { phase: 'done', effect, next: 'done', reason: because('Completed', `${target.name} is done`) };
@@ -96,7 +128,11 @@ function verify(snapshot: Snapshot, stage: Stage, target: Target, late: boolean)
   const { reason, gate } = verdict;
   const isOver = verdict.kind === 'stop' || (late && !isUnasked(reason));
   if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
-  return { phase: 'verifying', effect, reason, gate, recheckMs: verdict.recheckMs };
+  return { phase: 'verifying', effect, reason, gate, recheckMs: verdict.recheckMs, inquiry: verdict.inquiry };
+}
+
+function resting(target: Target, phase: TargetPhase, facts: TargetFacts, effect: Effect): Progress {
+  return { phase, effect, reason: restingReason(target, phase, facts) };
 }
 
 function restingReason(target: Target, phase: TargetPhase, { observation }: TargetFacts): Reason {

@@ -23,6 +23,16 @@ export const REASONS = {
   ControlPlaneNotReady: 'an API server does not answer that it is ready',
   OthersAtWork: 'nodes are still at work for a plan that is gone',
   NodeNotReady: 'a node is not Ready',
+  Draining: 'pods are being evicted from a node',
+  DrainBlocked: 'a disruption budget does not let a pod go',
+  DrainRefused: 'a pod may not be evicted by policy',
+  DrainTooLong: 'a drain did not end within its deadline',
+  OutlookUnknown: 'nobody has looked yet what a drain would meet',
+  ConsentUnknown: 'nobody has asked yet whether the node lets the leader drain it',
+  PreconditionsUnknown: 'nobody has asked yet what stands against the plan',
+  Paused: 'somebody paused the plan',
+  Aborted: 'somebody aborted the plan',
+  PolicyUnreadable: 'the policy that covers the plan cannot be read',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type ReasonCode = keyof typeof REASONS;
@@ -37,7 +47,14 @@ export function because(code: ReasonCode, message: string): Reason {
   return { code, message };
 }
 
+const UNASKED: readonly ReasonCode[] = [
+  'ControlPlaneUnknown',
+  'OutlookUnknown',
+  'ConsentUnknown',
+  'PreconditionsUnknown',
+];
+
 /** True where nobody has asked yet: no answer is neither good nor bad, and it comes within the same reconcile. */
 export function isUnasked({ code }: Reason): boolean {
-  return code === 'ControlPlaneUnknown';
+  return UNASKED.includes(code);
 }

@@ -15,7 +15,7 @@ import { freshWorld, type Views } from './world.ts';
 export interface ReconcilerOptions<P extends KubeObject> extends Effects<P> {
   readonly plans: View<P>;
   readonly views: Views;
-  readonly policy: Policy;
+  readonly policy: CampaignPolicy;
   readonly clock: Clock;
   readonly log: Logger;
   askControlPlane(endpoints: readonly Endpoint[], signal?: AbortSignal): Promise<readonly EndpointHealth[]>;

@@ -1,8 +1,11 @@
 /** Owns the transition table of a target as data: what is recorded × what is seen → where it is, and what follows. */
 import type { Observation, RecordedState, TargetPhase } from './model.ts';
 
-/** What can be seen of a target: the node's own words, or that there is no node, or that its time is over. */
-export type Sight = Observation['kind'] | 'gone' | 'late';
+/**
+ * What can be seen of a target: the node's own words, that it waits for the leader, that there is no node, or that its
+ * time is over.
+ */
+export type Sight = Observation['kind'] | 'asking' | 'gone' | 'late';
 
 export type Effect =
   | 'none'
@@ -12,6 +15,8 @@ export type Effect =
   | 'signal'
   /** Ask the verifiers; where they pass, record `done`. */
   | 'verify'
+  /** Do what it asks for. */
+  | 'assist'
   /** Record as intended what is already under way: another leader signalled it and could not record that. */
   | 'adopt'
   | 'fail';
@@ -23,7 +28,7 @@ export interface Row {
 
 const SETTLED = (phase: TargetPhase): Readonly<Record<Sight, Row>> => {
   const row: Row = { phase, effect: 'none' };
-  return { none: row, sent: row, working: row, succeeded: row, failed: row, gone: row, late: row };
+  return { none: row, sent: row, working: row, asking: row, succeeded: row, failed: row, gone: row, late: row };
 };
 
 export const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<Sight, Row>>>> = {
@@ -31,6 +36,7 @@ export const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<Sight, 
     none: { phase: 'pending', effect: 'schedule' },
     sent: { phase: 'signalled', effect: 'adopt' },
     working: { phase: 'working', effect: 'adopt' },
+    asking: { phase: 'working', effect: 'adopt' },
     succeeded: { phase: 'verifying', effect: 'adopt' },
     failed: { phase: 'failed', effect: 'fail' },
     gone: { phase: 'pending', effect: 'schedule' },
@@ -41,6 +47,7 @@ export const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<Sight, 
     none: { phase: 'intended', effect: 'signal' },
     sent: { phase: 'signalled', effect: 'none' },
     working: { phase: 'working', effect: 'none' },
+    asking: { phase: 'working', effect: 'assist' },
     succeeded: { phase: 'verifying', effect: 'verify' },
     failed: { phase: 'failed', effect: 'fail' },
     gone: { phase: 'failed', effect: 'fail' },

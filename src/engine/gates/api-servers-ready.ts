@@ -9,7 +9,10 @@ export const apiServersReady: Gate = {
   name: 'api-servers-ready',
   evaluate({ stage, controlPlane }) {
     if (stage.role !== 'controller') return PASS;
-    if (!controlPlane) return { kind: 'wait', reason: because('ControlPlaneUnknown', 'asking every API server') };
+    if (!controlPlane) {
+      const reason = because('ControlPlaneUnknown', 'asking every API server');
+      return { kind: 'wait', reason, inquiry: { kind: 'control-plane' } };
+    }
     const down = controlPlane.filter(({ ready }) => !ready);
     if (down.length === 0) return PASS;
     const list = down.map(({ name, detail }) => `${name} (${detail ?? 'not ready'})`).join(', ');

@@ -1,6 +1,8 @@
 /** Owns the lists of gates and verifiers, in the order in which they are asked. */
 import { apiServersReady } from './api-servers-ready.ts';
+import { drainPossible } from './drain-possible.ts';
 import { nodeReady } from './node-ready.ts';
+import { notHeld } from './not-held.ts';
 import { othersAtWork } from './others-at-work.ts';
 import { platformSupported } from './platform-supported.ts';
 import { targetExists } from './target-exists.ts';
@@ -10,7 +12,15 @@ import type { Gate } from './types.ts';
 export const ADMISSION: readonly Gate[] = [targetExists, platformSupported];
 
 /** Asked before each target starts. */
-export const BEFORE: readonly Gate[] = [targetExists, platformSupported, othersAtWork, apiServersReady, nodeReady];
+export const BEFORE: readonly Gate[] = [
+  notHeld,
+  targetExists,
+  platformSupported,
+  othersAtWork,
+  apiServersReady,
+  nodeReady,
+  drainPossible,
+];
 
 /** Asked after a target reported success, before its slot is free again. */
 export const AFTER: readonly Gate[] = [apiServersReady, nodeReady];

@@ -1,15 +1,17 @@
 /** Owns the contract of gates and verifiers: checks that answer pass, wait or stop with a reason, from gathered input only. */
-import type { EndpointHealth, Other, Stage, Target, TargetFacts } from '../model.ts';
+import type { Inquiry, Snapshot, Stage, Target, TargetFacts } from '../model.ts';
+import type { CampaignPolicy } from '../policy/campaign-policy.ts';
 import type { Reason } from '../reasons.ts';
 
-export interface GateInput {
+export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'others' | 'orders' | 'fleet' | 'campaign'> {
   readonly stage: Stage;
   readonly target: Target;
   readonly facts: TargetFacts;
-  readonly controlPlane: readonly EndpointHealth[] | undefined;
-  readonly others: readonly Other[];
   /** How many targets of the stage may still start, this one included. */
   readonly room: number;
+  readonly policy: CampaignPolicy;
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
 }
 
 export type Verdict =
@@ -25,10 +27,16 @@ export interface Waiting {
   readonly recheckMs?: number;
   /** RFC 3339: since when the reason holds, where that is known. */
   readonly since?: string | undefined;
+  /** RFC 3339: when it ends by itself, where that is known. */
+  readonly until?: string | undefined;
+  /** What would have to be asked, where the reason is that nobody did. */
+  readonly inquiry?: Inquiry | undefined;
 }
 
 export interface Gate {
   readonly name: string;
+  /** True where it says the same of every target, so that asking it once is enough. */
+  readonly ofCampaign?: boolean;
   evaluate(input: GateInput): Verdict;
 }
 

@@ -1,7 +1,8 @@
 /** Owns the choice of the next targets: list order, never chance, so that a repeated decision is the same decision. */
 import { evaluate } from '../gates/chain.ts';
 import { BEFORE } from '../gates/registry.ts';
-import type { Snapshot, Stage, Target } from '../model.ts';
+import type { Inquiry, Snapshot, Stage, Target } from '../model.ts';
+import type { CampaignPolicy } from '../policy/campaign-policy.ts';
 import { gateInput } from '../progress.ts';
 import type { Reason } from '../reasons.ts';
 
@@ -12,6 +13,9 @@ export interface Refused {
   readonly recheckMs?: number;
   /** RFC 3339, where the gate knows. */
   readonly since?: string | undefined;
+  /** RFC 3339, where it ends by itself. */
+  readonly until?: string | undefined;
+  readonly inquiry?: Inquiry | undefined;
 }
 
 export interface Choice {
@@ -23,17 +27,26 @@ export interface Choice {
 }
 
 /** A worker whose gate says wait does not hold up those behind it. A controller does: two away can cost the quorum. */
-export function chooseTargets(snapshot: Snapshot, stage: Stage, candidates: readonly Target[], slots: number): Choice {
+export function chooseTargets(
+  snapshot: Snapshot,
+  stage: Stage,
+  candidates: readonly Target[],
+  slots: number,
+  policy: CampaignPolicy,
+  now: number,
+): Choice {
   const chosen: Target[] = [];
   const waiting: Refused[] = [];
   const stopped: Refused[] = [];
   for (const target of candidates) {
     if (chosen.length >= slots) break;
-    const verdict = evaluate(BEFORE, gateInput(snapshot, stage, target, slots - chosen.length));
+    const verdict = evaluate(BEFORE, gateInput(snapshot, stage, target, slots - chosen.length, policy, now));
     if (verdict.kind === 'pass') chosen.push(target);
     else if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
     else stopped.push({ target, ...verdict });
-    if (stage.role === 'controller' && waiting.length > 0) break;
+    if (waiting.length > 0 && (stage.role === 'controller' || verdict.ofCampaign === true)) break;
+    // Each question is a request: no more of them at a time than targets could start.
+    if (waiting.filter(({ inquiry }) => inquiry).length >= slots) break;
   }
   return { chosen, waiting, stopped };
 }

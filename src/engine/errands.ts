@@ -1,0 +1,90 @@
+/** Owns what the leader does beside signalling: for targets that ask, for those that must stop, and to leave nothing behind. */
+import { isOwnedBy } from './cordons.ts';
+import type { Campaign, Errand, Snapshot, Stage, Target, TargetFacts } from './model.ts';
+import { isFinal } from './model.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
+import { factsOf, progressOf } from './progress.ts';
+import { because, type Reason } from './reasons.ts';
+import { activeStage } from './stages.ts';
+
+/** Taints in one go: what comes later in the list has time. */
+const TAINTS_AT_ONCE = 20;
+
+export function errandsOf(snapshot: Snapshot, policy: CampaignPolicy, now: number): Errand[] {
+  const errands = snapshot.campaign.stages.flatMap((stage) =>
+    stage.targets.flatMap((target) => errandFor(snapshot, stage, target, policy, now) ?? []),
+  );
+  return [...errands, ...taints(snapshot, policy)];
+}
+
+function errandFor(
+  snapshot: Snapshot,
+  stage: Stage,
+  target: Target,
+  policy: CampaignPolicy,
+  now: number,
+): Errand | undefined {
+  const facts = factsOf(snapshot, target);
+  const { observation, node } = facts;
+  if (mustStop(snapshot, target) && canStop(facts)) {
+    return { kind: 'withdraw', stage, target, node: node?.name, reason: stopReason(snapshot, target) };
+  }
+  if (target.state === 'intended') return progressOf(snapshot, stage, target, policy, now).errand;
+  // Given up while it was at work, and now it is through: somebody has to let it back.
+  const isThrough = observation.kind === 'working' && observation.asks === 'uncordon' && facts.consent !== false;
+  if (isThrough && target.state === 'failed') {
+    return { kind: 'go-on', stage, target, node: node?.name, uncordon: policy.drain.uncordon };
+  }
+  return tidying(snapshot.campaign, stage, target, facts);
+}
+
+/** What must not go on: whatever is given up, and all that can be stopped of a campaign that is aborted or over. */
+function mustStop({ campaign, orders }: Snapshot, { state }: Target): boolean {
+  if (state === 'done') return false;
+  return state === 'failed' || isFinal(campaign) || (orders.abort !== undefined && state === 'intended');
+}
+
+function canStop({ observation }: TargetFacts): boolean {
+  return observation.kind === 'sent' || (observation.kind === 'working' && observation.withdrawable === true);
+}
+
+function stopReason({ campaign, orders }: Snapshot, { name }: Target): Reason {
+  if (orders.abort !== undefined) return because('Aborted', `aborted: ${orders.abort}`);
+  return campaign.reason ?? because('TargetFailed', `${name} was given up`);
+}
+
+/** A cordon or a taint of ours stays only as long as the target needs it. */
+function tidying(campaign: Campaign, stage: Stage, target: Target, { node }: TargetFacts): Errand | undefined {
+  if (!node) return undefined;
+  const isOver = isFinal(campaign) || target.state !== 'pending';
+  const cordon = isOwnedBy(campaign, node.cordonOwner) && !isNeededElsewhere(campaign, stage, target);
+  const taint = node.tainted && isOver;
+  return cordon || taint ? { kind: 'tidy', stage, target, node: node.name, cordon, taint } : undefined;
+}
+
+/** Another command of the plan may be at work on the same node. */
+function isNeededElsewhere({ stages }: Campaign, own: Stage, { name }: Target): boolean {
+  return stages.some(
+    (stage) => stage !== own && stage.targets.some((target) => target.name === name && target.state === 'intended'),
+  );
+}
+
+/** Pods that are evicted now must not land where they would be evicted again. */
+function taints(snapshot: Snapshot, policy: CampaignPolicy): Errand[] {
+  const stage = activeStage(snapshot.campaign);
+  if (!stage || isFinal(snapshot.campaign) || !policy.drain.softTaint || !policy.drain.enabled) return [];
+  if (snapshot.orders.abort !== undefined || !stage.targets.some((target) => evicts(factsOf(snapshot, target)))) return [];
+  const pending = stage.targets.filter((target) => {
+    const { node } = factsOf(snapshot, target);
+    return target.state === 'pending' && node !== undefined && !node.tainted && !node.unschedulable;
+  });
+  return pending.slice(0, TAINTS_AT_ONCE).flatMap((target): Errand[] => {
+    const { node } = factsOf(snapshot, target);
+    return node ? [{ kind: 'taint', stage, target, node: node.name }] : [];
+  });
+}
+
+function evicts({ outlook, drain }: TargetFacts): boolean {
+  if (drain?.kind === 'draining' && drain.left > 0) return true;
+  return outlook !== undefined && outlook !== 'unasked' && outlook.evictable > 0;
+}

@@ -1,0 +1,38 @@
+/** Owns when a target counts as late: by the recorded time of its attempt, and by what this process watched itself. */
+import type { Observation, Target, TargetFacts } from './model.ts';
+import type { CampaignPolicy, Step } from './policy/campaign-policy.ts';
+
+/**
+ * Milliseconds that a process must have watched a target before it may call it late: a leader that was away, or whose
+ * clock jumped, gives every node the time to say a word.
+ */
+const GRACE_MS = 60_000;
+
+/** Milliseconds since the Unix epoch. */
+export function deadlineOf(target: Target, policy: CampaignPolicy): number {
+  return Date.parse(target.since) + policy.targetDeadlineMs;
+}
+
+/** Deadlines of steps are counted by the watching process alone: the clocks of the nodes may say anything. */
+export function isLate(target: Target, facts: TargetFacts, policy: CampaignPolicy, now: number): boolean {
+  const { watchedMs = Number.POSITIVE_INFINITY } = facts;
+  if (now >= deadlineOf(target, policy)) return watchedMs >= Math.min(GRACE_MS, policy.targetDeadlineMs);
+  return facts.watchedMs !== undefined && facts.watchedMs >= stepDeadlineMs(facts.observation, policy);
+}
+
+/** Milliseconds until the step that the target is in makes it late; Infinity where it has no deadline of its own. */
+export function stepTimeLeft({ observation, watchedMs }: TargetFacts, policy: CampaignPolicy): number {
+  return watchedMs === undefined ? Number.POSITIVE_INFINITY : stepDeadlineMs(observation, policy) - watchedMs;
+}
+
+function stepDeadlineMs(observation: Observation, { stepDeadlines }: CampaignPolicy): number {
+  const step = stepOf(observation);
+  // A drain has a deadline with a choice, and the leader that drains keeps it.
+  return step === undefined || step === 'drain' ? Number.POSITIVE_INFINITY : stepDeadlines[step];
+}
+
+function stepOf(observation: Observation): Step | undefined {
+  if (observation.kind === 'sent') return 'answer';
+  if (observation.kind === 'working') return observation.part;
+  return observation.kind === 'succeeded' ? 'ready' : undefined;
+}

@@ -1,0 +1,44 @@
+/** Owns what people order while a plan runs: annotations of ours on the plan, whatever wrote it. */
+import type { KubeObject } from '../kube/types.ts';
+
+export const PAUSE_ANNOTATION = 'upgrade.refit.dev/pause';
+/** Holds the words of whoever ordered it. */
+export const ABORT_ANNOTATION = 'upgrade.refit.dev/abort';
+/** `<target>@<RFC 3339>`, separated by commas: a failure from before that moment is forgotten, a later one is not. */
+export const RETRY_ANNOTATION = 'upgrade.refit.dev/retry';
+
+export interface Orders {
+  readonly paused: boolean;
+  /** Why it is to end, in somebody's words. */
+  readonly abort?: string | undefined;
+  /** By name of the target: milliseconds since the Unix epoch. */
+  readonly retries: ReadonlyMap<string, number>;
+}
+
+export const NO_ORDERS: Orders = { paused: false, retries: new Map() };
+
+/** What cannot be read is as good as absent, but for a pause: whoever writes anything there wants it to stop. */
+export function ordersOn({ metadata: { annotations = {} } }: KubeObject): Orders {
+  const { [PAUSE_ANNOTATION]: pause, [ABORT_ANNOTATION]: abort, [RETRY_ANNOTATION]: retry } = annotations;
+  return {
+    paused: pause !== undefined && pause !== 'false',
+    ...(abort === undefined ? {} : { abort: abort || 'no reason was given' }),
+    retries: retriesIn(retry ?? ''),
+  };
+}
+
+/** The text with one retry more; earlier ones of the same target are replaced. */
+export function withRetry(text: string | undefined, target: string, at: string): string {
+  const others = (text ?? '').split(',').filter((entry) => entry !== '' && !entry.startsWith(`${target}@`));
+  return [...others, `${target}@${at}`].join(',');
+}
+
+function retriesIn(text: string): Map<string, number> {
+  return new Map(
+    text.split(',').flatMap((entry) => {
+      const [target, at = ''] = entry.trim().split('@');
+      const ms = Date.parse(at);
+      return target && !Number.isNaN(ms) ? [[target, ms] as const] : [];
+    }),
+  );
+}
