@@ -1,5 +1,5 @@
 /** Owns the proof of windows and blackouts: days on which clocks jump as tables, and all else against minutes counted one by one. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isTimeZone, type MaintenanceWindow, nextStart, openAt, type Timetable } from './maintenance-windows.ts';
 
