@@ -6,6 +6,7 @@ import { buildControlNode, buildNode } from '../builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
 import { MINUTE, T0 } from '../builders/times.ts';
 import type { Quality } from './host.ts';
+import { ANY_NODE } from './nameless.ts';
 
 export interface NodeSpec {
   readonly name: string;
@@ -60,6 +61,7 @@ function planFor({ nodes, concurrent }: Configuration, run: number, versions: re
   return { ...plan, metadata: { ...plan.metadata, uid: `plan-${run}` } };
 }
 
-export function objectOf({ name, role }: NodeSpec): KubeObject {
-  return role === 'controller' ? buildControlNode(name) : buildNode(name);
+/** Without its node's name. */
+export function objectOf({ role }: NodeSpec): KubeObject {
+  return role === 'controller' ? buildControlNode(ANY_NODE) : buildNode(ANY_NODE);
 }

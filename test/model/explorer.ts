@@ -1,4 +1,6 @@
 /** Owns the search: every state that can be reached, the nearest ones first, and the shortest way to one that must not be. */
+import { GrowingRow } from './growing-row.ts';
+import { StateTable } from './state-table.ts';
 
 export interface Edge {
   /** What happens, for people. */
@@ -13,7 +15,7 @@ export interface Invariant {
   holds(state: string): boolean;
 }
 
-/** States are texts: two are the same state exactly where their texts are equal. */
+/** States are texts of one length: two are the same state exactly where their texts are equal. */
 export interface Model {
   readonly initial: string;
   readonly invariants: readonly Invariant[];
@@ -21,6 +23,11 @@ export interface Model {
   next(state: string): Promise<readonly Edge[]>;
   /** True where nothing has to happen any more. */
   isFinal(state: string): boolean;
+  /**
+   * The state that stands for this one and for all that behave alike: it is explored in their place. Each state for
+   * itself where absent.
+   */
+  canonical?(state: string): string;
 }
 
 export interface Violation {
@@ -32,31 +39,70 @@ export interface Violation {
 export interface Exploration {
   readonly states: number;
   readonly transitions: number;
+  /** False where the search was told to end before it had seen everything. */
+  readonly isWhole: boolean;
   readonly violation?: Violation;
+}
+
+export interface Search {
+  /** States after which the search ends; a whole search that needs more than the default is a mistake in itself. */
+  readonly maxStates?: number;
+  /** Called for each state that was looked at. */
+  readonly onState?: (state: string) => void;
 }
 
 /** No state without a way on but the final ones, and no way that leads back: together they say that every run ends. */
 export const EVERY_RUN_ENDS = 'every-run-ends';
 
-/** More than any configuration needs: a model that grows without bound is a mistake in itself. */
-const MAX_STATES = 3_000_000;
-
-/** Breadth first, until everything is explored or an invariant is broken. */
-export async function explore(model: Model): Promise<Exploration> {
-  const graph = new Graph(model.initial);
-  for (let at = 0; at < graph.size; at++) {
+/** Breadth first, until everything is explored, an invariant is broken, or `maxStates` are found. */
+export async function explore(model: Model, { maxStates = Infinity, onState }: Search = {}): Promise<Exploration> {
+  const graph = new Graph(canonicalOf(model, model.initial));
+  const wayTo = async (...way: readonly number[]): Promise<string[]> =>
+    await replay(
+      model,
+      way.map((number) => graph.stateAt(number)),
+    );
+  let at = 0;
+  for (; at < graph.size && graph.size < maxStates; at++) {
     const state = graph.stateAt(at);
+    onState?.(state);
     const broken = model.invariants.find((invariant) => !invariant.holds(state));
-    if (broken) return graph.exploration({ invariant: broken.name, steps: graph.wayTo(at) });
+    if (broken) return graph.exploration({ invariant: broken.name, steps: await wayTo(...graph.wayTo(at)) });
     const edges = await model.next(state);
-    graph.connect(at, edges);
+    graph.connect(
+      at,
+      edges.map(({ to }) => canonicalOf(model, to)),
+    );
     if (!model.isFinal(state) && !edges.some(({ fair }) => fair)) {
-      return graph.exploration({ invariant: EVERY_RUN_ENDS, steps: [...graph.wayTo(at), 'nothing happens any more'] });
+      const steps = [...(await wayTo(...graph.wayTo(at))), 'nothing happens any more'];
+      return graph.exploration({ invariant: EVERY_RUN_ENDS, steps });
     }
   }
+  const isWhole = at === graph.size;
   const round = graph.findCycle();
-  if (round === undefined) return graph.exploration();
-  return graph.exploration({ invariant: EVERY_RUN_ENDS, steps: [...graph.wayTo(round), 'and round in a circle'] });
+  if (round === undefined) return graph.exploration(undefined, isWhole);
+  const steps = [...(await wayTo(...graph.wayTo(round))), 'and round in a circle'];
+  return graph.exploration({ invariant: EVERY_RUN_ENDS, steps });
+}
+
+function canonicalOf(model: Model, state: string): string {
+  return model.canonical?.(state) ?? state;
+}
+
+/**
+ * The labels of a run that passes these states, from the initial one on. It is found by taking that run with the states
+ * themselves, not with those that stand for them, so that each label names the node that it is about.
+ */
+async function replay(model: Model, way: readonly string[]): Promise<string[]> {
+  const steps: string[] = [];
+  let state = model.initial;
+  for (const wanted of way.slice(1)) {
+    const edge = (await model.next(state)).find(({ to }) => canonicalOf(model, to) === wanted);
+    if (!edge) throw new Error(`the state after "${steps.at(-1)}" does not behave as the one that stands for it`);
+    steps.push(edge.label);
+    state = edge.to;
+  }
+  return steps;
 }
 
 /** Counterexamples as people read them: one numbered line for each step. */
@@ -66,56 +112,59 @@ export function printViolation({ invariant, steps }: Violation): string {
   );
 }
 
+/** What was found: states, and by which one each was found first. Labels are found again where they are wanted. */
 class Graph {
-  readonly #numbers = new Map<string, number>();
-  readonly #states: string[] = [];
-  /** By state: where it was found from, and how. */
-  readonly #parents: number[] = [];
-  readonly #labels: string[] = [];
+  readonly #states = new StateTable();
+  /** By state: the one that it was found from. */
+  readonly #parents = new GrowingRow();
   /** All targets in one row; those of state n lie from #starts[n] to #starts[n + 1]. */
-  readonly #targets: number[] = [];
-  readonly #starts: number[] = [0];
+  readonly #targets = new GrowingRow();
+  readonly #starts = new GrowingRow();
 
   constructor(initial: string) {
-    this.#numberOf(initial, -1, '');
+    this.#numberOf(initial, -1);
+    this.#starts.push(0);
   }
 
   get size(): number {
-    return this.#states.length;
+    return this.#states.size;
   }
 
   stateAt(number: number): string {
-    return this.#states[number] ?? '';
+    return this.#states.textOf(number);
   }
 
   /** Call once for each state, in the order of their numbers. */
-  connect(from: number, edges: readonly Edge[]): void {
-    for (const { to, label } of edges) this.#targets.push(this.#numberOf(to, from, label));
+  connect(from: number, targets: readonly string[]): void {
+    for (const target of targets) this.#targets.push(this.#numberOf(target, from));
     this.#starts.push(this.#targets.length);
   }
 
-  wayTo(number: number): string[] {
-    const steps: string[] = [];
-    for (let at = number; at > 0; at = this.#parents[at] ?? 0) steps.push(this.#labels[at] ?? '');
-    return steps.toReversed();
+  /** The numbers of the states on a shortest way, from the first to this one. */
+  wayTo(number: number): number[] {
+    const way = [number];
+    for (let at = number; at > 0; ) way.push((at = this.#parents.at(at)));
+    return way.toReversed();
   }
 
   /** A state that can be reached from itself; depth first, with a stack of our own since ways are long. */
   findCycle(): number | undefined {
-    const cursors = this.#starts.slice(0, this.size);
+    // States whose edges were not asked for have none here.
+    const explored = this.#starts.length - 1;
+    const taken = new Int32Array(explored);
     const colours = new Uint8Array(this.size);
     const [open, done] = [1, 2];
     const stack = [0];
     colours[0] = open;
     for (let at = stack.at(-1); at !== undefined; at = stack.at(-1)) {
-      const cursor = cursors[at] ?? 0;
-      if (cursor === this.#starts[at + 1]) {
+      const place = at < explored ? this.#starts.at(at) + (taken[at] ?? 0) : Infinity;
+      if (place >= this.#starts.at(at + 1)) {
         colours[at] = done;
         stack.pop();
         continue;
       }
-      cursors[at] = cursor + 1;
-      const target = this.#targets[cursor] ?? 0;
+      taken[at] = (taken[at] ?? 0) + 1;
+      const target = this.#targets.at(place);
       if (colours[target] === open) return target;
       if (colours[target] === done) continue;
       colours[target] = open;
@@ -124,18 +173,15 @@ class Graph {
     return undefined;
   }
 
-  exploration(violation?: Violation): Exploration {
-    const counts = { states: this.size, transitions: this.#targets.length };
+  exploration(violation?: Violation, isWhole = true): Exploration {
+    const counts = { states: this.size, transitions: this.#targets.length, isWhole };
     return violation === undefined ? counts : { ...counts, violation };
   }
 
-  #numberOf(state: string, from: number, label: string): number {
-    const known = this.#numbers.get(state);
-    if (known !== undefined) return known;
-    if (this.size === MAX_STATES) throw new Error(`more than ${MAX_STATES} states`);
-    this.#numbers.set(state, this.size);
-    this.#parents.push(from);
-    this.#labels.push(label);
-    return this.#states.push(state) - 1;
+  #numberOf(state: string, from: number): number {
+    const before = this.#states.size;
+    const number = this.#states.numberOf(state);
+    if (number === before) this.#parents.push(from);
+    return number;
   }
 }

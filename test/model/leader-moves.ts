@@ -9,6 +9,7 @@ import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
 import type { Configuration } from './cluster.ts';
 import { type Leader, viewsOfRoles } from './leader.ts';
+import { named, nameless } from './nameless.ts';
 import { contentOf, objectAt } from './node-state.ts';
 import { type Numbering, once } from './numbering.ts';
 import { changeOf } from './plan-words.ts';
@@ -46,6 +47,7 @@ export class LeaderMoves {
   readonly #moves = new Map<string, Promise<readonly LeaderMove[]>>();
   readonly #decisions = new Map<string, Promise<readonly KubeObject[]>>();
   readonly #facts = new Map<string, string>();
+  readonly #objects = new Map<string, KubeObject>();
 
   constructor(configuration: Configuration, contents: Numbering<KubeObject>, leader: Leader) {
     this.#configuration = configuration;
@@ -85,7 +87,7 @@ export class LeaderMoves {
     const key = [holdings.now, holdings.plan[plan - 1], place, holdings.nodes[place]?.[version - 1]].join('/');
     return once(this.#facts, key, () => {
       const { role } = this.#configuration.nodes[place] ?? { role: 'worker' };
-      const object = objectAt(this.#contents, holdings.nodes[place] ?? [], version);
+      const object = this.#objectAt(holdings, place, version);
       const seen = { controller: role === 'controller' ? [object] : [], worker: role === 'worker' ? [object] : [] };
       const alone = freshWorld(viewsOfRoles(seen), new OwnWrites());
       const { campaign: _, facts, ...more } = gather(autopilot, this.#planAt(holdings, plan), alone, holdings.now);
@@ -107,7 +109,8 @@ export class LeaderMoves {
       const status = (object as Plan).status;
       const written = isPlan ? { ...current, ...(status && { status }) } : object;
       const label = `a leader ${isPlan ? changeOf(current, written as Plan) : signalOf(object)}${lagOf(choice, holdings)}`;
-      return [{ label, fair, object: isPlan ? 'plan' : place, content: contentOf(this.#contents, written) }];
+      const stored = isPlan ? written : nameless(object, object.metadata.name);
+      return [{ label, fair, object: isPlan ? 'plan' : place, content: contentOf(this.#contents, stored) }];
     });
   }
 
@@ -134,12 +137,20 @@ export class LeaderMoves {
     return objectAt(this.#contents, plan, version) as Plan;
   }
 
-  #objectsAt({ nodes }: Holdings, seen: readonly number[]): Record<Role, KubeObject[]> {
+  #objectsAt(holdings: Holdings, seen: readonly number[]): Record<Role, KubeObject[]> {
     const objects: Record<Role, KubeObject[]> = { controller: [], worker: [] };
     this.#configuration.nodes.forEach(({ role }, place) => {
-      objects[role].push(objectAt(this.#contents, nodes[place] ?? [], seen[place]));
+      objects[role].push(this.#objectAt(holdings, place, seen[place] ?? 0));
     });
     return objects;
+  }
+
+  /** With the name of the node at the place. */
+  #objectAt({ nodes }: Holdings, place: number, version: number): KubeObject {
+    const versions = nodes[place] ?? [];
+    return once(this.#objects, `${place}/${version}=${versions[version - 1]}`, () =>
+      named(objectAt(this.#contents, versions, version), this.#configuration.nodes[place]?.name ?? ''),
+    );
   }
 }
 

@@ -1,4 +1,4 @@
-/** Owns one node's place in the world: everything that is known of its states, each found out once. */
+/** Owns everything that is known of the states of one kind of node, each found out once for all nodes of the kind. */
 import { decodeSignal } from '../../src/signal/codec.ts';
 import type { NodeSpec } from './cluster.ts';
 import type { NodeGlance } from './glance.ts';
@@ -16,43 +16,57 @@ export interface NodeEdge {
   readonly to: number;
 }
 
-export class Place {
-  readonly spec: NodeSpec;
+/** Nodes that nothing but their names tells apart. */
+export class NodeKind {
   readonly #rules: NodeRules;
   readonly #states: Numbering<NodeState>;
-  readonly #glances = new Map<number, NodeGlance>();
   readonly #edges = new Map<number, Promise<readonly NodeEdge[]>>();
   readonly #written = new Map<string, number>();
 
-  constructor(spec: NodeSpec, rules: NodeRules, states: Numbering<NodeState>) {
-    this.spec = spec;
+  constructor(rules: NodeRules, states: Numbering<NodeState>) {
     this.#rules = rules;
     this.#states = states;
   }
 
-  glanceAt(state: number): NodeGlance {
-    return once(this.#glances, state, () => {
-      const node = this.#states.valueOf(state);
-      const object = objectAt(this.#rules.contents, node.versions);
-      const signal = decodeSignal(object.metadata.annotations);
-      return { ...node, spec: this.spec, object, signal };
-    });
+  stateOf(state: number): NodeState {
+    return this.#states.valueOf(state);
   }
 
-  /** Everything that can happen at this node by itself. */
+  /** The node as predicates see it. */
+  glanceAt(state: number, spec: NodeSpec): NodeGlance {
+    const node = this.stateOf(state);
+    const object = objectAt(this.#rules.contents, node.versions);
+    return { ...node, spec, object, signal: decodeSignal(object.metadata.annotations) };
+  }
+
+  /** Everything that can happen at such a node by itself; labels lack its name. */
   async edgesFrom(state: number): Promise<readonly NodeEdge[]> {
     return await once(this.#edges, state, async () => {
-      const moves = await movesOf(this.#states.valueOf(state), this.#rules);
-      return moves.map(({ label, fair, cost, to }) => {
-        return { label: `${this.spec.name}: ${label}`, fair, cost, to: this.#states.numberOf(to) };
-      });
+      const moves = await movesOf(this.stateOf(state), this.#rules);
+      return moves.map(({ label, fair, cost, to }) => ({ label, fair, cost, to: this.#states.numberOf(to) }));
     });
   }
 
   /** The state once the API server has taken a write of this content. */
   afterWrite(state: number, content: number): number {
     return once(this.#written, `${state}/${content}`, () =>
-      this.#states.numberOf(written(this.#states.valueOf(state), content)),
+      this.#states.numberOf(written(this.stateOf(state), content)),
     );
+  }
+}
+
+/** One node of the configuration. */
+export class Place {
+  readonly spec: NodeSpec;
+  readonly kind: NodeKind;
+  readonly #glances = new Map<number, NodeGlance>();
+
+  constructor(spec: NodeSpec, kind: NodeKind) {
+    this.spec = spec;
+    this.kind = kind;
+  }
+
+  glanceAt(state: number): NodeGlance {
+    return once(this.#glances, state, () => this.kind.glanceAt(state, this.spec));
   }
 }

@@ -3,7 +3,7 @@ import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/states.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
-import type { Configuration } from './cluster.ts';
+import type { Configuration, NodeSpec } from './cluster.ts';
 import { firstPlan, OLD, objectOf, secondPlan } from './cluster.ts';
 import type { Edge, Invariant, Model } from './explorer.ts';
 import type { Glance } from './glance.ts';
@@ -16,7 +16,7 @@ import { LeaderMoves } from './leader-moves.ts';
 import type { NodeState } from './node-state.ts';
 import { contentOf, freshNode, objectAt } from './node-state.ts';
 import { Numbering, once } from './numbering.ts';
-import { Place } from './place.ts';
+import { NodeKind, Place } from './place.ts';
 import { recordedIn } from './plan-words.ts';
 import type { NodeRules } from './turn-trail.ts';
 
@@ -59,9 +59,14 @@ export class World implements Model {
     const { nodes, faults, mayDie } = configuration;
     this.#configuration = configuration;
     this.#leaders = new LeaderMoves(configuration, this.#contents, leader);
+    const kinds = new Map<string, NodeKind>();
     this.#places = nodes.map((spec) => {
       const qualityOf: NodeRules['qualityOf'] = (file) => (file === OLD ? 'good' : spec.payload);
-      return new Place(spec, { contents: this.#contents, qualityOf, mayDie, afterStep }, this.#nodes);
+      const rules = { contents: this.#contents, qualityOf, mayDie, afterStep };
+      return new Place(
+        spec,
+        once(kinds, kindOf(spec), () => new NodeKind(rules, this.#nodes)),
+      );
     });
     this.invariants = INVARIANTS.map(({ name, holds }) => ({
       name,
@@ -91,12 +96,20 @@ export class World implements Model {
     const state = unpack(text);
     const edges = [...this.#passing(state), ...this.#deliveries(state), ...(await this.#leaderEdges(state))];
     for (const [place, node] of state.nodes.entries()) {
-      for (const { label, fair, cost, to } of (await this.#places[place]?.edgesFrom(node)) ?? []) {
-        if (cost <= state.faults) edges.push({ label, fair, to: pack(this.#moved(state, place, to, cost)) });
+      const { spec, kind } = this.#placeAt(place);
+      for (const { label, fair, cost, to } of await kind.edgesFrom(node)) {
+        if (cost > state.faults) continue;
+        edges.push({ label: `${spec.name}: ${label}`, fair, to: pack(this.#moved(state, place, to, cost)) });
       }
     }
     edges.push(...this.#foreignWrites(state));
     return edges.filter(({ to }) => to !== text);
+  }
+
+  #placeAt(place: number): Place {
+    const found = this.#places[place];
+    if (!found) throw new RangeError(`no node at place ${place}`);
+    return found;
   }
 
   #passing(state: State): Edge[] {
@@ -107,9 +120,9 @@ export class World implements Model {
 
   /** Requests arrive in any order, or never; those that are late find another resourceVersion. */
   #deliveries(state: State): Edge[] {
-    return this.#places.flatMap(({ spec }, place) =>
+    return this.#places.flatMap(({ spec, kind }, place) =>
       this.#requests.valueOf(state.requests[place] ?? 0).map((content) => {
-        const node = this.#places[place]?.afterWrite(state.nodes[place] ?? 0, content) ?? 0;
+        const node = kind.afterWrite(state.nodes[place] ?? 0, content);
         const label = `the API server takes the signal for ${spec.name}`;
         return { label, fair: true, to: pack(this.#moved(state, place, node, 0)) };
       }),
@@ -176,6 +189,11 @@ export class World implements Model {
     this.#glance = [text, glance];
     return glance;
   }
+}
+
+/** What nodes must have in common to be of one kind. */
+function kindOf({ role, payload }: NodeSpec): string {
+  return `${role}/${payload}`;
 }
 
 /** One character for each number: the shortest text that the search can take for a state. */

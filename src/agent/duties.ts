@@ -1,0 +1,20 @@
+/** Owns the contract of what an agent owes its node besides the binary: an empty node before the update, its cordon back after it. */
+import type { KubeObject } from '../kube/types.ts';
+
+/** Who cordons, drains and uncordons for a signal; `unknown` where nobody can be asked, or no leader is there. */
+export type Cordoner = 'self' | 'leader' | 'unknown';
+
+export interface Duties {
+  /** Asked only while the status is Cordoning or UnCordoning, and again every few seconds; `object` carries the signal. */
+  whoCordons(object: KubeObject, signal: AbortSignal): Promise<Cordoner>;
+  /** True where the own node bears a cordon of ours; false too where the host has no node. */
+  hasCordon(signal: AbortSignal): Promise<boolean>;
+  /**
+   * Cordons the own node in the name of `journalOwner` and drains it; harmless when repeated, and nothing where the host
+   * has no node. Tries again by itself whatever may pass; rejects with the reason for people where the node can't be
+   * emptied, which ends the update as failed, and where `signal` aborts.
+   */
+  makeWay(journalOwner: string, signal: AbortSignal): Promise<void>;
+  /** Removes a cordon of ours from the own node, and nobody else's; harmless when repeated. Tried again where it rejects. */
+  takeBack(signal: AbortSignal): Promise<void>;
+}
