@@ -1,6 +1,6 @@
 /** Owns the command tree of `refit`: what can be asked for, with which options. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { DEFAULT_POLICY } from '../engine/model.ts';
+import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
 import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';

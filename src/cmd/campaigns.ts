@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { campaignController } from '../engine/controller.ts';
 import type { Dialect } from '../engine/dialect.ts';
 import { askControlPlane } from '../engine/health.ts';
-import type { Policy } from '../engine/model.ts';
+import type { CampaignPolicy } from '../engine/policy/campaign-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/cluster-config.ts';
 import { createElection, timesOf } from '../kube/election.ts';
@@ -27,7 +27,7 @@ export interface CampaignsParts {
   readonly leaseDurationMs: number;
   /** Names us in events. */
   readonly component: string;
-  readonly policy: Policy;
+  policyFor(plan: KubeObject): CampaignPolicy;
   /** Port of the API servers on every controller; that of the connection where absent. */
   readonly apiPort?: number | undefined;
   /** `host:port`; nothing is served where absent. */

@@ -5,7 +5,7 @@ import { capi } from '../dialects/capi/dialect.ts';
 import { startExtensionServer } from '../dialects/capi/extension-server.ts';
 import { hookService } from '../dialects/capi/hook-service.ts';
 import { fetchText } from '../dialects/capi/payload.ts';
-import { DEFAULT_POLICY } from '../engine/model.ts';
+import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
 import { createClient } from '../kube/http-client.ts';
 import { loadClusterConfig } from '../kube/kubeconfig.ts';
 import { pinoLogger } from '../runtime/log-pino.ts';

@@ -1,7 +1,7 @@
 /** Owns `refit controller`: names everything that this process starts. */
 import type { ControllerFlags } from '../cli/program.ts';
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
-import { DEFAULT_POLICY } from '../engine/model.ts';
+import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
 import { createClient } from '../kube/http-client.ts';
 import { loadClusterConfig } from '../kube/kubeconfig.ts';
 import { pinoLogger } from '../runtime/log-pino.ts';

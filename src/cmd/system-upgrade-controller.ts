@@ -8,7 +8,7 @@ import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/catt
 import { cattle } from '../dialects/cattle/dialect.ts';
 import { installMissing } from '../dialects/cattle/install.ts';
 import { campaignController } from '../engine/controller.ts';
-import { DEFAULT_POLICY } from '../engine/model.ts';
+import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
 import { createElection } from '../kube/election.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { fencedClient } from '../kube/fence.ts';

@@ -3,51 +3,103 @@
  * annotations say about one target of one campaign.
  */
 import type { Signal, World } from '../engine/dialect.ts';
-import type { Campaign, Observation, Other, Role, Signalling, Stage } from '../engine/model.ts';
+import type { Campaign, Observation, Other, Signalling, Stage } from '../engine/model.ts';
+import type { Step } from '../engine/policy/campaign-policy.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { decodeSignal, encodeSignal, type SignalData } from '../signal/codec.ts';
-import { FENCE_ANNOTATION, REPORT_ANNOTATION } from '../signal/names.ts';
-import { decodeReport } from '../signal/report.ts';
+import { type AgentPolicy, encodeAgentPolicy } from '../signal/agent-policy.ts';
+import { decodeSignal, encodeSignal, type SignalCommand, type SignalData } from '../signal/codec.ts';
+import { AGENT_POLICY_ANNOTATION, FENCE_ANNOTATION, REPORT_ANNOTATION } from '../signal/names.ts';
+import { decodeReport, encodeReport } from '../signal/report.ts';
+import { rfc3339 } from '../util/clock.ts';
 
-/** The objects that stand for targets and carry their signals. */
-export type SignalObjects = Readonly<Record<Role, Resource>>;
+export interface Carriers {
+  /** The objects that stand for the targets of a stage and carry their signals. */
+  resourceOf(stage: Pick<Stage, 'role' | 'procedure'>): Resource;
+  /** Every kind of object that may carry a signal of this dialect. */
+  readonly all: readonly (readonly [Resource, Other['role']])[];
+  /** What agents are told beside what the policy says. */
+  readonly agent?: AgentPolicy;
+}
 
-export function annotationSignal(objects: SignalObjects): Signal {
+export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
+  const objectOf = (world: World, stage: Stage, name: string): KubeObject | undefined =>
+    world.get(resourceOf(stage), name);
+  const told = (world: World, stage: Stage, name: string, status: string, now: number, reason?: string) => {
+    const object = objectOf(world, stage, name);
+    const changed = object && withStatus(object, status, now, reason);
+    return changed && ({ kind: 'replace', resource: resourceOf(stage), object: changed } as const);
+  };
   return {
     read(world, campaign, stage, target) {
-      const object = world.get(objects[stage.role], target.name);
+      const object = objectOf(world, stage, target.name);
       const signal = decodeSignal(object?.metadata.annotations);
       if (!object || !signal || !isFor(signal, stage) || !belongs(object, signal, campaign)) return { kind: 'none' };
       return observe(object, signal);
     },
 
     send(world, campaign, signalling) {
-      const resource = objects[signalling.stage.role];
-      const object = world.get(resource, signalling.target.name);
-      return object && { kind: 'replace', resource, object: withSignal(object, campaign, signalling) };
+      const object = objectOf(world, signalling.stage, signalling.target.name);
+      const resource = resourceOf(signalling.stage);
+      const asked = { ...signalling, agent: { ...signalling.agent, ...agent } };
+      return object && { kind: 'replace', resource, object: withSignal(object, campaign, asked) };
     },
+
+    goOn(world, _campaign, stage, { name }, now) {
+      const status = decodeSignal(objectOf(world, stage, name)?.metadata.annotations)?.status?.status ?? '';
+      const next = NEXT[status];
+      return next === undefined ? undefined : told(world, stage, name, next, now);
+    },
+
+    withdraw: (world, _campaign, stage, { name }, { message }, now) => told(world, stage, name, 'Failed', now, message),
   };
 }
 
+/** The words of a node that waits for its leader, and what the leader then writes. */
+const NEXT: Readonly<Record<string, string>> = { Cordoning: 'ApplyingUpdate', UnCordoning: 'Completed' };
+
 /** The object with the signal on it; everything else on it stays as it was. */
-export function withSignal(object: KubeObject, campaign: Campaign, { stage, target, payload }: Signalling): KubeObject {
-  const { [REPORT_ANNOTATION]: _answered, ...annotations } = object.metadata.annotations ?? {};
+export function withSignal(
+  object: KubeObject,
+  campaign: Campaign,
+  { stage, target, payload, agent }: Signalling,
+): KubeObject {
+  const {
+    [REPORT_ANNOTATION]: _answered,
+    [AGENT_POLICY_ANNOTATION]: _policy,
+    ...annotations
+  } = object.metadata.annotations ?? {};
   const command = {
     id: stage.command,
-    kind: 'k0supdate',
+    kind: kindOf(stage),
     url: '',
     ...payload,
     version: stage.version,
     forceupdate: stage.forced,
   } as const;
   const signal = encodeSignal({ planId: campaign.id, created: target.since, command });
-  const fence = { [FENCE_ANNOTATION]: `${campaign.source.uid}/${target.since}` };
-  return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...signal, ...fence } } };
+  const ours = { [FENCE_ANNOTATION]: `${campaign.source.uid}/${target.since}`, ...encodeAgentPolicy(agent) };
+  return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...signal, ...ours } } };
+}
+
+/** The object with another status in its signal; undefined where it carries none. */
+function withStatus(object: KubeObject, status: string, now: number, reason?: string): KubeObject | undefined {
+  const { annotations } = object.metadata;
+  const signal = decodeSignal(annotations);
+  if (!signal) return undefined;
+  const { created } = signal;
+  const timestamp = rfc3339(now);
+  const report = reason === undefined ? {} : encodeReport({ ...decodeReport(annotations, created), created, reason });
+  const written = { ...annotations, ...encodeSignal({ ...signal, status: { status, timestamp } }), ...report };
+  return { ...object, metadata: { ...object.metadata, annotations: written } };
+}
+
+function kindOf({ procedure }: Stage): SignalCommand['kind'] {
+  return procedure === 'airgapupdate' ? procedure : 'k0supdate';
 }
 
 function isFor({ command }: SignalData, stage: Stage): boolean {
-  return command.kind === 'k0supdate' && command.id === stage.command;
+  return command.kind === kindOf(stage) && command.id === stage.command;
 }
 
 /**
@@ -56,7 +108,11 @@ function isFor({ command }: SignalData, stage: Stage): boolean {
  * a leader that saw an old object, and a node that works must not be started over for that.
  * A signal without one of its own comes from an original leader: it counts by plan id where it is not older than the plan.
  */
-function belongs({ metadata }: KubeObject, { created, planId }: SignalData, { source, id }: Campaign): boolean {
+export function belongs(
+  { metadata }: KubeObject,
+  { created, planId }: Pick<SignalData, 'created' | 'planId'>,
+  { source, id }: Pick<Campaign, 'id'> & { readonly source: Pick<Campaign['source'], 'uid' | 'created'> },
+): boolean {
   const fence = metadata.annotations?.[FENCE_ANNOTATION];
   if (fence === `${source.uid}/${created}`) return true;
   if (fence?.endsWith(`/${created}`)) return false;
@@ -65,13 +121,17 @@ function belongs({ metadata }: KubeObject, { created, planId }: SignalData, { so
 
 const ENDED = new Set(['Completed', 'Failed', 'FailedDownload']);
 
+export function isOver({ status }: Pick<SignalData, 'status'>): boolean {
+  return ENDED.has(status?.status ?? '');
+}
+
 /** Nodes whose signal has not ended and is not of this campaign: whatever told them to move may be gone, but they move. */
-export function strangersAmong(objects: SignalObjects): (world: World, campaign: Campaign) => Other[] {
+export function strangersAmong({ all }: Carriers): (world: World, campaign: Campaign) => Other[] {
   return (world, campaign) =>
-    (['controller', 'worker'] as const).flatMap((role) =>
-      world.list(objects[role]).flatMap((object) => {
+    all.flatMap(([resource, role]) =>
+      world.list(resource).flatMap((object) => {
         const signal = decodeSignal(object.metadata.annotations);
-        if (!signal || ENDED.has(signal.status?.status ?? '') || belongs(object, signal, campaign)) return [];
+        if (!signal || isOver(signal) || belongs(object, signal, campaign)) return [];
         return [{ name: object.metadata.name, role, since: signal.status?.timestamp ?? signal.created }];
       }),
     );
@@ -90,6 +150,15 @@ function observe({ metadata }: KubeObject, { created, status }: SignalData): Obs
       return { kind: 'failed', ...seen, message: `${status.status}: ${why}` };
     }
     default:
-      return { kind: 'working', step: status.status, ...seen };
+      return { kind: 'working', step: status.status, ...seen, ...STEPS[status.status] };
   }
 }
+
+const STEPS: Readonly<Record<string, { part: Step; asks?: 'drain' | 'uncordon'; withdrawable?: boolean } | undefined>> =
+  {
+    Downloading: { part: 'download', withdrawable: true },
+    Cordoning: { part: 'drain', asks: 'drain', withdrawable: true },
+    ApplyingUpdate: { part: 'apply' },
+    Restart: { part: 'restart' },
+    UnCordoning: { part: 'ready', asks: 'uncordon' },
+  };

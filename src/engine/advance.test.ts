@@ -7,9 +7,10 @@ import { buildStage } from '../../test/builders/stages.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { decide } from './decide.ts';
-import type { Campaign, EndpointHealth, Policy, Stage, TargetFacts } from './model.ts';
+import type { Campaign, EndpointHealth, Stage, TargetFacts } from './model.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
 
-const POLICY: Policy = { maxFailures: 0, targetDeadlineMs: 2 * HOUR };
+const POLICY: CampaignPolicy = { maxFailures: 0, targetDeadlineMs: 2 * HOUR };
 const NOW = T0 + 10 * MINUTE;
 const DOWN: EndpointHealth[] = [{ name: 'c2', ready: false, detail: '/readyz says 500' }];
 
@@ -19,7 +20,7 @@ interface Situation {
   readonly facts?: Facts;
   readonly campaign?: Partial<Campaign>;
   readonly controlPlane?: readonly EndpointHealth[] | 'unasked';
-  readonly policy?: Partial<Policy>;
+  readonly policy?: Partial<CampaignPolicy>;
   readonly now?: number;
 }
 /** What is recorded then: the states by name, and how the campaign stands. */

@@ -9,7 +9,7 @@ import { nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { silentLogger } from '../util/log.ts';
 import { campaignController } from './controller.ts';
-import { DEFAULT_POLICY } from './model.ts';
+import { DEFAULT_POLICY } from './policy/campaign-policy.ts';
 
 /** What one watch shows: an object, and once somebody listens, these changes of it. */
 async function* play(

@@ -1,16 +1,18 @@
 /** Owns the controller of one dialect: which changes wake it, and the reconciler behind its queue. */
+import type { Drains } from '../drain/drains.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createInformer, type Informer } from '../kube/informer.ts';
 import { keyOf } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Controller } from '../runtime/controller.ts';
-import { fromMapping, fromObject, type Source } from '../runtime/sources.ts';
+import { fromMapping, fromObject, type Predicate, type Source } from '../runtime/sources.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
-import type { Dialect, Endpoint, Watched } from './dialect.ts';
-import type { EndpointHealth, Policy } from './model.ts';
+import type { Dialect, Watched } from './dialect.ts';
+import type { Inquirer } from './inquire.ts';
 import type { Announcement } from './narrate.ts';
 import { OwnWrites } from './own-writes.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { createReconciler } from './reconciler.ts';
 import { viewsOf } from './world.ts';
 
@@ -19,20 +21,26 @@ export interface CampaignParts {
   readonly reader: KubeClient;
   /** Writes only while this process leads. */
   readonly writer: KubeClient;
-  readonly policy: CampaignPolicy;
+  policyFor(plan: KubeObject): CampaignPolicy;
+  readonly inquirer: Inquirer;
+  /** Nothing is drained where absent. */
+  readonly drains?: Drains | undefined;
+  /** Whose changes wake every plan, beside what the dialect watches. */
+  readonly alsoWakes?: readonly Informer[];
   readonly clock: Clock;
   readonly log: Logger;
-  askControlPlane(endpoints: readonly Endpoint[], signal?: AbortSignal): Promise<readonly EndpointHealth[]>;
   announce(plan: KubeObject, announcement: Announcement): void;
 }
 
 /** One plan at a time: gates on the health of the cluster mean little where two decide at once. */
 const CONCURRENCY = 1;
+/** The key of no plan: no object can have such a name. */
+const ORPHANS = '-orphans-';
 /** Milliseconds: a reconcile is a few requests, each with a deadline of its own. */
 const TIMEOUT_MS = 120_000;
 
 export function campaignController(dialect: Dialect, parts: CampaignParts): Controller {
-  const { reader, writer, log } = parts;
+  const { reader, writer, log, drains } = parts;
   const { namespace, fieldSelector } = dialect;
   const plans = createInformer(reader, dialect.plans, { logger: log, namespace, fieldSelector });
   const isPlan = (object: KubeObject): boolean => dialect.isPlan?.(object) ?? true;
@@ -44,6 +52,12 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Cont
         ? plans
         : createInformer(reader, each.resource, { logger: log, namespace: each.namespace }),
   }));
+  // A change that can matter wakes every plan there is: they are few, and their decision is cheap. Without any it wakes
+  // whoever cares for what deleted plans left.
+  const keys = (): string[] => {
+    const all = plans.list().filter(isPlan).map(keyOf);
+    return all.length > 0 || !dialect.orphans ? all : [ORPHANS];
+  };
   const reconcile = createReconciler({
     ...parts,
     dialect,
@@ -54,20 +68,23 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Cont
   });
   return {
     name: dialect.name,
-    sources: [fromObject(plans, { when: isPlan }), ...watched.map((each) => allPlans(each, plans, isPlan))],
+    sources: [
+      fromObject(plans, { when: isPlan }),
+      ...watched.map((each) => fromMapping(each.informer, keys, { when: whenItMatters(each) })),
+      ...(parts.alsoWakes ?? []).map((informer) => fromMapping(informer, keys)),
+      ...(drains ? [fromDrains(drains, plans, keys)] : []),
+    ],
     reconcile,
     concurrency: CONCURRENCY,
     timeoutMs: TIMEOUT_MS,
   };
 }
 
-/** A change that can matter wakes every plan there is: they are few, and their decision is cheap. */
-function allPlans(
-  watched: Watched & { readonly informer: Informer },
-  plans: Informer,
-  isPlan: (object: KubeObject) => boolean,
-): Source {
-  return fromMapping(watched.informer, () => plans.list().filter(isPlan).map(keyOf), {
-    when: (object, previous) => previous === undefined || watched.matters(previous, object),
-  });
+function whenItMatters(watched: Watched): Predicate<KubeObject> {
+  return (object, previous) => previous === undefined || watched.matters(previous, object);
+}
+
+/** A drain that went on wakes every plan: which of them it is for, their decisions know. */
+function fromDrains(drains: Drains, informer: Informer, keys: () => string[]): Source {
+  return { informer, start: (enqueue) => drains.onChange(() => keys().forEach((key) => enqueue(key))) };
 }

@@ -1,7 +1,9 @@
 /** Owns the contract of a dialect: how its objects become a campaign, how a campaign becomes its status, and its signal. */
+import type { KubeClient } from '../kube/client.ts';
 import type { Resource } from '../kube/resources.ts';
-import type { KubeObject } from '../kube/types.ts';
+import type { KubeObject, Node } from '../kube/types.ts';
 import type { Campaign, Observation, Other, Signalling, Stage, Target } from './model.ts';
+import type { Reason } from './reasons.ts';
 
 /** The objects that a decision may look at, as watches show them. Only what the dialect watches can be asked for. */
 export interface World {
@@ -43,11 +45,36 @@ export interface Dialect<P extends KubeObject = KubeObject> {
   project(campaign: Campaign, plan: P, now: number): P;
   /** The object that stands for a target: its labels tell the platform, its conditions whether it is ready. */
   objectOf(stage: Stage, target: Target, world: World): KubeObject | undefined;
+  /** What the object says that it runs; the kubelet's version where absent. */
+  versionOf?(object: KubeObject): string | undefined;
   /** Every controller of the cluster. */
   endpoints(world: World): readonly Endpoint[];
   /** Every object of the world that works for another campaign than this one, where they can. */
   others?(world: World, campaign: Campaign): readonly Other[];
+  /** What stands against a new plan, as only the server can tell; where it cannot be told now, this rejects. */
+  preconditions?(client: KubeClient, plan: P, signal?: AbortSignal): Promise<readonly Reason[]>;
+  /** What the leader does for targets that ask for it; nothing where absent. */
+  readonly care?: Care;
+  /** Every Node of the cluster, where the health of the whole can be told. */
+  fleet?(world: World): readonly Node[];
+  /** What plans that are gone left at work, each as a campaign that is over, with what is known of its plan. */
+  orphans?(world: World, plans: readonly P[]): readonly Orphan<P>[];
   readonly signal: Signal<P>;
+}
+
+export interface Orphan<P extends KubeObject = KubeObject> {
+  readonly campaign: Campaign;
+  readonly plan: P;
+}
+
+/** How targets let the leader cordon, drain and uncordon for them. Nodes must be among what the dialect watches. */
+export interface Care {
+  /** The Node that the target's pods run on; undefined where it has none. */
+  nodeOf(stage: Stage, target: Target, world: World): Node | undefined;
+  /** True where no target has to be asked whether it leaves that to the leader. */
+  readonly always?: boolean;
+  /** Asks one of them. */
+  consents?(client: KubeClient, stage: Stage, target: Target, world: World, signal?: AbortSignal): Promise<boolean>;
 }
 
 /**
@@ -58,6 +85,17 @@ export interface Signal<P extends KubeObject = KubeObject> {
   read(world: World, campaign: Campaign, stage: Stage, target: Target, plan: P): Observation;
   /** What tells the target to move, named by its `since`; undefined where its object is not there to be told. */
   send(world: World, campaign: Campaign, signalling: Signalling, plan: P): Instruction | undefined;
+  /** What tells a target that asked for something that it is done; `now` in milliseconds is when. */
+  goOn?(world: World, campaign: Campaign, stage: Stage, target: Target, now: number): Instruction | undefined;
+  /** What ends the target's work before it touches its service; `reason` is for whoever looks at it. */
+  withdraw?(
+    world: World,
+    campaign: Campaign,
+    stage: Stage,
+    target: Target,
+    reason: Reason,
+    now: number,
+  ): Instruction | undefined;
   /** What has to be done once a target is proven done, before that is recorded; may be repeated. */
   finish?(world: World, campaign: Campaign, stage: Stage, target: Target, plan: P): Instruction | undefined;
 }

@@ -73,7 +73,8 @@ function isNeededElsewhere({ stages }: Campaign, own: Stage, { name }: Target): 
 function taints(snapshot: Snapshot, policy: CampaignPolicy): Errand[] {
   const stage = activeStage(snapshot.campaign);
   if (!stage || isFinal(snapshot.campaign) || !policy.drain.softTaint || !policy.drain.enabled) return [];
-  if (snapshot.orders.abort !== undefined || !stage.targets.some((target) => evicts(factsOf(snapshot, target)))) return [];
+  if (snapshot.orders.abort !== undefined || !stage.targets.some((target) => evicts(factsOf(snapshot, target))))
+    return [];
   const pending = stage.targets.filter((target) => {
     const { node } = factsOf(snapshot, target);
     return target.state === 'pending' && node !== undefined && !node.tainted && !node.unschedulable;

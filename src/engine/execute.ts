@@ -1,15 +1,19 @@
 /** Owns the effects of a decision: writes with preconditions, each harmless when it is repeated. */
+import type { Drains } from '../drain/drains.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Dialect, Instruction, World } from './dialect.ts';
-import type { Campaign, Signalling } from './model.ts';
+import { instructionsFor } from './errand-instructions.ts';
+import type { Campaign, Errand, Signalling } from './model.ts';
 import type { OwnWrites } from './own-writes.ts';
 
 export interface Effects<P extends KubeObject> {
   readonly dialect: Dialect<P>;
   readonly client: KubeClient;
   readonly ownWrites: OwnWrites;
+  /** Nothing is drained where absent. */
+  readonly drains?: Drains | undefined;
   /** Ends every request when it aborts. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -91,7 +95,44 @@ export async function send<P extends KubeObject>(
   );
 }
 
-async function isUnchanged<P extends KubeObject>({ dialect, client, signal }: Effects<P>, plan: P): Promise<boolean> {
+/** True where anything was written, so that the next decision may be another one; `now` in ms is told to the targets. */
+export async function runErrands<P extends KubeObject>(
+  effects: Effects<P>,
+  world: World,
+  campaign: Campaign,
+  errands: readonly Errand[],
+  now: number,
+): Promise<boolean> {
+  const run = async (errand: Errand): Promise<boolean> => await runErrand(effects, world, campaign, errand, now);
+  return (await Promise.all(errands.map(run))).includes(true);
+}
+
+async function runErrand<P extends KubeObject>(
+  effects: Effects<P>,
+  world: World,
+  campaign: Campaign,
+  errand: Errand,
+  now: number,
+): Promise<boolean> {
+  const { drains, dialect } = effects;
+  if (errand.kind === 'drain') {
+    drains?.begin(errand.node, errand.options);
+    return false;
+  }
+  const isEnd = errand.kind === 'go-on' || errand.kind === 'withdraw';
+  if (isEnd && errand.node !== undefined) drains?.forget(errand.node);
+  // One after the other: the second is right only once the first is done.
+  for (const instruction of instructionsFor(dialect, world, campaign, errand, now)) {
+    if (!(await carryOut(effects, instruction))) return false;
+  }
+  return true;
+}
+
+/** Asks past all caches whether the plan is still as it was decided on. */
+export async function isUnchanged<P extends KubeObject>(
+  { dialect, client, signal }: Effects<P>,
+  plan: P,
+): Promise<boolean> {
   const { name, namespace, resourceVersion } = plan.metadata;
   try {
     return (await client.get(dialect.plans, name, { namespace, signal })).metadata.resourceVersion === resourceVersion;

@@ -1,7 +1,7 @@
 /** Owns the explanation of a campaign: where each target is, and for what and until when everything else waits. */
 import { rfc3339 } from '../util/clock.ts';
 import { choose, isStopping } from './advance.ts';
-import { deadlineOf, stepTimeLeft } from './lateness.ts';
+import { timeLeft } from './lateness.ts';
 import type { Campaign, Inquiry, Snapshot, Stage, Target, TargetPhase, Wait } from './model.ts';
 import { isFinal } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
@@ -58,13 +58,20 @@ function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy,
   return stage.targets
     .filter(({ state }) => state === 'intended')
     .map((target) => {
-      const { phase, reason, gate, recheckMs, until: known, inquiry } = progressOf(snapshot, stage, target, policy, now);
+      const {
+        phase,
+        reason,
+        gate,
+        recheckMs,
+        until: known,
+        inquiry,
+      } = progressOf(snapshot, stage, target, policy, now);
       const facts = factsOf(snapshot, target);
       const { observation } = facts;
       // The time of a target runs from its signal: one that holds a slot without any has no deadline.
       const isSignalled = observation.kind !== 'none';
       const since = isSignalled ? observation.since : target.since;
-      const deadline = Math.min(deadlineOf(target, policy), now + stepTimeLeft(facts, policy));
+      const deadline = now + timeLeft(target, facts, policy, now);
       const ends = isSignalled && Number.isFinite(deadline);
       const until = ends || known !== undefined ? { until: known ?? rfc3339(deadline) } : {};
       const wait = { target: target.name, gate: gate ?? phase, reason, since, ...until };

@@ -1,31 +1,71 @@
 /** Owns the way from objects to a Snapshot: what the API shows of each target, read once for one decision. */
+import { cordonOwner, withoutPendingTaint } from '../drain/cordon.ts';
+import type { Outlook } from '../drain/outlook.ts';
 import type { Condition, KubeObject, Node } from '../kube/types.ts';
 import type { Dialect, World } from './dialect.ts';
-import type { Campaign, EndpointHealth, Snapshot, Stage, Target, TargetFacts } from './model.ts';
-import { DEFAULT_POLICY } from './model.ts';
+import type {
+  Campaign,
+  DrainView,
+  EndpointHealth,
+  Fleet,
+  NodeView,
+  Observation,
+  Snapshot,
+  Stage,
+  Target,
+  TargetFacts,
+} from './model.ts';
+import { ordersOn } from './orders.ts';
+import type { Reason } from './reasons.ts';
 
 /**
  * Milliseconds after its last sign of life until a node no longer counts as at work for another campaign: some are left
  * in a state from which nothing leads on, and no plan could ever mend them if that held it back.
  */
-const OTHERS_LIVE_MS = DEFAULT_POLICY.targetDeadlineMs;
+const OTHERS_LIVE_MS = 2 * 60 * 60 * 1000;
+
+/** What no watch shows: answers of this reconcile, and what this process itself does and has seen. All may be absent. */
+export interface Known {
+  readonly controlPlane?: readonly EndpointHealth[] | undefined;
+  readonly preconditions?: readonly Reason[] | undefined;
+  /** By node; without it nothing is looked at ahead of a drain. */
+  readonly outlooks?: ReadonlyMap<string, Outlook> | undefined;
+  /** By key of the target. */
+  readonly consents?: ReadonlyMap<string, boolean> | undefined;
+  readonly drainOf?: ((node: string) => DrainView | undefined) | undefined;
+  readonly watchedMs?: ((key: string, observation: Observation) => number) | undefined;
+}
 
 export function gather<P extends KubeObject>(
   dialect: Dialect<P>,
   plan: P,
   world: World,
   now: number,
-  controlPlane?: readonly EndpointHealth[],
+  known: Known = {},
 ): Snapshot {
   const campaign = dialect.resolve(plan, world, now);
+  const preconditions = dialect.preconditions ? (known.preconditions ?? 'unasked') : undefined;
+  return { ...gatherFacts(dialect, plan, campaign, world, now, known), orders: ordersOn(plan), preconditions };
+}
+
+/** What is seen of a campaign, whatever its plan says now. */
+export function gatherFacts<P extends KubeObject>(
+  dialect: Dialect<P>,
+  plan: P,
+  campaign: Campaign,
+  world: World,
+  now: number,
+  known: Known,
+): Omit<Snapshot, 'orders'> {
   const facts = new Map<string, TargetFacts>();
   for (const stage of campaign.stages) {
     for (const target of stage.targets) {
-      facts.set(target.key, factsOf(dialect, plan, world, campaign, stage, target));
+      facts.set(target.key, factsOf(dialect, plan, world, campaign, stage, target, known));
     }
   }
   const others = (dialect.others?.(world, campaign) ?? []).filter(({ since }) => !isPast(since, now));
-  return { campaign, facts, controlPlane, others };
+  const { controlPlane } = known;
+  return { campaign, facts, controlPlane, others, fleet: dialect.fleet && fleetOf(dialect.fleet(world)) };
 }
 
 /** A time that cannot be read is no reason to look away. */
@@ -40,6 +80,7 @@ function factsOf<P extends KubeObject>(
   campaign: Campaign,
   stage: Stage,
   target: Target,
+  known: Known,
 ): TargetFacts {
   const object = dialect.objectOf(stage, target, world);
   if (!object) return { exists: false, observation: { kind: 'none' } };
@@ -50,8 +91,44 @@ function factsOf<P extends KubeObject>(
     platform: platformOf(object),
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
+    version: dialect.versionOf ? dialect.versionOf(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
+    ...careOf(dialect, world, stage, target, known),
+    watchedMs: known.watchedMs?.(target.key, observation),
     observation,
   };
+}
+
+type CareFacts = Pick<TargetFacts, 'node' | 'consent' | 'outlook' | 'drain'>;
+
+function careOf(
+  { care }: Pick<Dialect, 'care'>,
+  world: World,
+  stage: Stage,
+  target: Target,
+  { outlooks, consents, drainOf }: Known,
+): CareFacts {
+  if (!care) return { consent: false };
+  const consent = care.always ? true : (consents?.get(target.key) ?? 'unasked');
+  const node = care.nodeOf(stage, target, world);
+  if (!node) return { consent };
+  const { name } = node.metadata;
+  const outlook = outlooks && (outlooks.get(name) ?? 'unasked');
+  return { consent, node: viewOf(node), outlook, drain: drainOf?.(name) };
+}
+
+function viewOf(node: Node): NodeView {
+  return {
+    name: node.metadata.name,
+    unschedulable: node.spec?.unschedulable === true,
+    cordonOwner: cordonOwner(node),
+    tainted: withoutPendingTaint(node) !== node,
+  };
+}
+
+function fleetOf(nodes: readonly Node[]): Fleet {
+  const isAvailable = (node: Node): boolean => readyOf(node)?.status === 'True' && node.spec?.unschedulable !== true;
+  const unavailable = nodes.filter((node) => !isAvailable(node)).map(({ metadata }) => metadata.name);
+  return { size: nodes.length, unavailable };
 }
 
 /** `<os>-<architecture>` from the well-known labels, undefined where one is missing. */

@@ -20,9 +20,13 @@ export function isLate(target: Target, facts: TargetFacts, policy: CampaignPolic
   return facts.watchedMs !== undefined && facts.watchedMs >= stepDeadlineMs(facts.observation, policy);
 }
 
-/** Milliseconds until the step that the target is in makes it late; Infinity where it has no deadline of its own. */
-export function stepTimeLeft({ observation, watchedMs }: TargetFacts, policy: CampaignPolicy): number {
-  return watchedMs === undefined ? Number.POSITIVE_INFINITY : stepDeadlineMs(observation, policy) - watchedMs;
+/** Milliseconds until the target is late, where nothing changes; Infinity where it never is. */
+export function timeLeft(target: Target, facts: TargetFacts, policy: CampaignPolicy, now: number): number {
+  const { watchedMs, observation } = facts;
+  const whole = deadlineOf(target, policy) - now;
+  if (watchedMs === undefined) return whole;
+  const grace = Math.min(GRACE_MS, policy.targetDeadlineMs) - watchedMs;
+  return Math.min(Math.max(whole, grace), stepDeadlineMs(observation, policy) - watchedMs);
 }
 
 function stepDeadlineMs(observation: Observation, { stepDeadlines }: CampaignPolicy): number {

@@ -39,6 +39,8 @@ export interface Stage {
   readonly version: string;
   /** By platform, `<os>-<architecture>`; absent where targets need nothing that depends on it. */
   readonly payloads?: Readonly<Record<string, Payload>>;
+  /** What is done with the payload, in the words of the dialect; the engine does not look into it. */
+  readonly procedure?: string;
   /** Moves a target even if it already has what the payload would bring. */
   readonly forced: boolean;
   /** A target that failed keeps its slot while the others go on, instead of stopping everything; the stage is not over then. */

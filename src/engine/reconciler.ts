@@ -4,21 +4,26 @@ import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 import { decide } from './decide.ts';
-import type { Endpoint, World } from './dialect.ts';
-import { type Effects, record, send } from './execute.ts';
-import { gather } from './gather.ts';
-import type { Campaign, Decision, EndpointHealth, Policy, Wait } from './model.ts';
+import type { World } from './dialect.ts';
+import { type Effects, isUnchanged, record, runErrands, send } from './execute.ts';
+import { gather, type Known } from './gather.ts';
+import { Answers, type Inquirer } from './inquire.ts';
+import type { Campaign, Decision, Wait } from './model.ts';
 import { type Announcement, narrate } from './narrate.ts';
+import { careForOrphans } from './orphans.ts';
 import type { View } from './own-writes.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
+import { WatchTimes } from './watch-times.ts';
 import { freshWorld, type Views } from './world.ts';
 
 export interface ReconcilerOptions<P extends KubeObject> extends Effects<P> {
   readonly plans: View<P>;
   readonly views: Views;
-  readonly policy: CampaignPolicy;
+  /** What binds the plan at this moment. */
+  policyFor(plan: P): CampaignPolicy;
   readonly clock: Clock;
   readonly log: Logger;
-  askControlPlane(endpoints: readonly Endpoint[], signal?: AbortSignal): Promise<readonly EndpointHealth[]>;
+  readonly inquirer: Inquirer;
   announce(plan: P, announcement: Announcement): void;
 }
 
@@ -33,37 +38,63 @@ export interface Outcome {
   readonly requeueAfterMs?: number | undefined;
 }
 
-/** Records and signals that may follow each other in one go; far more than any plan needs, so that a fault cannot spin. */
+/** Records, signals and errands that may follow each other in one go; far more than any plan needs, so that a fault cannot spin. */
 const MAX_ROUNDS = 20;
 /** Somebody else wrote first: the watch brings the news; this is for a watch that is late. */
 const CONFLICT_RECHECK_MS = 1000;
+const LOOK_AGAIN: Outcome = { requeueAfterMs: CONFLICT_RECHECK_MS };
 
 export function createReconciler<P extends KubeObject>(
   options: ReconcilerOptions<P>,
 ): (key: string, context?: Context) => Promise<Outcome> {
-  const { dialect, ownWrites, plans, views, policy, clock } = options;
+  const { dialect, ownWrites, plans, views, clock } = options;
   const world = freshWorld(views, ownWrites);
+  const times = new WatchTimes(clock);
 
   return async function reconcile(key, { signal } = {}) {
     const { name, namespace } = splitKey(key);
-    let controlPlane: readonly EndpointHealth[] | undefined;
+    const answers = new Answers();
     const effects = { ...options, signal };
     for (let round = 0; round < MAX_ROUNDS; round++) {
       signal?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
-      if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.isPlan?.(plan) === false) return {};
-      const snapshot = gather(dialect, plan, world, clock.now(), controlPlane);
+      if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.isPlan?.(plan) === false) {
+        return await careForOrphans(effects, world, plans);
+      }
+      const policy = options.policyFor(plan);
+      const snapshot = gather(dialect, plan, world, clock.now(), knownTo(options, answers, times));
       const decision = decide(snapshot, policy, clock.now());
-      if (decision.wantsHealth && !controlPlane) {
-        controlPlane = await options.askControlPlane(dialect.endpoints(world), signal);
-      } else if (decision.record) {
+      if (decision.record) {
         const recorded = await recordAndTell(effects, world, plan, snapshot.campaign, decision.record, decision.waits);
-        if (!recorded) return { requeueAfterMs: CONFLICT_RECHECK_MS };
+        if (!recorded) return LOOK_AGAIN;
+      } else if (decision.inquiries.length > 0) {
+        await answers.add(decision.inquiries, world, plan, policy.drain.options, effects);
       } else {
-        return await signalAll(effects, world, plan, snapshot.campaign, decision);
+        const outcome = await act(effects, world, plan, snapshot.campaign, decision);
+        if (outcome) return soonest(outcome, await careForOrphans(effects, world, plans));
       }
     }
-    return { requeueAfterMs: CONFLICT_RECHECK_MS };
+    return LOOK_AGAIN;
+  };
+}
+
+function soonest(...outcomes: readonly Outcome[]): Outcome {
+  const times = outcomes.flatMap(({ requeueAfterMs }) => requeueAfterMs ?? []);
+  return times.length === 0 ? {} : { requeueAfterMs: Math.min(...times) };
+}
+
+function knownTo<P extends KubeObject>(
+  { drains, inquirer }: ReconcilerOptions<P>,
+  { controlPlane, preconditions, outlooks, consents }: Answers,
+  times: WatchTimes,
+): Known {
+  return {
+    controlPlane,
+    preconditions,
+    consents,
+    outlooks: inquirer.lookAhead && outlooks,
+    drainOf: (node) => drains?.stateOf(node),
+    watchedMs: (key, observation) => times.watchedMs(key, observation),
   };
 }
 
@@ -83,17 +114,25 @@ async function recordAndTell<P extends KubeObject>(
   return true;
 }
 
-async function signalAll<P extends KubeObject>(
+/** Undefined where something was written that the next decision hangs on. */
+async function act<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   world: World,
   plan: P,
   campaign: Campaign,
-  { signals, recheckAfterMs }: Decision,
-): Promise<Outcome> {
+  { signals, errands, recheckAfterMs }: Decision,
+): Promise<Outcome | undefined> {
   const sent = await send(options, world, plan, campaign, signals);
   for (const { signalling, result } of sent) {
     options.log.info(`signal ${result}`, { target: signalling.target.name, version: signalling.stage.version });
   }
-  const isOutdated = sent.some(({ result }) => result === 'outdated');
-  return { requeueAfterMs: isOutdated ? CONFLICT_RECHECK_MS : recheckAfterMs };
+  if (sent.some(({ result }) => result === 'outdated')) return LOOK_AGAIN;
+  if (errands.length === 0) return { requeueAfterMs: recheckAfterMs };
+  if (!(await isUnchanged(options, plan))) return LOOK_AGAIN;
+  for (const { kind, target } of errands) {
+    options.log.info(`errand ${kind}`, { target: target.name, plan: plan.metadata.name });
+  }
+  if (await runErrands(options, world, campaign, errands, options.clock.now())) return undefined;
+  // What only begins a drain tells by itself when it is through; a write that was refused is decided on anew.
+  return errands.every(({ kind }) => kind === 'drain') ? { requeueAfterMs: recheckAfterMs } : LOOK_AGAIN;
 }

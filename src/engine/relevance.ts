@@ -9,6 +9,9 @@ export function matters(before: KubeObject, after: KubeObject): boolean {
 
 function decisive(object: KubeObject): unknown {
   const { labels, annotations } = object.metadata;
-  const { conditions, addresses } = (object as Node).status ?? {};
-  return { labels, annotations, addresses, ready: conditions?.find(({ type }) => type === 'Ready')?.status };
+  const { spec, status } = object as Node;
+  const { conditions, addresses, nodeInfo } = status ?? {};
+  const ready = conditions?.find(({ type }) => type === 'Ready')?.status;
+  const { unschedulable, taints } = spec ?? {};
+  return { labels, annotations, addresses, ready, unschedulable, taints, version: nodeInfo?.kubeletVersion };
 }

@@ -1,15 +1,7 @@
 /** Owns random snapshots, policies and moments for properties of the decision: likely and unlikely ones alike. */
 import * as fc from 'fast-check';
-import type {
-  Campaign,
-  Observation,
-  Policy,
-  Role,
-  Snapshot,
-  Stage,
-  Target,
-  TargetFacts,
-} from '../../src/engine/model.ts';
+import type { Campaign, Observation, Role, Snapshot, Stage, Target, TargetFacts } from '../../src/engine/model.ts';
+import type { CampaignPolicy } from '../../src/engine/policy/campaign-policy.ts';
 import { buildCampaign } from './campaigns.ts';
 import { failed, NONE, sent, succeeded, working } from './observations.ts';
 import { buildFacts } from './snapshots.ts';
@@ -19,7 +11,7 @@ import { HOUR, later, MINUTE, T0 } from './times.ts';
 
 export interface Situation {
   readonly snapshot: Snapshot;
-  readonly policy: Policy;
+  readonly policy: CampaignPolicy;
   readonly now: number;
 }
 

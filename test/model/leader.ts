@@ -2,9 +2,10 @@
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { Dialect } from '../../src/engine/dialect.ts';
-import type { Policy, Role } from '../../src/engine/model.ts';
+import type { Role } from '../../src/engine/model.ts';
 import type { View } from '../../src/engine/own-writes.ts';
 import { OwnWrites } from '../../src/engine/own-writes.ts';
+import type { CampaignPolicy } from '../../src/engine/policy/campaign-policy.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
 import { type Views, viewsOf } from '../../src/engine/world.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -24,7 +25,7 @@ export interface LeaderView {
   /** Names of the controllers whose API server says that it is not ready. */
   readonly down: readonly string[];
   readonly now: number;
-  readonly policy: Policy;
+  readonly policy: CampaignPolicy;
 }
 
 /** The objects that it asks the API server to write, as it sends them. */

@@ -2,7 +2,8 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { showStatus } from '../../src/cli/status/command.ts';
 import { type CampaignsParts, prepareCampaigns } from '../../src/cmd/campaigns.ts';
-import { type Campaign, DEFAULT_POLICY } from '../../src/engine/model.ts';
+import { type Campaign } from '../../src/engine/model.ts';
+import { DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
 import { targetsIn } from '../../src/engine/stages.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createInformer } from '../../src/kube/informer.ts';

@@ -6,7 +6,7 @@ import { procedures } from '../../dialects/kubeadm/procedure.ts';
 import { campaignController } from '../../engine/controller.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { askControlPlane } from '../../engine/health.ts';
-import { DEFAULT_POLICY } from '../../engine/model.ts';
+import { DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createElection, type Election, timesOf } from '../../kube/election.ts';
 import { createEventRecorder } from '../../kube/events.ts';

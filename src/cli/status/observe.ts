@@ -3,14 +3,15 @@ import { decide } from '../../engine/decide.ts';
 import type { Dialect, Endpoint } from '../../engine/dialect.ts';
 import { explain } from '../../engine/explain.ts';
 import { gather } from '../../engine/gather.ts';
-import { DEFAULT_POLICY, type EndpointHealth, type Policy, type Snapshot } from '../../engine/model.ts';
+import { type EndpointHealth, type Snapshot } from '../../engine/model.ts';
+import { type CampaignPolicy, DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
 import type { Loaded } from './load.ts';
 import { type PlanView, viewOf } from './view.ts';
 
 export type AskControlPlane = (endpoints: readonly Endpoint[]) => Promise<readonly EndpointHealth[]>;
 
 /** How long a node may take is the controller's to know (--target-deadline): no end is told that may be another's. */
-const POLICY: Policy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
+const POLICY: CampaignPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 
 /** The API servers are asked only where a decision hangs on them. Nothing is written. */
 export async function observe(

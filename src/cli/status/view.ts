@@ -2,18 +2,9 @@
 import { isStopping } from '../../engine/advance.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import type { Explanation } from '../../engine/explain.ts';
-import type {
-  Campaign,
-  CampaignPhase,
-  Policy,
-  Role,
-  Snapshot,
-  Stage,
-  Target,
-  TargetPhase,
-  Wait,
-} from '../../engine/model.ts';
+import type { Campaign, CampaignPhase, Role, Snapshot, Stage, Target, TargetPhase, Wait } from '../../engine/model.ts';
 import { isFinal } from '../../engine/model.ts';
+import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
 import { factsOf } from '../../engine/progress.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import { activeStage } from '../../engine/stages.ts';
@@ -81,7 +72,7 @@ export interface Look {
   readonly snapshot: Snapshot;
   readonly explanation: Pick<Explanation, 'waits' | 'phases'>;
   readonly upcoming: Campaign;
-  readonly policy: Policy;
+  readonly policy: CampaignPolicy;
 }
 
 export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {

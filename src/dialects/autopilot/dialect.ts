@@ -2,8 +2,12 @@
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { matters } from '../../engine/relevance.ts';
-import { controlNodes } from '../../signal/names.ts';
+import { nodes } from '../../kube/resources.ts';
+import type { Node } from '../../kube/types.ts';
+import { type ControlNode, controlNodes } from '../../signal/names.ts';
+import { care } from './care.ts';
 import { OBJECTS } from './discovery.ts';
+import { orphans } from './orphans.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
 import { signal, strangers } from './signal.ts';
@@ -21,6 +25,11 @@ export const autopilot: Dialect<Plan> = {
       name: metadata.name,
       host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
     })),
+  versionOf: (object) =>
+    (object as ControlNode).status?.k0sVersion ?? (object as Node).status?.nodeInfo?.kubeletVersion,
   others: strangers,
+  care,
+  fleet: (world) => world.list(nodes),
+  orphans,
   signal,
 };

@@ -10,7 +10,8 @@ import type { TargetSpec } from '../../api/autopilot/target.ts';
 import { decide } from '../../engine/decide.ts';
 import type { World } from '../../engine/dialect.ts';
 import { gather } from '../../engine/gather.ts';
-import { DEFAULT_POLICY, type EndpointHealth } from '../../engine/model.ts';
+import { type EndpointHealth } from '../../engine/model.ts';
+import { DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { autopilot } from './dialect.ts';
 

@@ -1,6 +1,15 @@
-/** Owns which objects carry the signals of Plans: ControlNodes for controllers, Nodes for workers. */
-import { annotationSignal, strangersAmong } from '../annotation-signal.ts';
-import { OBJECTS } from './discovery.ts';
+/** Owns which objects carry the signals of Plans: ControlNodes for controllers; Nodes for workers, and for all image bundles. */
+import { nodes } from '../../kube/resources.ts';
+import { controlNodes } from '../../signal/names.ts';
+import { annotationSignal, type Carriers, strangersAmong } from '../annotation-signal.ts';
 
-export const signal = annotationSignal(OBJECTS);
-export const strangers = strangersAmong(OBJECTS);
+const CARRIERS: Carriers = {
+  resourceOf: ({ role }) => (role === 'controller' ? controlNodes : nodes),
+  all: [
+    [controlNodes, 'controller'],
+    [nodes, 'worker'],
+  ],
+};
+
+export const signal = annotationSignal(CARRIERS);
+export const strangers = strangersAmong(CARRIERS);

@@ -4,12 +4,19 @@ import type { Campaign, Other } from '../../engine/model.ts';
 import { matters } from '../../engine/relevance.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
-import { annotationSignal } from '../annotation-signal.ts';
+import { annotationSignal, type Carriers } from '../annotation-signal.ts';
 import { project, resolve } from './campaign.ts';
 import { recordOf, updateOn } from './machine-update.ts';
 
 /** Set by kubeadm and by every installer that follows it. */
 const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';
+
+/** No lease of k0s's tells who cordons here: whoever writes the signal does. */
+const CARRIERS: Carriers = {
+  resourceOf: () => nodes,
+  all: [[nodes, 'worker']],
+  agent: { cordoning: 'leader' },
+};
 
 export const capi: Dialect<Node> = {
   name: 'capi',
@@ -29,7 +36,9 @@ export const capi: Dialect<Node> = {
         host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
       })),
   others: controllersAtWork,
-  signal: annotationSignal({ controller: nodes, worker: nodes }),
+  care: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
+  fleet: (world) => world.list(nodes),
+  signal: annotationSignal(CARRIERS),
 };
 
 /**

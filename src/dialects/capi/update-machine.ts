@@ -4,8 +4,9 @@ import type { UpdateMachineRequest, UpdateMachineResponse } from '../../api/capi
 import { decide } from '../../engine/decide.ts';
 import type { World } from '../../engine/dialect.ts';
 import { gather, platformOf } from '../../engine/gather.ts';
-import { isFinal, type Policy } from '../../engine/model.ts';
+import { isFinal } from '../../engine/model.ts';
 import { OwnWrites } from '../../engine/own-writes.ts';
+import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
 import { isUnasked } from '../../engine/reasons.ts';
 import { freshWorld, viewsOf } from '../../engine/world.ts';
 import { nodes } from '../../kube/resources.ts';
@@ -23,7 +24,7 @@ import { findPayload, type PayloadSource, type ReadText } from './payload.ts';
 export interface UpdateParts extends Clients {
   readonly source: PayloadSource;
   readonly readText: ReadText;
-  readonly policy: Policy;
+  readonly policy: CampaignPolicy;
   readonly clock: Clock;
 }
 

@@ -8,7 +8,8 @@ export const notHeld: Gate = {
   evaluate({ orders, policy }) {
     const [problem] = policy.problems;
     if (problem) return { kind: 'wait', reason: because('PolicyUnreadable', problem.message) };
-    if (orders.paused) return { kind: 'wait', reason: because('Paused', 'the plan is paused: refit resume lets it go on') };
+    if (orders.paused)
+      return { kind: 'wait', reason: because('Paused', 'the plan is paused: refit resume lets it go on') };
     if (!policy.paused) return PASS;
     return { kind: 'wait', reason: because('Paused', `UpgradePolicy ${policy.name ?? ''} says paused`) };
   },

@@ -1,0 +1,67 @@
+/** Owns finding what deleted Plans left: signals that nobody follows any more, and cordons and taints of ours. */
+import { type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
+import { cordonOwner, withoutPendingTaint } from '../../drain/cordon.ts';
+import type { Orphan, World } from '../../engine/dialect.ts';
+import type { Role, Source } from '../../engine/model.ts';
+import { because } from '../../engine/reasons.ts';
+import { apiVersionOf } from '../../kube/resources.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
+import { decodeAgentPolicy } from '../../signal/agent-policy.ts';
+import { decodeSignal, type SignalData } from '../../signal/codec.ts';
+import { FENCE_ANNOTATION } from '../../signal/names.ts';
+import { belongs, isOver } from '../annotation-signal.ts';
+import { OBJECTS } from './discovery.ts';
+import { PLAN_NAME } from './problems.ts';
+
+export function orphans(world: World, plans: readonly Plan[]): Orphan<Plan>[] {
+  return (['controller', 'worker'] as const).flatMap((role) =>
+    world.list(OBJECTS[role]).flatMap((object) => orphanOf(object, role, plans) ?? []),
+  );
+}
+
+function orphanOf(object: KubeObject, role: Role, plans: readonly Plan[]): Orphan<Plan> | undefined {
+  const { annotations } = object.metadata;
+  // Somebody else's campaign, who looks after it.
+  if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
+  const signal = decodeSignal(annotations);
+  if (signal && !isOver(signal) && !plans.some((plan) => isOf(object, signal, plan))) {
+    return orphan(object, role, uidIn(annotations?.[FENCE_ANNOTATION]) ?? '', signal);
+  }
+  const owner = uidIn(cordonOwner(object));
+  const isOwned = owner !== undefined && plans.some(({ metadata }) => metadata.uid === owner);
+  if (owner !== undefined && !isOwned) return orphan(object, role, owner, signal);
+  const isStray = plans.length === 0 && withoutPendingTaint(object as Node) !== object;
+  return isStray ? orphan(object, role, '', signal) : undefined;
+}
+
+function isOf(object: KubeObject, signal: SignalData, { metadata, spec }: Plan): boolean {
+  const { uid = '', creationTimestamp: created = '' } = metadata;
+  return belongs(object, signal, { source: { uid, created }, id: spec.id });
+}
+
+function uidIn(text: string | undefined): string | undefined {
+  return text?.split('/')[0];
+}
+
+/** As far as the object still tells what the plan was. */
+function orphan(object: KubeObject, role: Role, uid: string, signal: SignalData | undefined): Orphan<Plan> {
+  const { name } = object.metadata;
+  const { planId: id = '', created = '', command } = signal ?? {};
+  const apiVersion = apiVersionOf(planResource);
+  const source: Source = { apiVersion, kind: planResource.kind, name: PLAN_NAME, uid, created };
+  const stage = {
+    id: `${role}s`,
+    command: command?.id ?? 0,
+    role,
+    maxInFlight: 1,
+    version: command?.version ?? '',
+    ...(command ? { procedure: command.kind } : {}),
+    forced: false,
+    targets: [{ key: `${role}/${name}`, name, state: 'failed', since: created }],
+  } as const;
+  const reason = because('Aborted', 'its plan was deleted');
+  return {
+    campaign: { source, id, phase: 'failed', blocked: false, reason, stages: [stage], problems: [] },
+    plan: { metadata: { name: PLAN_NAME, uid }, spec: { id, timestamp: '', commands: [] } },
+  };
+}

@@ -1,0 +1,65 @@
+/** Owns what each errand writes, in as few writes as it can be done with. */
+import { withCordon, withoutCordon, withoutPendingTaint, withPendingTaint } from '../drain/cordon.ts';
+import { nodes } from '../kube/resources.ts';
+import type { KubeObject, Node } from '../kube/types.ts';
+import type { Dialect, Instruction, World } from './dialect.ts';
+import type { Campaign, Errand } from './model.ts';
+
+/** To be carried out in this order, each only where the one before was. */
+export function instructionsFor(
+  { signal }: Pick<Dialect, 'signal'>,
+  world: World,
+  campaign: Campaign,
+  errand: Exclude<Errand, { kind: 'drain' }>,
+  now: number,
+): Instruction[] {
+  const { stage, target, kind } = errand;
+  const node = errand.node === undefined ? undefined : world.get(nodes, errand.node);
+  switch (kind) {
+    case 'cordon':
+      return changed(node, (seen) => withCordon(withoutPendingTaint(seen), errand.owner));
+    case 'taint':
+      return changed(node, withPendingTaint);
+    case 'tidy': {
+      const untaint = errand.taint ? withoutPendingTaint : asItIs;
+      const lift = errand.cordon ? withoutCordon : asItIs;
+      return changed(node, (seen) => lift(untaint(seen)));
+    }
+    case 'withdraw':
+      return present(signal.withdraw?.(world, campaign, stage, target, errand.reason, now));
+    case 'go-on': {
+      const { uncordon } = errand;
+      const lift = uncordon === undefined ? asItIs : uncordon === 'always' ? withoutAnyCordon : withoutCordon;
+      return liftAndTell(node, lift, signal.goOn?.(world, campaign, stage, target, now));
+    }
+  }
+}
+
+function asItIs(node: Node): Node {
+  return node;
+}
+
+/** As the original does: whoever cordoned it. */
+function withoutAnyCordon(node: Node): Node {
+  if (node.spec?.unschedulable !== true) return withoutCordon(node);
+  const { unschedulable: _cordon, ...spec } = node.spec;
+  const { spec: _before, ...rest } = withoutCordon(node);
+  return { ...rest, spec };
+}
+
+function changed(node: Node | undefined, change: (node: Node) => Node): Instruction[] {
+  const after = node && change(node);
+  return after === undefined || after === node ? [] : [{ kind: 'replace', resource: nodes, object: after }];
+}
+
+/** Where the word goes on the very Node whose cordon is lifted, one write does both. */
+function liftAndTell(node: Node | undefined, lift: (node: Node) => Node, word: Instruction | undefined): Instruction[] {
+  const isSame =
+    word?.kind === 'replace' && word.resource === nodes && word.object.metadata.name === node?.metadata.name;
+  if (isSame) return [{ ...word, object: lift(word.object as Node) }];
+  return [...changed(node, lift), ...present(word)];
+}
+
+function present(instruction: Instruction | undefined): Instruction[] {
+  return instruction === undefined ? [] : [instruction];
+}
