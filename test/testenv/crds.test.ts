@@ -41,6 +41,30 @@ const POLICY = {
   blackouts: [{ from: '2026-12-20', to: '2027-01-06T06:00:00+01:00', timeZone: 'Europe/Berlin' }],
 };
 
+/** What is wrong, the field in `spec` that is told, and the spec. */
+const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
+  'a dialect that nobody speaks': ['plans[0].dialect', { plans: [{ dialect: 'k0s' }] }],
+  'a text for a switch': ['paused', { paused: 'yes' }],
+  'a budget below zero': ['failureBudget', { failureBudget: -1 }],
+  'half a node': ['failureBudget', { failureBudget: 0.5 }],
+  'no node that may be down': ['maxUnavailable', { maxUnavailable: 0 }],
+  'a share above all': ['maxUnavailable', { maxUnavailable: '101%' }],
+  'a share without its sign': ['maxUnavailable', { maxUnavailable: '10' }],
+  'a deadline without a unit': ['deadlines.download', { deadlines: { download: '90' } }],
+  'a number for a deadline': ['deadlines.target', { deadlines: { target: 90 } }],
+  'a way to drain that is none': ['drain.onDeadline', { drain: { onDeadline: 'wait' } }],
+  'a grace period below zero': ['drain.gracePeriodSeconds', { drain: { gracePeriodSeconds: -1 } }],
+  'a rule that is none': ['versions.allow[0]', { versions: { allow: ['Everything'] } }],
+  'a rule twice': ['versions.allow[1]', { versions: { allow: ['Downgrade', 'Downgrade'] } }],
+  'many Tuesdays': ['windows[0].days[0]', { windows: [{ ...POLICY.windows[0], days: ['Tuesdays'] }] }],
+  'an hour after the last': ['windows[0].start', { windows: [{ ...POLICY.windows[0], start: '24:00' }] }],
+  'an hour of one digit': ['windows[0].start', { windows: [{ ...POLICY.windows[0], start: '9:00' }] }],
+  'an offset for a zone': ['windows[0].timeZone', { windows: [{ ...POLICY.windows[0], timeZone: '+02:00' }] }],
+  'a window without a zone': ['windows[0].timeZone', { windows: [{ start: '22:00', length: '4h' }] }],
+  'a blackout without end': ['blackouts[0].to', { blackouts: [{ from: '2026-12-20' }] }],
+  'a time without a zone': ['blackouts[0].from', { blackouts: [{ from: '2026-12-20T18:00:00', to: '2027-01-01' }] }],
+};
+
 let client: KubeClient;
 
 beforeAll(async () => {
@@ -219,28 +243,12 @@ test.each<[string, string, string, unknown, CustomObject['status']?]>([
   ['UpdateConfig', 'a strategy that is none', 'spec.upgradeStrategy.type', { upgradeStrategy: { type: 'weekly' } }],
   ['UpdateConfig', 'a plan without commands', 'spec.planSpec.commands', { planSpec: {} }],
   ['ControlNode', 'half an address', 'status.addresses[0].type', undefined, { addresses: [{ address: '127.0.0.1' }] }],
-  ...Object.entries({
-    'a dialect that nobody speaks': ['plans[0].dialect', { plans: [{ dialect: 'k0s' }] }],
-    'a text for a switch': ['paused', { paused: 'yes' }],
-    'a budget below zero': ['failureBudget', { failureBudget: -1 }],
-    'half a node': ['failureBudget', { failureBudget: 0.5 }],
-    'no node that may be down': ['maxUnavailable', { maxUnavailable: 0 }],
-    'a share above all': ['maxUnavailable', { maxUnavailable: '101%' }],
-    'a share without its sign': ['maxUnavailable', { maxUnavailable: '10' }],
-    'a deadline without a unit': ['deadlines.download', { deadlines: { download: '90' } }],
-    'a number for a deadline': ['deadlines.target', { deadlines: { target: 90 } }],
-    'a way to drain that is none': ['drain.onDeadline', { drain: { onDeadline: 'wait' } }],
-    'a grace period below zero': ['drain.gracePeriodSeconds', { drain: { gracePeriodSeconds: -1 } }],
-    'a rule that is none': ['versions.allow[0]', { versions: { allow: ['Everything'] } }],
-    'a rule twice': ['versions.allow[1]', { versions: { allow: ['Downgrade', 'Downgrade'] } }],
-    'many Tuesdays': ['windows[0].days[0]', { windows: [{ ...POLICY.windows[0], days: ['Tuesdays'] }] }],
-    'an hour after the last': ['windows[0].start', { windows: [{ ...POLICY.windows[0], start: '24:00' }] }],
-    'an hour of one digit': ['windows[0].start', { windows: [{ ...POLICY.windows[0], start: '9:00' }] }],
-    'an offset for a zone': ['windows[0].timeZone', { windows: [{ ...POLICY.windows[0], timeZone: '+02:00' }] }],
-    'a window without a zone': ['windows[0].timeZone', { windows: [{ start: '22:00', length: '4h' }] }],
-    'a blackout without end': ['blackouts[0].to', { blackouts: [{ from: '2026-12-20' }] }],
-    'a time without a zone': ['blackouts[0].from', { blackouts: [{ from: '2026-12-20T18:00:00', to: '2027-01-01' }] }],
-  }).map(([what, [field, spec]]): [string, string, string, unknown] => ['UpgradePolicy', what, `spec.${field}`, spec]),
+  ...Object.entries(ODD_POLICIES).map(([what, [field, spec]]): [string, string, string, unknown] => [
+    'UpgradePolicy',
+    what,
+    `spec.${field}`,
+    spec,
+  ]),
 ])('%s with %s is refused', async (kind, _, field, spec, status) => {
   const refused: unknown = await roundTrip(kind, { metadata: { name: 'bad' }, spec, status }).catch((e: unknown) => e);
   expect(refused).toBeInstanceOf(StatusError);
