@@ -23,6 +23,17 @@ export const REASONS = {
   ControlPlaneNotReady: 'an API server does not answer that it is ready',
   OthersAtWork: 'nodes are still at work for a plan that is gone',
   NodeNotReady: 'a node is not Ready',
+  PolicyUnreadable: 'a policy is for the plan, and cannot be read',
+  Paused: 'the policy says that nothing new starts',
+  WindowClosed: 'no maintenance window is open',
+  WindowTooShort: 'the maintenance window would close before a node is done',
+  Blackout: 'the policy lets nothing start at this time',
+  TooManyUnavailable: 'as many nodes are not Ready or unschedulable as may be',
+  Unverified: 'a download has no sha256, or comes over plain http, and the policy asks for both or one of them',
+  SkippedMinor: 'the plan would skip a minor version',
+  Downgrade: 'the plan would put an older version on a node',
+  KubeletAhead: 'the plan would make a kubelet newer than an API server',
+  RemovedApis: 'objects are left of a kind that the new version does not serve any more',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type ReasonCode = keyof typeof REASONS;
