@@ -14,7 +14,7 @@ const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
 /** The campaign as it should be recorded next; the very same object where nothing is to be recorded. */
 export function advance(snapshot: Snapshot, policy: Policy, now: number): Campaign {
   const { campaign } = snapshot;
-  if (isFinal(campaign)) return campaign;
+  if (isFinal(campaign) || campaign.unread) return campaign;
   if (campaign.phase === 'new') return admit(snapshot, now);
   const stage = activeStage(campaign);
   const followed = stage ? follow(snapshot, stage, policy, now) : campaign;

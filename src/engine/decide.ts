@@ -31,7 +31,7 @@ function settle(snapshot: Snapshot, policy: Policy, now: number): Campaign {
 
 function signalsOf(snapshot: Snapshot, policy: Policy, now: number): Signalling[] {
   const stage = activeStage(snapshot.campaign);
-  if (!stage || isFinal(snapshot.campaign)) return [];
+  if (!stage || isFinal(snapshot.campaign) || snapshot.campaign.unread) return [];
   return stage.targets.flatMap((target) => {
     if (progressOf(snapshot, stage, target, policy, now).effect !== 'signal') return [];
     if (!stage.payloads) return [{ stage, target }];

@@ -63,6 +63,7 @@ function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: Policy, now: nu
 function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: Policy): Held[] {
   const { campaign } = snapshot;
   const since = lastProgress(campaign);
+  if (campaign.unread) return [{ wait: { gate: 'record', reason: campaign.unread, since } }];
   if (isStopping(campaign, policy)) return [{ wait: { ...stopOf(campaign), since } }];
   if (!stage) return [];
   const { waiting, chosen } = choose(snapshot, stage, policy);

@@ -6,6 +6,7 @@ export const REASONS = {
   Completed: 'every target is done',
   NoTargets: 'the plan named or selected no target',
   InvalidPlan: 'the plan cannot be carried out as written',
+  RecordUnread: 'part of what is recorded of the plan cannot be seen',
   VersionUnknown: 'nobody has told yet to which version the plan leads',
   TargetMissing: 'a target is named that does not exist',
   PlatformUnknown: 'the labels of a target do not tell its operating system and architecture',
