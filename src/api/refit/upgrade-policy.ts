@@ -13,11 +13,14 @@ const SET = { 'x-kubernetes-list-type': 'set' };
 /** So that no policy makes each decision slow. */
 const MANY = 100;
 
+/** By which policies tell plans of different kinds apart. */
+export const DIALECT_NAMES = ['autopilot', 'cattle', 'kubeadm', 'capi'] as const;
+
 const duration = (what: string) => z.string().regex(DURATION).exactOptional().describe(what);
 
 const planSchema = z
   .strictObject({
-    dialect: z.enum(['autopilot', 'cattle', 'kubeadm', 'capi']).exactOptional().describe('Plans of this kind only.'),
+    dialect: z.enum(DIALECT_NAMES).exactOptional().describe('Plans of this kind only.'),
     namespace: z.string().exactOptional().describe('Plans of this namespace only.'),
     name: z.string().exactOptional().describe('The plan of this name only.'),
   })
@@ -31,7 +34,7 @@ const deadlinesSchema = z
     apply: duration('Until the new files have taken the place of the old; 5m.'),
     restart: duration('Until the restarted service tells the new version, else the agent puts the old one back; 90s.'),
     ready: duration('Until the node and the API servers are ready again; 10m.'),
-    target: duration('For everything on one node together; 8h.'),
+    target: duration('For everything on one node together; the sum of all the others, some 7h30m.'),
   })
   .describe('How long each step of one node may take before it has failed, such as `90s` or `1h30m`.');
 
@@ -95,7 +98,7 @@ const blackoutSchema = z
   })
   .describe('One stretch of time.');
 
-const specSchema = z
+export const upgradePolicySpecSchema = z
   .strictObject({
     plans: z
       .array(planSchema)
@@ -155,10 +158,10 @@ const statusSchema = z
   .describe('What became of the policy; written by the controller only.');
 
 const upgradePolicySchema = z
-  .strictObject({ spec: specSchema, status: statusSchema.exactOptional() })
+  .strictObject({ spec: upgradePolicySpecSchema, status: statusSchema.exactOptional() })
   .describe('Holds plans to deadlines, windows, budgets and rules; a plan that none covers is held to the defaults.');
 
-export type UpgradePolicySpec = z.input<typeof specSchema>;
+export type UpgradePolicySpec = z.input<typeof upgradePolicySpecSchema>;
 export type UpgradePolicy = KubeObject & z.input<typeof upgradePolicySchema>;
 
 export const upgradePolicies: Resource<UpgradePolicy> = {
