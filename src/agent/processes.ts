@@ -28,8 +28,7 @@ export async function executes(pid: number, path: string): Promise<boolean> {
 
 /** The process with this parent that was started from `path`, whatever file is there now. */
 export async function findService(path: string, parent: number): Promise<ProcessId | undefined> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
-  for (const pid of pids) {
+  for (const pid of await allPids()) {
     const process = await findProcess(pid);
     if (process?.parent !== parent) continue;
     if ((await executableOf(pid)) === path || (await scriptOf(pid)) === path) return process;
@@ -37,10 +36,39 @@ export async function findService(path: string, parent: number): Promise<Process
   return undefined;
 }
 
+export async function allPids(): Promise<number[]> {
+  return (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+}
+
+/** Program and arguments as the process was started; empty where it is gone, or a thread of the kernel. */
+export async function argumentsOf(pid: number): Promise<string[]> {
+  return await stringsIn(`/proc/${pid}/cmdline`);
+}
+
+/** A variable of the environment that the process was started with; undefined too where that is not readable. */
+export async function variableOf(pid: number, name: string): Promise<string | undefined> {
+  const entry = (await stringsIn(`/proc/${pid}/environ`)).find((text) => text.startsWith(`${name}=`));
+  return entry?.slice(name.length + 1);
+}
+
+export async function workingDirectoryOf(pid: number): Promise<string | undefined> {
+  return await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
+}
+
+/** User id that the process runs as; undefined where it is gone. */
+export async function ownerOf(pid: number): Promise<number | undefined> {
+  return (await stat(`/proc/${pid}`).catch(() => undefined))?.uid;
+}
+
 /** The kernel runs `#!` files as `interpreter path arguments`. */
 async function scriptOf(pid: number): Promise<string | undefined> {
-  const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-  return line.split('\0')[1];
+  return (await argumentsOf(pid))[1];
+}
+
+/** Each one ends with a NUL. */
+async function stringsIn(path: string): Promise<string[]> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  return text.split('\0').slice(0, -1);
 }
 
 async function identityOf(path: string): Promise<string | undefined> {

@@ -27,14 +27,28 @@ async function serve(listener: RequestListener): Promise<string> {
   return path;
 }
 
-test('the version and the PID are read as k0s writes them', async () => {
+test('version, PID and part in the cluster are read as k0s writes them', async () => {
   const asked: unknown[] = [];
   const path = await serve(({ method, url, headers, httpVersion }, response) => {
     asked.push({ method, url, host: headers.host, httpVersion });
     response.end(JSON.stringify({ Version: 'v1.36.3+k0s.0', Pid: 42, Role: 'worker', Workloads: true }));
   });
-  expect(await askStatus(path, 10_000)).toEqual({ version: 'v1.36.3+k0s.0', pid: 42 });
+  const expected = { version: 'v1.36.3+k0s.0', pid: 42, role: 'worker', workloads: true };
+  expect(await askStatus(path, 10_000)).toEqual(expected);
   expect(asked).toEqual([{ method: 'GET', url: '/status', host: 'localhost', httpVersion: '1.1' }]);
+});
+
+test.each<[string, object, object]>([
+  ['a controller', { Role: 'controller', Workloads: false }, { role: 'controller', workloads: false }],
+  ['a single node', { Workloads: false, SingleNode: true }, { workloads: true }],
+  ['nothing more', {}, {}],
+  ['what is of another type', { Role: 1, Workloads: 'yes', ClusterConfig: { spec: { api: { address: 5 } } } }, {}],
+  ['no configuration', { ClusterConfig: null }, {}],
+  ['an empty configuration', { ClusterConfig: { spec: { api: {} } } }, {}],
+  ['a configuration', { ClusterConfig: { spec: { api: { address: '10.0.0.1' } } } }, { apiAddress: '10.0.0.1' }],
+])('%s beside version and PID', async (_name, answer, more) => {
+  const path = await serve((_request, response) => response.end(JSON.stringify({ Version: 'v1', Pid: 1, ...answer })));
+  expect(await askStatus(path, 10_000)).toEqual({ version: 'v1', pid: 1, ...more });
 });
 
 test.each<[string, RequestListener, string]>([

@@ -4,5 +4,14 @@ import { planKind } from './autopilot/plan.ts';
 import { updateConfigKind } from './autopilot/update-config.ts';
 import { cattlePlanKind } from './cattle/plan.ts';
 import type { CustomKind } from './crd.ts';
+import { targetLedgerKind } from './refit/target-ledger.ts';
+import { upgradePolicyKind } from './refit/upgrade-policy.ts';
 
-export const CUSTOM_KINDS: readonly CustomKind[] = [controlNodeKind, planKind, updateConfigKind, cattlePlanKind];
+export const CUSTOM_KINDS: readonly CustomKind[] = [
+  controlNodeKind,
+  planKind,
+  updateConfigKind,
+  cattlePlanKind,
+  upgradePolicyKind,
+  targetLedgerKind,
+];

@@ -45,7 +45,7 @@ test.each<[string, string, object | string]>([
     'status',
     { output: 'text', kubeconfig: 'a', context: 'b', apiPort: 9443 },
   ],
-  ['controller', 'controller', { leaseDuration: 15_000, targetDeadline: 7_200_000, logLevel: 'info' }],
+  ['controller', 'controller', { leaseDuration: 15_000, targetDeadline: 28_800_000, logLevel: 'info' }],
   [
     'controller --lease-duration 3s --target-deadline 0 --health-address :8080 --log-level debug',
     'controller',
@@ -65,7 +65,7 @@ test.each<[string, string, object | string]>([
       certDir: '/tmp/k8s-webhook-server/serving-certs',
       callTimeout: 5000,
       leaseDuration: 15_000,
-      targetDeadline: 7_200_000,
+      targetDeadline: 28_800_000,
       logLevel: 'info',
     },
   ],

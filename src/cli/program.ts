@@ -163,7 +163,7 @@ function leading(command: Command): Command {
     .addOption(
       new Option('--target-deadline <time>', 'how long a node may take from its signal on; 0 waits for ever')
         .argParser(parseDeadline)
-        .default(DEFAULT_POLICY.targetDeadlineMs, '2h'),
+        .default(DEFAULT_POLICY.targetDeadlineMs, '8h'),
     )
     .option('--health-address <host:port>', 'serve /healthz, /readyz and /metrics there')
     .addOption(

@@ -1,20 +1,27 @@
 /** Owns how a process carries plans out: one lease, one manager, and one controller for each dialect. */
 import { randomBytes } from 'node:crypto';
+import { upgradePolicies } from '../api/refit/upgrade-policy.ts';
+import { createDrains, type Drains } from '../drain/drains.ts';
+import { lookAhead } from '../drain/outlook.ts';
 import { campaignController } from '../engine/controller.ts';
 import type { Dialect } from '../engine/dialect.ts';
 import { askControlPlane } from '../engine/health.ts';
 import type { CampaignPolicy } from '../engine/policy/campaign-policy.ts';
+import { policyFor } from '../engine/policy/choose-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/cluster-config.ts';
 import { createElection, timesOf } from '../kube/election.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { fencedClient } from '../kube/fence.ts';
+import { createInformer } from '../kube/informer.ts';
 import { askReadyz } from '../kube/readyz.ts';
 import { leases } from '../kube/resources.ts';
 import { isNotFound } from '../kube/status-error.ts';
+import type { Runnable } from '../runtime/group.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { createManager, type Manager } from '../runtime/manager.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import { aborted } from '../util/abort.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 
@@ -23,11 +30,14 @@ export interface CampaignsParts {
   readonly config: ClusterConfig;
   readonly client: KubeClient;
   readonly lease: { readonly namespace: string; readonly name: string };
+  /** What the lease carries while we hold it. */
+  leaseLabels?(identity: string): Record<string, string>;
   /** Milliseconds; whole seconds. */
   readonly leaseDurationMs: number;
   /** Names us in events. */
   readonly component: string;
-  policyFor(plan: KubeObject): CampaignPolicy;
+  /** What binds plans that no UpgradePolicy covers. */
+  readonly policy: CampaignPolicy;
   /** Port of the API servers on every controller; that of the connection where absent. */
   readonly apiPort?: number | undefined;
   /** `host:port`; nothing is served where absent. */
@@ -41,6 +51,7 @@ const READYZ_TIMEOUT_MS = 5000;
 /** Rejects where what the dialects watch cannot be listed: informers would try again for ever. */
 export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSignal): Promise<Manager> {
   const { dialects, client, config, apiPort, log, metrics, policy } = parts;
+  await client.list(upgradePolicies, { limit: 1, signal });
   for (const { plans, namespace: home, fieldSelector, watched } of dialects) {
     for (const { resource, namespace } of [{ resource: plans, namespace: home }, ...watched]) {
       await client.list(resource, {
@@ -54,22 +65,41 @@ export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSigna
   await getLease(client, parts.lease, signal);
   const identity = randomBytes(16).toString('hex');
   const times = timesOf(parts.leaseDurationMs);
-  const election = createElection({ client, ...parts.lease, identity, ...times, clock, logger: log });
+  const labels = parts.leaseLabels ? { labels: parts.leaseLabels } : {};
+  const election = createElection({
+    client,
+    ...parts.lease,
+    identity,
+    ...labels,
+    ...times,
+    clock,
+    logger: log,
+  });
   const events = createEventRecorder({ client, component: parts.component, clock, logger: log });
   const manager = createManager({ election, clock, logger: log, metrics });
   manager.addRunnable(events);
+  const writer = fencedClient(client, election);
+  const drains = createDrains({ client: writer, clock, random: Math.random, log });
+  manager.addRunnable(endingDrains(drains), 'leading');
+  const policies = createInformer(client, upgradePolicies, { logger: log });
   for (const dialect of dialects) {
     manager.addController(
       campaignController(dialect, {
         reader: client,
-        writer: fencedClient(client, election),
-        policy,
+        writer,
+        policyFor: ({ metadata: { name, namespace } }) =>
+          policyFor(policies.list(), { dialect: dialect.name, name, namespace }, policy),
+        alsoWakes: [policies],
+        drains,
+        inquirer: {
+          askControlPlane: async (endpoints, stop) => {
+            const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, signal: stop };
+            return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
+          },
+          lookAhead: async (node, options, stop) => await lookAhead(client, node, options, stop ?? signal),
+        },
         clock,
         log,
-        askControlPlane: async (endpoints, stop) => {
-          const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, signal: stop };
-          return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
-        },
         announce: (plan, { type, reason }) =>
           events.record(plan, { type, reason: reason.code, message: reason.message }),
       }),
@@ -90,6 +120,15 @@ export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSigna
     dialects: dialects.map(({ name }) => name),
   });
   return manager;
+}
+
+/** Whoever leads next begins them anew: a drain that goes on under a lease that is lost only fails. */
+function endingDrains(drains: Drains): Runnable {
+  const run = async (signal: AbortSignal): Promise<void> => {
+    await aborted(signal);
+    drains.forgetAll();
+  };
+  return { name: 'drains', run };
 }
 
 /** One that does not exist is no obstacle; one that may not be read is: nobody could ever lead. */

@@ -6,6 +6,7 @@ import { createClient } from '../kube/http-client.ts';
 import { loadClusterConfig } from '../kube/kubeconfig.ts';
 import { pinoLogger } from '../runtime/log-pino.ts';
 import { prometheusMetrics } from '../runtime/metrics-prometheus.ts';
+import { CENTRAL_CORDONING_LABEL } from '../signal/names.ts';
 import { EXIT } from '../util/errors.ts';
 import { prepareCampaigns } from './campaigns.ts';
 
@@ -23,6 +24,7 @@ export async function runController(flags: ControllerFlags, signal: AbortSignal)
         config,
         client,
         lease: LEADER_LEASE,
+        leaseLabels: (identity) => ({ [CENTRAL_CORDONING_LABEL]: identity }),
         leaseDurationMs: flags.leaseDuration,
         component,
         policy: { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline },

@@ -21,6 +21,8 @@ import { createManager } from '../runtime/manager.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 
+/** Each Job has a deadline of its own. */
+const POLICY = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
 const CHANNEL_TIMEOUT_MS = 30_000;
 
@@ -47,11 +49,10 @@ async function run(env: Environment, signal: AbortSignal): Promise<void> {
       campaignController(cattle({ name, namespace, job: jobSettings(env, log) }), {
         reader: client,
         writer,
-        // Each Job has a deadline of its own.
-        policy: { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY },
+        policyFor: () => POLICY,
         clock,
         log,
-        askControlPlane: () => Promise.resolve([]),
+        inquirer: { askControlPlane: () => Promise.resolve([]) },
         announce: (plan, { type, reason }) =>
           events.record(plan, { type, reason: reason.code, message: reason.message }),
       }),

@@ -1,5 +1,6 @@
 /** Owns the proof of the first decision about a campaign: it begins whole, or not at all and with every reason. */
 import { describe, expect, test } from 'vitest';
+import { buildPolicy } from '../../test/builders/campaign-policies.ts';
 import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { buildSnapshot } from '../../test/builders/snapshots.ts';
 import { buildStage } from '../../test/builders/stages.ts';
@@ -11,7 +12,7 @@ const stages = [buildStage('controller', ['c1', 'c2']), buildStage('worker', ['w
 const NEW = buildCampaign(stages, { phase: 'new' });
 
 function admitted(facts: Record<string, Partial<TargetFacts>> = {}, campaign: Campaign = NEW): Campaign {
-  return admit(buildSnapshot(campaign, facts), T0 + MINUTE);
+  return admit(buildSnapshot(campaign, facts), buildPolicy(), T0 + MINUTE);
 }
 
 function statesOf(campaign: Campaign): object {

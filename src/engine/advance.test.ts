@@ -1,16 +1,18 @@
 /** Owns the proof of the moves of a running campaign: what each target's row leads to, who starts next, and how it ends. */
+
 import { describe, expect, test } from 'vitest';
+import { buildPolicy } from '../../test/builders/campaign-policies.ts';
 import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { failed, sent, succeeded, working } from '../../test/builders/observations.ts';
 import { buildSnapshot } from '../../test/builders/snapshots.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
-import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
+import { later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { decide } from './decide.ts';
 import type { Campaign, EndpointHealth, Stage, TargetFacts } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 
-const POLICY: CampaignPolicy = { maxFailures: 0, targetDeadlineMs: 2 * HOUR };
+const POLICY = buildPolicy();
 const NOW = T0 + 10 * MINUTE;
 const DOWN: EndpointHealth[] = [{ name: 'c2', ready: false, detail: '/readyz says 500' }];
 

@@ -40,10 +40,10 @@ async function wokenBy(changes: { plans?: Step[]; hosts?: Step[]; nodes?: Step[]
   const controller = campaignController(tableDialect, {
     reader: { watch } as unknown as KubeClient,
     writer: {} as unknown as KubeClient,
-    policy: DEFAULT_POLICY,
+    policyFor: () => DEFAULT_POLICY,
     clock: new FakeClock(T0),
     log: silentLogger,
-    askControlPlane: async () => await Promise.resolve([]),
+    inquirer: { askControlPlane: async () => await Promise.resolve([]) },
     announce: () => undefined,
   });
   for (const { informer } of controller.sources) void informer.run(stop.signal);
@@ -90,10 +90,10 @@ test('plans that are targets, too, are followed once: two views of one object wo
     {
       reader: {} as unknown as KubeClient,
       writer: {} as unknown as KubeClient,
-      policy: DEFAULT_POLICY,
+      policyFor: () => DEFAULT_POLICY,
       clock: new FakeClock(T0),
       log: silentLogger,
-      askControlPlane: async () => await Promise.resolve([]),
+      inquirer: { askControlPlane: async () => await Promise.resolve([]) },
       announce: () => undefined,
     },
   );

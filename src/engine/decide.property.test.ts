@@ -116,7 +116,7 @@ describe('a decision', () => {
   });
 
   property('never asks to be taken again at once where there is nothing to do', (_situation, decision) => {
-    if (decision.record || decision.signals.length > 0 || decision.wantsHealth) return;
+    if (decision.record || decision.signals.length > 0 || decision.inquiries.length > 0) return;
     expect(decision.recheckAfterMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(0);
   });
 

@@ -32,7 +32,7 @@ function settle(snapshot: Snapshot, policy: CampaignPolicy, now: number): Campai
 
 function signalsOf(snapshot: Snapshot, policy: CampaignPolicy, now: number): Signalling[] {
   const stage = activeStage(snapshot.campaign);
-  if (!stage || isFinal(snapshot.campaign)) return [];
+  if (!stage || isFinal(snapshot.campaign) || snapshot.campaign.unread) return [];
   return stage.targets.flatMap((target) => {
     if (progressOf(snapshot, stage, target, policy, now).effect !== 'signal') return [];
     const { agent } = policy;

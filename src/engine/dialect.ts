@@ -2,6 +2,7 @@
 import type { KubeClient } from '../kube/client.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject, Node } from '../kube/types.ts';
+import type { Ledgers } from './ledgers.ts';
 import type { Campaign, Observation, Other, Signalling, Stage, Target } from './model.ts';
 import type { Reason } from './reasons.ts';
 
@@ -18,6 +19,11 @@ export interface Watched {
   readonly namespace?: string | undefined;
   /** False for a change that no decision can depend on, such as a heartbeat. */
   matters(before: KubeObject, after: KubeObject): boolean;
+  /**
+   * What is kept in memory of an object, where there may be thousands: the object without what neither a decision looks
+   * at nor a write of it could change. All of it where absent.
+   */
+  keep?(object: KubeObject): KubeObject;
 }
 
 /** Where one controller's API server is asked for its health. */
@@ -38,6 +44,8 @@ export interface Dialect<P extends KubeObject = KubeObject> {
   isPlan?(object: P): boolean;
   /** Where the campaign is recorded: the subresource that `project` fills, or the object itself. */
   readonly recordedIn: 'status' | 'object';
+  /** Where a campaign may be too large for its plan; `resolve` then reads them through the world. */
+  readonly ledgers?: Ledgers<P>;
   readonly watched: readonly Watched[];
   /** The campaign as it is recorded, or a new one with its targets resolved from the world; `now` in ms. */
   resolve(plan: P, world: World, now: number): Campaign;

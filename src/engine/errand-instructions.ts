@@ -1,7 +1,7 @@
 /** Owns what each errand writes, in as few writes as it can be done with. */
 import { withCordon, withoutCordon, withoutPendingTaint, withPendingTaint } from '../drain/cordon.ts';
 import { nodes } from '../kube/resources.ts';
-import type { KubeObject, Node } from '../kube/types.ts';
+import type { Node } from '../kube/types.ts';
 import type { Dialect, Instruction, World } from './dialect.ts';
 import type { Campaign, Errand } from './model.ts';
 

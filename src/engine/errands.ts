@@ -11,6 +11,7 @@ import { activeStage } from './stages.ts';
 const TAINTS_AT_ONCE = 20;
 
 export function errandsOf(snapshot: Snapshot, policy: CampaignPolicy, now: number): Errand[] {
+  if (snapshot.campaign.unread) return [];
   const errands = snapshot.campaign.stages.flatMap((stage) =>
     stage.targets.flatMap((target) => errandFor(snapshot, stage, target, policy, now) ?? []),
   );

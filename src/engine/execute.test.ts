@@ -18,7 +18,7 @@ import { OwnWrites } from './own-writes.ts';
 const plans: Resource = { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false };
 const plan: KubeObject = { metadata: { name: 'plan', resourceVersion: '7' } };
 const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')]);
-const signals = stage.targets.map((target): Signalling => ({ stage, target, payload: PAYLOAD }));
+const signals = stage.targets.map((target): Signalling => ({ stage, target, payload: PAYLOAD, agent: {} }));
 
 const refusal = (code: number, reason: string): StatusError => new StatusError({ kind: 'Status', code, reason });
 

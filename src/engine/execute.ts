@@ -5,7 +5,8 @@ import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts
 import type { KubeObject } from '../kube/types.ts';
 import type { Dialect, Instruction, World } from './dialect.ts';
 import { instructionsFor } from './errand-instructions.ts';
-import type { Campaign, Errand, Signalling } from './model.ts';
+import { areUnchanged, newlyIntended, type Split } from './ledgers.ts';
+import type { Campaign, Errand, Signalling, Target } from './model.ts';
 import type { OwnWrites } from './own-writes.ts';
 
 export interface Effects<P extends KubeObject> {
@@ -30,13 +31,43 @@ export async function record<P extends KubeObject>(
   after: Campaign,
   now: number,
 ): Promise<boolean> {
-  const { dialect, client, ownWrites, signal } = effects;
+  const { dialect } = effects;
   for (const instruction of finishing(dialect, world, plan, before, after)) {
     if (!(await carryOut(effects, instruction))) return false;
   }
+  const projected = dialect.project(after, plan, now);
+  const split = dialect.ledgers?.split(projected, world) ?? { plan: projected, writes: [] };
+  if (!(await writeLedgers(effects, world, plan, split, newlyIntended(before, after)))) return false;
+  return await writePlan(effects, split);
+}
+
+/**
+ * Ledgers first: what ends is never in neither. Their versions say nothing about the plan, nor does its version about them:
+ * so the plan is asked for past all caches before a ledger is written, and the ledgers of what starts before it is recorded.
+ */
+async function writeLedgers<P extends KubeObject>(
+  effects: Effects<P>,
+  world: World,
+  plan: P,
+  { writes }: Split<P>,
+  starting: readonly Target[],
+): Promise<boolean> {
+  const { dialect, client, signal } = effects;
+  const holding = dialect.ledgers?.holding(plan, starting, world) ?? [];
+  const basis = writes.length > 0 ? [{ resource: dialect.plans, object: plan }, ...holding] : holding;
+  if (!(await areUnchanged(client, basis, signal))) return false;
+  const written = await Promise.all(writes.map(async (instruction) => await carryOut(effects, instruction)));
+  return written.every(Boolean);
+}
+
+async function writePlan<P extends KubeObject>(
+  { dialect, client, ownWrites, signal }: Effects<P>,
+  { plan, counted }: Split<P>,
+): Promise<boolean> {
   const options = { signal, ...(dialect.recordedIn === 'status' ? { subresource: 'status' } : {}) };
   try {
-    ownWrites.remember(dialect.plans, await client.replace(dialect.plans, dialect.project(after, plan, now), options));
+    const { metadata } = counted ? await client.replace(dialect.plans, counted, { signal }) : plan;
+    ownWrites.remember(dialect.plans, await client.replace(dialect.plans, { ...plan, metadata }, options));
     return true;
   } catch (error) {
     if (isConflict(error) || isNotFound(error)) return false;
@@ -66,13 +97,17 @@ export interface Sent {
   readonly result: 'written' | 'outdated';
 }
 
+/** Signals that are under way at once: enough to keep a server busy, and soon enough over for the look at the plan to hold. */
+const SIGNALS_AT_ONCE = 100;
+
 /**
  * Writes signals, each on its object exactly as it was seen: where that has changed since, nothing is written, the change
  * arrives by the watch, and the decision is taken again.
  *
  * An object at the version that was seen says nothing about the plan: a cache may show an old plan and a new object, such
- * as one that a later command has signalled. So the plan is asked for once more, past all caches, between the look at the
- * objects and the writes. Where it still is as decided on, nobody can have signalled an object that is still as seen.
+ * as one that a later command has signalled. So the plan, with the ledgers of the targets, is asked for once more, past
+ * all caches, between the look at the objects and the writes. Where it still is as decided on, nobody can have signalled
+ * an object that is still as seen.
  */
 export async function send<P extends KubeObject>(
   effects: Effects<P>,
@@ -81,15 +116,31 @@ export async function send<P extends KubeObject>(
   campaign: Campaign,
   signals: readonly Signalling[],
 ): Promise<Sent[]> {
-  if (signals.length === 0) return [];
+  const sent: Sent[] = [];
+  for (let first = 0; first < signals.length; first += SIGNALS_AT_ONCE) {
+    const batch = signals.slice(first, first + SIGNALS_AT_ONCE);
+    sent.push(...(await sendTogether(effects, world, plan, campaign, batch)));
+  }
+  return sent;
+}
+
+async function sendTogether<P extends KubeObject>(
+  effects: Effects<P>,
+  world: World,
+  plan: P,
+  campaign: Campaign,
+  signals: readonly Signalling[],
+): Promise<Sent[]> {
+  const { dialect } = effects;
   const prepared = signals.map((signalling) => ({
     signalling,
-    instruction: effects.dialect.signal.send(world, campaign, signalling, plan),
+    instruction: dialect.signal.send(world, campaign, signalling, plan),
   }));
-  const isCurrent = await isUnchanged(effects, plan);
+  const targets = signals.map(({ target }) => target);
+  const isAsSeen = await isCurrent(effects, world, plan, targets);
   return await Promise.all(
     prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
-      const isWritten = isCurrent && instruction !== undefined && (await carryOut(effects, instruction));
+      const isWritten = isAsSeen && instruction !== undefined && (await carryOut(effects, instruction));
       return { signalling, result: isWritten ? 'written' : 'outdated' };
     }),
   );
@@ -128,18 +179,15 @@ async function runErrand<P extends KubeObject>(
   return true;
 }
 
-/** Asks past all caches whether the plan is still as it was decided on. */
-export async function isUnchanged<P extends KubeObject>(
+/** Asks past all caches whether the plan, and the ledgers of those targets, are still as they were decided on. */
+export async function isCurrent<P extends KubeObject>(
   { dialect, client, signal }: Effects<P>,
+  world: World,
   plan: P,
+  targets: readonly Target[],
 ): Promise<boolean> {
-  const { name, namespace, resourceVersion } = plan.metadata;
-  try {
-    return (await client.get(dialect.plans, name, { namespace, signal })).metadata.resourceVersion === resourceVersion;
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
+  const holding = dialect.ledgers?.holding(plan, targets, world) ?? [];
+  return await areUnchanged(client, [{ resource: dialect.plans, object: plan }, ...holding], signal);
 }
 
 /** False where the object is not as it was seen any more. */

@@ -1,5 +1,7 @@
 /** Owns the proof that whoever looks at a plan at night learns who waits, for what, since when and until when. */
+
 import { describe, expect, test } from 'vitest';
+import { buildPolicy } from '../../test/builders/campaign-policies.ts';
 import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { failed, sent, succeeded, working } from '../../test/builders/observations.ts';
 import { buildSnapshot } from '../../test/builders/snapshots.ts';
@@ -10,7 +12,7 @@ import { decide } from './decide.ts';
 import { explain } from './explain.ts';
 import type { Campaign, EndpointHealth, Snapshot, TargetFacts, Wait } from './model.ts';
 
-const POLICY = { maxFailures: 0, targetDeadlineMs: 2 * HOUR };
+const POLICY = buildPolicy();
 const NOW = T0 + HOUR;
 const DOWN: EndpointHealth[] = [
   { name: 'c1', ready: true },

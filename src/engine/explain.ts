@@ -83,6 +83,7 @@ function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy,
 function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: CampaignPolicy, now: number): Held[] {
   const { campaign } = snapshot;
   const since = lastProgress(campaign);
+  if (campaign.unread) return [{ wait: { gate: 'record', reason: campaign.unread, since } }];
   if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since } }];
   if (!stage) return [];
   const { waiting, chosen } = choose(snapshot, stage, policy, now);

@@ -76,6 +76,8 @@ export interface Campaign {
   readonly stages: readonly Stage[];
   /** What is wrong with the plan as it stands now: nothing starts while this is not empty. */
   readonly problems: readonly Reason[];
+  /** Why part of the record cannot be seen: nothing at all is done until it can. */
+  readonly unread?: Reason | undefined;
 }
 
 /** What the node itself says about the signal of this campaign; `attempt` and `since` are RFC 3339. */

@@ -1,5 +1,7 @@
 /** Owns the proof of one target's step where time matters: deadlines, a leader that was away, and intents that grew old. */
+
 import { describe, expect, test } from 'vitest';
+import { buildPolicy } from '../../test/builders/campaign-policies.ts';
 import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { failed, NONE, sent, succeeded, working } from '../../test/builders/observations.ts';
 import { buildSnapshot } from '../../test/builders/snapshots.ts';
@@ -9,7 +11,7 @@ import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { decide } from './decide.ts';
 import type { Decision, EndpointHealth, RecordedState, Role, TargetFacts } from './model.ts';
 
-const POLICY = { maxFailures: 0, targetDeadlineMs: 2 * HOUR };
+const POLICY = buildPolicy();
 const DOWN: EndpointHealth[] = [{ name: 'c2', ready: false, detail: '/readyz says 500' }];
 
 interface Situation {
@@ -33,7 +35,7 @@ function decisionOn(situation: Situation): Decision {
 
 /** What is recorded of the target, and what happens to it. */
 function stepOf(situation: Situation): object {
-  const { record, signals, waits, wantsHealth, recheckAfterMs } = decisionOn(situation);
+  const { record, signals, waits, inquiries, recheckAfterMs } = decisionOn(situation);
   const target = record?.stages[0]?.targets[0];
   return {
     ...(target ? { recorded: target.state, since: target.since } : {}),
@@ -41,7 +43,7 @@ function stepOf(situation: Situation): object {
     ...(signals.length > 0 ? { signalled: signals[0]?.target.since } : {}),
     ...(waits.length > 0 ? { waits: waits.map(({ gate, reason }) => `${gate}: ${reason.code}`).join() } : {}),
     ...(waits[0]?.until === undefined ? {} : { until: waits[0].until }),
-    ...(wantsHealth ? { wantsHealth } : {}),
+    ...(inquiries.length > 0 ? { wantsHealth: true } : {}),
     ...(recheckAfterMs === undefined ? {} : { recheckAfterMs }),
   };
 }

@@ -6,6 +6,7 @@ export const REASONS = {
   Completed: 'every target is done',
   NoTargets: 'the plan named or selected no target',
   InvalidPlan: 'the plan cannot be carried out as written',
+  RecordUnread: 'part of what is recorded of the plan cannot be seen',
   VersionUnknown: 'nobody has told yet to which version the plan leads',
   TargetMissing: 'a target is named that does not exist',
   PlatformUnknown: 'the labels of a target do not tell its operating system and architecture',
@@ -30,9 +31,18 @@ export const REASONS = {
   OutlookUnknown: 'nobody has looked yet what a drain would meet',
   ConsentUnknown: 'nobody has asked yet whether the node lets the leader drain it',
   PreconditionsUnknown: 'nobody has asked yet what stands against the plan',
-  Paused: 'somebody paused the plan',
   Aborted: 'somebody aborted the plan',
-  PolicyUnreadable: 'the policy that covers the plan cannot be read',
+  PolicyUnreadable: 'a policy is for the plan, and cannot be read',
+  Paused: 'the policy says that nothing new starts',
+  WindowClosed: 'no maintenance window is open',
+  WindowTooShort: 'the maintenance window would close before a node is done',
+  Blackout: 'the policy lets nothing start at this time',
+  TooManyUnavailable: 'as many nodes are not Ready or unschedulable as may be',
+  Unverified: 'a download has no sha256, or comes over plain http, and the policy asks for both or one of them',
+  SkippedMinor: 'the plan would skip a minor version',
+  Downgrade: 'the plan would put an older version on a node',
+  KubeletAhead: 'the plan would make a kubelet newer than an API server',
+  RemovedApis: 'objects are left of a kind that the new version does not serve any more',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type ReasonCode = keyof typeof REASONS;

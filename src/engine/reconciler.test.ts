@@ -1,5 +1,7 @@
 /** Owns the proof of the loop around the decision: what is written in which order, and that a lost race writes nothing twice. */
+
 import { describe, expect, test } from 'vitest';
+import { buildPolicy } from '../../test/builders/campaign-policies.ts';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
 import { succeeded, working } from '../../test/builders/observations.ts';
@@ -38,13 +40,15 @@ class Leader {
       ownWrites: new OwnWrites(),
       plans,
       views: viewsOf(watched),
-      policy: { maxFailures: 0, targetDeadlineMs: 2 * HOUR },
+      policyFor: () => buildPolicy(),
       clock,
       log: silentLogger,
-      askControlPlane: async (endpoints) => {
-        this.asked.push(endpoints.map(({ name }) => name));
-        const health = endpoints.map(({ name }) => ({ name, ready: !this.notReady.includes(name) }));
-        return await Promise.resolve(health);
+      inquirer: {
+        askControlPlane: async (endpoints) => {
+          this.asked.push(endpoints.map(({ name }) => name));
+          const health = endpoints.map(({ name }) => ({ name, ready: !this.notReady.includes(name) }));
+          return await Promise.resolve(health);
+        },
       },
       announce: (_plan, { reason }) => this.told.push(`${reason.code}: ${reason.message}`),
     });
@@ -99,7 +103,7 @@ describe('a plan from its first sight to its end', () => {
   });
 
   test('news that change nothing write nothing, and the deadline is what is waited for', async () => {
-    expect(await leader.see()).toEqual({ requeueAfterMs: 2 * HOUR });
+    expect(await leader.see()).toEqual({ requeueAfterMs: 5 * MINUTE });
     expect(writes(api)).toHaveLength(2);
   });
 

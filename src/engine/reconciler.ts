@@ -5,7 +5,7 @@ import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 import { decide } from './decide.ts';
 import type { World } from './dialect.ts';
-import { type Effects, isUnchanged, record, runErrands, send } from './execute.ts';
+import { type Effects, isCurrent, record, runErrands, send } from './execute.ts';
 import { gather, type Known } from './gather.ts';
 import { Answers, type Inquirer } from './inquire.ts';
 import type { Campaign, Decision, Wait } from './model.ts';
@@ -64,11 +64,11 @@ export function createReconciler<P extends KubeObject>(
       const policy = options.policyFor(plan);
       const snapshot = gather(dialect, plan, world, clock.now(), knownTo(options, answers, times));
       const decision = decide(snapshot, policy, clock.now());
-      if (decision.record) {
+      if (decision.inquiries.length > 0) {
+        await answers.add(decision.inquiries, world, plan, policy.drain.options, effects);
+      } else if (decision.record) {
         const recorded = await recordAndTell(effects, world, plan, snapshot.campaign, decision.record, decision.waits);
         if (!recorded) return LOOK_AGAIN;
-      } else if (decision.inquiries.length > 0) {
-        await answers.add(decision.inquiries, world, plan, policy.drain.options, effects);
       } else {
         const outcome = await act(effects, world, plan, snapshot.campaign, decision);
         if (outcome) return soonest(outcome, await careForOrphans(effects, world, plans));
@@ -128,7 +128,8 @@ async function act<P extends KubeObject>(
   }
   if (sent.some(({ result }) => result === 'outdated')) return LOOK_AGAIN;
   if (errands.length === 0) return { requeueAfterMs: recheckAfterMs };
-  if (!(await isUnchanged(options, plan))) return LOOK_AGAIN;
+  const targets = errands.map(({ target }) => target);
+  if (!(await isCurrent(options, world, plan, targets))) return LOOK_AGAIN;
   for (const { kind, target } of errands) {
     options.log.info(`errand ${kind}`, { target: target.name, plan: plan.metadata.name });
   }

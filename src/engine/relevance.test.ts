@@ -22,7 +22,10 @@ test.each<[string, Node, boolean]>([
     ]),
     false,
   ],
-  ['what it is made of', status({ nodeInfo: { kubeletVersion: 'v1.36.3' } }), false],
+  ['what it is made of', status({ nodeInfo: { operatingSystem: 'linux' } }), false],
+  ['its version', status({ nodeInfo: { kubeletVersion: 'v1.36.3' } }), true],
+  ['it was cordoned', { ...node, spec: { unschedulable: true } }, true],
+  ['a taint', { ...node, spec: { taints: [{ key: 'a', effect: 'NoSchedule' }] } }, true],
   [
     'the order of its labels',
     {

@@ -53,6 +53,11 @@ export interface DeleteOptions extends RequestOptions {
   readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan' | undefined;
 }
 
+export interface EvictOptions extends RequestOptions {
+  /** Seconds between the pod's being told to end and its end; its own where absent. */
+  readonly gracePeriodSeconds?: number | undefined;
+}
+
 /** Every method rejects with a StatusError where the server refused, and with a TransportError where no answer came. */
 export interface KubeClient {
   get<T extends KubeObject>(resource: Resource<T>, name: string, options?: RequestOptions): Promise<T>;
@@ -67,7 +72,7 @@ export interface KubeClient {
   replace<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
   patch<T extends KubeObject>(resource: Resource<T>, name: string, patch: unknown, options: PatchOptions): Promise<T>;
   delete(resource: Resource, name: string, options?: DeleteOptions): Promise<void>;
-  evict(pod: { name: string; namespace: string; uid?: string }, options?: RequestOptions): Promise<void>;
+  evict(pod: { name: string; namespace: string; uid?: string }, options?: EvictOptions): Promise<void>;
   /** Status code and text of a path such as `/readyz`, whatever the code is. */
   raw(path: string, options?: RequestOptions): Promise<{ status: number; body: string }>;
   /** Closes idle connections and aborts everything in flight; what is asked afterwards fails without being sent. */

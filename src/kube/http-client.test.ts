@@ -80,11 +80,11 @@ test.each<[string, (client: KubeClient) => Promise<unknown>, Partial<SeenRequest
   ],
   [
     'evict',
-    async (c) => await c.evict({ name: 'p', namespace: 'ns', uid: 'u' }),
+    async (c) => await c.evict({ name: 'p', namespace: 'ns', uid: 'u' }, { gracePeriodSeconds: 7 }),
     {
       method: 'POST',
       url: '/api/v1/namespaces/ns/pods/p/eviction',
-      body: '{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p","namespace":"ns"},"deleteOptions":{"preconditions":{"uid":"u"}}}',
+      body: '{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p","namespace":"ns"},"deleteOptions":{"gracePeriodSeconds":7,"preconditions":{"uid":"u"}}}',
     },
   ],
 ])('%s', async (_name, act, { type, ...expected }) => {

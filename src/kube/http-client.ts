@@ -2,6 +2,7 @@
 import { type Clock, systemClock } from '../util/clock.ts';
 import type {
   DeleteOptions,
+  EvictOptions,
   KubeClient,
   ListOptions,
   PatchOptions,
@@ -151,11 +152,12 @@ class HttpClient implements KubeClient {
     await this.#requester.json({ ...call, method: 'DELETE', body });
   }
 
-  async evict(pod: { name: string; namespace: string; uid?: string }, options: RequestOptions = {}): Promise<void> {
+  async evict(pod: { name: string; namespace: string; uid?: string }, options: EvictOptions = {}): Promise<void> {
     const { name, namespace, uid } = pod;
+    const { gracePeriodSeconds } = options;
     const path = pathOf(pods, { namespace, name, subresource: 'eviction' });
-    const deleteOptions = uid === undefined ? {} : { deleteOptions: { preconditions: { uid } } };
-    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace }, ...deleteOptions };
+    const deleteOptions = { gracePeriodSeconds, ...(uid === undefined ? {} : { preconditions: { uid } }) };
+    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace }, deleteOptions };
     await this.#requester.json({ ...this.#call('create', 'pods/eviction', path, options), method: 'POST', body });
   }
 

@@ -1,5 +1,5 @@
 /** Owns the addresses of resources: from group, version and plural to a URL path, and the built-in ones that Refit uses. */
-import type { Event, Job, KubeObject, Lease, Node, Pod, Secret } from './types.ts';
+import type { Event, Job, KubeObject, Lease, Node, Pod, PodDisruptionBudget, Secret } from './types.ts';
 
 export interface Resource<T extends KubeObject = KubeObject> {
   /** Empty for the core group. */
@@ -20,6 +20,20 @@ export const secrets: Resource<Secret> = {
   version: 'v1',
   kind: 'Secret',
   plural: 'secrets',
+  namespaced: true,
+};
+export const podDisruptionBudgets: Resource<PodDisruptionBudget> = {
+  group: 'policy',
+  version: 'v1',
+  kind: 'PodDisruptionBudget',
+  plural: 'poddisruptionbudgets',
+  namespaced: true,
+};
+export const daemonSets: Resource = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'DaemonSet',
+  plural: 'daemonsets',
   namespaced: true,
 };
 export const jobs: Resource<Job> = { group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', namespaced: true };

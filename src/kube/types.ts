@@ -82,8 +82,32 @@ export interface Node extends KubeObject {
 }
 
 export interface Pod extends KubeObject {
-  spec?: { nodeName?: string };
+  spec?: { nodeName?: string; volumes?: { name: string; emptyDir?: unknown }[] };
   status?: { phase?: string; conditions?: Condition[] };
+}
+
+/** One that is `{}` selects everything, one that is absent nothing. */
+export interface LabelSelector {
+  matchLabels?: Record<string, string>;
+  matchExpressions?: { key: string; operator: string; values?: string[] }[];
+}
+
+/** Numbers of pods are integers, or percentages such as `50%`. */
+export interface PodDisruptionBudget extends KubeObject {
+  spec?: {
+    selector?: LabelSelector;
+    minAvailable?: number | string;
+    maxUnavailable?: number | string;
+    unhealthyPodEvictionPolicy?: string;
+  };
+  status?: {
+    observedGeneration?: number;
+    disruptionsAllowed?: number;
+    currentHealthy?: number;
+    desiredHealthy?: number;
+    expectedPods?: number;
+    conditions?: Condition[];
+  };
 }
 
 /** The spec is as its creator wrote it. */

@@ -2,10 +2,11 @@
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Milliseconds of `250ms`, `90s`, `5m`, `2h`; undefined where the text is none of these, or zero. */
+/** Milliseconds of `250ms`, `90s`, `5m`, `1h30m`; undefined where the text is nothing like these, or zero. */
 export function parseDuration(text: string): number | undefined {
-  const [, digits, unit = ''] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
-  const milliseconds = Number(digits) * (UNITS[unit] ?? Number.NaN);
+  if (!/^(?:\d+(?:ms|s|m|h))+$/.test(text)) return undefined;
+  const parts = [...text.matchAll(/(\d+)([a-z]+)/g)];
+  const milliseconds = parts.reduce((sum, [, digits, unit = '']) => sum + Number(digits) * (UNITS[unit] ?? 0), 0);
   return milliseconds > 0 ? milliseconds : undefined;
 }
 

@@ -1,7 +1,10 @@
 /** Owns random snapshots, policies and moments for properties of the decision: likely and unlikely ones alike. */
+
 import * as fc from 'fast-check';
 import type { Campaign, Observation, Role, Snapshot, Stage, Target, TargetFacts } from '../../src/engine/model.ts';
+import { NO_ORDERS } from '../../src/engine/orders.ts';
 import type { CampaignPolicy } from '../../src/engine/policy/campaign-policy.ts';
+import { buildPolicy } from './campaign-policies.ts';
 import { buildCampaign } from './campaigns.ts';
 import { failed, NONE, sent, succeeded, working } from './observations.ts';
 import { buildFacts } from './snapshots.ts';
@@ -107,8 +110,8 @@ function situation(mood: Mood): fc.Arbitrary<Situation> {
       .map(({ facts, controlPlane, maxFailures, targetDeadlineMs, now }) => {
         const byKey = new Map(facts.map((fact, index): [string, TargetFacts] => [targets[index]?.key ?? '', fact]));
         return {
-          snapshot: { campaign: made, facts: byKey, controlPlane, others: [] },
-          policy: { maxFailures, targetDeadlineMs },
+          snapshot: { campaign: made, facts: byKey, controlPlane, others: [], orders: NO_ORDERS },
+          policy: buildPolicy({ maxFailures, targetDeadlineMs }),
           now,
         };
       });

@@ -1,5 +1,7 @@
 /** Owns snapshots for tests: every target exists, runs linux-amd64, is Ready and says nothing; every API server is ready. */
+
 import type { Campaign, EndpointHealth, Snapshot, TargetFacts } from '../../src/engine/model.ts';
+import { NO_ORDERS } from '../../src/engine/orders.ts';
 import { NONE } from './observations.ts';
 
 export const HEALTHY: readonly EndpointHealth[] = [{ name: 'c1', ready: true }];
@@ -20,5 +22,6 @@ export function buildSnapshot(
     facts: new Map(all.map(({ key, name }) => [key, buildFacts(facts[key] ?? facts[name])])),
     controlPlane: controlPlane === 'unasked' ? undefined : controlPlane,
     others: [],
+    orders: NO_ORDERS,
   };
 }

@@ -1,4 +1,5 @@
 /** Owns a Machine, its Node and the leader before one API server in memory, for tests of the answers to UpdateMachine. */
+
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
 import { capi } from '../../src/dialects/capi/dialect.ts';
@@ -11,12 +12,13 @@ import { nodes } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
 import { silentLogger } from '../../src/util/log.ts';
+import { buildPolicy } from '../builders/campaign-policies.ts';
 import { MemoryApi } from '../builders/memory-api.ts';
 import { buildNode } from '../builders/nodes.ts';
-import { HOUR, T0 } from '../builders/times.ts';
+import { T0 } from '../builders/times.ts';
 import { FakeClock } from '../faults/fake-clock.ts';
 
-export const POLICY = { maxFailures: 0, targetDeadlineMs: 2 * HOUR };
+export const POLICY = buildPolicy();
 
 export class MachineScene {
   readonly api = new MemoryApi();
@@ -65,10 +67,10 @@ export class MachineScene {
       ownWrites: new OwnWrites(),
       plans: view,
       views: viewsOf([[nodes, view]]),
-      policy: POLICY,
+      policyFor: () => POLICY,
       clock: this.clock,
       log: silentLogger,
-      askControlPlane: async () => await Promise.resolve(this.health),
+      inquirer: { askControlPlane: async () => await Promise.resolve(this.health) },
       announce: () => undefined,
     })(name);
   }

@@ -11,7 +11,7 @@ import { type Views, viewsOf } from '../../src/engine/world.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeList, KubeObject } from '../../src/kube/types.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { silentLogger } from '../../src/util/log.ts';
 
@@ -44,11 +44,13 @@ export function leaderWith(dialect: Dialect<Plan>): Leader {
       ownWrites: new OwnWrites(),
       plans: viewOf([view.plan]),
       views: viewsOfRoles(view.objects),
-      policy: view.policy,
+      policyFor: () => view.policy,
       clock: { now: () => view.now, monotonic: () => 0, schedule: () => () => undefined },
       log: silentLogger,
-      askControlPlane: async (endpoints) =>
-        await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: !view.down.includes(name) }))),
+      inquirer: {
+        askControlPlane: async (endpoints) =>
+          await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: !view.down.includes(name) }))),
+      },
       announce: () => undefined,
     });
     await reconcile(view.plan.metadata.name);
@@ -76,7 +78,9 @@ function viewOf<T extends KubeObject>(objects: readonly T[]): View<T> {
 
 /** What a leader asks of the API server; anything else is a TypeError. */
 function catchingClient(current: Plan, writes: KubeObject[]): KubeClient {
-  const client: Pick<KubeClient, 'get' | 'replace'> = {
+  const client: Pick<KubeClient, 'get' | 'listAll' | 'replace'> = {
+    listAll: async <T extends KubeObject>() =>
+      await Promise.resolve({ metadata: {}, items: [current as KubeObject as T] } as KubeList<T>),
     get: async <T extends KubeObject>() => await Promise.resolve(current as KubeObject as T),
     replace: async (_resource, object) => {
       writes.push(object);

@@ -18,6 +18,53 @@ const PLATFORMS = { 'linux-amd64': { url: 'https://example.com/k0s' } };
 const K0S_UPDATE = { version: 'v1.36.3+k0s.0', platforms: PLATFORMS, targets: { workers: TARGET } };
 const AIRGAP_UPDATE = { version: 'v1.36.3+k0s.0', platforms: PLATFORMS, workers: TARGET };
 
+/** Every member of an UpgradePolicy. */
+const POLICY = {
+  plans: [{}, { dialect: 'autopilot' }, { dialect: 'cattle', namespace: 'system-upgrade', name: 'k3s-server' }],
+  paused: false,
+  failureBudget: 2,
+  maxUnavailable: '10%',
+  deadlines: { answer: '5m', download: '1h30m', drain: '1h', apply: '5m', restart: '90s', ready: '10m', target: '8h' },
+  drain: {
+    enabled: true,
+    localData: 'Refuse',
+    unmanagedPods: 'Evict',
+    gracePeriodSeconds: 30,
+    onDeadline: 'Skip',
+    softTaint: false,
+    uncordon: 'Always',
+  },
+  soak: '30s',
+  versions: { allow: ['SkippedMinor', 'Downgrade', 'KubeletAhead'] },
+  payloads: { requireSha256: true, requireHttps: true },
+  windows: [{ days: ['Friday', 'Saturday'], start: '22:00', length: '4h', timeZone: 'America/Argentina/Buenos_Aires' }],
+  blackouts: [{ from: '2026-12-20', to: '2027-01-06T06:00:00+01:00', timeZone: 'Europe/Berlin' }],
+};
+
+/** What is wrong, the field in `spec` that is told, and the spec. */
+const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
+  'a dialect that nobody speaks': ['plans[0].dialect', { plans: [{ dialect: 'k0s' }] }],
+  'a text for a switch': ['paused', { paused: 'yes' }],
+  'a budget below zero': ['failureBudget', { failureBudget: -1 }],
+  'half a node': ['failureBudget', { failureBudget: 0.5 }],
+  'no node that may be down': ['maxUnavailable', { maxUnavailable: 0 }],
+  'a share above all': ['maxUnavailable', { maxUnavailable: '101%' }],
+  'a share without its sign': ['maxUnavailable', { maxUnavailable: '10' }],
+  'a deadline without a unit': ['deadlines.download', { deadlines: { download: '90' } }],
+  'a number for a deadline': ['deadlines.target', { deadlines: { target: 90 } }],
+  'a way to drain that is none': ['drain.onDeadline', { drain: { onDeadline: 'wait' } }],
+  'a grace period below zero': ['drain.gracePeriodSeconds', { drain: { gracePeriodSeconds: -1 } }],
+  'a rule that is none': ['versions.allow[0]', { versions: { allow: ['Everything'] } }],
+  'a rule twice': ['versions.allow[1]', { versions: { allow: ['Downgrade', 'Downgrade'] } }],
+  'many Tuesdays': ['windows[0].days[0]', { windows: [{ ...POLICY.windows[0], days: ['Tuesdays'] }] }],
+  'an hour after the last': ['windows[0].start', { windows: [{ ...POLICY.windows[0], start: '24:00' }] }],
+  'an hour of one digit': ['windows[0].start', { windows: [{ ...POLICY.windows[0], start: '9:00' }] }],
+  'an offset for a zone': ['windows[0].timeZone', { windows: [{ ...POLICY.windows[0], timeZone: '+02:00' }] }],
+  'a window without a zone': ['windows[0].timeZone', { windows: [{ start: '22:00', length: '4h' }] }],
+  'a blackout without end': ['blackouts[0].to', { blackouts: [{ from: '2026-12-20' }] }],
+  'a time without a zone': ['blackouts[0].from', { blackouts: [{ from: '2026-12-20T18:00:00', to: '2027-01-01' }] }],
+};
+
 let client: KubeClient;
 
 beforeAll(async () => {
@@ -119,6 +166,20 @@ test.each<[string, string, unknown, CustomObject['status']?]>([
     { upgradeStrategy: { periodic: { days: ['Tuesdays'] } }, planSpec: { commands: [{}] } },
   ],
   ['ControlNode', 'no status', undefined],
+  ['UpgradePolicy', 'nothing said', {}],
+  [
+    'UpgradePolicy',
+    'everything said',
+    POLICY,
+    {
+      observedGeneration: 1,
+      covers: ['autopilot/autopilot'],
+      conditions: [
+        { type: 'Readable', status: 'True', lastTransitionTime: '2026-06-10T20:00:00Z', reason: 'Readable' },
+      ],
+    },
+  ],
+  ['UpgradePolicy', 'a number of nodes', { maxUnavailable: 3 }],
 ])('%s with %s is taken, and only defaults are added', async (kind, _, spec, status) => {
   const read = await roundTrip(kind, { metadata: { name: 'odd' }, spec, status });
   const schema = CUSTOM_KINDS.find(({ resource }) => resource.kind === kind)?.schema;
@@ -182,6 +243,12 @@ test.each<[string, string, string, unknown, CustomObject['status']?]>([
   ['UpdateConfig', 'a strategy that is none', 'spec.upgradeStrategy.type', { upgradeStrategy: { type: 'weekly' } }],
   ['UpdateConfig', 'a plan without commands', 'spec.planSpec.commands', { planSpec: {} }],
   ['ControlNode', 'half an address', 'status.addresses[0].type', undefined, { addresses: [{ address: '127.0.0.1' }] }],
+  ...Object.entries(ODD_POLICIES).map(([what, [field, spec]]): [string, string, string, unknown] => [
+    'UpgradePolicy',
+    what,
+    `spec.${field}`,
+    spec,
+  ]),
 ])('%s with %s is refused', async (kind, _, field, spec, status) => {
   const refused: unknown = await roundTrip(kind, { metadata: { name: 'bad' }, spec, status }).catch((e: unknown) => e);
   expect(refused).toBeInstanceOf(StatusError);

@@ -99,14 +99,16 @@ async function runCampaign(
     campaignController(dialect, {
       reader: client,
       writer,
-      policy: DEFAULT_POLICY,
+      policyFor: () => DEFAULT_POLICY,
       clock,
       log,
-      askControlPlane: async (endpoints) =>
-        await askControlPlane(
-          endpoints,
-          async (host) => await askReadyz(config, host, { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
-        ),
+      inquirer: {
+        askControlPlane: async (endpoints) =>
+          await askControlPlane(
+            endpoints,
+            async (host) => await askReadyz(config, host, { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
+          ),
+      },
       announce: (plan, { type, reason }) => events.record(plan, { type, reason: reason.code, message: reason.message }),
     }),
   );

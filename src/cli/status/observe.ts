@@ -3,7 +3,7 @@ import { decide } from '../../engine/decide.ts';
 import type { Dialect, Endpoint } from '../../engine/dialect.ts';
 import { explain } from '../../engine/explain.ts';
 import { gather } from '../../engine/gather.ts';
-import { type EndpointHealth, type Snapshot } from '../../engine/model.ts';
+import type { Decision, EndpointHealth, Snapshot } from '../../engine/model.ts';
 import { type CampaignPolicy, DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
 import type { Loaded } from './load.ts';
 import { type PlanView, viewOf } from './view.ts';
@@ -22,7 +22,7 @@ export async function observe(
 ): Promise<PlanView[]> {
   const views = loaded.plans().map(async (plan) => {
     const snapshot = sinceCreation(gather(dialect, plan, loaded.world, now));
-    if (!decide(snapshot, POLICY, now).wantsHealth) return viewAt(dialect, snapshot, now);
+    if (!wantsHealth(decide(snapshot, POLICY, now))) return viewAt(dialect, snapshot, now);
     const controlPlane = await ask(dialect.endpoints(loaded.world));
     return viewAt(dialect, { ...snapshot, controlPlane }, now);
   });
@@ -45,4 +45,8 @@ function sinceCreation(snapshot: Snapshot): Snapshot {
 function viewAt(dialect: Dialect, snapshot: Snapshot, now: number): PlanView {
   const upcoming = decide(snapshot, POLICY, now).record ?? snapshot.campaign;
   return viewOf(dialect, { snapshot, explanation: explain(snapshot, POLICY, now), upcoming, policy: POLICY });
+}
+
+function wantsHealth({ inquiries }: Decision): boolean {
+  return inquiries.some(({ kind }) => kind === 'control-plane');
 }

@@ -144,8 +144,9 @@ function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): Tar
 }
 
 /** The targets that fill the slots when what is in flight is done; where all are in flight, the first of the next stage. */
-function nextOf({ snapshot: { campaign }, explanation: { waits }, upcoming, policy }: Look): string[] {
-  if (isFinal(upcoming) || isStopping(upcoming, policy)) return [];
+function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: Look): string[] {
+  if (isFinal(upcoming) || isStopping({ ...snapshot, campaign: upcoming }, policy)) return [];
+  const { campaign } = snapshot;
   const held = new Set(waits.map(({ target }) => target));
   for (const stage of campaign.stages) {
     const pending = stage.targets.filter(({ state }) => state === 'pending').map(({ name }) => name);

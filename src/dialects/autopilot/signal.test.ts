@@ -28,7 +28,7 @@ const annotated = (annotations: Record<string, string>): KubeObject => buildNode
 
 /** What an object that we have signalled says once its agent has answered so. */
 function ours(status?: string, by: Campaign = campaign(), of: Target = target('intended')): KubeObject {
-  const signalled = withSignal(buildNode('w1'), by, { stage: stage(), target: of, payload });
+  const signalled = withSignal(buildNode('w1'), by, { stage: stage(), target: of, payload, agent: {} });
   const data = JSON.parse(signalled.metadata.annotations?.[SIGNAL_DATA_ANNOTATION] ?? '') as object;
   const answered = status === undefined ? data : { ...data, status: { status, timestamp: later(2000) } };
   return annotated({ ...signalled.metadata.annotations, [SIGNAL_DATA_ANNOTATION]: JSON.stringify(answered) });
@@ -52,11 +52,11 @@ describe('the answer of a node to our signal', () => {
   const seen = { attempt: later(1000), since: later(2000) };
   test.each<[string | undefined, object]>([
     [undefined, { kind: 'sent', attempt: later(1000), since: later(1000) }],
-    ['Downloading', { kind: 'working', step: 'Downloading', ...seen }],
-    ['Cordoning', { kind: 'working', step: 'Cordoning', ...seen }],
-    ['ApplyingUpdate', { kind: 'working', step: 'ApplyingUpdate', ...seen }],
-    ['Restart', { kind: 'working', step: 'Restart', ...seen }],
-    ['UnCordoning', { kind: 'working', step: 'UnCordoning', ...seen }],
+    ['Downloading', { kind: 'working', step: 'Downloading', part: 'download', withdrawable: true, ...seen }],
+    ['Cordoning', { kind: 'working', step: 'Cordoning', part: 'drain', asks: 'drain', withdrawable: true, ...seen }],
+    ['ApplyingUpdate', { kind: 'working', step: 'ApplyingUpdate', part: 'apply', ...seen }],
+    ['Restart', { kind: 'working', step: 'Restart', part: 'restart', ...seen }],
+    ['UnCordoning', { kind: 'working', step: 'UnCordoning', part: 'ready', asks: 'uncordon', ...seen }],
     ['Completed', { kind: 'succeeded', ...seen }],
     ['FailedDownload', { kind: 'failed', ...seen, message: "FailedDownload: the reason stands in the node's log" }],
     ['Failed', { kind: 'failed', ...seen, message: "Failed: the reason stands in the node's log" }],
@@ -148,6 +148,7 @@ describe('the signal of an original leader', () => {
     expect(read(original({ status: 'Restart' }), { of: target(state, later(0)) })).toEqual({
       kind: 'working',
       step: 'Restart',
+      part: 'restart',
       attempt: later(1000),
       since: later(2000),
     });
@@ -185,7 +186,7 @@ describe('the signal of an original leader', () => {
 
 describe('writing a signal', () => {
   const write = (object: KubeObject, more: Partial<Stage> = {}): KubeObject =>
-    withSignal(object, campaign(), { stage: stage(more), target: target('intended'), payload });
+    withSignal(object, campaign(), { stage: stage(more), target: target('intended'), payload, agent: {} });
 
   test('gives what an original agent reads, byte for byte', () => {
     const { annotations } = write(buildNode('w1')).metadata;

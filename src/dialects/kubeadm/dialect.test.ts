@@ -77,7 +77,7 @@ test('the leader applies, everybody else follows; one control-plane host at a ti
   const campaign = dialect.resolve(plan, world, NOW);
   for (const stage of campaign.stages) {
     for (const target of stage.targets) {
-      const instruction = dialect.signal.send(world, campaign, { stage, target }, plan);
+      const instruction = dialect.signal.send(world, campaign, { stage, target, agent: {} }, plan);
       if (instruction?.kind === 'begin') await instruction.begin();
     }
   }

@@ -1,4 +1,5 @@
 /** Owns what binds a campaign beside its plan: limits, deadlines, drain, windows and rules. Plain data; times in milliseconds. */
+import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/options.ts';
 import type { AgentPolicy } from '../../signal/agent-policy.ts';
 import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import type { Reason } from '../reasons.ts';
@@ -19,11 +20,7 @@ export type NodeLimit = { readonly nodes: number } | { readonly percent: number 
 export interface DrainPolicy {
   /** False: nodes are neither cordoned nor drained. */
   readonly enabled: boolean;
-  readonly options: {
-    readonly localData: 'evict' | 'refuse';
-    readonly unmanagedPods: 'evict' | 'refuse';
-    readonly gracePeriodSeconds?: number;
-  };
+  readonly options: DrainOptions;
   /** wait: for ever · stop: the campaign fails · skip: the target fails, which the failure budget may bear. */
   readonly onDeadline: 'wait' | 'stop' | 'skip';
   /** Nodes that are still to be done carry a soft taint. */
@@ -43,7 +40,7 @@ export interface CampaignPolicy {
   readonly maxFailures: number;
   /** Nodes that may be not Ready or unschedulable, whatever made them so, the next target included. */
   readonly maxUnavailable?: NodeLimit;
-  /** From the intent until it is done, over all steps. Infinity waits for ever. */
+  /** From the intent until it is done, over all steps; Infinity where one of them is. */
   readonly targetDeadlineMs: number;
   /** The deadline of `drain` is Infinity where it is waited for. */
   readonly stepDeadlines: Readonly<Record<Step, number>>;
@@ -58,29 +55,45 @@ export interface CampaignPolicy {
   readonly agent: AgentPolicy;
 }
 
-const MINUTE = 60_000;
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
+
+/** What an agent does by itself where nothing is asked of it. */
+export const AGENT_DEFAULTS = { restartTimeoutMs: 90 * SECOND, soakMs: 5 * SECOND } as const;
+
+/** Time for an agent to find the new release bad at the last moment, and to put the old one back. */
+export function restartDeadline(restartTimeoutMs: number, readyTimeoutMs: number, soakMs: number): number {
+  return 2 * restartTimeoutMs + readyTimeoutMs + soakMs + MINUTE;
+}
+
+const READY_MS = 10 * MINUTE;
+
+const STEP_DEADLINES: Readonly<Record<Step, number>> = {
+  answer: 5 * MINUTE,
+  // The agents' own limit: links may be slow, and a download that stands still is given up long before.
+  download: 6 * HOUR,
+  drain: HOUR,
+  apply: 5 * MINUTE,
+  restart: restartDeadline(AGENT_DEFAULTS.restartTimeoutMs, READY_MS, AGENT_DEFAULTS.soakMs),
+  ready: READY_MS,
+};
+
+/** All steps together: what holds for a target where nobody says otherwise. */
+export function sumOf(deadlines: Readonly<Record<Step, number>>): number {
+  return Object.values(deadlines).reduce((sum, each) => sum + each, 0);
+}
 
 /** What holds for a plan that no policy covers. */
 export const DEFAULT_POLICY: CampaignPolicy = {
   problems: [],
   paused: false,
   maxFailures: 0,
-  // The longest download, and what comes before and after it.
-  targetDeadlineMs: 8 * HOUR,
-  stepDeadlines: {
-    answer: 5 * MINUTE,
-    // The agents' own limit: links may be slow, and a download that stands still is given up long before.
-    download: 6 * HOUR,
-    drain: HOUR,
-    apply: 5 * MINUTE,
-    // Agents wait 90 s for the new release, and may need as long again to put the old one back.
-    restart: 15 * MINUTE,
-    ready: 10 * MINUTE,
-  },
+  targetDeadlineMs: sumOf(STEP_DEADLINES),
+  stepDeadlines: STEP_DEADLINES,
   drain: {
     enabled: true,
-    options: { localData: 'evict', unmanagedPods: 'evict' },
+    options: DEFAULT_DRAIN,
     onDeadline: 'stop',
     softTaint: true,
     uncordon: 'ours',

@@ -1,8 +1,11 @@
 /** Owns the table of choices: who is chosen for the free slots, who waits for a gate, and who cannot start at all. */
+
 import { expect, test } from 'vitest';
+import { buildPolicy } from '../../../test/builders/campaign-policies.ts';
 import { buildCampaign } from '../../../test/builders/campaigns.ts';
 import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
+import { T0 } from '../../../test/builders/times.ts';
 import type { TargetFacts } from '../model.ts';
 import { chooseTargets } from './candidates.ts';
 
@@ -24,7 +27,14 @@ test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
   ],
 ])('%s', (_name, slots, facts, wanted) => {
   const stage = buildStage('worker', ['w3', 'w1', 'w2'], { maxInFlight: 9 });
-  const choice = chooseTargets(buildSnapshot(buildCampaign([stage]), facts), stage, stage.targets, slots);
+  const choice = chooseTargets(
+    buildSnapshot(buildCampaign([stage]), facts),
+    stage,
+    stage.targets,
+    slots,
+    buildPolicy(),
+    T0,
+  );
   const refused = (list: typeof choice.waiting): string[] => list.map(({ target, gate }) => `${target.name} ${gate}`);
   expect({
     chosen: choice.chosen.map(({ name }) => name),
@@ -36,6 +46,13 @@ test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
 test('a controller that waits holds up those behind it', () => {
   const stage = buildStage('controller', ['c1', 'c2'], { maxInFlight: 1 });
   const snapshot = buildSnapshot(buildCampaign([stage]), { c1: sick });
-  const { chosen, waiting } = chooseTargets({ ...snapshot, controlPlane: [] }, stage, stage.targets, 1);
+  const { chosen, waiting } = chooseTargets(
+    { ...snapshot, controlPlane: [] },
+    stage,
+    stage.targets,
+    1,
+    buildPolicy(),
+    T0,
+  );
   expect({ chosen, waiting: waiting.map(({ target }) => target.name) }).toEqual({ chosen: [], waiting: ['c1'] });
 });

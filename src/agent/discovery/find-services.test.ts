@@ -1,0 +1,64 @@
+/** Owns the proof that services are found among real processes, by what they were started with. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type FoundService, findServices } from './find-services.ts';
+
+let directory: string;
+const children: ChildProcess[] = [];
+beforeEach(async () => {
+  directory = await realpath(await mkdtemp(join(tmpdir(), 'refit-services-')));
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+  await rm(directory, { recursive: true });
+});
+
+/** Resolves once the program runs for sure. */
+async function start(args: readonly string[], env: Record<string, string> = {}): Promise<number> {
+  const path = join(directory, 'edge');
+  await writeFile(path, '#!/bin/sh\necho up\nread -r _\n');
+  await chmod(path, 0o755);
+  const child = spawn(path, args, {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    cwd: directory,
+    env: { ...process.env, ...env },
+  });
+  children.push(child);
+  await once(child.stdout, 'data');
+  return child.pid ?? 0;
+}
+
+const found = async (pid: number): Promise<FoundService | undefined> =>
+  (await findServices()).find((service) => service.pid === pid);
+
+test('relative paths are those of the process', async () => {
+  const pid = await start(['worker', '--status-socket', 'run/s.sock', '--data-dir=data']);
+  expect(await found(pid)).toEqual({
+    pid,
+    statusSocket: join(directory, 'run/s.sock'),
+    dataDirectory: join(directory, 'data'),
+  });
+});
+
+test('names are found in the arguments and in the environment', async () => {
+  const args = ['worker', '--status-socket', '/s', '--kubelet-extra-args=--hostname-override=w-7'];
+  const pid = await start(args, { AUTOPILOT_HOSTNAME: 'Edge' });
+  expect(await found(pid)).toMatchObject({ hostnameOverride: 'w-7', hostname: 'Edge' });
+});
+
+test('what is not told is as in the original, which depends on who runs it', async () => {
+  const pid = await start(['controller', '--data-dir', '/data']);
+  const statusSocket = process.getuid?.() === 0 ? '/run/k0s/status.sock' : '/data/run/status.sock';
+  expect(await found(pid)).toEqual({ pid, statusSocket, dataDirectory: '/data' });
+});
+
+test('another command is none', async () => {
+  expect(await found(await start(['status']))).toBeUndefined();
+});

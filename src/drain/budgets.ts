@@ -1,0 +1,95 @@
+/** Owns finding the PodDisruptionBudgets that can never let a pod go as they stand: those that a drain would wait for in vain. */
+import { matchesLabels } from '../kube/label-selector.ts';
+import { keyOf } from '../kube/object-key.ts';
+import type { Pod, PodDisruptionBudget } from '../kube/types.ts';
+import { controllerOf } from './pods.ts';
+
+export interface Obstacle {
+  /** `namespace/name`. */
+  readonly budget: string;
+  /** `namespace/name` of those that it holds, in order. */
+  readonly pods: readonly string[];
+  /** One sentence that says what the budget asks for. */
+  readonly reason: string;
+}
+
+/**
+ * What stands in the way of the eviction of `pods` even when all pods of a budget are healthy. A budget that has nothing
+ * to spare only now is none of these: it may have later.
+ */
+export function hopelessBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): Obstacle[] {
+  const held = new Map<string, { reason: string; pods: string[] }>();
+  for (const pod of pods) {
+    const guards = budgets.filter((budget) => guardsPod(budget, pod)).toSorted(byKey);
+    const [first] = guards;
+    if (first === undefined || pod.status?.phase === 'Pending') continue;
+    const reason = guards.length > 1 ? tooManyBudgets(guards) : refusalOf(first, pod);
+    if (reason === undefined) continue;
+    const key = `${keyOf(first)}\n${reason}`;
+    held.set(key, { reason, pods: [...(held.get(key)?.pods ?? []), keyOf(pod)] });
+  }
+  return [...held]
+    .map(([key, { reason, pods }]) => ({ budget: key.split('\n')[0] ?? '', pods: pods.toSorted(), reason }))
+    .toSorted((a, b) => (a.budget < b.budget ? -1 : 1));
+}
+
+function guardsPod({ metadata, spec }: PodDisruptionBudget, pod: Pod): boolean {
+  return metadata.namespace === pod.metadata.namespace && matchesLabels(spec?.selector, pod.metadata.labels);
+}
+
+/** The API server does not weigh several budgets against each other: it answers each eviction with an error. */
+function tooManyBudgets(guards: readonly PodDisruptionBudget[]): string {
+  const [, ...others] = guards.map(keyOf);
+  return `the pods are also covered by PodDisruptionBudget ${others.join(', ')}, and no pod under more than one can be evicted`;
+}
+
+function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {
+  if (isSpared(budget, pod)) return undefined;
+  return hasCurrentStatus(budget) ? refusalByStatus(budget, pod) : refusalBySpec(budget);
+}
+
+/** A pod that is not Ready may go where its budget says so, or has the healthy pods it needs without this one. */
+function isSpared({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
+  if (pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')) return false;
+  if (spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow') return true;
+  const { currentHealthy = 0, desiredHealthy = 0 } = status ?? {};
+  return desiredHealthy > 0 && currentHealthy >= desiredHealthy;
+}
+
+/** Whether the disruption controller has seen the budget as it is now. */
+function hasCurrentStatus({ metadata, status }: PodDisruptionBudget): boolean {
+  return status?.observedGeneration !== undefined && status.observedGeneration === metadata.generation;
+}
+
+/** The controller of budgets knows from the workloads how many pods there should be; we only read what it found. */
+function refusalByStatus(budget: PodDisruptionBudget, pod: Pod): string | undefined {
+  const { disruptionsAllowed = 0, desiredHealthy = 0, expectedPods = 0, conditions = [] } = budget.status ?? {};
+  if (disruptionsAllowed > 0) return undefined;
+  const failed = conditions.find(({ type, reason }) => type === 'DisruptionAllowed' && reason === 'SyncFailed');
+  if (failed) return `Kubernetes cannot tell how many pods it should cover: ${failed.message ?? 'it does not say why'}`;
+  if (expectedPods === 0)
+    return isCounted(budget, pod) ? undefined : `it covers pods without a controller${demandOf(budget)}`;
+  if (desiredHealthy < expectedPods) return undefined;
+  return `it wants ${desiredHealthy} of its ${expectedPods} pods healthy at all times${demandOf(budget)}`;
+}
+
+/** Whether the pod is one of those that are expected: only a plain number counts pods that no workload asks for. */
+function isCounted({ spec }: PodDisruptionBudget, pod: Pod): boolean {
+  return typeof spec?.minAvailable === 'number' || controllerOf(pod) !== undefined;
+}
+
+/** Without a word from the controller only what holds for every number of pods is certain. */
+function refusalBySpec(budget: PodDisruptionBudget): string | undefined {
+  const { minAvailable, maxUnavailable } = budget.spec ?? {};
+  const never = maxUnavailable === 0 || maxUnavailable === '0%' || minAvailable === '100%';
+  return never ? `it wants all of its pods healthy at all times${demandOf(budget)}` : undefined;
+}
+
+function demandOf({ spec: { minAvailable, maxUnavailable } = {} }: PodDisruptionBudget): string {
+  if (maxUnavailable !== undefined) return ` (maxUnavailable: ${maxUnavailable})`;
+  return minAvailable === undefined ? '' : ` (minAvailable: ${minAvailable})`;
+}
+
+function byKey(a: PodDisruptionBudget, b: PodDisruptionBudget): number {
+  return keyOf(a) < keyOf(b) ? -1 : 1;
+}

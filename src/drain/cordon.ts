@@ -1,0 +1,44 @@
+/** Owns what Refit writes into a Node to keep pods away: its cordon, which names its owner, and the soft taint. */
+import type { Node } from '../kube/types.ts';
+import { CORDON_ANNOTATION, PENDING_TAINT } from './marks.ts';
+
+/**
+ * Who of us cordoned the node. Also told where somebody has uncordoned it meanwhile: that mark has to go as well, or it
+ * would claim a cordon that a person sets later.
+ */
+export function cordonOwner({ metadata }: Node): string | undefined {
+  return metadata.annotations?.[CORDON_ANNOTATION];
+}
+
+/** The very same node where it is cordoned already, by whomever. */
+export function withCordon(node: Node, owner: string): Node {
+  if (node.spec?.unschedulable) return node;
+  const annotations = { ...node.metadata.annotations, [CORDON_ANNOTATION]: owner };
+  return { ...node, metadata: { ...node.metadata, annotations }, spec: { ...node.spec, unschedulable: true } };
+}
+
+/** Takes a cordon of ours away with its mark; the very same node where there is none. */
+export function withoutCordon(node: Node): Node {
+  if (cordonOwner(node) === undefined) return node;
+  const { [CORDON_ANNOTATION]: _owner, ...annotations } = node.metadata.annotations ?? {};
+  const { unschedulable: _unschedulable, ...spec } = node.spec ?? {};
+  return { ...node, metadata: { ...node.metadata, annotations }, spec };
+}
+
+/** The very same node where it has the taint. */
+export function withPendingTaint(node: Node): Node {
+  const taints = node.spec?.taints ?? [];
+  return taints.some(isPending) ? node : { ...node, spec: { ...node.spec, taints: [...taints, { ...PENDING_TAINT }] } };
+}
+
+/** The very same node where it does not have the taint. */
+export function withoutPendingTaint(node: Node): Node {
+  const { taints = [], ...spec } = node.spec ?? {};
+  const others = taints.filter((taint) => !isPending(taint));
+  if (others.length === taints.length) return node;
+  return { ...node, spec: others.length === 0 ? spec : { ...spec, taints: others } };
+}
+
+function isPending({ key, effect }: { key: string; effect: string }): boolean {
+  return key === PENDING_TAINT.key && effect === PENDING_TAINT.effect;
+}

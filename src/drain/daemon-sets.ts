@@ -1,0 +1,46 @@
+/** Owns the question whether the DaemonSet of a pod still exists: kubectl and Refit evict the pods of one that is gone. */
+
+import type { KubeClient } from '../kube/client.ts';
+import { keyOf } from '../kube/object-key.ts';
+import { daemonSets } from '../kube/resources.ts';
+import { isNotFound } from '../kube/status-error.ts';
+import type { Pod } from '../kube/types.ts';
+import { controllerOf, isDaemonPod } from './pods.ts';
+
+/** Remembers each answer: one question for each DaemonSet of a node. */
+export class DaemonSets {
+  readonly #client: KubeClient;
+  readonly #gone = new Map<string, boolean>();
+
+  constructor(client: KubeClient) {
+    this.#client = client;
+  }
+
+  /** Asks about those of `pods` that are not known yet. Rejects only where `signal` aborts. */
+  async learn(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const unknown = new Map(pods.filter(isDaemonPod).map((pod) => [setOf(pod), pod]));
+    for (const key of this.#gone.keys()) unknown.delete(key);
+    for (const [key, pod] of unknown) this.#gone.set(key, await this.#isGone(pod, signal));
+  }
+
+  /** False where nobody has asked. */
+  isOrphan(pod: Pod): boolean {
+    return this.#gone.get(setOf(pod)) ?? false;
+  }
+
+  /** No answer, or a refusal, counts as "it exists": then the pod stays, as those of DaemonSets do. */
+  async #isGone(pod: Pod, signal: AbortSignal): Promise<boolean> {
+    const { namespace } = pod.metadata;
+    try {
+      await this.#client.get(daemonSets, controllerOf(pod)?.name ?? '', { namespace, signal });
+      return false;
+    } catch (error) {
+      signal.throwIfAborted();
+      return isNotFound(error);
+    }
+  }
+}
+
+function setOf(pod: Pod): string {
+  return keyOf({ metadata: { name: controllerOf(pod)?.name ?? '', namespace: pod.metadata.namespace ?? '' } });
+}

@@ -1,0 +1,109 @@
+/** Owns the drains of many nodes at once, and what is known of each. */
+import type { KubeClient } from '../kube/client.ts';
+import type { Clock } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
+import type { Logger } from '../util/log.ts';
+import { type DrainProgress, drainNode } from './drain.ts';
+import type { DrainOptions } from './options.ts';
+
+/** `since` in milliseconds since the Unix epoch. */
+export type DrainState =
+  | ({ readonly kind: 'draining'; readonly since: number } & DrainProgress)
+  | { readonly kind: 'drained'; readonly since: number }
+  | { readonly kind: 'refused'; readonly reason: string; readonly since: number };
+
+/** In memory only: after a crash each drain is begun again, which is harmless. */
+export interface Drains {
+  /** Undefined where no drain was begun, or it is forgotten. */
+  stateOf(node: string): DrainState | undefined;
+  /** Does nothing where a drain of the node is under way or has ended: forget it first. */
+  begin(node: string, options: DrainOptions): void;
+  /** Ends a drain that is under way, and knows nothing of it any more. */
+  forget(node: string): void;
+  /** As `forget`, of every node. */
+  forgetAll(): void;
+  /** The returned function takes the listener away. Beginning and forgetting tell nobody: the caller knows. */
+  onChange(listener: (node: string) => void): () => void;
+  /** Resolves once nothing runs any more; nothing can be begun afterwards. */
+  stop(): Promise<void>;
+}
+
+export interface DrainsParts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+interface Entry {
+  readonly ending: AbortController;
+  state: DrainState;
+}
+
+export function createDrains(parts: DrainsParts): Drains {
+  return new RunningDrains(parts);
+}
+
+class RunningDrains implements Drains {
+  readonly #parts: DrainsParts;
+  readonly #entries = new Map<string, Entry>();
+  readonly #listeners = new Set<(node: string) => void>();
+  readonly #running = new Set<Promise<void>>();
+  #stopped = false;
+
+  constructor(parts: DrainsParts) {
+    this.#parts = parts;
+  }
+
+  stateOf(node: string): DrainState | undefined {
+    return this.#entries.get(node)?.state;
+  }
+
+  begin(node: string, options: DrainOptions): void {
+    if (this.#stopped || this.#entries.has(node)) return;
+    const state: DrainState = { kind: 'draining', since: this.#parts.clock.now(), left: 0 };
+    const entry: Entry = { ending: new AbortController(), state };
+    this.#entries.set(node, entry);
+    const running = this.#run(node, options, entry).finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  forget(node: string): void {
+    this.#entries.get(node)?.ending.abort(new Error('the drain is given up'));
+    this.#entries.delete(node);
+  }
+
+  forgetAll(): void {
+    for (const node of [...this.#entries.keys()]) this.forget(node);
+  }
+
+  onChange(listener: (node: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const node of this.#entries.keys()) this.forget(node);
+    await Promise.all(this.#running);
+  }
+
+  async #run(node: string, options: DrainOptions, entry: Entry): Promise<void> {
+    const { since } = entry.state;
+    const { signal } = entry.ending;
+    const onChange = (progress: DrainProgress): void =>
+      this.#tell(node, entry, { kind: 'draining', since, ...progress });
+    try {
+      await drainNode(node, options, { ...this.#parts, signal, onChange });
+      this.#tell(node, entry, { kind: 'drained', since: this.#parts.clock.now() });
+    } catch (error) {
+      this.#tell(node, entry, { kind: 'refused', reason: messageOf(error), since: this.#parts.clock.now() });
+    }
+  }
+
+  #tell(node: string, entry: Entry, state: DrainState): void {
+    if (this.#entries.get(node) !== entry) return;
+    entry.state = state;
+    for (const listener of this.#listeners) listener(node);
+  }
+}

@@ -1,0 +1,140 @@
+/** Owns asking for the eviction of pods: all at once, but of those that are refused for one reason only one at a time. */
+import type { KubeClient } from '../kube/client.ts';
+import { keyOf } from '../kube/object-key.ts';
+import type { Pod } from '../kube/types.ts';
+import { backoffDelay } from '../util/backoff.ts';
+import { type Clock, sleep } from '../util/clock.ts';
+import type { Logger } from '../util/log.ts';
+import { Semaphore } from '../util/semaphore.ts';
+import type { DrainOptions } from './options.ts';
+import { type Refusal, refusalOf } from './refusal.ts';
+
+export interface EvictionParts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  /** Ends everything. */
+  readonly signal: AbortSignal;
+  readonly options: DrainOptions;
+  /** Called when `blockedBy` may have changed. */
+  readonly onChange: () => void;
+}
+
+/** Milliseconds between two questions to a budget that has nothing to spare, and to whatever else refuses. */
+const RETRY = { base: 1_000, cap: 10_000 };
+/** Requests at a time: the hundred pods of a node need no hundred connections. */
+const PARALLEL = 16;
+
+/** Pods that are refused for one reason. They take turns: one asks, and none before the pause is over. */
+interface Line {
+  readonly pods: Map<string, Pod>;
+  readonly turns: Semaphore;
+  refusal: Refusal;
+  /** In a row. */
+  refusals: number;
+  /** Monotonic milliseconds. */
+  pauseUntil: number;
+}
+
+export class Evictions {
+  readonly #parts: EvictionParts;
+  readonly #asking = new Semaphore(PARALLEL);
+  readonly #lines = new Map<string, Line>();
+  /** Uids. */
+  #wanted: ReadonlySet<string> = new Set();
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(parts: EvictionParts) {
+    this.#parts = parts;
+  }
+
+  /** These pods are to go and no others: one that is no longer named is no longer asked for, and none is begun twice. */
+  want(pods: readonly Pod[]): void {
+    const before = this.#wanted;
+    this.#wanted = new Set(pods.map(uidOf));
+    for (const { pods: waiting } of this.#lines.values())
+      for (const uid of waiting.keys()) if (!this.#wanted.has(uid)) waiting.delete(uid);
+    for (const pod of pods) if (!before.has(uidOf(pod))) this.#begin(pod);
+  }
+
+  /** For people: which budgets hold which pods, and what else refuses; undefined where nothing does. */
+  blockedBy(): string | undefined {
+    const texts = [...this.#lines.values()]
+      .filter(({ pods }) => pods.size > 0)
+      .flatMap(({ refusal, pods }) => refusal.describe?.([...pods.values()].map(keyOf).toSorted().join(', ')) ?? []);
+    return texts.length === 0 ? undefined : texts.toSorted().join('; ');
+  }
+
+  /** Resolves once nothing runs any more: soon after the signal aborts. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  #begin(pod: Pod): void {
+    const running = this.#evict(pod).finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  /** Never rejects: whatever the server answers is a reason to ask again, until the pod is on its way out. */
+  async #evict(pod: Pod): Promise<void> {
+    let line = await this.#asking.within(async () => await this.#ask(pod));
+    while (line) {
+      const { turns } = line;
+      const previous = line;
+      line = await turns.within(async () => await this.#askInTurn(pod, previous));
+    }
+  }
+
+  async #askInTurn(pod: Pod, line: Line): Promise<Line | undefined> {
+    const { clock, signal } = this.#parts;
+    const pauseMs = line.pauseUntil - clock.monotonic();
+    if (pauseMs > 0 && this.#wanted.has(uidOf(pod))) await sleep(clock, pauseMs, signal).catch(() => undefined);
+    return await this.#ask(pod, line);
+  }
+
+  /** The line to wait in; undefined where the pod is on its way out, or nobody wants it to go any more. */
+  async #ask(pod: Pod, previous?: Line): Promise<Line | undefined> {
+    const { client, signal, options, log, onChange } = this.#parts;
+    if (signal.aborted || !this.#wanted.has(uidOf(pod))) return undefined;
+    const { name, namespace = '' } = pod.metadata;
+    const { gracePeriodSeconds } = options;
+    try {
+      await client.evict({ name, namespace, uid: uidOf(pod) }, { signal, gracePeriodSeconds });
+      log.info('a pod is evicted', { pod: keyOf(pod) });
+      previous?.pods.delete(uidOf(pod));
+      // The reason may be gone for the others too: the next one asks at once.
+      if (previous) Object.assign(previous, { refusals: 0, pauseUntil: 0 });
+      return undefined;
+    } catch (error) {
+      previous?.pods.delete(uidOf(pod));
+      return signal.aborted ? undefined : this.#join(pod, refusalOf(error, pod));
+    } finally {
+      onChange();
+    }
+  }
+
+  #join(pod: Pod, refusal: Refusal): Line {
+    const { clock, random, log } = this.#parts;
+    const line = this.#lines.get(refusal.line) ?? openLine(refusal);
+    this.#lines.set(refusal.line, line);
+    line.refusal = refusal;
+    line.pods.set(uidOf(pod), pod);
+    // Those who asked side by side were refused for one moment's reason: it counts once.
+    if (clock.monotonic() < line.pauseUntil) return line;
+    const pauseMs = Math.max(refusal.waitMs, backoffDelay(line.refusals++, { ...RETRY, random }));
+    line.pauseUntil = clock.monotonic() + pauseMs;
+    const fields = { problem: refusal.describe?.(keyOf(pod)), retryInMs: Math.round(pauseMs) };
+    if (line.refusals === 1) log.info('an eviction is refused', fields);
+    else log.debug('an eviction is still refused', fields);
+    return line;
+  }
+}
+
+function openLine(refusal: Refusal): Line {
+  return { pods: new Map(), turns: new Semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
+}
+
+function uidOf({ metadata }: Pod): string {
+  return metadata.uid ?? '';
+}

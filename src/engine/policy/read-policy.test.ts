@@ -1,0 +1,180 @@
+/** Owns the tables of what an UpgradePolicy means, and of what is said of one that cannot be read. */
+import { describe, expect, test } from 'vitest';
+import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
+import { HOUR, MINUTE, SECOND } from '../../../test/builders/times.ts';
+import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { type CampaignPolicy, DEFAULT_POLICY } from './campaign-policy.ts';
+import { readPolicy } from './read-policy.ts';
+
+function read(spec: UpgradePolicySpec): CampaignPolicy {
+  return readPolicy(buildUpgradePolicy('nightly', spec));
+}
+
+test('a policy that says nothing is the default', () => {
+  expect(read({})).toEqual({ ...DEFAULT_POLICY, name: 'nightly' });
+});
+
+test('a policy that says everything', () => {
+  const spec: UpgradePolicySpec = {
+    paused: true,
+    failureBudget: 2,
+    maxUnavailable: '10%',
+    deadlines: {
+      answer: '1m',
+      download: '1h30m',
+      drain: '20m',
+      apply: '2m',
+      restart: '2m30s',
+      ready: '3m',
+      target: '4h',
+    },
+    drain: {
+      enabled: false,
+      localData: 'Refuse',
+      unmanagedPods: 'Refuse',
+      gracePeriodSeconds: 0,
+      onDeadline: 'Skip',
+      softTaint: false,
+      uncordon: 'Always',
+    },
+    soak: '30s',
+    versions: { allow: ['Downgrade'] },
+    payloads: { requireSha256: true, requireHttps: true },
+    windows: [{ days: ['Monday', 'Sunday'], start: '22:05', length: '4h', timeZone: 'Europe/Berlin' }],
+    blackouts: [{ from: '2026-12-20', to: '2026-12-21', timeZone: 'Europe/Berlin' }],
+  };
+  expect(read(spec)).toEqual({
+    name: 'nightly',
+    problems: [],
+    paused: true,
+    maxFailures: 2,
+    maxUnavailable: { percent: 10 },
+    targetDeadlineMs: 4 * HOUR,
+    stepDeadlines: {
+      answer: MINUTE,
+      download: 90 * MINUTE,
+      drain: 20 * MINUTE,
+      apply: 2 * MINUTE,
+      // Twice the restart, the node Ready, the soak, and a minute.
+      restart: 5 * MINUTE + 3 * MINUTE + 30 * SECOND + MINUTE,
+      ready: 3 * MINUTE,
+    },
+    drain: {
+      enabled: false,
+      options: { localData: 'refuse', unmanagedPods: 'refuse', gracePeriodSeconds: 0 },
+      onDeadline: 'skip',
+      softTaint: false,
+      uncordon: 'always',
+    },
+    windows: [{ days: [1, 7], startMinute: 22 * 60 + 5, lengthMs: 4 * HOUR, timeZone: 'Europe/Berlin' }],
+    blackouts: [{ from: Date.parse('2026-12-19T23:00:00Z'), to: Date.parse('2026-12-21T23:00:00Z') }],
+    allow: new Set(['Downgrade']),
+    requireSha256: true,
+    requireHttps: true,
+    agent: { soakMs: 30 * SECOND, restartTimeoutMs: 150 * SECOND, readyTimeoutMs: 3 * MINUTE },
+  } satisfies CampaignPolicy);
+});
+
+describe('times', () => {
+  test('without a deadline for the target, all steps together bound it', () => {
+    const { stepDeadlines, targetDeadlineMs } = read({ deadlines: { download: '10h' } });
+    expect(targetDeadlineMs).toBe(DEFAULT_POLICY.targetDeadlineMs + 4 * HOUR);
+    expect(Object.values(stepDeadlines).reduce((sum, each) => sum + each)).toBe(targetDeadlineMs);
+  });
+
+  test('who waits for a drain waits for ever', () => {
+    const policy = read({ drain: { onDeadline: 'Wait' }, deadlines: { drain: '5m' } });
+    expect([policy.stepDeadlines.drain, policy.targetDeadlineMs]).toEqual([Infinity, Infinity]);
+  });
+
+  test('agents are told what the policy says, and else do as their own flags say', () => {
+    expect(read({}).agent).toEqual({});
+    expect(read({ soak: '0s' }).agent).toEqual({ soakMs: 0 });
+    expect(read({ deadlines: { ready: '1m' } }).agent).toEqual({ readyTimeoutMs: MINUTE });
+  });
+
+  test('the deadline of a restart leaves an agent time to put the old release back', () => {
+    const { restart, ready } = DEFAULT_POLICY.stepDeadlines;
+    expect(restart).toBeGreaterThan(ready + 2 * 90 * SECOND);
+  });
+
+  test.each<[string, string, string, string, string | undefined]>([
+    ['whole days, the last one too', '2026-12-20', '2026-12-20', '2026-12-20T00:00Z', '2026-12-21T00:00Z'],
+    [
+      'moments as they are',
+      '2026-12-20T18:00:00Z',
+      '2027-01-06T06:00:00+01:00',
+      '2026-12-20T18:00Z',
+      '2027-01-06T05:00Z',
+    ],
+    ['a day and a moment', '2026-12-20', '2026-12-20T06:00:00Z', '2026-12-20T00:00Z', '2026-12-20T06:00Z'],
+  ])('a blackout of %s', (_, from, to, begins, ends) => {
+    const { blackouts, problems } = read({ blackouts: [{ from, to }] });
+    expect(problems).toEqual([]);
+    expect(blackouts).toEqual([{ from: Date.parse(begins), to: Date.parse(ends ?? '') }]);
+  });
+
+  test('a day of 25 hours is a blackout of 25 hours', () => {
+    const { blackouts } = read({ blackouts: [{ from: '2026-10-25', to: '2026-10-25', timeZone: 'Europe/Berlin' }] });
+    expect(blackouts.map(({ from, to }) => to - from)).toEqual([25 * HOUR]);
+  });
+});
+
+const WINDOW = { start: '22:00', length: '4h', timeZone: 'UTC' };
+
+test.each<[UpgradePolicySpec, string]>([
+  [
+    { deadlines: { download: '0s' } },
+    'spec.deadlines.download must be a time above zero and below a year, such as 90s or 1h30m; found "0s"',
+  ],
+  [
+    { deadlines: { restart: '99999999h' } },
+    'spec.deadlines.restart must be a time above zero and below a year, such as 90s or 1h30m; found "99999999h"',
+  ],
+  [{ soak: '0h' }, 'spec.soak must be a time above zero and below a year, such as 90s or 1h30m; found "0h"'],
+  [
+    { windows: [WINDOW, { ...WINDOW, timeZone: 'Europe/Atlantis' }] },
+    'spec.windows[1].timeZone must be a time zone such as Europe/Berlin; found "Europe/Atlantis"',
+  ],
+  [
+    { windows: [{ ...WINDOW, length: '169h' }] },
+    'spec.windows[0].length must be a time above zero and up to 168h, such as 4h; found "169h"',
+  ],
+  [
+    { windows: [{ ...WINDOW, length: '0m' }] },
+    'spec.windows[0].length must be a time above zero and up to 168h, such as 4h; found "0m"',
+  ],
+  [
+    { blackouts: [{ from: '2026-02-30', to: '2026-03-02' }] },
+    'spec.blackouts[0].from must be a date of the calendar such as 2026-12-20, or a time such as 2026-12-20T18:00:00Z; found "2026-02-30"',
+  ],
+  [
+    { blackouts: [{ from: '2026-03-01T00:00:00Z', to: '2026-03-01T25:00:00Z' }] },
+    'spec.blackouts[0].to must be a date of the calendar such as 2026-12-20, or a time such as 2026-12-20T18:00:00Z; found "2026-03-01T25:00:00Z"',
+  ],
+  [
+    { blackouts: [{ from: '2026-03-02', to: '2026-03-01' }] },
+    'spec.blackouts[0].to must be after 2026-03-02; found "2026-03-01"',
+  ],
+  [
+    { blackouts: [{ from: '2026-03-02', to: '2026-03-03', timeZone: 'Mars/Olympus' }] },
+    'spec.blackouts[0].timeZone must be a time zone such as Europe/Berlin; found "Mars/Olympus"',
+  ],
+  // What an API server with our definition refuses, but one with a newer or no definition may hold.
+  [JSON.parse('{"canary":3}') as UpgradePolicySpec, 'spec Unrecognized key: "canary"'],
+  [{ windows: [{ ...WINDOW, start: '24:00' }] }, 'spec.windows[0].start Invalid string: must match pattern'],
+])('%j is held back by name', (spec, message) => {
+  const { problems } = read(spec);
+  expect(problems).toHaveLength(1);
+  expect(problems[0]?.code).toBe('PolicyUnreadable');
+  expect(problems[0]?.message).toContain(`UpgradePolicy nightly: ${message}`);
+});
+
+test('every field that cannot be read is told', () => {
+  const { problems } = read({ soak: '0h', windows: [{ start: '22:00', length: '0h', timeZone: 'Nowhere' }] });
+  expect(problems.map(({ message }) => message.split(' ')[2])).toEqual([
+    'spec.soak',
+    'spec.windows[0].length',
+    'spec.windows[0].timeZone',
+  ]);
+});

@@ -1,0 +1,110 @@
+/** Owns the reading of an UpgradePolicy: what it holds a campaign to, or every field of it that cannot be read. */
+import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { upgradePolicySpecSchema } from '../../api/refit/upgrade-policy.ts';
+import type { AgentPolicy } from '../../signal/agent-policy.ts';
+import { parseDuration } from '../../util/duration.ts';
+import { because, type Reason } from '../reasons.ts';
+import type { CampaignPolicy, DrainPolicy, NodeLimit, Step } from './campaign-policy.ts';
+import { AGENT_DEFAULTS, DEFAULT_POLICY, restartDeadline, sumOf } from './campaign-policy.ts';
+import { type Complain, readBlackout, readWindow } from './read-times.ts';
+
+/** Nobody means more, and moments far beyond it are no dates. */
+const LONGEST_MS = 365 * 24 * 60 * 60 * 1000;
+
+export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): CampaignPolicy {
+  const checked = upgradePolicySpecSchema.safeParse(spec);
+  const problems = (checked.error?.issues ?? []).map(({ path, message }) => problem(name, fieldOf(path), message));
+  if (!checked.success) return { ...DEFAULT_POLICY, name, problems };
+  const complain: Complain = (field, wanted, found) =>
+    problems.push(problem(name, `spec.${field}`, `must be ${wanted}; found ${JSON.stringify(found)}`));
+  return { ...meant(checked.data, complain), name, problems };
+}
+
+function problem(name: string, field: string, what: string): Reason {
+  return because('PolicyUnreadable', `UpgradePolicy ${name}: ${field} ${what}`);
+}
+
+function fieldOf(path: readonly PropertyKey[]): string {
+  const parts = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`));
+  return `spec${parts.join('')}`;
+}
+
+function meant(spec: UpgradePolicySpec, complain: Complain): Omit<CampaignPolicy, 'name' | 'problems'> {
+  const { stepDeadlines, targetDeadlineMs, agent } = timesOf(spec, complain);
+  return {
+    paused: spec.paused ?? false,
+    maxFailures: spec.failureBudget ?? DEFAULT_POLICY.maxFailures,
+    ...(spec.maxUnavailable === undefined ? {} : { maxUnavailable: limitOf(spec.maxUnavailable) }),
+    targetDeadlineMs,
+    stepDeadlines,
+    drain: drainOf(spec.drain ?? {}),
+    windows: (spec.windows ?? []).flatMap((window, index) => readWindow(window, `windows[${index}]`, complain) ?? []),
+    blackouts: (spec.blackouts ?? []).flatMap(
+      (each, index) => readBlackout(each, `blackouts[${index}]`, complain) ?? [],
+    ),
+    allow: new Set(spec.versions?.allow),
+    requireSha256: spec.payloads?.requireSha256 ?? DEFAULT_POLICY.requireSha256,
+    requireHttps: spec.payloads?.requireHttps ?? DEFAULT_POLICY.requireHttps,
+    agent,
+  };
+}
+
+type Times = Pick<CampaignPolicy, 'stepDeadlines' | 'targetDeadlineMs' | 'agent'>;
+
+function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: Complain): Times {
+  const read = (field: string, text: string | undefined): number | undefined => readDuration(field, text, complain);
+  const step = (name: Step): number => read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
+  const restartTimeoutMs = read('deadlines.restart', deadlines.restart);
+  const soakMs = soak === '0s' ? 0 : read('soak', soak);
+  const ready = step('ready');
+  const stepDeadlines = {
+    answer: step('answer'),
+    download: step('download'),
+    drain: drain?.onDeadline === 'Wait' ? Number.POSITIVE_INFINITY : step('drain'),
+    apply: step('apply'),
+    restart: restartDeadline(
+      restartTimeoutMs ?? AGENT_DEFAULTS.restartTimeoutMs,
+      ready,
+      soakMs ?? AGENT_DEFAULTS.soakMs,
+    ),
+    ready,
+  };
+  const agent: AgentPolicy = {
+    ...(soakMs === undefined ? {} : { soakMs }),
+    ...(restartTimeoutMs === undefined ? {} : { restartTimeoutMs }),
+    ...(deadlines.ready === undefined ? {} : { readyTimeoutMs: ready }),
+  };
+  return { stepDeadlines, targetDeadlineMs: read('deadlines.target', deadlines.target) ?? sumOf(stepDeadlines), agent };
+}
+
+function readDuration(field: string, text: string | undefined, complain: Complain): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = parseDuration(text);
+  if (ms !== undefined && ms <= LONGEST_MS) return ms;
+  complain(field, 'a time above zero and below a year, such as 90s or 1h30m', text);
+  return undefined;
+}
+
+function limitOf(value: number | string): NodeLimit {
+  return typeof value === 'number' ? { nodes: value } : { percent: Number(value.slice(0, -1)) };
+}
+
+const ON_DEADLINE = { Wait: 'wait', Stop: 'stop', Skip: 'skip' } as const;
+const EVICTION = { Evict: 'evict', Refuse: 'refuse' } as const;
+const UNCORDON = { Ours: 'ours', Always: 'always' } as const;
+
+function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
+  const { options, onDeadline, uncordon, ...defaults } = DEFAULT_POLICY.drain;
+  const { gracePeriodSeconds } = drain;
+  return {
+    enabled: drain.enabled ?? defaults.enabled,
+    options: {
+      localData: drain.localData ? EVICTION[drain.localData] : options.localData,
+      unmanagedPods: drain.unmanagedPods ? EVICTION[drain.unmanagedPods] : options.unmanagedPods,
+      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    },
+    onDeadline: drain.onDeadline ? ON_DEADLINE[drain.onDeadline] : onDeadline,
+    softTaint: drain.softTaint ?? defaults.softTaint,
+    uncordon: drain.uncordon ? UNCORDON[drain.uncordon] : uncordon,
+  };
+}
