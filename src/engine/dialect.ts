@@ -15,6 +15,8 @@ export interface Watched {
   readonly resource: Resource;
   /** All namespaces where absent. */
   readonly namespace?: string | undefined;
+  /** Whoever only looks does without it where the cluster lacks the kind, or the right to see it. */
+  readonly optional?: boolean;
   /** False for a change that no decision can depend on, such as a heartbeat. */
   matters(before: KubeObject, after: KubeObject): boolean;
   /**

@@ -32,7 +32,7 @@ export async function record<P extends KubeObject>(
     if (!(await carryOut(effects, instruction))) return false;
   }
   const projected = dialect.project(after, plan, now);
-  const split = dialect.ledgers?.split(projected, world) ?? { plan: projected, writes: [] };
+  const split = dialect.ledgers?.split(plan, projected, world, now) ?? { plan: projected, writes: [] };
   if (!(await writeLedgers(effects, world, plan, split, newlyIntended(before, after)))) return false;
   return await writePlan(effects, split);
 }

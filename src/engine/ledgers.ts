@@ -15,8 +15,8 @@ export const PLAN_HOLDS = 5_000;
 
 /** The objects beside a plan over which the record of a large campaign is spread. */
 export interface Ledgers<P extends KubeObject> {
-  /** Of the record that `project` made: what its plan is to hold, and what has to be written before that. */
-  split(record: P, world: World): Split<P>;
+  /** Of the record that `project` made of the plan at `now` in ms: what it is to hold, and what is written before that. */
+  split(plan: P, record: P, world: World, now: number): Split<P>;
   /** The ledgers that hold these targets, as the world shows them; none where the plan holds everything. */
   holding(plan: P, targets: readonly Target[], world: World): readonly Seen[];
 }

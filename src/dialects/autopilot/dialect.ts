@@ -1,9 +1,11 @@
 /** Owns the k0s Autopilot front door: its Plans as campaigns of the engine. */
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
+import { targetLedgers } from '../../api/refit/target-ledger.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { matters } from '../../engine/relevance.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { OBJECTS } from './discovery.ts';
+import { ledgers } from './ledgers/split.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
 import { signal, strangers } from './signal.ts';
@@ -12,7 +14,12 @@ export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
   plans,
   recordedIn: 'status',
-  watched: Object.values(OBJECTS).map((resource) => ({ resource, matters })),
+  ledgers,
+  watched: [
+    ...Object.values(OBJECTS).map((resource) => ({ resource, matters })),
+    // What is written there is our own, and counts from its write on.
+    { resource: targetLedgers, optional: true, matters: () => false },
+  ],
   resolve,
   project,
   objectOf: ({ role }, { name }, world) => world.get(OBJECTS[role], name),
