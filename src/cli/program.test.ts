@@ -1,5 +1,7 @@
 /** Shows which command lines are understood, what the commands get, and the one line for everything else. */
+
 import { expect, test } from 'vitest';
+import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
 import { ERRORS, RefitError } from '../util/errors.ts';
 import { type Actions, runProgram } from './program.ts';
 
@@ -45,7 +47,11 @@ test.each<[string, string, object | string]>([
     'status',
     { output: 'text', kubeconfig: 'a', context: 'b', apiPort: 9443 },
   ],
-  ['controller', 'controller', { leaseDuration: 15_000, targetDeadline: 28_800_000, logLevel: 'info' }],
+  [
+    'controller',
+    'controller',
+    { leaseDuration: 15_000, targetDeadline: DEFAULT_POLICY.targetDeadlineMs, logLevel: 'info' },
+  ],
   [
     'controller --lease-duration 3s --target-deadline 0 --health-address :8080 --log-level debug',
     'controller',
@@ -65,7 +71,7 @@ test.each<[string, string, object | string]>([
       certDir: '/tmp/k8s-webhook-server/serving-certs',
       callTimeout: 5000,
       leaseDuration: 15_000,
-      targetDeadline: 28_800_000,
+      targetDeadline: DEFAULT_POLICY.targetDeadlineMs,
       logLevel: 'info',
     },
   ],

@@ -1,7 +1,7 @@
 /** Owns the command tree of `refit`: what can be asked for, with which options. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
-import { parseDuration } from '../util/duration.ts';
+import { formatDuration, parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
 import { FORMS, type Form } from './status/forms.ts';
@@ -163,7 +163,7 @@ function leading(command: Command): Command {
     .addOption(
       new Option('--target-deadline <time>', 'how long a node may take from its signal on; 0 waits for ever')
         .argParser(parseDeadline)
-        .default(DEFAULT_POLICY.targetDeadlineMs, '8h'),
+        .default(DEFAULT_POLICY.targetDeadlineMs, formatDuration(DEFAULT_POLICY.targetDeadlineMs)),
     )
     .option('--health-address <host:port>', 'serve /healthz, /readyz and /metrics there')
     .addOption(

@@ -40,7 +40,7 @@ function guardsPod({ metadata, spec }: PodDisruptionBudget, pod: Pod): boolean {
 /** The API server does not weigh several budgets against each other: it answers each eviction with an error. */
 function tooManyBudgets(guards: readonly PodDisruptionBudget[]): string {
   const [, ...others] = guards.map(keyOf);
-  return `the pods are also covered by PodDisruptionBudget ${others.join(', ')}, and no pod under more than one can be evicted`;
+  return `its pods are also covered by PodDisruptionBudget ${others.join(', ')}, and no pod under more than one can be evicted`;
 }
 
 function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {

@@ -9,7 +9,9 @@ import type { Logger } from '../util/log.ts';
 import { DaemonSets } from './daemon-sets.ts';
 import { Evictions } from './evictions.ts';
 import type { DrainOptions } from './options.ts';
+import { findOverdue } from './overdue.ts';
 import { type RefusedPod, sortPods } from './pods.ts';
+import { Returns } from './returns.ts';
 
 export interface DrainProgress {
   /** Pods that still have to go, those on their way out included; 0 until they are counted. */
@@ -70,6 +72,8 @@ class Drain {
   readonly #parts: DrainParts;
   readonly #daemonSets: DaemonSets;
   readonly #evictions: Evictions;
+  readonly #returns = new Returns();
+  #stopTimer: () => void = () => undefined;
   #changed = Promise.withResolvers<void>();
   #told: DrainProgress | undefined;
 
@@ -89,6 +93,7 @@ class Drain {
       while (!(await this.#isEmpty())) await this.#changed.promise;
     } finally {
       stopListening();
+      this.#stopTimer();
       signal.removeEventListener('abort', this.#wake);
     }
   }
@@ -105,20 +110,27 @@ class Drain {
     // From here on whatever changes is a reason to look again, also while this look goes on.
     this.#changed = Promise.withResolvers<void>();
     await this.#daemonSets.learn(this.#view.list(), signal);
-    const { evict, ending, refused } = sortPods(this.#view.list(), this.#options, (pod) =>
-      this.#daemonSets.isOrphan(pod),
-    );
-    if (refused.length > 0) throw new DrainRefusedError(refused);
+    const sorted = sortPods(this.#view.list(), this.#options, (pod) => this.#daemonSets.isOrphan(pod));
+    if (sorted.refused.length > 0) throw new DrainRefusedError(sorted.refused);
+    const insisting = this.#returns.insisting(sorted.evict);
+    const evict = sorted.evict.filter((pod) => !insisting.has(pod));
     this.#evictions.want(evict);
-    this.#tell(evict.length + ending.length);
-    return evict.length + ending.length === 0;
+    this.#tell(evict.length, sorted.ending);
+    return evict.length + sorted.ending.length === 0;
   }
 
-  #tell(left: number): void {
-    const blockedBy = this.#evictions.blockedBy();
-    const progress = { left, ...(blockedBy === undefined ? {} : { blockedBy }) };
+  #tell(toEvict: number, ending: readonly Pod[]): void {
+    const { clock, onChange } = this.#parts;
+    const { text, nextInMs } = findOverdue(ending, clock.now());
+    this.#stopTimer();
+    this.#stopTimer = nextInMs === undefined ? () => undefined : clock.schedule(nextInMs, this.#wake);
+    const blocks = [this.#evictions.blockedBy(), text].filter((part) => part !== undefined);
+    const progress = {
+      left: toEvict + ending.length,
+      ...(blocks.length === 0 ? {} : { blockedBy: blocks.join('; ') }),
+    };
     if (sameJson(progress, this.#told)) return;
     this.#told = progress;
-    this.#parts.onChange?.(progress);
+    onChange?.(progress);
   }
 }

@@ -1,10 +1,11 @@
 /** Owns the first decision about a campaign: it is recorded as running, or refused with every reason that stands against it. */
 import { rfc3339 } from '../util/clock.ts';
+import { gateInput } from './gate-input.ts';
 import { evaluate } from './gates/chain.ts';
 import { ADMISSION } from './gates/registry.ts';
 import type { Campaign, Snapshot, Target } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
-import { gateInput, refusedState } from './progress.ts';
+import { refusedState } from './progress.ts';
 import { because, type Reason } from './reasons.ts';
 import { freeSlots } from './schedule/slots.ts';
 import { withTargets } from './stages.ts';

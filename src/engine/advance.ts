@@ -1,11 +1,12 @@
 /** Owns the smallest moves of a running campaign: follow what nodes report, end, or fill free slots. One move a call. */
 import { rfc3339 } from '../util/clock.ts';
 import { admit } from './admission.ts';
+import { factsOf } from './gate-input.ts';
 import type { Campaign, RecordedState, Snapshot, Stage, Target } from './model.ts';
 import { isFinal } from './model.ts';
 import { reopened } from './orders-carried-out.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
-import { factsOf, progressOf, refusedState } from './progress.ts';
+import { progressOf, refusedState } from './progress.ts';
 import { because, isUnasked, type Reason } from './reasons.ts';
 import { type Choice, chooseTargets } from './schedule/candidates.ts';
 import { freeSlots } from './schedule/slots.ts';

@@ -1,13 +1,14 @@
 /** Owns what the leader does for a target that asks for it: cordon and drain, and the way back. */
 import { rfc3339 } from '../util/clock.ts';
 import { ownerOf } from './cordons.ts';
+import { gateInput } from './gate-input.ts';
 import { evaluate } from './gates/chain.ts';
 import { AFTER } from './gates/registry.ts';
 import type { DrainView, Errand, NodeView, Snapshot, Stage, Target, TargetFacts } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
-import { gateInput, type Progress } from './progress.ts';
 import { because } from './reasons.ts';
 import { freeSlots } from './schedule/slots.ts';
+import type { Progress } from './step-taken.ts';
 
 export interface AssistInput {
   readonly snapshot: Snapshot;

@@ -3,9 +3,9 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { arbitrarySituation, type Situation } from '../../test/builders/arbitrary-snapshots.ts';
 import { decide } from './decide.ts';
+import { factsOf } from './gate-input.ts';
 import type { Campaign, Decision, RecordedState, Snapshot, Stage, Target } from './model.ts';
 import { isFinal } from './model.ts';
-import { factsOf } from './progress.ts';
 import { isSettled, targetsIn } from './stages.ts';
 
 const RUNS = { numRuns: 250 };

@@ -5,10 +5,11 @@
 import { advance } from './advance.ts';
 import { errandsOf } from './errands.ts';
 import { explain } from './explain.ts';
+import { factsOf } from './gate-input.ts';
 import type { Campaign, Decision, Signalling, Snapshot } from './model.ts';
 import { isFinal } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
-import { factsOf, progressOf } from './progress.ts';
+import { progressOf } from './progress.ts';
 import { activeStage } from './stages.ts';
 
 /** `now` in milliseconds since the Unix epoch. The same input always gives the same decision. */

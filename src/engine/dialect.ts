@@ -2,7 +2,6 @@
 import type { KubeClient } from '../kube/client.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject, Node } from '../kube/types.ts';
-import type { Ledgers } from './ledgers.ts';
 import type { Campaign, Observation, Other, Signalling, Stage, Target } from './model.ts';
 import type { Reason } from './reasons.ts';
 
@@ -17,6 +16,8 @@ export interface Watched {
   readonly resource: Resource;
   /** All namespaces where absent. */
   readonly namespace?: string | undefined;
+  /** Whoever only looks does without it where the cluster lacks the kind, or the right to see it. */
+  readonly optional?: boolean;
   /** False for a change that no decision can depend on, such as a heartbeat. */
   matters(before: KubeObject, after: KubeObject): boolean;
   /**
@@ -116,3 +117,25 @@ export type Instruction =
   | { readonly kind: 'create'; readonly resource: Resource; readonly object: KubeObject }
   /** Begins work outside the API; resolves once it is begun, and begins nothing where it is under way. */
   | { readonly kind: 'begin'; begin(): Promise<void> };
+
+/** The objects beside a plan over which the record of a large campaign is spread. */
+export interface Ledgers<P extends KubeObject> {
+  /** Of the record that `project` made of the plan at `now` in ms: what it is to hold, and what is written before that. */
+  split(plan: P, record: P, world: World, now: number): Split<P>;
+  /** The ledgers that hold these targets, as the world shows them; none where the plan holds everything. */
+  holding(plan: P, targets: readonly Target[], world: World): readonly Seen[];
+}
+
+export interface Split<P extends KubeObject> {
+  readonly plan: P;
+  /** Ledgers that are not as recorded yet. Whatever comes to its end stands in them before the plan ceases to list it. */
+  readonly writes: readonly Instruction[];
+  /** The plan with counts for people in its metadata, where they are due: written before its status. */
+  readonly counted?: P | undefined;
+}
+
+/** An object of the world on which a decision rests. */
+export interface Seen {
+  readonly resource: Resource;
+  readonly object: KubeObject;
+}

@@ -1,9 +1,10 @@
 /** Owns what the leader does beside signalling: for targets that ask, for those that must stop, and to leave nothing behind. */
 import { isOwnedBy } from './cordons.ts';
+import { factsOf } from './gate-input.ts';
 import type { Campaign, Errand, Snapshot, Stage, Target, TargetFacts } from './model.ts';
 import { isFinal } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
-import { factsOf, progressOf } from './progress.ts';
+import { progressOf } from './progress.ts';
 import { because, type Reason } from './reasons.ts';
 import { activeStage } from './stages.ts';
 

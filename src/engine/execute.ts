@@ -3,9 +3,9 @@ import type { Drains } from '../drain/drains.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { Dialect, Instruction, World } from './dialect.ts';
+import type { Dialect, Instruction, Split, World } from './dialect.ts';
 import { instructionsFor } from './errand-instructions.ts';
-import { areUnchanged, newlyIntended, type Split } from './ledgers.ts';
+import { areUnchanged, newlyIntended } from './ledgers.ts';
 import type { Campaign, Errand, Signalling, Target } from './model.ts';
 import type { OwnWrites } from './own-writes.ts';
 
@@ -36,7 +36,7 @@ export async function record<P extends KubeObject>(
     if (!(await carryOut(effects, instruction))) return false;
   }
   const projected = dialect.project(after, plan, now);
-  const split = dialect.ledgers?.split(projected, world) ?? { plan: projected, writes: [] };
+  const split = dialect.ledgers?.split(plan, projected, world, now) ?? { plan: projected, writes: [] };
   if (!(await writeLedgers(effects, world, plan, split, newlyIntended(before, after)))) return false;
   return await writePlan(effects, split);
 }

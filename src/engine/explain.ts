@@ -1,11 +1,12 @@
 /** Owns the explanation of a campaign: where each target is, and for what and until when everything else waits. */
 import { rfc3339 } from '../util/clock.ts';
 import { choose, isStopping } from './advance.ts';
+import { factsOf } from './gate-input.ts';
 import { timeLeft } from './lateness.ts';
 import type { Campaign, Inquiry, Snapshot, Stage, Target, TargetPhase, Wait } from './model.ts';
 import { isFinal } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
-import { factsOf, progressOf } from './progress.ts';
+import { progressOf } from './progress.ts';
 import { because } from './reasons.ts';
 import type { Refused } from './schedule/candidates.ts';
 import { limitOf } from './schedule/slots.ts';

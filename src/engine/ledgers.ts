@@ -1,9 +1,7 @@
 /** Owns records that are spread over several objects: what a dialect tells of them, and which of them must still be as seen. */
 import type { KubeClient } from '../kube/client.ts';
-import type { Resource } from '../kube/resources.ts';
 import { isNotFound } from '../kube/status-error.ts';
-import type { KubeObject } from '../kube/types.ts';
-import type { Instruction, World } from './dialect.ts';
+import type { Seen } from './dialect.ts';
 import type { Campaign, Target } from './model.ts';
 
 /**
@@ -12,28 +10,6 @@ import type { Campaign, Target } from './model.ts';
  * request, and leave room for a spec that lists them. No campaign has more than this in flight either.
  */
 export const PLAN_HOLDS = 5_000;
-
-/** The objects beside a plan over which the record of a large campaign is spread. */
-export interface Ledgers<P extends KubeObject> {
-  /** Of the record that `project` made: what its plan is to hold, and what has to be written before that. */
-  split(record: P, world: World): Split<P>;
-  /** The ledgers that hold these targets, as the world shows them; none where the plan holds everything. */
-  holding(plan: P, targets: readonly Target[], world: World): readonly Seen[];
-}
-
-export interface Split<P extends KubeObject> {
-  readonly plan: P;
-  /** Ledgers that are not as recorded yet. Whatever comes to its end stands in them before the plan ceases to list it. */
-  readonly writes: readonly Instruction[];
-  /** The plan with counts for people in its metadata, where they are due: written before its status. */
-  readonly counted?: P | undefined;
-}
-
-/** An object of the world on which a decision rests. */
-export interface Seen {
-  readonly resource: Resource;
-  readonly object: KubeObject;
-}
 
 /** Targets that the record `after` intends and `before` did not, or not by that attempt. */
 export function newlyIntended(before: Campaign, after: Campaign): Target[] {

@@ -1,6 +1,7 @@
 /** Owns the engine's vocabulary: what is recorded about a campaign, and what is seen of its targets. Plain data only. */
 import type { DrainOptions } from '../drain/options.ts';
 import type { Outlook } from '../drain/outlook.ts';
+import type { Node } from '../kube/types.ts';
 import type { AgentPolicy } from '../signal/agent-policy.ts';
 import type { Orders } from './orders.ts';
 import type { Step } from './policy/campaign-policy.ts';
@@ -182,13 +183,10 @@ export interface Snapshot {
   readonly orders: Orders;
   /** What stands against a new plan beyond its own text; undefined where the dialect asks for nothing more. */
   readonly preconditions?: readonly Reason[] | 'unasked' | undefined;
-  /** Every Node of the cluster, and those that are not Ready or cordoned, whatever made them so. */
-  readonly fleet?: Fleet | undefined;
-}
-
-export interface Fleet {
-  readonly size: number;
-  readonly unavailable: readonly string[];
+  /** Every Node of the cluster. */
+  readonly fleet?: readonly Node[] | undefined;
+  /** Milliseconds that nine in ten of the targets that are done took; undefined before the first of them. */
+  readonly paceMs?: number | undefined;
 }
 
 /** Why nothing happens to a target (or, without one, to the whole campaign), and what will end it. */

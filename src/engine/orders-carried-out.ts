@@ -1,7 +1,7 @@
 /** Owns trying failed targets again because somebody ordered it. */
 import { rfc3339 } from '../util/clock.ts';
+import { factsOf } from './gate-input.ts';
 import type { Campaign, Snapshot, Target } from './model.ts';
-import { factsOf } from './progress.ts';
 import { targetsIn, withTargets } from './stages.ts';
 
 /** The very same campaign where nothing is to be tried again. A target that still works must come to its end first. */

@@ -1,57 +1,21 @@
 /** Owns the step of one target: sight, row of the transition table, verifiers, and what is to be recorded of it. */
 import { assist } from './assist.ts';
+import { factsOf, gateInput } from './gate-input.ts';
 import { evaluate } from './gates/chain.ts';
 import { AFTER, BEFORE } from './gates/registry.ts';
-import type { GateInput } from './gates/types.ts';
 import { isLate } from './lateness.ts';
-import type { Errand, Inquiry, RecordedState, Snapshot, Stage, Target, TargetFacts, TargetPhase } from './model.ts';
+import type { RecordedState, Snapshot, Stage, Target, TargetFacts, TargetPhase } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { because, isUnasked, type Reason } from './reasons.ts';
 import { freeSlots } from './schedule/slots.ts';
+import type { Progress } from './step-taken.ts';
 import { type Effect, type Sight, TRANSITIONS } from './transitions.ts';
-
-export interface Progress {
-  readonly phase: TargetPhase;
-  readonly effect: Effect;
-  /** The state to record, where it is not the recorded one. */
-  readonly next?: RecordedState;
-  /** Why it failed, or what it waits for. */
-  readonly reason: Reason;
-  /** The gate or verifier that says wait. */
-  readonly gate?: string;
-  readonly recheckMs?: number | undefined;
-  /** RFC 3339: what ends the wait before the deadline of the target does. */
-  readonly until?: string | undefined;
-  readonly inquiry?: Inquiry | undefined;
-  /** What is to be done for it now. */
-  readonly errand?: Errand | undefined;
-}
 
 /**
  * Milliseconds after which an intent that was not signalled is recorded anew: far more than lies between the two writes,
  * unless a leader went away in between. The deadline of a target begins with its attempt, and an agent must get all of it.
  */
 const INTENT_FRESH_MS = 60_000;
-
-const ABSENT: TargetFacts = { exists: false, observation: { kind: 'none' } };
-
-export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): TargetFacts {
-  return facts.get(target.key) ?? ABSENT;
-}
-
-/** What the gates are asked with; `room` is the number of targets that may still start, this one included. */
-export function gateInput(
-  snapshot: Snapshot,
-  stage: Stage,
-  target: Target,
-  room: number,
-  policy: CampaignPolicy,
-  now: number,
-): GateInput {
-  const { controlPlane, others, orders, fleet, campaign } = snapshot;
-  const facts = factsOf(snapshot, target);
-  return { stage, target, facts, controlPlane, others, orders, fleet, campaign, room, policy, now };
-}
 
 export function progressOf(
   snapshot: Snapshot,

@@ -12,7 +12,7 @@ import {
   type TablePlan,
   withAnswer,
 } from '../../test/builders/table-dialect.ts';
-import { HOUR, later, T0 } from '../../test/builders/times.ts';
+import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import { silentLogger } from '../util/log.ts';

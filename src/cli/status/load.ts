@@ -5,6 +5,7 @@ import { freshWorld, viewsOf } from '../../engine/world.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createInformer } from '../../kube/informer.ts';
 import { keyOf } from '../../kube/object-key.ts';
+import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 
 /** The plans of one dialect, and the world they are about. */
@@ -14,7 +15,7 @@ export interface Loaded {
 }
 
 export async function loadOnce(client: KubeClient, dialect: Dialect, signal: AbortSignal): Promise<Loaded> {
-  return await load(dialect, async ({ resource, namespace, fieldSelector }) => {
+  return await load(client, dialect, signal, async ({ resource, namespace, fieldSelector }) => {
     const { items, metadata } = await client.listAll(resource, { signal, namespace, fieldSelector });
     const byKey = new Map(items.map((object) => [keyOf(object), object]));
     return {
@@ -32,7 +33,7 @@ export async function follow(
   signal: AbortSignal,
   onChange: () => void,
 ): Promise<Loaded> {
-  return await load(dialect, async (followed) => {
+  return await load(client, dialect, signal, async (followed) => {
     const { resource, namespace, fieldSelector } = followed;
     const informer = createInformer(client, resource, { namespace, fieldSelector });
     void informer.run(signal);
@@ -49,14 +50,36 @@ interface Followed extends Watched {
   readonly fieldSelector?: string | undefined;
 }
 
-async function load(dialect: Dialect, view: (followed: Followed) => Promise<View<KubeObject>>): Promise<Loaded> {
+const NOTHING: View<KubeObject> = { list: () => [], get: () => undefined, resourceVersion: () => undefined };
+
+async function load(
+  client: KubeClient,
+  dialect: Dialect,
+  signal: AbortSignal,
+  view: (followed: Followed) => Promise<View<KubeObject>>,
+): Promise<Loaded> {
   const { plans: resource, namespace, fieldSelector } = dialect;
   const plans = { resource, namespace, fieldSelector, matters: () => true };
   const isPlan = (object: KubeObject): boolean => dialect.isPlan?.(object) ?? true;
-  const [own, ...views] = await Promise.all([plans, ...dialect.watched].map(view));
+  const [own, ...views] = await Promise.all(
+    [plans, ...dialect.watched].map(async (followed: Followed) =>
+      (await isThere(client, followed, signal)) ? await view(followed) : NOTHING,
+    ),
+  );
   const entries = dialect.watched.flatMap(({ resource }, index) => {
     const found = views[index];
     return found ? [[resource, found] as const] : [];
   });
   return { plans: () => (own?.list() ?? []).filter(isPlan), world: freshWorld(viewsOf(entries), new OwnWrites()) };
+}
+
+async function isThere(client: KubeClient, { optional, resource }: Followed, signal: AbortSignal): Promise<boolean> {
+  if (optional !== true) return true;
+  try {
+    await client.list(resource, { limit: 1, signal });
+    return true;
+  } catch (error) {
+    if (isNotFound(error) || isForbidden(error)) return false;
+    throw error;
+  }
 }

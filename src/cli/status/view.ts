@@ -2,10 +2,10 @@
 import { isStopping } from '../../engine/advance.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import type { Explanation } from '../../engine/explain.ts';
+import { factsOf } from '../../engine/gate-input.ts';
 import type { Campaign, CampaignPhase, Role, Snapshot, Stage, Target, TargetPhase, Wait } from '../../engine/model.ts';
 import { isFinal } from '../../engine/model.ts';
 import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
-import { factsOf } from '../../engine/progress.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import { activeStage } from '../../engine/stages.ts';
 import { printable } from '../../util/printable.ts';

@@ -29,10 +29,11 @@ test('every ControlNode is an endpoint, in the plan or not, at its first Interna
   ]);
 });
 
-test('controllers are ControlNodes and workers are Nodes', () => {
+test('controllers are ControlNodes and workers are Nodes; ledgers stand beside the plan', () => {
   expect([autopilot.plans, ...autopilot.watched.map(({ resource }) => resource)].map(({ kind }) => kind)).toEqual([
     'Plan',
     'ControlNode',
     'Node',
+    'TargetLedger',
   ]);
 });

@@ -1,5 +1,6 @@
 /** Owns the k0s Autopilot front door: its Plans as campaigns of the engine. */
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
+import { targetLedgers } from '../../api/refit/target-ledger.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { matters } from '../../engine/relevance.ts';
 import { nodes } from '../../kube/resources.ts';
@@ -7,6 +8,7 @@ import type { Node } from '../../kube/types.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
 import { care } from './care.ts';
 import { OBJECTS } from './discovery.ts';
+import { ledgers } from './ledgers/split.ts';
 import { orphans } from './orphans.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
@@ -16,7 +18,12 @@ export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
   plans,
   recordedIn: 'status',
-  watched: Object.values(OBJECTS).map((resource) => ({ resource, matters })),
+  ledgers,
+  watched: [
+    ...Object.values(OBJECTS).map((resource) => ({ resource, matters })),
+    // What is written there is our own, and counts from its write on.
+    { resource: targetLedgers, optional: true, matters: () => false },
+  ],
   resolve,
   project,
   objectOf: ({ role }, { name }, world) => world.get(OBJECTS[role], name),

@@ -2,16 +2,19 @@
 import type { CommandStatus, K0sUpdate, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
 import { plans } from '../../api/autopilot/plan.ts';
 import type { World } from '../../engine/dialect.ts';
+import { PLAN_HOLDS } from '../../engine/ledgers.ts';
 import type { Campaign, CampaignPhase, Payload, Role, Stage, Target } from '../../engine/model.ts';
 import type { Reason } from '../../engine/reasons.ts';
 import { sourceOf } from '../../engine/source.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { discover, withoutControllers } from './discovery.ts';
+import { unfold } from './ledgers/unfold.ts';
 import { problemsOf } from './problems.ts';
 import { reasonOf } from './recorded-reason.ts';
 import { phaseOfPlan, recordedStateOf } from './states.ts';
 
-export function resolve(plan: Plan, world: World, now: number): Campaign {
+export function resolve(stored: Plan, world: World, now: number): Campaign {
+  const { plan, unread } = unfold(stored, world);
   const { spec, status } = plan;
   const phase = phaseOfPlan(status?.state);
   const problems = problemsOf(plan);
@@ -25,6 +28,7 @@ export function resolve(plan: Plan, world: World, now: number): Campaign {
     reason: recordedReason(phase, status?.commands ?? []),
     stages,
     problems,
+    unread,
   };
 }
 
@@ -61,7 +65,7 @@ function stage(update: K0sUpdate | undefined, command: number, role: Role, targe
     id: `${command}/${role}s`,
     command,
     role,
-    maxInFlight: role === 'controller' ? 1 : (update?.targets.workers?.limits?.concurrent ?? 1),
+    maxInFlight: role === 'controller' ? 1 : Math.min(update?.targets.workers?.limits?.concurrent ?? 1, PLAN_HOLDS),
     version: update?.version ?? '',
     payloads: update ? payloadsOf(update) : {},
     forced: update?.forceupdate ?? false,

@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/builders/campaign-policies.ts';
-import { buildCampaign } from '../../../test/builders/campaigns.ts';
 import { buildFacts } from '../../../test/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
@@ -14,12 +13,15 @@ import { apiServersReady } from './api-servers-ready.ts';
 import { evaluate } from './chain.ts';
 import { drainPossible } from './drain-possible.ts';
 import { nodeReady } from './node-ready.ts';
-import { notHeld } from './not-held.ts';
+import { nodesAvailable } from './nodes-available.ts';
+import { notPaused } from './not-paused.ts';
 import { othersAtWork } from './others-at-work.ts';
 import { platformSupported } from './platform-supported.ts';
+import { policyReadable } from './policy-readable.ts';
 import { ADMISSION, AFTER, BEFORE } from './registry.ts';
 import { targetExists } from './target-exists.ts';
 import type { Gate, GateInput, Verdict } from './types.ts';
+import { windowOpen } from './window-open.ts';
 
 const READY: EndpointHealth = { name: 'c1', ready: true };
 const DOWN: EndpointHealth = { name: 'c2', ready: false, detail: '/readyz says 500' };
@@ -38,7 +40,7 @@ function input(
   more: Partial<Pick<GateInput, 'others' | 'room'>> = {},
 ): GateInput {
   const stage = buildStage(role, ['n1'], { payloads });
-  const common = { controlPlane, others: [], orders: NO_ORDERS, campaign: buildCampaign([stage]), room: 1 };
+  const common = { controlPlane, others: [], orders: NO_ORDERS, room: 1 };
   const context = { policy: buildPolicy(), now: T0 };
   return {
     stage,
@@ -46,7 +48,8 @@ function input(
     facts: buildFacts(facts),
     ...common,
     ...context,
-    fleet: undefined,
+    census: undefined,
+    expectedMs: undefined,
     ...more,
   };
 }
@@ -150,24 +153,37 @@ const rows: [Gate, string, GateInput, string][] = [
     input('worker', { ready: undefined }),
     'wait NodeNotReady: node n1 is not Ready',
   ],
-  [notHeld, 'nobody said anything', input('worker'), 'pass'],
+  [policyReadable, 'nobody said anything', input('worker'), 'pass'],
+  [notPaused, 'nobody said anything', input('worker'), 'pass'],
+  [windowOpen, 'nobody said anything', input('worker'), 'pass'],
+  [nodesAvailable, 'nobody said anything', input('worker'), 'pass'],
   [
-    notHeld,
+    notPaused,
     'somebody paused the plan',
     { ...input('worker'), orders: { ...NO_ORDERS, paused: true } },
-    'wait Paused: the plan is paused: refit resume lets it go on',
+    'wait Paused: the plan is paused: nothing new starts until refit resume',
   ],
   [
-    notHeld,
-    'a policy says paused',
-    { ...input('worker'), policy: buildPolicy({ paused: true, name: 'night' }) },
-    'wait Paused: UpgradePolicy night says paused',
-  ],
-  [
-    notHeld,
+    policyReadable,
     'a policy that cannot be read',
     { ...input('worker'), policy: buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] }) },
     'wait PolicyUnreadable: spec.soak',
+  ],
+  [
+    windowOpen,
+    'a blackout',
+    { ...input('worker'), policy: buildPolicy({ name: 'xmas', blackouts: [{ from: T0 - 1, to: T0 + 1000 }] }) },
+    'wait Blackout: in a blackout of UpgradePolicy xmas: nothing starts before 2026-11-20T08:00:01Z',
+  ],
+  [
+    nodesAvailable,
+    'another node is away already',
+    {
+      ...input('worker'),
+      policy: buildPolicy({ name: 'one', maxUnavailable: { nodes: 1 } }),
+      census: { all: new Set(['n1', 'n2']), unavailable: new Set(['n2']), busy: new Set(['n2']) },
+    },
+    'wait TooManyUnavailable: 1 of 2 nodes are not Ready, unschedulable or at work (n2); UpgradePolicy one allows 1',
   ],
   [drainPossible, 'a target without a Node', input('worker'), 'pass'],
   [drainPossible, 'nothing in the way', input('worker', { node: NODE, outlook: CLEAR }), 'pass'],

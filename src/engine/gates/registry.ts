@@ -2,23 +2,29 @@
 import { apiServersReady } from './api-servers-ready.ts';
 import { drainPossible } from './drain-possible.ts';
 import { nodeReady } from './node-ready.ts';
-import { notHeld } from './not-held.ts';
+import { nodesAvailable } from './nodes-available.ts';
+import { notPaused } from './not-paused.ts';
 import { othersAtWork } from './others-at-work.ts';
 import { platformSupported } from './platform-supported.ts';
+import { policyReadable } from './policy-readable.ts';
 import { targetExists } from './target-exists.ts';
 import type { Gate } from './types.ts';
+import { windowOpen } from './window-open.ts';
 
 /** Asked once for every target before anything starts: one that stops refuses the whole plan. */
 export const ADMISSION: readonly Gate[] = [targetExists, platformSupported];
 
 /** Asked before each target starts. */
 export const BEFORE: readonly Gate[] = [
-  notHeld,
+  policyReadable,
+  notPaused,
+  windowOpen,
   targetExists,
   platformSupported,
   othersAtWork,
   apiServersReady,
   nodeReady,
+  nodesAvailable,
   drainPossible,
 ];
 

@@ -1,15 +1,20 @@
 /** Owns the contract of gates and verifiers: checks that answer pass, wait or stop with a reason, from gathered input only. */
 import type { Inquiry, Snapshot, Stage, Target, TargetFacts } from '../model.ts';
 import type { CampaignPolicy } from '../policy/campaign-policy.ts';
+import type { NodeCensus } from '../policy/node-census.ts';
 import type { Reason } from '../reasons.ts';
 
-export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'others' | 'orders' | 'fleet' | 'campaign'> {
+export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'others' | 'orders'> {
   readonly stage: Stage;
   readonly target: Target;
   readonly facts: TargetFacts;
   /** How many targets of the stage may still start, this one included. */
   readonly room: number;
   readonly policy: CampaignPolicy;
+  /** Undefined where no limit asks for it. */
+  readonly census: NodeCensus | undefined;
+  /** Milliseconds that such a target takes, where that was measured. */
+  readonly expectedMs: number | undefined;
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
 }

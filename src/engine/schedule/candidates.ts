@@ -1,9 +1,10 @@
 /** Owns the choice of the next targets: list order, never chance, so that a repeated decision is the same decision. */
+import { censusFor, gateInput } from '../gate-input.ts';
 import { evaluate } from '../gates/chain.ts';
 import { BEFORE } from '../gates/registry.ts';
 import type { Inquiry, Snapshot, Stage, Target } from '../model.ts';
 import type { CampaignPolicy } from '../policy/campaign-policy.ts';
-import { gateInput } from '../progress.ts';
+
 import type { Reason } from '../reasons.ts';
 
 export interface Refused {
@@ -38,12 +39,17 @@ export function chooseTargets(
   const chosen: Target[] = [];
   const waiting: Refused[] = [];
   const stopped: Refused[] = [];
+  let census = censusFor(snapshot, policy);
   for (const target of candidates) {
     if (chosen.length >= slots) break;
-    const verdict = evaluate(BEFORE, gateInput(snapshot, stage, target, slots - chosen.length, policy, now));
-    if (verdict.kind === 'pass') chosen.push(target);
-    else if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
-    else stopped.push({ target, ...verdict });
+    const input = gateInput(snapshot, stage, target, slots - chosen.length, policy, now, census);
+    const verdict = evaluate(BEFORE, input);
+    if (verdict.kind === 'pass') {
+      chosen.push(target);
+      census = censusFor(snapshot, policy, chosen);
+    }
+    if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
+    if (verdict.kind === 'stop') stopped.push({ target, ...verdict });
     if (waiting.length > 0 && (stage.role === 'controller' || verdict.ofCampaign === true)) break;
     // Each question is a request: no more of them at a time than targets could start.
     if (waiting.filter(({ inquiry }) => inquiry).length >= slots) break;

@@ -1,0 +1,139 @@
+/** Owns the proof of what the agent does to its node, and that it leaves alone what others did to it. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type MemoryCluster, startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
+import { buildPod } from '../../../test/builders/pods.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { leases, namespaces, nodes, pods } from '../../kube/resources.ts';
+import { StatusError, TransportError } from '../../kube/status-error.ts';
+import type { Node } from '../../kube/types.ts';
+import { AGENT_POLICY_ANNOTATION, CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
+import { microTime, systemClock } from '../../util/clock.ts';
+import { silentLogger } from '../../util/log.ts';
+import { NodeDuties } from './node-duties.ts';
+
+let cluster: MemoryCluster;
+let count = 0;
+let name: string;
+const { signal } = new AbortController();
+
+beforeAll(async () => {
+  cluster = await startMemoryCluster();
+  for (const namespace of ['k0s-autopilot', 'default'])
+    await cluster.admin.create(namespaces, { metadata: { name: namespace } }).catch(() => undefined);
+});
+afterAll(async () => await cluster.stop());
+beforeEach(async () => {
+  name = `duties-${++count}`;
+  await cluster.admin.create(nodes, { metadata: { name, annotations: { theirs: 'kept' } } });
+});
+
+const dutiesWith = (client: KubeClient, nodeName: string | undefined = name): NodeDuties =>
+  new NodeDuties({ client, nodeName: () => nodeName, clock: systemClock, random: () => 0, log: silentLogger });
+
+const nodeNow = async (): Promise<Node> => await cluster.admin.get(nodes, name);
+
+/** A client whose `method` fails the given times before it works. */
+function failing(method: 'get' | 'replace', errors: Error[]): KubeClient {
+  const handler: ProxyHandler<KubeClient> = {
+    get: (target, key) => {
+      const real: unknown = Reflect.get(target, key);
+      if (typeof real !== 'function') return real;
+      return (...args: unknown[]): unknown => {
+        const error = key === method ? errors.shift() : undefined;
+        return error === undefined ? (real.apply(target, args) as unknown) : Promise.reject(error);
+      };
+    },
+  };
+  return new Proxy(cluster.admin, handler);
+}
+
+const conflict = (): Error => new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' });
+
+test('the node is cordoned in the name of its owner, and emptied', async () => {
+  const { admin } = cluster;
+  const spec = { nodeName: name, containers: [{ name: 'c', image: 'i' }], terminationGracePeriodSeconds: 0 };
+  await admin.create(pods, { ...buildPod(`${name}-app`), spec });
+  await admin.create(pods, { ...buildPod(`${name}-daemon`, { controller: 'DaemonSet/log' }), spec });
+  await dutiesWith(admin).makeWay('uid/1', signal);
+  const node = await nodeNow();
+  expect(node.spec?.unschedulable).toBe(true);
+  expect(node.metadata.annotations).toEqual({ theirs: 'kept', 'upgrade.refit.dev/cordoned-by': 'uid/1' });
+  const left = await admin.list(pods, { fieldSelector: `spec.nodeName=${name}` });
+  expect(left.items.map((pod) => pod.metadata.name)).toEqual([`${name}-daemon`]);
+});
+
+test('what was done is not done again, and is undone', async () => {
+  const duties = dutiesWith(cluster.admin);
+  expect(await duties.hasCordon(signal)).toBe(false);
+  await duties.makeWay('uid/1', signal);
+  const { resourceVersion } = (await nodeNow()).metadata;
+  await duties.makeWay('uid/2', signal);
+  expect((await nodeNow()).metadata.resourceVersion).toBe(resourceVersion);
+  expect(await duties.hasCordon(signal)).toBe(true);
+  await duties.takeBack(signal);
+  const node = await nodeNow();
+  expect(node.spec?.unschedulable).toBeUndefined();
+  expect(node.metadata.annotations).toEqual({ theirs: 'kept' });
+  expect(await duties.hasCordon(signal)).toBe(false);
+});
+
+test("somebody else's cordon stays", async () => {
+  await cluster.admin.replace(nodes, { ...(await nodeNow()), spec: { unschedulable: true } });
+  const duties = dutiesWith(cluster.admin);
+  await duties.makeWay('uid/1', signal);
+  expect(await duties.hasCordon(signal)).toBe(false);
+  await duties.takeBack(signal);
+  expect((await nodeNow()).spec?.unschedulable).toBe(true);
+});
+
+test('a conflict and a lost answer are tried again', async () => {
+  const errors = [conflict(), new TransportError('reset'), conflict()];
+  await dutiesWith(failing('replace', errors)).makeWay('uid/1', signal);
+  expect(errors).toEqual([]);
+  expect((await nodeNow()).spec?.unschedulable).toBe(true);
+});
+
+test('a node that is to be let go at once is not tried again after that', async () => {
+  const stop = new AbortController();
+  const errors = Array.from({ length: 50 }, () => new TransportError('down'));
+  const client = failing('get', errors);
+  const made = dutiesWith(client).makeWay('uid/1', stop.signal);
+  stop.abort(new Error('superseded'));
+  await expect(made).rejects.toThrow('superseded');
+});
+
+test('a host without a node has no duties', async () => {
+  const client = failing(
+    'get',
+    Array.from({ length: 9 }, () => new Error('nobody may ask')),
+  );
+  const duties = new NodeDuties({
+    client,
+    nodeName: () => undefined,
+    clock: systemClock,
+    random: () => 0,
+    log: silentLogger,
+  });
+  await duties.makeWay('uid/1', signal);
+  await duties.takeBack(signal);
+  expect(await duties.hasCordon(signal)).toBe(false);
+});
+
+test('who cordons is read from the lease, unless the policy says it', async () => {
+  const { admin } = cluster;
+  const duties = dutiesWith(admin);
+  const object = { metadata: { name } };
+  expect(await duties.whoCordons(object, signal)).toBe('unknown');
+  const metadata = {
+    name: 'k0s-autopilot-controller',
+    namespace: 'k0s-autopilot',
+    labels: { [CENTRAL_CORDONING_LABEL]: 'a' },
+  };
+  const spec = { holderIdentity: 'a', leaseDurationSeconds: 60, renewTime: microTime(Date.now()) };
+  await admin.create(leases, { metadata, spec });
+  expect(await duties.whoCordons(object, signal)).toBe('leader');
+  await admin.delete(leases, metadata.name, { namespace: metadata.namespace });
+  const asked = { metadata: { name, annotations: { [AGENT_POLICY_ANNOTATION]: '{"cordoning":"leader"}' } } };
+  expect(await duties.whoCordons(asked, signal)).toBe('leader');
+  expect(await dutiesWith(failing('get', [new TransportError('down')])).whoCordons(object, signal)).toBe('unknown');
+});

@@ -1,0 +1,119 @@
+/** Owns what the agent does for the node it runs on: keeping pods away before an update, and letting them back after it. */
+import { cordonOwner, withCordon, withoutCordon } from '../../drain/cordon.ts';
+import { DrainRefusedError, drainNode } from '../../drain/drain.ts';
+import { DEFAULT_DRAIN } from '../../drain/options.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { leases, nodes } from '../../kube/resources.ts';
+import { isConflict, isNotFound } from '../../kube/status-error.ts';
+import type { KubeObject, Lease, Node } from '../../kube/types.ts';
+import { decodeAgentPolicy } from '../../signal/agent-policy.ts';
+import { backoffDelay } from '../../util/backoff.ts';
+import { type Clock, sleep } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import type { Logger } from '../../util/log.ts';
+import type { Cordoner, Duties } from '../duties.ts';
+import { LeaderView } from './leader-view.ts';
+
+export interface NodeDutiesParts {
+  readonly client: KubeClient;
+  /** Name of the host's Node; undefined where no pods run on the host. */
+  readonly nodeName: () => string | undefined;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+const LEADER = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
+/** As the agent's own reports are tried again. */
+const RETRY = { base: 50, cap: 2_000 };
+
+export class NodeDuties implements Duties {
+  readonly #parts: NodeDutiesParts;
+  readonly #leader: LeaderView;
+  #problem = '';
+
+  constructor(parts: NodeDutiesParts) {
+    this.#parts = parts;
+    this.#leader = new LeaderView(parts.clock);
+  }
+
+  async whoCordons({ metadata }: KubeObject, signal: AbortSignal): Promise<Cordoner> {
+    if (decodeAgentPolicy(metadata.annotations).cordoning === 'leader') return 'leader';
+    try {
+      return this.#leader.judge(await this.#readLease(signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#sayOnce('cannot tell who cordons', messageOf(error));
+      return 'unknown';
+    }
+  }
+
+  async hasCordon(signal: AbortSignal): Promise<boolean> {
+    const node = await this.#readNode(signal);
+    return node !== undefined && cordonOwner(node) !== undefined;
+  }
+
+  async makeWay(journalOwner: string, signal: AbortSignal): Promise<void> {
+    await this.#persist(signal, async () => {
+      const name = this.#parts.nodeName();
+      if (name === undefined) return;
+      await this.#change((node) => withCordon(node, journalOwner), signal);
+      await drainNode(name, DEFAULT_DRAIN, {
+        ...this.#parts,
+        signal,
+        onChange: ({ left, blockedBy }) => this.#parts.log.info('draining', { node: name, left, blockedBy }),
+      });
+    });
+  }
+
+  async takeBack(signal: AbortSignal): Promise<void> {
+    await this.#change(withoutCordon, signal);
+  }
+
+  async #readLease(signal: AbortSignal): Promise<Lease | undefined> {
+    const { name, namespace } = LEADER;
+    return await orAbsent(this.#parts.client.get(leases, name, { namespace, signal }));
+  }
+
+  async #readNode(signal: AbortSignal): Promise<Node | undefined> {
+    const name = this.#parts.nodeName();
+    return name === undefined ? undefined : await orAbsent(this.#parts.client.get(nodes, name, { signal }));
+  }
+
+  /** Nothing where the host has no node, or nothing is to be changed; rejects with a conflict where others were quicker. */
+  async #change(change: (node: Node) => Node, signal: AbortSignal): Promise<void> {
+    const node = await this.#readNode(signal);
+    if (node === undefined) return;
+    const changed = change(node);
+    if (changed !== node) await this.#parts.client.replace(nodes, changed, { signal });
+  }
+
+  /** Does it again, with growing pauses, until it is done, or it is certain that it cannot be. */
+  async #persist(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    const { clock, random, log } = this.#parts;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof DrainRefusedError) throw error;
+        if (!isConflict(error)) log.warn('the node is not empty yet', { reason: messageOf(error) });
+        await sleep(clock, backoffDelay(attempt, { ...RETRY, random }), signal);
+      }
+    }
+  }
+
+  #sayOnce(message: string, reason: string): void {
+    if (this.#problem !== reason) this.#parts.log.warn(message, { reason });
+    this.#problem = reason;
+  }
+}
+
+async function orAbsent<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import { buildNode } from '../../test/builders/nodes.ts';
+import type { Node } from '../kube/types.ts';
+import { cordonOwner, withCordon, withoutCordon, withoutPendingTaint, withPendingTaint } from './cordon.ts';
+import { CORDON_ANNOTATION, PENDING_TAINT } from './marks.ts';
+
+const OWNER = 'campaign/1';
+const MARK = { [CORDON_ANNOTATION]: OWNER };
+const node = (annotations: Record<string, string> | undefined, spec?: Node['spec']): Node => ({
+  ...buildNode('w1', annotations ? { annotations } : {}),
+  ...(spec ? { spec } : {}),
+});
+const OTHER_TAINT = { key: 'other', effect: 'NoSchedule' };
+/** The same key as ours with another effect is not ours. */
+const HARD_TAINT = { key: PENDING_TAINT.key, effect: 'NoSchedule' };
+
+const change: readonly [string, (node: Node) => Node, Node, Node][] = [
+  [
+    'cordon a node',
+    (it) => withCordon(it, OWNER),
+    node({ a: 'b' }, { providerID: 'p' }),
+    node({ a: 'b', ...MARK }, { providerID: 'p', unschedulable: true }),
+  ],
+  [
+    'cordon a node without annotations and spec',
+    (it) => withCordon(it, OWNER),
+    node(undefined),
+    node(MARK, { unschedulable: true }),
+  ],
+  [
+    'cordon again what a person uncordoned',
+    (it) => withCordon(it, OWNER),
+    node({ [CORDON_ANNOTATION]: 'earlier' }),
+    node(MARK, { unschedulable: true }),
+  ],
+  [
+    'take our cordon away',
+    withoutCordon,
+    node({ a: 'b', ...MARK }, { providerID: 'p', unschedulable: true }),
+    node({ a: 'b' }, { providerID: 'p' }),
+  ],
+  [
+    'take away the mark on a node that a person uncordoned',
+    withoutCordon,
+    node({ a: 'b', ...MARK }, {}),
+    node({ a: 'b' }, {}),
+  ],
+  [
+    'taint',
+    withPendingTaint,
+    node(undefined, { taints: [OTHER_TAINT, HARD_TAINT] }),
+    node(undefined, { taints: [OTHER_TAINT, HARD_TAINT, PENDING_TAINT] }),
+  ],
+  ['taint a node without spec', withPendingTaint, node(undefined), node(undefined, { taints: [PENDING_TAINT] })],
+  [
+    'remove the taint',
+    withoutPendingTaint,
+    node(undefined, { taints: [PENDING_TAINT, HARD_TAINT] }),
+    node(undefined, { taints: [HARD_TAINT] }),
+  ],
+  [
+    'remove the only taint',
+    withoutPendingTaint,
+    node(undefined, { taints: [PENDING_TAINT], providerID: 'p' }),
+    node(undefined, { providerID: 'p' }),
+  ],
+];
+
+test.each(change)('%s', (_name, act, before, after) => {
+  const untouched = structuredClone(before);
+  expect(act(before)).toEqual(after);
+  expect(before).toEqual(untouched);
+});
+
+test.each<[string, (node: Node) => Node, Node]>([
+  ["somebody else's cordon is not ours", (it) => withCordon(it, OWNER), node(undefined, { unschedulable: true })],
+  ['our cordon keeps its owner', (it) => withCordon(it, 'campaign/2'), node(MARK, { unschedulable: true })],
+  ["somebody else's cordon stays", withoutCordon, node({ a: 'b' }, { unschedulable: true })],
+  ['no cordon at all', withoutCordon, node(undefined)],
+  ['the taint is there', withPendingTaint, node(undefined, { taints: [{ ...PENDING_TAINT, value: 'x' }] })],
+  ['no taint of ours', withoutPendingTaint, node(undefined, { taints: [OTHER_TAINT, HARD_TAINT] })],
+  ['no spec', withoutPendingTaint, node(undefined)],
+])('%s: the very same node', (_name, act, before) => {
+  expect(act(before)).toBe(before);
+});
+
+test('the owner of a cordon', () => {
+  expect(cordonOwner(node(MARK, { unschedulable: true }))).toBe(OWNER);
+  expect(cordonOwner(node(undefined, { unschedulable: true }))).toBeUndefined();
+});

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import { buildPod, type PodTraits } from '../../test/builders/pods.ts';
+import { DEFAULT_DRAIN, type DrainOptions } from './options.ts';
+import { judgePod, sortPods, type Verdict } from './pods.ts';
+
+const EVICT: Verdict = { kind: 'evict' };
+const ENDING: Verdict = { kind: 'ending' };
+const left = (reason: string): Verdict => ({ kind: 'left', reason });
+const refused = (reason: string): Verdict => ({ kind: 'refused', reason });
+const DAEMON = left('belongs to a DaemonSet');
+const FINISHED = left('has finished');
+const LOCAL = refused('has data in an emptyDir volume, which would be lost');
+const BARE = refused('has no controller, so nobody would create it anew');
+const LOST = refused('belongs to a DaemonSet that is gone, so nobody would create it anew');
+
+const STRICT: DrainOptions = { localData: 'refuse', unmanagedPods: 'refuse' };
+const mirror = { annotations: { 'kubernetes.io/config.mirror': 'hash' } };
+const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+const daemon = { controller: 'DaemonSet/agent' };
+const lost = { controller: 'DaemonSet/lost' };
+
+test.each<[string, PodTraits, Verdict, Verdict]>([
+  ['of a ReplicaSet', {}, EVICT, EVICT],
+  ['that is Pending', { phase: 'Pending' }, EVICT, EVICT],
+  ['with an emptyDir', { emptyDir: true }, EVICT, LOCAL],
+  ['without a controller', { controller: null }, EVICT, BARE],
+  ['without a controller, with an emptyDir', { controller: null, emptyDir: true }, EVICT, LOCAL],
+  ['of a DaemonSet', daemon, DAEMON, DAEMON],
+  ['of a DaemonSet, with an emptyDir', { ...daemon, emptyDir: true }, DAEMON, DAEMON],
+  ['of a DaemonSet, on its way out', { ...daemon, metadata: deleted }, DAEMON, DAEMON],
+  ['of a DaemonSet that is gone', lost, EVICT, LOST],
+  [
+    'of another kind called DaemonSet',
+    {
+      metadata: {
+        ownerReferences: [{ apiVersion: 'x.example/v1', kind: 'DaemonSet', name: 'agent', uid: 'u', controller: true }],
+      },
+    },
+    EVICT,
+    EVICT,
+  ],
+  [
+    'owned but not controlled by a DaemonSet',
+    { metadata: { ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: 'u' }] } },
+    EVICT,
+    BARE,
+  ],
+  [
+    'from a file',
+    { controller: null, metadata: mirror },
+    left('is run by the kubelet from a file'),
+    left('is run by the kubelet from a file'),
+  ],
+  ['that succeeded', { phase: 'Succeeded' }, FINISHED, FINISHED],
+  [
+    'that failed, without a controller, with an emptyDir',
+    { phase: 'Failed', controller: null, emptyDir: true },
+    FINISHED,
+    FINISHED,
+  ],
+  ['that succeeded and is on its way out', { phase: 'Succeeded', metadata: deleted }, FINISHED, FINISHED],
+  ['on its way out', { metadata: deleted }, ENDING, ENDING],
+  [
+    'on its way out, without a controller, with an emptyDir',
+    { controller: null, emptyDir: true, metadata: deleted },
+    ENDING,
+    ENDING,
+  ],
+])('a pod %s', (_name, traits, byDefault, strictly) => {
+  const pod = buildPod('p', traits);
+  const isOrphan = (): boolean => traits === lost;
+  expect(judgePod(pod, DEFAULT_DRAIN, isOrphan)).toEqual(byDefault);
+  expect(judgePod(pod, STRICT, isOrphan)).toEqual(strictly);
+});
+
+test('pods are sorted by what becomes of them', () => {
+  const [web, ends, agent, bare] = [
+    buildPod('web'),
+    buildPod('ends', { metadata: deleted }),
+    buildPod('agent', daemon),
+    buildPod('bare', { controller: null }),
+  ];
+  expect(sortPods([web, ends, agent, bare], { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' }, () => false)).toEqual({
+    evict: [web],
+    ending: [ends],
+    refused: [{ pod: 'default/bare', reason: 'has no controller, so nobody would create it anew' }],
+  });
+});

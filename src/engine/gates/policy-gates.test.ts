@@ -1,0 +1,179 @@
+/** Owns the tables of the gates that a policy adds: what each one says of what it is given, in the words that people read. */
+import { expect, test } from 'vitest';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { HOUR, MINUTE, T0 } from '../../../test/builders/times.ts';
+import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
+import { NO_ORDERS } from '../orders.ts';
+import { type CampaignPolicy, DEFAULT_POLICY, type NodeLimit } from '../policy/campaign-policy.ts';
+import { censusOf } from '../policy/node-census.ts';
+import { because } from '../reasons.ts';
+import { nodesAvailable } from './nodes-available.ts';
+import { notPaused } from './not-paused.ts';
+import { policyReadable } from './policy-readable.ts';
+import type { Verdict } from './types.ts';
+import { windowOpen } from './window-open.ts';
+
+function policy(more: Partial<CampaignPolicy> = {}): CampaignPolicy {
+  return { ...DEFAULT_POLICY, name: 'nightly', ...more };
+}
+
+/** As one line: pass, or what the gate answers, its code and its sentence. */
+function said(verdict: Verdict): string {
+  return verdict.kind === 'pass' ? 'pass' : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
+}
+
+test('a policy that can be read, and that is not paused, holds nothing back', () => {
+  expect(policyReadable.evaluate({ policy: DEFAULT_POLICY })).toEqual({ kind: 'pass' });
+  expect(notPaused.evaluate({ policy: DEFAULT_POLICY, orders: NO_ORDERS })).toEqual({ kind: 'pass' });
+});
+
+test('a policy that cannot be read holds everything back until it can, and names every field', () => {
+  const problems = [
+    because('PolicyUnreadable', 'spec.soak …'),
+    because('PolicyUnreadable', 'spec.windows[0].length …'),
+  ];
+  expect(said(policyReadable.evaluate({ policy: policy({ problems }) }))).toBe(
+    'wait PolicyUnreadable: spec.soak …; spec.windows[0].length …',
+  );
+});
+
+test('a paused policy is named', () => {
+  expect(said(notPaused.evaluate({ policy: policy({ paused: true }), orders: NO_ORDERS }))).toBe(
+    'wait Paused: UpgradePolicy nightly has spec.paused: nothing new starts',
+  );
+});
+
+/** From 07:00 to 09:00 in UTC, an hour before and after the beginning of the test. */
+const WINDOW: MaintenanceWindow = { days: [], startMinute: 7 * 60, lengthMs: 2 * HOUR, timeZone: 'UTC' };
+const DARK: Blackout = { from: T0 - HOUR, to: T0 + 30 * MINUTE };
+
+test.each<[string, Partial<CampaignPolicy>, number, number | undefined, string, number?]>([
+  ['no windows', {}, T0, 1000 * HOUR, 'pass'],
+  ['an open window, nothing measured', { windows: [WINDOW] }, T0, undefined, 'pass'],
+  ['done by the very moment it closes', { windows: [WINDOW] }, T0, HOUR, 'pass'],
+  [
+    'done a minute late',
+    { windows: [WINDOW] },
+    T0,
+    61 * MINUTE,
+    'wait WindowTooShort: w1 takes about 1 h 1 min, and the window closes at 2026-11-20T09:00:00Z: it may start at 2026-11-21T07:00:00Z',
+    23 * HOUR,
+  ],
+  [
+    'no window is long enough',
+    { windows: [WINDOW] },
+    T0,
+    3 * HOUR,
+    'wait WindowTooShort: w1 takes about 3 h, and the window closes at 2026-11-20T09:00:00Z: no window is that long',
+    HOUR,
+  ],
+  [
+    'after the window',
+    { windows: [WINDOW] },
+    T0 + HOUR,
+    undefined,
+    'wait WindowClosed: outside of the maintenance windows of UpgradePolicy nightly: nothing starts before 2026-11-21T07:00:00Z',
+    22 * HOUR,
+  ],
+  [
+    'a blackout inside of the window',
+    { windows: [WINDOW], blackouts: [DARK] },
+    T0,
+    undefined,
+    'wait Blackout: in a blackout of UpgradePolicy nightly: nothing starts before 2026-11-20T08:30:00Z',
+    30 * MINUTE,
+  ],
+  [
+    'a blackout that comes before it would be done',
+    { blackouts: [{ from: T0 + HOUR, to: T0 + 2 * HOUR }] },
+    T0,
+    90 * MINUTE,
+    'wait WindowTooShort: w1 takes about 1 h 30 min, and the window closes at 2026-11-20T09:00:00Z: it may start at 2026-11-20T10:00:00Z',
+    2 * HOUR,
+  ],
+])('window-open: %s', (_, more, now, expectedMs, answer, recheckMs) => {
+  const verdict = windowOpen.evaluate({ target: buildTarget('w1'), policy: policy(more), now, expectedMs });
+  expect(said(verdict)).toBe(answer);
+  expect(verdict.kind === 'wait' ? verdict.recheckMs : undefined).toBe(recheckMs);
+});
+
+interface Seen {
+  /** Names of ten nodes, `w1` to `w10`, by what is wrong with them. */
+  readonly notReady?: readonly string[];
+  readonly cordoned?: readonly string[];
+  readonly inFlight?: readonly string[];
+}
+
+function census({ notReady = [], cordoned = [], inFlight = [] }: Seen): ReturnType<typeof censusOf> {
+  const names = Array.from({ length: 10 }, (_, index) => `w${index + 1}`);
+  const nodes = names.map((name) => ({
+    metadata: { name },
+    spec: { unschedulable: cordoned.includes(name) },
+    status: { conditions: [{ type: 'Ready', status: notReady.includes(name) ? 'Unknown' : 'True' } as const] },
+  }));
+  return censusOf(nodes, inFlight);
+}
+
+const TWO = { nodes: 2 };
+
+test.each<[string, NodeLimit | undefined, string, Seen, string]>([
+  ['no limit', undefined, 'w1', { notReady: ['w2', 'w3', 'w4'] }, 'pass'],
+  ['all well', { nodes: 1 }, 'w1', {}, 'pass'],
+  ['one below the limit', TWO, 'w1', { notReady: ['w2'] }, 'pass'],
+  [
+    'one not Ready, one that somebody cordoned',
+    TWO,
+    'w1',
+    { notReady: ['w2'], cordoned: ['w3'] },
+    'wait TooManyUnavailable: 2 of 10 nodes are not Ready, unschedulable or at work (w2, w3); UpgradePolicy nightly allows 2',
+  ],
+  [
+    'one in flight and Ready still',
+    { nodes: 1 },
+    'w1',
+    { inFlight: ['w2'] },
+    'wait TooManyUnavailable: 1 of 10 nodes are not Ready, unschedulable or at work (w2); UpgradePolicy nightly allows 1',
+  ],
+  [
+    'not Ready, cordoned and in flight is one',
+    TWO,
+    'w1',
+    { notReady: ['w2'], cordoned: ['w2'], inFlight: ['w2'] },
+    'pass',
+  ],
+  ['it is unavailable itself', { nodes: 1 }, 'w1', { cordoned: ['w1', 'w2'] }, 'pass'],
+  ['it is in flight itself', { nodes: 1 }, 'w1', { inFlight: ['w1'] }, 'pass'],
+  [
+    'it is in flight, and another went away before it was signalled',
+    { nodes: 1 },
+    'w1',
+    { inFlight: ['w1'], notReady: ['w2'] },
+    'wait TooManyUnavailable: 1 of 10 nodes are not Ready, unschedulable or at work (w2); UpgradePolicy nightly allows 1',
+  ],
+  ['a controller that is no node', { nodes: 1 }, 'c1', { notReady: ['w1', 'w2'] }, 'pass'],
+  ['controllers in flight that are no nodes', { nodes: 1 }, 'w1', { inFlight: ['c1', 'c2'] }, 'pass'],
+  ['a share: two of ten', { percent: 29 }, 'w1', { notReady: ['w2'] }, 'pass'],
+  [
+    'a share that is rounded down',
+    { percent: 29 },
+    'w1',
+    { notReady: ['w2', 'w3'] },
+    'wait TooManyUnavailable: 2 of 10 nodes are not Ready, unschedulable or at work (w2, w3); UpgradePolicy nightly allows 2',
+  ],
+  ['a share of less than a node is one', { percent: 1 }, 'w1', {}, 'pass'],
+  [
+    'many: five are named',
+    TWO,
+    'w1',
+    { cordoned: ['w2', 'w3', 'w4', 'w5', 'w6', 'w7', 'w8'] },
+    'wait TooManyUnavailable: 7 of 10 nodes are not Ready, unschedulable or at work (w2, w3, w4, w5, w6, 2 more); UpgradePolicy nightly allows 2',
+  ],
+])('nodes-available: %s', (_, maxUnavailable, name, seen, answer) => {
+  const given = policy(maxUnavailable ? { maxUnavailable } : {});
+  const verdict = nodesAvailable.evaluate({ target: buildTarget(name), policy: given, census: census(seen) });
+  expect(said(verdict)).toBe(answer);
+});
+
+test('a node that never told whether it is Ready is not', () => {
+  expect([...censusOf([{ metadata: { name: 'w1' } }], []).unavailable]).toEqual(['w1']);
+});

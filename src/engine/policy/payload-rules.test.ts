@@ -1,0 +1,60 @@
+/** Owns the table of what is refused, or only told, of downloads that nobody can verify. */
+import { expect, test } from 'vitest';
+import { buildStage } from '../../../test/builders/stages.ts';
+import type { Payload, Stage } from '../model.ts';
+import { type CampaignPolicy, DEFAULT_POLICY } from './campaign-policy.ts';
+import { payloadProblems, unverifiedDownloads } from './payload-rules.ts';
+
+const SHA256 = 'a'.repeat(64);
+const GOOD: Payload = { url: 'https://example.com/file', sha256: SHA256 };
+const UNHASHED: Payload = { url: 'https://example.com/file' };
+const PLAIN: Payload = { url: 'HTTP://example.com/file', sha256: SHA256 };
+const NEITHER: Payload = { url: 'http://example.com/file' };
+
+/** Both stages of each command have its payloads, as dialects make them. */
+function stages(...commands: readonly Record<string, Payload>[]): Stage[] {
+  return commands.flatMap((payloads, command) => [
+    buildStage('controller', ['c1'], { command, payloads }),
+    buildStage('worker', ['w1', 'w2'], { command, payloads }),
+  ]);
+}
+
+function policy(more: Partial<CampaignPolicy>): CampaignPolicy {
+  return { ...DEFAULT_POLICY, name: 'strict', ...more };
+}
+
+const HASH = { requireSha256: true };
+const HTTPS = { requireHttps: true };
+const hashless = (where: string): string => `${where} has no sha256, and UpgradePolicy strict requires one`;
+const plain = (where: string): string => `${where} comes over plain http, and UpgradePolicy strict requires https`;
+const of = (command: number, platform = 'linux-amd64'): string => `the download of command ${command} for ${platform}`;
+
+test.each<[string, Partial<CampaignPolicy>, Stage[], string[]]>([
+  ['nothing is asked', {}, stages({ 'linux-amd64': NEITHER }), []],
+  ['hash and https are asked and there', { ...HASH, ...HTTPS }, stages({ 'linux-amd64': GOOD }), []],
+  ['a hash is missing', HASH, stages({ 'linux-amd64': UNHASHED }), [hashless(of(0))]],
+  ['a hash makes up for plain http, where only a hash is asked', HASH, stages({ 'linux-amd64': PLAIN }), []],
+  ['plain http, whatever its case', HTTPS, stages({ 'linux-amd64': PLAIN }), [plain(of(0))]],
+  ['neither', { ...HASH, ...HTTPS }, stages({ 'linux-amd64': NEITHER }), [hashless(of(0)), plain(of(0))]],
+  [
+    'one platform of the second command',
+    HASH,
+    stages({ 'linux-amd64': GOOD }, { 'linux-amd64': GOOD, 'linux-arm64': UNHASHED }),
+    [hashless(of(1, 'linux-arm64'))],
+  ],
+  ['a stage that downloads nothing', HASH, [{ ...buildStage('worker', ['w1']), payloads: {} }], []],
+])('%s', (_, more, given, messages) => {
+  const problems = payloadProblems(given, policy(more));
+  expect(problems.map(({ message }) => message)).toEqual(messages);
+  expect(problems.filter(({ code }) => code !== 'Unverified')).toEqual([]);
+});
+
+test('what is not verified is told once for each download', () => {
+  expect(
+    unverifiedDownloads(stages({ 'linux-amd64': UNHASHED, 'linux-arm64': NEITHER }, { 'linux-amd64': GOOD })),
+  ).toBe(
+    'without a sha256, nodes run whatever they get as the download of command 0 for linux-amd64, ' +
+      'the download of command 0 for linux-arm64 (over plain http)',
+  );
+  expect(unverifiedDownloads(stages({ 'linux-amd64': PLAIN }))).toBeUndefined();
+});

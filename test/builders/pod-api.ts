@@ -1,0 +1,146 @@
+/** Owns the pods of a cluster as a drain sees them: followed by watch, evicted as the test answers, and never gone by themselves. */
+import type {
+  EvictOptions,
+  KubeClient,
+  ListOptions,
+  RequestOptions,
+  WatchEvent,
+  WatchOptions,
+} from '../../src/kube/client.ts';
+import { keyOf } from '../../src/kube/object-key.ts';
+import type { Resource } from '../../src/kube/resources.ts';
+import { StatusError } from '../../src/kube/status-error.ts';
+import type { KubeList, KubeObject, Pod, PodDisruptionBudget, Status } from '../../src/kube/types.ts';
+
+/** One eviction as it was asked for. */
+export interface Asked {
+  /** `namespace/name`. */
+  readonly pod: string;
+  readonly uid: string | undefined;
+  readonly gracePeriodSeconds: number | undefined;
+}
+
+type Sink = (event: WatchEvent<KubeObject>) => void;
+
+export class PodApi {
+  readonly #pods = new Map<string, Pod>();
+  readonly #watches = new Set<{ readonly selector: string; readonly sink: Sink }>();
+  #version = 0;
+  /** In the order in which they came. */
+  readonly evictions: Asked[] = [];
+  /** Names of the DaemonSets that exist; the answer to questions about others is 404. */
+  readonly daemonSets = new Set<string>();
+  budgets: PodDisruptionBudget[] = [];
+  /** Each question that was not about an eviction. */
+  readonly reads: string[] = [];
+  /** Answers an eviction: by default the pod begins to end. What it throws is the refusal. */
+  onEvict: (asked: Asked) => void = ({ pod }) => this.end(pod);
+
+  /** How many watches are open. */
+  get watching(): number {
+    return this.#watches.size;
+  }
+
+  put(pod: Pod): void {
+    const type = this.#pods.has(keyOf(pod)) ? 'MODIFIED' : 'ADDED';
+    const stored = { ...pod, metadata: { ...pod.metadata, resourceVersion: String(++this.#version) } };
+    this.#pods.set(keyOf(pod), stored);
+    this.#tell(type, stored);
+  }
+
+  /** Marks a pod as on its way out, as of now; `metadata` may hold it up. */
+  end(key: string, metadata: Partial<Pod['metadata']> = {}): void {
+    const pod = this.#read(key);
+    this.put({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:30Z', ...metadata } });
+  }
+
+  remove(key: string): void {
+    const pod = this.#read(key);
+    this.#pods.delete(key);
+    this.#tell('DELETED', { ...pod, metadata: { ...pod.metadata, resourceVersion: String(++this.#version) } });
+  }
+
+  get client(): KubeClient {
+    const used = {
+      evict: async (pod: { name: string; namespace: string; uid?: string }, options: EvictOptions = {}) => {
+        await Promise.resolve();
+        const { name, namespace, uid } = pod;
+        const asked = { pod: `${namespace}/${name}`, uid, gracePeriodSeconds: options.gracePeriodSeconds };
+        this.evictions.push(asked);
+        this.onEvict(asked);
+      },
+      get: async (resource: Resource, name: string, { namespace }: RequestOptions = {}) => {
+        await Promise.resolve();
+        this.reads.push(`get ${resource.plural} ${namespace}/${name}`);
+        if (!this.daemonSets.has(name)) throw refuse({ code: 404, reason: 'NotFound' });
+        return { metadata: { name, namespace } };
+      },
+      listAll: async (resource: Resource, { fieldSelector = '' }: ListOptions = {}): Promise<KubeList<KubeObject>> => {
+        await Promise.resolve();
+        this.reads.push(`list ${resource.plural} ${fieldSelector}`.trimEnd());
+        const items = resource.plural === 'pods' ? this.#selected(fieldSelector) : this.budgets;
+        return { metadata: { resourceVersion: String(this.#version) }, items };
+      },
+      watch: (_resource: unknown, options: WatchOptions) => this.#watch(options),
+    };
+    return used as unknown as KubeClient;
+  }
+
+  #read(key: string): Pod {
+    const pod = this.#pods.get(key);
+    if (!pod) throw refuse({ code: 404, reason: 'NotFound' });
+    return pod;
+  }
+
+  #selected(selector: string): Pod[] {
+    return [...this.#pods.values()].filter((pod) => selector === `spec.nodeName=${pod.spec?.nodeName}`);
+  }
+
+  #tell(type: 'ADDED' | 'MODIFIED' | 'DELETED', pod: Pod): void {
+    for (const { selector, sink } of this.#watches)
+      if (selector === `spec.nodeName=${pod.spec?.nodeName}`) sink({ type, object: structuredClone(pod) });
+  }
+
+  /** First what there is, then the bookmark that ends it, then every change. */
+  async *#watch({ fieldSelector = '', signal }: WatchOptions): AsyncGenerator<WatchEvent<KubeObject>> {
+    const events: WatchEvent<KubeObject>[] = this.#selected(fieldSelector).map((object) => ({ type: 'ADDED', object }));
+    const annotations = { 'k8s.io/initial-events-end': 'true' };
+    const bookmark = { name: '', resourceVersion: String(this.#version), annotations };
+    events.push({ type: 'BOOKMARK', object: { metadata: bookmark } });
+    let wake = (): void => undefined;
+    const watch = {
+      selector: fieldSelector,
+      sink: (event: WatchEvent<KubeObject>): void => {
+        events.push(event);
+        wake();
+      },
+    };
+    const onAbort = (): void => wake();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    this.#watches.add(watch);
+    try {
+      for (;;) {
+        signal?.throwIfAborted();
+        const event = events.shift();
+        if (event) yield event;
+        else await new Promise<void>((resolve) => (wake = resolve));
+      }
+    } finally {
+      this.#watches.delete(watch);
+    }
+  }
+}
+
+export function refuse(status: Omit<Status, 'kind'>): StatusError {
+  return new StatusError({ kind: 'Status', status: 'Failure', message: `${status.reason} by the test`, ...status });
+}
+
+/** What an API server of 1.36 answers where a budget has nothing to spare. */
+export function refuseByBudget(name: string, matter = 'needs 2 healthy pods and has 2 currently'): StatusError {
+  return refuse({
+    code: 429,
+    reason: 'TooManyRequests',
+    message: "Cannot evict pod as it would violate the pod's disruption budget.",
+    details: { causes: [{ reason: 'DisruptionBudget', message: `The disruption budget ${name} ${matter}` }] },
+  });
+}
