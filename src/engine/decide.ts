@@ -29,7 +29,8 @@ function settle(snapshot: Snapshot, policy: Policy, now: number): Campaign {
   return campaign === snapshot.campaign ? campaign : settle({ ...snapshot, campaign }, policy, now);
 }
 
-function signalsOf(snapshot: Snapshot, policy: Policy, now: number): Signalling[] {
+/** Signals for what is recorded as it stands, whatever else is to be recorded. */
+export function signalsOf(snapshot: Snapshot, policy: Policy, now: number): Signalling[] {
   const stage = activeStage(snapshot.campaign);
   if (!stage || isFinal(snapshot.campaign) || snapshot.campaign.unread) return [];
   return stage.targets.flatMap((target) => {

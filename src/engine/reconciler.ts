@@ -3,11 +3,12 @@ import { splitKey } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
-import { decide } from './decide.ts';
+import { heldBackMs, restOf } from './coalesce.ts';
+import { decide, signalsOf } from './decide.ts';
 import type { Endpoint, World } from './dialect.ts';
 import { type Effects, record, send } from './execute.ts';
 import { gather } from './gather.ts';
-import type { Campaign, Decision, EndpointHealth, Policy, Wait } from './model.ts';
+import type { Campaign, Decision, EndpointHealth, Policy, Signalling, Wait } from './model.ts';
 import { type Announcement, narrate } from './narrate.ts';
 import type { View } from './own-writes.ts';
 import { freshWorld, type Views } from './world.ts';
@@ -31,6 +32,8 @@ export interface Context {
 export interface Outcome {
   /** Milliseconds after which to look again although no watch may tell; absent where watches suffice. */
   readonly requeueAfterMs?: number | undefined;
+  /** Milliseconds in which not to look again whatever the watches tell. */
+  readonly restMs?: number | undefined;
 }
 
 /** Records and signals that may follow each other in one go; far more than any plan needs, so that a fault cannot spin. */
@@ -56,15 +59,25 @@ export function createReconciler<P extends KubeObject>(
       const decision = decide(snapshot, policy, clock.now());
       if (decision.wantsHealth && !controlPlane) {
         controlPlane = await options.askControlPlane(dialect.endpoints(world), signal);
-      } else if (decision.record) {
+        continue;
+      }
+      const heldMs = decision.record ? heldBackMs(snapshot.campaign, decision.record, clock.now()) : 0;
+      if (decision.record && heldMs === 0) {
         const recorded = await recordAndTell(effects, world, plan, snapshot.campaign, decision.record, decision.waits);
         if (!recorded) return { requeueAfterMs: CONFLICT_RECHECK_MS };
       } else {
-        return await signalAll(effects, world, plan, snapshot.campaign, decision);
+        const due = heldMs > 0 ? heldBack(decision, heldMs, signalsOf(snapshot, policy, clock.now())) : decision;
+        const outcome = await signalAll(effects, world, plan, snapshot.campaign, due);
+        return { ...outcome, restMs: restOf(snapshot.campaign) };
       }
     }
     return { requeueAfterMs: CONFLICT_RECHECK_MS };
   };
+}
+
+/** What is recorded already is signalled at once all the same. */
+function heldBack(decision: Decision, heldMs: number, signals: readonly Signalling[]): Decision {
+  return { ...decision, signals, recheckAfterMs: Math.min(heldMs, decision.recheckAfterMs ?? heldMs) };
 }
 
 async function recordAndTell<P extends KubeObject>(
