@@ -42,7 +42,7 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Cont
     informer:
       each.resource === dialect.plans
         ? plans
-        : createInformer(reader, each.resource, { logger: log, namespace: each.namespace }),
+        : createInformer(reader, each.resource, { logger: log, namespace: each.namespace, transform: each.keep }),
   }));
   const reconcile = createReconciler({
     ...parts,

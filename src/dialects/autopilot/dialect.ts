@@ -2,6 +2,7 @@
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
 import { targetLedgers } from '../../api/refit/target-ledger.ts';
 import type { Dialect } from '../../engine/dialect.ts';
+import { keptOfNode } from '../../engine/kept.ts';
 import { matters } from '../../engine/relevance.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { OBJECTS } from './discovery.ts';
@@ -16,7 +17,8 @@ export const autopilot: Dialect<Plan> = {
   recordedIn: 'status',
   ledgers,
   watched: [
-    ...Object.values(OBJECTS).map((resource) => ({ resource, matters })),
+    { resource: OBJECTS.controller, matters },
+    { resource: OBJECTS.worker, matters, keep: keptOfNode },
     // What is written there is our own, and counts from its write on.
     { resource: targetLedgers, optional: true, matters: () => false },
   ],
