@@ -91,7 +91,10 @@ export class Reflector<T extends KubeObject> {
   async #list(signal: AbortSignal): Promise<void> {
     const { client, resource, selection, sink, transform } = this.#parts;
     const list = await client.listAll(resource, { ...selection, signal });
-    sink.replace(list.items.map((item) => transform(item)), this.#advance(list));
+    sink.replace(
+      list.items.map((item) => transform(item)),
+      this.#advance(list),
+    );
   }
 
   /** One request for list and watch: the server sends what exists, a marked bookmark, and then the changes. */
