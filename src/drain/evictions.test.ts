@@ -9,17 +9,17 @@ const { drain, endAll } = drainRig();
 
 afterEach(endAll);
 
+const closed = (api: PodApi): void => {
+  api.onEvict = () => {
+    throw refuseByBudget('web');
+  };
+};
 const gone = (api: PodApi): void => {
   api.onEvict = ({ pod }) => api.remove(pod);
 };
 
 describe('a budget with nothing to spare', () => {
   const SIX = Array.from({ length: 6 }, (_, i): [string, PodTraits] => [`web-${i}`, { labels: { app: 'web' } }]);
-  const closed = (api: PodApi): void => {
-    api.onEvict = () => {
-      throw refuseByBudget('web');
-    };
-  };
 
   test('is asked by one pod at a time, ever more seldom, and by each in turn', async () => {
     const rig = await drain(SIX, {}, closed);
@@ -128,24 +128,24 @@ describe('an eviction that goes wrong', () => {
     [
       'a namespace that is being deleted',
       refuse(terminating),
-      'default/a cannot be evicted while its namespace is being deleted',
+      'namespace default is being deleted, and its pods with it: default/a',
     ],
     [
       'two budgets',
       refuse({ code: 500, reason: '', message: twoBudgets }),
-      `default/a cannot be evicted: ${twoBudgets}`,
+      `the eviction of default/a is refused: ${twoBudgets}`,
     ],
     [
       'a right that is missing',
       refuse({ code: 403, reason: 'Forbidden', message: 'no' }),
-      'default/a cannot be evicted: no',
+      'the eviction of default/a is refused: no',
     ],
     [
       'an overloaded server',
       refuse({ code: 429, reason: 'TooManyRequests', message: 'busy' }),
-      'default/a wait for the API server: busy',
+      'the eviction of default/a waits for the API server: busy',
     ],
-    ['no answer', new TransportError('reset'), 'default/a wait for the API server: reset'],
+    ['no answer', new TransportError('reset'), 'the eviction of default/a waits for the API server: reset'],
     ['a pod that is gone', refuse({ code: 404, reason: 'NotFound' }), undefined],
     ['another pod under its name', refuse({ code: 409, reason: 'Conflict' }), undefined],
   ])('%s: is told, and tried again until the pod is gone', async (_name, error, blockedBy) => {
@@ -161,13 +161,27 @@ describe('an eviction that goes wrong', () => {
     expect(await rig.done).toBe('drained');
   });
 
-  test('a server in trouble is asked by one pod for all', async () => {
+  test.each<[string, (pod: string) => Error]>([
+    ['a server in trouble', () => new TransportError('reset')],
+    [
+      'a server that refuses all alike',
+      (pod) => refuse({ code: 403, reason: 'Forbidden', message: `pods "${pod}" is forbidden` }),
+    ],
+  ])('%s is asked by one pod for all', async (_name, errorOf) => {
     const rig = await drain([['a'], ['b'], ['c']], {}, (api) => {
-      api.onEvict = () => {
-        throw new TransportError('reset');
+      api.onEvict = ({ pod }) => {
+        throw errorOf(pod.replace('default/', ''));
       };
     });
     await rig.clock.advance(3_000);
     expect(namesOf(rig)).toEqual(['a', 'b', 'c', 'a', 'b']);
+    expect(rig.progress.at(-1)?.blockedBy).toMatch(/^the eviction of default\/a, default\/b, default\/c /);
   });
+});
+
+test('of many pods that wait for one thing only some are named', async () => {
+  const pods = Array.from({ length: 9 }, (_, i): [string] => [`web-${i}`]);
+  const rig = await drain(pods, {}, closed);
+  const text = /^PodDisruptionBudget default\/web holds default\/web-0, .*, default\/web-4 and 4 more: it needs/;
+  expect(rig.progress.at(-1)?.blockedBy).toMatch(text);
 });

@@ -1,12 +1,15 @@
 /** The proof of drains: pods of real controllers, budgets kept by the real one, evictions by users with no right too many. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon.ts';
+import { createDrains } from '../../src/drain/drains.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
 import { lookAhead, type Outlook } from '../../src/drain/outlook.ts';
 import { refusalOf } from '../../src/drain/refusal.ts';
 import { nodes, podDisruptionBudgets, pods } from '../../src/kube/resources.ts';
 import { isConflict, StatusError } from '../../src/kube/status-error.ts';
 import type { Pod } from '../../src/kube/types.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { silentLogger } from '../../src/util/log.ts';
 import { kubectlAs } from './control-plane.ts';
 import { auditedEvictions, beginDrain, clientOf, fastClock, PATIENCE, Stage } from './drain-stage.ts';
 import { Workloads } from './drain-workloads.ts';
@@ -56,6 +59,23 @@ test('pods go side by side and are waited for; those of the node itself, and tho
   await vi.waitFor(async () => expect(await stage.running('drain-mixed-b')).toHaveLength(8), PATIENCE);
 });
 
+test('nodes drain side by side, however long each takes', async () => {
+  const names = ['drain-one', 'drain-two', 'drain-three'];
+  const found: string[] = [];
+  for (const name of names)
+    found.push(await stage.set(name, [at(name).of('Deployment', name, { replicas: 2 }, held)], 2));
+  const drains = createDrains({ client: stage.controller, clock: systemClock, random: Math.random, log: silentLogger });
+  const kinds = (): unknown[] => found.map((node) => drains.stateOf(node)?.kind);
+  for (const node of found) drains.begin(node, DEFAULT_DRAIN);
+  const endings = async (): Promise<Pod[]> =>
+    (await Promise.all(found.map(async (node) => await stage.podsOn(node)))).flat().filter(isEnding);
+  await vi.waitFor(async () => expect(await endings()).toHaveLength(2 * names.length), PATIENCE);
+  expect(kinds()).toEqual(['draining', 'draining', 'draining']);
+  for (const { metadata } of await endings()) await stage.release(metadata.name);
+  await vi.waitFor(() => expect(kinds()).toEqual(['drained', 'drained', 'drained']), PATIENCE);
+  await drains.stop();
+});
+
 test('a cordon of ours is taken away with its mark, and the API server keeps neither', async () => {
   const node = await stage.set('drain-cordon', [], 0);
   const cordoned = await stage.admin.get(nodes, node);
@@ -77,7 +97,7 @@ test('a budget that never allows it is found before, asked seldom while it lasts
   const clock = fastClock(20);
   const began = clock.monotonic();
   const { progress, done } = beginDrain(node, stage.controller, clock);
-  const text = `PodDisruptionBudget ${NAMESPACE}/all holds ${held.join(', ')}: it needs 6 healthy pods and has 6 currently`;
+  const text = `PodDisruptionBudget ${NAMESPACE}/all holds ${held.slice(0, 5).join(', ')} and 1 more: it needs 6 healthy pods and has 6 currently`;
   await vi.waitFor(() => expect(progress.at(-1)).toEqual({ left: 6, blockedBy: text }), PATIENCE);
   // One for each pod, then those after 1, 2, 4, 8, 10, … seconds, each cut by up to half: 45 s take at most 16 more.
   await vi.waitFor(
@@ -126,7 +146,7 @@ test('a workload that tolerates the cordon and fits nowhere else is left after s
 
 test('the pods of a DaemonSet that is gone are evicted', async () => {
   const set = at('drain-orphan');
-  const node = await stage.set('drain-orphan', [set.of('DaemonSet', 'orphaned')], 2 - 1);
+  const node = await stage.set('drain-orphan', [set.of('DaemonSet', 'orphaned')], 1);
   expect(await look(node)).toMatchObject({ evictable: 0 });
   await kubectlAs('admin', ['delete', 'daemonset', 'orphaned', '-n', NAMESPACE, '--cascade=orphan']);
   // Kubernetes takes the owner from the pod first; either way nobody owns it.
@@ -169,7 +189,7 @@ test('a namespace that is being deleted is told as that', async () => {
     .catch((error) => error as unknown);
   expect(thrown).toBeInstanceOf(StatusError);
   const told = pod && refusalOf(thrown, pod).describe?.('drain-ending/late');
-  expect(told).toBe('drain-ending/late cannot be evicted while its namespace is being deleted');
+  expect(told).toBe('namespace drain-ending is being deleted, and its pods with it: drain-ending/late');
   const patch = { metadata: { finalizers: null } };
   await stage.admin.patch(pods, 'late', patch, { type: 'merge', namespace: 'drain-ending' });
   await beginDrain(node, stage.controller).done;
