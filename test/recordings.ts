@@ -1,4 +1,4 @@
-/** Owns reading what was recorded from real clusters: the shapes of the original CRDs, and objects that they hold. */
+/** Owns reading what was recorded from real clusters: the shapes of the original CRDs, objects that they hold, and what k0s wrote. */
 import { readFileSync } from 'node:fs';
 import type { KubeObject } from '../src/kube/types.ts';
 import { isRecord } from '../src/util/json.ts';
@@ -27,8 +27,37 @@ export function recordedObjects(): CustomObject[] {
   );
 }
 
+/** One call that changed something, as the API servers logged it, with what matters of the object. */
+export interface RecordedWrite {
+  /** Seconds after the first Plan's creation. */
+  readonly t: number;
+  /** The authenticated user. */
+  readonly by: string;
+  /** The controller whose API server was asked. */
+  readonly via: string;
+  readonly verb: string;
+  /** With the subresource, `nodes/status`. */
+  readonly resource: string;
+  readonly name: string;
+  readonly code: number;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+  readonly body?: unknown;
+}
+
+/** What changed something in one recorded situation of a real k0s cluster, in order of time; `name` is that of the file. */
+export function recordedWrites(name: string): RecordedWrite[] {
+  const lines = text(`${name}.jsonl`).trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line) as RecordedWrite).filter(({ verb }) => verb !== undefined);
+}
+
 function read(name: string): unknown {
-  return JSON.parse(readFileSync(new URL(`fixtures/autopilot/${name}`, import.meta.url), 'utf8'));
+  return JSON.parse(text(name));
+}
+
+function text(name: string): string {
+  return readFileSync(new URL(`fixtures/autopilot/${name}`, import.meta.url), 'utf8');
 }
 
 /** A CRD's spec in a form that can be compared: no descriptions, required members in order, no default of the server. */

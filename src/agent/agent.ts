@@ -2,50 +2,54 @@
 import { isConflict } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { SignalData } from '../signal/codec.ts';
-import { decodeSignal } from '../signal/codec.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
-import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import type { Logger } from '../util/log.ts';
-import type { HostFacts } from './host.ts';
 import type { ActiveJournal, Journal } from './journal.ts';
-import { IDLE, journalAfter, journalBefore, resumed } from './journal.ts';
-import { isAtRest, isFor, nextStep } from './next-step.ts';
+import { IDLE, journalAfter, journalBefore, noticed, resumed } from './journal.ts';
+import type { LookParts } from './look.ts';
+import { Look } from './look.ts';
+import { isAtRest, isStanding, nextStep } from './next-step.ts';
 import { withStatus } from './report-writer.ts';
-import type { SignalObject } from './signal-object.ts';
 import type { Outcome, Step } from './step.ts';
+import type { StepInput } from './step-input.ts';
 import { changeOrTimeout } from './wake-up.ts';
 
-export interface AgentParts {
-  readonly object: SignalObject;
+/** An agent follows one object with one journal: a host that has two objects runs two agents. */
+export interface AgentParts extends LookParts {
   readonly loadJournal: () => Promise<Journal>;
   /** Resolves once the journal is on the disk. */
   readonly saveJournal: (journal: Journal) => Promise<void>;
-  readonly observe: (journal: Journal) => Promise<HostFacts>;
   /** Rejects only where the signal aborts. */
   readonly perform: (step: Step, journal: ActiveJournal, signal: AbortSignal) => Promise<Outcome>;
-  readonly restartTimeoutMs: number;
   readonly clock: Clock;
   readonly random: () => number;
-  readonly log: Logger;
 }
 
 /** While a restart is pending the service is asked this often; nothing announces that its socket is there. */
 const FAST_POLL_MS = 75;
 const SLOW_POLL_MS = 1_000;
+/** Leases are not watched: who cordons may change without a change of the object. */
+const LEADER_POLL_MS = 5_000;
 /** An API server that restarts with its node is back within seconds, and the next node waits for the report. */
 const RETRY = { base: 50, cap: 2_000 };
 
+/** Steps that may take minutes, and are of no use to a signal that is over. */
+const LONG_STEPS: readonly Step['kind'][] = ['download', 'try-out', 'make-way', 'fetch-bundle'];
+
+type AwaitStep = Extract<Step, { kind: 'await-service' | 'await-leader' }>;
+
 export class Agent {
   readonly #parts: AgentParts;
+  readonly #look: Look;
   readonly #epoch: number;
   #journal: Journal = IDLE;
   #failures = 0;
-  #isWaiting = false;
+  #awaited: AwaitStep['kind'] | undefined;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
+    this.#look = new Look(parts);
     this.#epoch = parts.clock.now() - parts.clock.monotonic();
   }
 
@@ -65,15 +69,15 @@ export class Agent {
 
   /** One decision and its step; returns the milliseconds to pause unless the object changes, undefined for no limit. */
   async #turn(stop: AbortSignal): Promise<number | undefined> {
-    const { object, observe, restartTimeoutMs } = this.#parts;
-    const { newest } = object;
-    const signal = object.isKnown ? decodeSignal(newest?.metadata.annotations) : signalOf(this.#journal);
+    const { newest } = this.#parts.object;
+    const signal = this.#look.signalFor(this.#journal);
     if (isAtRest(signal, this.#journal)) return undefined;
-    const host = await observe(this.#journal);
-    const step = nextStep({ signal, journal: this.#journal, host, now: this.#now(), restartTimeoutMs });
+    this.#journal = noticed(this.#journal, signal, this.#now());
+    const input = await this.#look.gather(this.#journal, this.#now(), stop);
+    const step = nextStep(input);
     if (step.kind === 'nothing' || (step.kind === 'report' && newest === undefined)) return undefined;
-    if (step.kind === 'await-service') return this.#await(step, host);
-    this.#isWaiting = false;
+    if (step.kind === 'await-service' || step.kind === 'await-leader') return this.#await(step, input);
+    this.#awaited = undefined;
     const before = this.#journal;
     await this.#keep(journalBefore(step, before, this.#now()));
     if (step.kind !== 'report') await this.#act(step, stop);
@@ -82,22 +86,34 @@ export class Agent {
     return this.#journal === before ? FAST_POLL_MS : 0;
   }
 
-  /** Milliseconds until the service is asked again; who waits without a restart pending says so, once. */
-  #await({ until }: { until?: number }, { problem }: HostFacts): number {
-    if (until !== undefined) return FAST_POLL_MS;
-    if (!this.#isWaiting) this.#parts.log.warn('waiting for the service', { reason: problem });
-    this.#isWaiting = true;
-    return SLOW_POLL_MS;
+  /** Milliseconds until it is looked again; who waits without a deadline says so, once. */
+  #await(step: AwaitStep, { host, node, now }: StepInput): number {
+    const isNew = this.#awaited !== step.kind;
+    this.#awaited = step.kind;
+    if (step.kind === 'await-leader') {
+      if (isNew) this.#parts.log.info('waiting for the leader', { cordoner: node.cordoner ?? 'unknown' });
+      return LEADER_POLL_MS;
+    }
+    if (step.until === undefined) {
+      if (isNew) this.#parts.log.warn('waiting for the service', { reason: host.problem });
+      return SLOW_POLL_MS;
+    }
+    // A process that is merely watched need not be asked as often as one that is waited for.
+    return this.#journal.phase === 'soaking' ? Math.min(SLOW_POLL_MS, step.until - now) : FAST_POLL_MS;
   }
 
   async #act(step: Step, stop: AbortSignal): Promise<void> {
-    const { perform, log } = this.#parts;
-    if (this.#journal.phase === 'idle') return;
-    log.info('step', { step: step.kind, phase: this.#journal.phase });
-    using watch = this.#cancelWhenSuperseded(stop);
-    const outcome = await perform(step, this.#journal, watch.signal);
+    const { perform, log, object } = this.#parts;
+    const before = this.#journal;
+    if (before.phase === 'idle') return;
+    log.info('step', { step: step.kind, phase: before.phase });
+    using watch = this.#cancelWhenSuperseded(step, stop);
+    const outcome = await perform(step, before, watch.signal);
     if (!outcome.ok) log.error('the step failed', { step: step.kind, reason: outcome.reason });
-    await this.#keep(journalAfter(step, this.#journal, outcome, this.#now()));
+    await this.#keep(journalAfter(step, before, outcome, this.#now()));
+    if (!outcome.ok && this.#journal === before) throw new Error(outcome.reason);
+    // Both write the Node, which may be the very object: a report that is based on what was seen before would conflict.
+    if (step.kind === 'make-way' || step.kind === 'take-back') await object.refresh();
   }
 
   async #report(step: Extract<Step, { kind: 'report' }>, newest: KubeObject, signal: SignalData): Promise<void> {
@@ -114,16 +130,18 @@ export class Agent {
     await this.#keep(after);
   }
 
-  /** Ends what can be ended early as soon as the object carries another signal than the one worked on. */
-  #cancelWhenSuperseded(stop: AbortSignal): Disposable & { signal: AbortSignal } {
+  /** Ends what can be ended early as soon as the signal that is worked on is over, or another one is in its place. */
+  #cancelWhenSuperseded({ kind }: Step, stop: AbortSignal): Disposable & { signal: AbortSignal } {
     const { object } = this.#parts;
     const own = new AbortController();
-    const unsubscribe = object.onChange(() => {
-      const signal = decodeSignal(object.newest?.metadata.annotations);
-      const isOurs = this.#journal.phase !== 'idle' && signal !== undefined && isFor(this.#journal, signal);
-      if (!isOurs) own.abort(new Error('the object carries another signal now'));
-    });
-    return { signal: AbortSignal.any([stop, own.signal]), [Symbol.dispose]: unsubscribe };
+    const check = (): void => {
+      const signal = this.#look.signalFor(this.#journal);
+      const stands = this.#journal.phase !== 'idle' && isStanding(signal, this.#journal);
+      if (!stands && LONG_STEPS.includes(kind)) own.abort(new Error('the signal is over'));
+    };
+    // What changed while the journal was written counts too.
+    check();
+    return { signal: AbortSignal.any([stop, own.signal]), [Symbol.dispose]: object.onChange(check) };
   }
 
   async #keep(journal: Journal): Promise<void> {
@@ -146,11 +164,4 @@ export class Agent {
   #now(): number {
     return this.#epoch + this.#parts.clock.monotonic();
   }
-}
-
-/** The signal as the journal last knew it, for the time until the object is known. */
-function signalOf(journal: Journal): SignalData | undefined {
-  if (journal.phase === 'idle') return undefined;
-  const status = journal.entered && { status: journal.entered.status, timestamp: rfc3339(journal.entered.at) };
-  return { ...journal.work.signal, ...(status && { status }) };
 }

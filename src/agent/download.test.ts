@@ -1,6 +1,7 @@
 /** Owns the proof of the download: against a real server with faults, by the bytes that went over the wire. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import * as files from 'node:fs/promises';
 import { lstat, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:http';
@@ -67,7 +68,7 @@ function requestFor(url: string, more: Partial<DownloadRequest> = {}): DownloadR
 }
 
 async function fetchNow(request: DownloadRequest, signal = new AbortController().signal): Promise<void> {
-  await download(request, { clock: hurried, random: () => 0, log: silentLogger, signal });
+  await download(request, { clock: hurried, random: () => 0, log: silentLogger, files, signal });
 }
 
 /** As an agent that was killed leaves it: some bytes, and the note of what they belong to. */
@@ -372,8 +373,8 @@ test('what is taken back ends at once, keeps its part, and can be discarded', as
   const request = requestFor(url);
   await expect(fetchNow(request, controller.signal)).rejects.toThrow('another signal');
   await stat(request.paths.part);
-  await discardDownload(request);
-  await discardDownload(request);
+  await discardDownload(request, files);
+  await discardDownload(request, files);
   for (const path of [request.paths.part, request.paths.record]) await expect(stat(path)).rejects.toThrow('ENOENT');
 });
 
@@ -407,7 +408,7 @@ test('no log has more of the URL than its host', async () => {
     () => 0,
     'debug',
   );
-  await download(request, { clock: hurried, random: () => 0, log, signal: new AbortController().signal });
+  await download(request, { clock: hurried, random: () => 0, log, files, signal: new AbortController().signal });
   expect(lines).toHaveLength(1);
   expect(lines.join('')).not.toContain('secret');
 });

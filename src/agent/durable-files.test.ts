@@ -29,6 +29,7 @@ function recorded(failing: Partial<Record<keyof Files, string>> = {}): Files {
     return await act();
   };
   return {
+    ...fsPromises,
     link: async (from, to) => await run('link', [from, to], async () => await fsPromises.link(from, to)),
     rename: async (from, to) => await run('rename', [from, to], async () => await fsPromises.rename(from, to)),
     copyFile: async (from, to) => await run('copyFile', [from, to], async () => await fsPromises.copyFile(from, to)),

@@ -3,7 +3,10 @@ import * as fsPromises from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** The part of node:fs/promises that is used, so that tests can see the order of the calls and make them fail. */
-export type Files = Pick<typeof fsPromises, 'open' | 'rename' | 'link' | 'copyFile' | 'rm'>;
+export type Files = Pick<
+  typeof fsPromises,
+  'open' | 'rename' | 'link' | 'copyFile' | 'rm' | 'chmod' | 'lstat' | 'stat' | 'statfs' | 'mkdir' | 'readFile'
+>;
 
 /** Writes the whole file anew: a reader, or a boot after power loss, finds the old text or the new one. */
 export async function writeDurably(path: string, text: string, files: Files = fsPromises): Promise<void> {

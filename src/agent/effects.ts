@@ -2,20 +2,30 @@
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
-import type { DownloadLimits } from './download.ts';
 import { discardDownload, download } from './download.ts';
+import type { Files } from './durable-files.ts';
 import { replaceDurably } from './durable-files.ts';
-import type { ActiveJournal } from './journal.ts';
+import type { Duties } from './duties.ts';
+import type { DownloadLimits } from './fetch.ts';
+import type { ActiveJournal, BundleJournal, UpdateJournal } from './journal.ts';
+import { isBundle } from './journal.ts';
 import { pathsBeside, pathsIn } from './paths.ts';
+import { discardBundle, placeBundle } from './place-bundle.ts';
 import { endProcess } from './processes.ts';
+import type { Restarter } from './restarter.ts';
 import type { Outcome, Step } from './step.ts';
 import { tryOut } from './trial-run.ts';
 
 export interface EffectTools {
   readonly stateDirectory: string;
+  /** Where the service imports airgap bundles from. */
+  readonly imagesDirectory: string;
   /** What the download server sees: `refit-agent/<version> (<name of the object>)`. */
   readonly userAgent: string;
   readonly limits: DownloadLimits;
+  readonly duties: Duties;
+  readonly restarter: Restarter;
+  readonly files: Files;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -33,51 +43,80 @@ export async function perform(
   signal: AbortSignal,
 ): Promise<Outcome> {
   try {
-    return await effectOf(step, journal, tools, signal);
+    return isBundle(journal)
+      ? await bundleEffectOf(step, journal, tools, signal)
+      : await updateEffectOf(step, journal, tools, signal);
   } catch (error) {
     signal.throwIfAborted();
     return { ok: false, reason: messageOf(error) };
   }
 }
 
-async function effectOf(
+async function updateEffectOf(
   step: Step,
-  { work }: ActiveJournal,
+  { work, process }: UpdateJournal,
   tools: EffectTools,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { url, sha256, version, forceupdate } = work.signal.command;
+  const { planId, created, command } = work.signal;
+  const { url, sha256, version, forceupdate } = command;
   const { staged, part, previous } = pathsBeside(work.binary);
   const paths = { part, record: pathsIn(tools.stateDirectory).record };
-  const { userAgent, limits } = tools;
+  const { userAgent, limits, duties, restarter, files } = tools;
   switch (step.kind) {
     case 'download':
       await download({ url, sha256, staged, paths, userAgent, limits }, { ...tools, signal });
       return DONE;
     case 'try-out':
       return await tryOut({ binary: staged, timeoutMs: TRIAL_TIMEOUT_MS, ...(forceupdate ? {} : { version }) });
+    case 'make-way':
+      await duties.makeWay(`${planId}/${created}`, signal);
+      return DONE;
     case 'keep-previous':
-      await replaceDurably(work.binary, previous);
+      await replaceDurably(work.binary, previous, files);
       return DONE;
     case 'swap':
-      await replaceDurably(staged, work.binary);
+      await replaceDurably(staged, work.binary, files);
       return DONE;
     case 'roll-back':
-      await replaceDurably(previous, work.binary);
+      await replaceDurably(previous, work.binary, files);
       return DONE;
     case 'restart':
-      if (step.process !== undefined) await endProcess(step.process, 'SIGTERM');
+      await restarter.restart(step.process ?? process ?? work.original, work.binary);
       return DONE;
     case 'kill':
       await endProcess(step.process, 'SIGKILL');
       return DONE;
+    case 'take-back':
+      await duties.takeBack(signal);
+      return DONE;
     case 'clean-up':
-      await discardDownload({ staged, paths });
+      await discardDownload({ staged, paths }, files);
       return DONE;
     case 'begin':
+    case 'give-up':
+    case 'soak':
     case 'report':
     case 'nothing':
     case 'await-service':
+    case 'await-leader':
+    case 'fetch-bundle':
       return DONE;
   }
+}
+
+async function bundleEffectOf(
+  step: Step,
+  { work }: BundleJournal,
+  tools: EffectTools,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { url, sha256, version } = work.signal.command;
+  const { imagesDirectory, userAgent, limits, files } = tools;
+  const { bundleRecord: record, bundles: list } = pathsIn(tools.stateDirectory);
+  if (step.kind === 'fetch-bundle') {
+    await placeBundle({ url, sha256, version, imagesDirectory, record, list, userAgent, limits }, { ...tools, signal });
+  }
+  if (step.kind === 'clean-up') await discardBundle({ imagesDirectory, record }, files);
+  return DONE;
 }

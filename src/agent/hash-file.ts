@@ -1,15 +1,15 @@
 /** Owns hashing files without holding them in memory. */
 import type { Hash } from 'node:crypto';
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import type { Files } from './durable-files.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 
 /** Lower-case hexadecimal sha256; undefined where there is no such file. */
-export async function hashFile(path: string): Promise<string | undefined> {
+export async function hashFile(path: string, files: Pick<Files, 'open'>): Promise<string | undefined> {
   const hash = createHash('sha256');
   try {
-    await feed(path, hash);
+    await feed(path, hash, files);
     return hash.digest('hex');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
@@ -18,11 +18,18 @@ export async function hashFile(path: string): Promise<string | undefined> {
 }
 
 /** Feeds a whole file to a hash and tells the number of its bytes. */
-export async function feed(path: string, hash: Hash): Promise<number> {
+export async function feed(path: string, hash: Hash, files: Pick<Files, 'open'>): Promise<number> {
+  const handle = await files.open(path, 'r');
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   let bytes = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
-    hash.update(chunk as Buffer);
-    bytes += (chunk as Buffer).length;
+  try {
+    for (;;) {
+      const { bytesRead } = await handle.read(buffer);
+      if (bytesRead === 0) return bytes;
+      hash.update(buffer.subarray(0, bytesRead));
+      bytes += bytesRead;
+    }
+  } finally {
+    await handle.close();
   }
-  return bytes;
 }

@@ -26,6 +26,8 @@ export interface HostFacts {
   readonly service?: ProcessId;
   /** Absolute path of the service's binary; undefined where nothing tells it. */
   readonly binary?: string;
+  /** How many processes of the service were seen to end since its last restart: the least, as a quick one is missed. */
+  readonly exits?: number;
 }
 
 export function isSameProcess(a: ProcessId | undefined, b: ProcessId | undefined): boolean {

@@ -16,17 +16,20 @@ const TRANSIENT = [408, 425, 429];
 /** A certificate does not become right by asking again. */
 const CERTIFICATE = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)/;
 
-/** Resolves with the first answer that is 200, 206 or 416; its body is not read yet, and ends with `signal`. */
-export async function httpGet(
-  url: string,
-  headers: OutgoingHttpHeaders,
-  signal: AbortSignal,
-): Promise<IncomingMessage> {
+/** The head of an answer; its body is still to be read. */
+export interface Answer {
+  readonly response: IncomingMessage;
+  /** Where the last redirect led. */
+  readonly url: URL;
+}
+
+/** Resolves with the first answer that is 200, 206 or 416; its body ends with `signal`. */
+export async function httpGet(url: string, headers: OutgoingHttpHeaders, signal: AbortSignal): Promise<Answer> {
   let address = new URL(url);
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     const response = await send(address, headers, signal);
     const { statusCode = 0, headers: answered } = response;
-    if ([200, 206, 416].includes(statusCode)) return response;
+    if ([200, 206, 416].includes(statusCode)) return { response, url: address };
     response.destroy();
     if (!REDIRECTS.includes(statusCode)) throw refusal(statusCode, address);
     if (answered.location === undefined) throw new Error(`${address.host} redirects without saying where`);

@@ -6,6 +6,7 @@ import type { Journal } from './journal.ts';
 import { IDLE, journalAfter, journalBefore, resumed } from './journal.ts';
 import { nextStep } from './next-step.ts';
 import type { Step } from './step.ts';
+import type { StepInput } from './step-input.ts';
 
 const id = (pid: number): ProcessId => ({ pid, started: `boot/${pid}`, parent: 1 });
 const key: SignalData = {
@@ -47,12 +48,24 @@ const start = (): World => ({
   now: 0,
 });
 
+/** The agent itself makes way; nothing is Ready or not. */
+const inputOf = (world: World): StepInput => ({
+  signal: world.signal,
+  policy: {},
+  journal: world.journal,
+  host: factsOf(world),
+  node: { cordoner: 'self' },
+  now: world.now,
+  times: { restartTimeoutMs: 100, soakMs: 30, readyTimeoutMs: 100 },
+  accepts: ['k0supdate', 'airgapupdate'],
+});
+
 /** Steps until nothing is left to do; after each decision the journal is as a crash at any later instant finds it. */
 function play(world: World, { fails, starts = () => true }: Fate = {}): string[] {
   const told: string[] = [];
   for (let turn = 0; turn < 50; turn++) {
-    const { signal, now } = world;
-    const step = nextStep({ signal, journal: world.journal, host: factsOf(world), now, restartTimeoutMs: 100 });
+    const { now } = world;
+    const step = nextStep(inputOf(world));
     if (step.kind === 'nothing') return told;
     told.push(step.kind === 'report' ? step.status : step.kind);
     world.journal = journalBefore(step, world.journal, now);
@@ -78,9 +91,10 @@ function affect(world: World, step: Step, starts: (version: string) => boolean):
 test('an update goes through six reports, each change of the host between its own two', () => {
   const world = start();
   expect(play(world)).toEqual(
-    'begin Downloading download try-out Cordoning ApplyingUpdate keep-previous swap Restart restart UnCordoning Completed clean-up'.split(
-      ' ',
-    ),
+    (
+      'begin Downloading download try-out Cordoning make-way ApplyingUpdate keep-previous swap Restart restart ' +
+      'soak await-service await-service UnCordoning take-back Completed clean-up'
+    ).split(' '),
   );
   expect(world).toMatchObject({ journal: IDLE, target: 'v2', previous: 'v1', process: { version: 'v2' } });
 });
@@ -89,7 +103,7 @@ test('a new version that does not start is replaced by the previous one', () => 
   const world = start();
   const told = play(world, { starts: (version) => version === 'v1' });
   expect(told.slice(told.indexOf('Restart')).filter((step) => step !== 'await-service')).toEqual(
-    'Restart restart roll-back restart Failed clean-up'.split(' '),
+    'Restart restart roll-back restart take-back Failed clean-up'.split(' '),
   );
   expect(world).toMatchObject({ journal: IDLE, target: 'v1', process: { version: 'v1' } });
 });
@@ -97,6 +111,7 @@ test('a new version that does not start is replaced by the previous one', () => 
 test.each([
   ['download', 'FailedDownload', 'v1'],
   ['try-out', 'Failed', 'v1'],
+  ['make-way', 'Failed', 'v1'],
   ['keep-previous', 'Failed', 'v1'],
   ['swap', 'Failed', 'v1'],
   ['restart', 'Failed', 'v1'],
@@ -107,11 +122,11 @@ test.each([
 });
 
 test('a roll-back that fails says both reasons', () => {
-  const journal = journalBefore(
-    { kind: 'begin', work: { signal: key, binary: '/k0s', from: 'v1', original: id(1) } },
-    IDLE,
-    0,
-  );
+  const journal: Journal = {
+    phase: 'swapped',
+    work: { signal: key, binary: '/k0s', from: 'v1', original: id(1) },
+    spent: {},
+  };
   const restoring = journalBefore({ kind: 'roll-back', reason: 'first' }, journal, 0);
   const after = journalAfter({ kind: 'roll-back', reason: 'first' }, restoring, { ok: false, reason: 'second' }, 0);
   expect(after).toMatchObject({
@@ -124,14 +139,14 @@ test('time is told for each status that is over', () => {
   const world = start();
   let spent = {};
   while (world.signal.status?.status !== 'Completed') {
-    const { signal, journal, now } = world;
-    const step = nextStep({ signal, journal, host: factsOf(world), now, restartTimeoutMs: 100 });
+    const { journal, now } = world;
+    const step = nextStep(inputOf(world));
     world.now += step.kind === 'download' ? 1000 : 1;
     world.journal = journalAfter(step, journalBefore(step, journal, now), { ok: true }, world.now);
     affect(world, step, () => true);
     if (world.journal.phase !== 'idle') spent = world.journal.spent;
   }
-  expect(spent).toEqual({ Downloading: 1002, Cordoning: 1, ApplyingUpdate: 3, Restart: 2, UnCordoning: 1 });
+  expect(spent).toEqual({ Downloading: 1002, Cordoning: 2, ApplyingUpdate: 3, Restart: 32, UnCordoning: 2 });
 });
 
 test('a restarted agent gives the service its whole time again', () => {

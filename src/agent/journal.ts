@@ -1,16 +1,17 @@
 /** Owns the agent's memory: which signal it works on and how far it got, with the pure transitions each step makes. */
+import type { SignalData } from '../signal/codec.ts';
 import type { ProcessId } from './host.ts';
 import type { Outcome, Step } from './step.ts';
-import type { Work } from './work.ts';
+import type { BundleWork, Work } from './work.ts';
 
 /**
- * How far the work got. A phase that ends in -ing was written before its step and says that the step may be half done:
+ * How far an update got. A phase that ends in -ing was written before its step and says that the step may be half done:
  *
- *     started → downloaded → ready → kept → swapping → swapped → restarting → restarted → proven
- *                                                └──────────┴───────────┴──────────┴→ restoring → restored → reviving → revived
+ *     started → downloaded → ready → kept → swapping → swapped → restarting → restarted → soaking → proven
+ *                                                └──────────┴───────────┴──────────┴─────────┴→ restoring → restored → reviving → revived
  *     failed: from any phase that has not changed what the target path holds, and from a roll-back that did not work
  */
-export type Phase =
+export type UpdatePhase =
   | 'started'
   | 'downloaded'
   | 'ready'
@@ -19,6 +20,7 @@ export type Phase =
   | 'swapped'
   | 'restarting'
   | 'restarted'
+  | 'soaking'
   | 'proven'
   | 'restoring'
   | 'restored'
@@ -26,18 +28,15 @@ export type Phase =
   | 'revived'
   | 'failed';
 
+/** How far an airgap bundle got: wanted → placed, or missed. */
+export type BundlePhase = 'wanted' | 'placed' | 'missed';
+
 export interface Failure {
   readonly status: 'FailedDownload' | 'Failed';
   readonly reason: string;
 }
 
-export interface ActiveJournal {
-  readonly phase: Phase;
-  readonly work: Work;
-  /** Process that the last restart ends. */
-  readonly process?: ProcessId;
-  /** Steady milliseconds at which the last restart began. */
-  readonly since?: number;
+interface Progress {
   /** Why the work ends badly, once it does. */
   readonly failure?: Failure;
   /** The status on the object, and the steady milliseconds at which it was entered. */
@@ -46,38 +45,87 @@ export interface ActiveJournal {
   readonly spent: Readonly<Record<string, number>>;
 }
 
+/**
+ * What the agent itself did about its node's cordon: begun and made, or not quite; given back; `stuck` where it could not
+ * be given back before the failure was reported. Absent: nothing, as where the leader cordons.
+ */
+export type Way = 'begun' | 'made' | 'given-back' | 'stuck';
+
+export interface UpdateJournal extends Progress {
+  readonly phase: UpdatePhase;
+  readonly work: Work;
+  /** Process that the last restart ends. */
+  readonly process?: ProcessId;
+  /** Process that runs what is wanted, while it is watched. */
+  readonly fresh?: ProcessId;
+  /** Steady milliseconds at which the last restart, or the watch over the fresh process, began. */
+  readonly since?: number;
+  readonly way?: Way;
+}
+
+export interface BundleJournal extends Progress {
+  readonly phase: BundlePhase;
+  readonly work: BundleWork;
+}
+
+export type ActiveJournal = UpdateJournal | BundleJournal;
 export type Journal = { readonly phase: 'idle' } | ActiveJournal;
 
 export const IDLE: Journal = { phase: 'idle' };
 
+export function isBundle(journal: ActiveJournal): journal is BundleJournal {
+  return journal.phase === 'wanted' || journal.phase === 'placed' || journal.phase === 'missed';
+}
+
+/** True where the node may bear a cordon that the agent itself set. */
+export function isHolding({ way }: UpdateJournal): boolean {
+  return way === 'begun' || way === 'made' || way === 'stuck';
+}
+
 /** The journal that must be on the disk before the step touches anything; the same object where nothing changes. */
 export function journalBefore(step: Step, journal: Journal, now: number): Journal {
-  if (step.kind === 'begin') return { phase: 'started', work: step.work, spent: {} };
-  if (journal.phase === 'idle') return journal;
+  if (step.kind === 'begin') return step.as;
+  if (journal.phase === 'idle' || isBundle(journal)) return journal;
+  if (step.kind === 'make-way') return journal.way === 'begun' ? journal : { ...journal, way: 'begun' };
   if (step.kind === 'swap') return { ...journal, phase: 'swapping' };
   if (step.kind === 'restart') return restarting(journal, step.process, now);
+  if (step.kind === 'soak') return { ...journal, phase: 'soaking', fresh: step.process, since: now };
+  if (step.kind === 'give-up') return { ...journal, phase: 'failed', failure: fail(step.reason) };
   if (step.kind === 'roll-back')
     return { ...journal, phase: 'restoring', failure: journal.failure ?? fail(step.reason) };
   if (step.kind === 'report' && step.status === 'UnCordoning') return { ...journal, phase: 'proven' };
   return journal;
 }
 
-/** The journal once the step came to its outcome. */
+/** The journal once the step came to its outcome; the same object where a step that failed is to be taken again. */
 export function journalAfter(step: Step, journal: Journal, outcome: Outcome, now: number): Journal {
   if (journal.phase === 'idle' || step.kind === 'clean-up') return IDLE;
+  if (outcome.ok && step.kind === 'report') return entering(journal, step.status, now);
+  if (isBundle(journal)) return step.kind === 'fetch-bundle' ? bundleAfter(journal, outcome) : journal;
   if (!outcome.ok) return AFTER_FAILURE[step.kind]?.(journal, outcome.reason) ?? journal;
-  if (step.kind === 'report') return entering(journal, step.status, now);
   if (step.kind === 'restart') return { ...journal, phase: isRollingBack(journal) ? 'revived' : 'restarted' };
+  const way = WAY_AFTER[step.kind];
+  if (way !== undefined) return { ...journal, way };
   const phase = PHASE_AFTER[step.kind];
   return phase === undefined ? journal : { ...journal, phase };
 }
 
 /** A restarted agent gives the service its whole time again: nobody knows how long the host was off. */
 export function resumed(journal: Journal, now: number): Journal {
-  return journal.phase === 'idle' || journal.since === undefined ? journal : { ...journal, since: now };
+  return journal.phase === 'idle' || isBundle(journal) || journal.since === undefined
+    ? journal
+    : { ...journal, since: now };
 }
 
-const PHASE_AFTER: Readonly<Partial<Record<Step['kind'], Phase>>> = {
+/** The journal with the status that its signal has, whoever wrote it: its time counts from when it was seen. */
+export function noticed(journal: Journal, signal: SignalData | undefined, now: number): Journal {
+  const status = signal?.status?.status;
+  if (journal.phase === 'idle' || status === undefined || signal?.created !== journal.work.signal.created)
+    return journal;
+  return entering(journal, status, now);
+}
+
+const PHASE_AFTER: Readonly<Partial<Record<Step['kind'], UpdatePhase>>> = {
   download: 'downloaded',
   'try-out': 'ready',
   'keep-previous': 'kept',
@@ -85,10 +133,13 @@ const PHASE_AFTER: Readonly<Partial<Record<Step['kind'], Phase>>> = {
   'roll-back': 'restored',
 };
 
+const WAY_AFTER: Readonly<Partial<Record<Step['kind'], Way>>> = { 'make-way': 'made', 'take-back': 'given-back' };
+
 /** A step that did not work: back to the previous binary where the target path may hold the new one, else the end. */
-const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], (journal: ActiveJournal, reason: string) => Journal>>> = {
+const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], (journal: UpdateJournal, reason: string) => Journal>>> = {
   download: (journal, reason) => ({ ...journal, phase: 'failed', failure: { status: 'FailedDownload', reason } }),
   'try-out': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
+  'make-way': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
   'keep-previous': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
   swap: (journal, reason) => ({ ...journal, phase: 'restoring', failure: fail(reason) }),
   // While rolling back there is nothing left to go back to: only waiting may still help.
@@ -101,14 +152,22 @@ const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], (journal: ActiveJourn
     phase: 'failed',
     failure: fail(`${journal.failure?.reason}; the previous binary could not be put back: ${reason}`),
   }),
+  // A failure is told even where the cordon cannot be removed now; what went well is not told before it is.
+  'take-back': (journal) =>
+    journal.failure === undefined || journal.way === 'stuck' ? journal : { ...journal, way: 'stuck' },
 };
+
+function bundleAfter(journal: BundleJournal, outcome: Outcome): BundleJournal {
+  if (outcome.ok) return { ...journal, phase: 'placed' };
+  return { ...journal, phase: 'missed', failure: { status: 'FailedDownload', reason: outcome.reason } };
+}
 
 function fail(reason: string): Failure {
   return { status: 'Failed', reason };
 }
 
 function restarting(
-  { process: _ended, ...journal }: ActiveJournal,
+  { process: _ended, fresh: _watched, ...journal }: UpdateJournal,
   process: ProcessId | undefined,
   now: number,
 ): Journal {
@@ -116,12 +175,13 @@ function restarting(
   return { ...journal, phase, since: now, ...(process === undefined ? {} : { process }) };
 }
 
-function entering(journal: ActiveJournal, status: string, now: number): Journal {
+function entering<J extends ActiveJournal>(journal: J, status: string, now: number): J {
   const { entered, spent } = journal;
+  if (entered?.status === status) return journal;
   const over = entered === undefined ? {} : { [entered.status]: Math.max(0, Math.round(now - entered.at)) };
   return { ...journal, spent: { ...spent, ...over }, entered: { status, at: now } };
 }
 
-function isRollingBack({ phase }: Pick<ActiveJournal, 'phase'>): boolean {
+function isRollingBack({ phase }: Pick<UpdateJournal, 'phase'>): boolean {
   return phase === 'restored' || phase === 'reviving' || phase === 'revived';
 }

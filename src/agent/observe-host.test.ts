@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ProcessId } from './host.ts';
-import type { Journal, Phase } from './journal.ts';
+import type { Journal, UpdatePhase } from './journal.ts';
 import { IDLE } from './journal.ts';
 import { observeHost } from './observe-host.ts';
 import { findProcess } from './processes.ts';
@@ -52,7 +52,7 @@ async function silence(): Promise<void> {
   await new Promise((resolve) => server.close(resolve));
 }
 
-function journalAt(phase: Phase, original: ProcessId): Journal {
+function journalAt(phase: UpdatePhase, original: ProcessId): Journal {
   const command = { id: 0, kind: 'k0supdate', url: 'http://d/k0s', version: 'v2' } as const;
   return {
     phase,

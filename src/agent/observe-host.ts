@@ -2,7 +2,8 @@
 import { messageOf } from '../util/errors.ts';
 import type { HostFacts, ProcessId, RunningService } from './host.ts';
 import { isSameProcess } from './host.ts';
-import type { Journal } from './journal.ts';
+import type { Journal, UpdatePhase } from './journal.ts';
+import { isBundle } from './journal.ts';
 import { executableOf, executes, findProcess, findService } from './processes.ts';
 import { askStatus } from './status-socket.ts';
 
@@ -16,7 +17,7 @@ export interface HostPlace {
 const STATUS_TIMEOUT_MS = 5_000;
 
 export async function observeHost(place: HostPlace, journal: Journal): Promise<HostFacts> {
-  const known = place.binary ?? (journal.phase === 'idle' ? undefined : journal.work.binary);
+  const known = place.binary ?? (journal.phase === 'idle' || isBundle(journal) ? undefined : journal.work.binary);
   try {
     const { version, pid } = await askStatus(place.statusSocket, STATUS_TIMEOUT_MS);
     const process = await findProcess(pid);
@@ -34,12 +35,14 @@ export async function observeHost(place: HostPlace, journal: Journal): Promise<H
 
 /** A service that lives but doesn't answer: one seen before, or what runs the binary where a restart depends on it. */
 async function findSilentService(journal: Journal): Promise<ProcessId | undefined> {
-  if (journal.phase === 'idle') return undefined;
+  if (journal.phase === 'idle' || isBundle(journal)) return undefined;
   const { binary, original } = journal.work;
-  for (const seen of [journal.process, original]) {
+  for (const seen of [journal.fresh, journal.process, original]) {
     const process = seen && (await findProcess(seen.pid));
     if (isSameProcess(process, seen)) return process;
   }
-  const isSought = journal.phase === 'swapped' || journal.phase === 'restored';
-  return isSought ? await findService(binary, original.parent) : undefined;
+  return SOUGHT.includes(journal.phase) ? await findService(binary, original.parent) : undefined;
 }
+
+/** A restart depends on it, or people are told how often it came and went. */
+const SOUGHT: readonly UpdatePhase[] = ['swapped', 'restarted', 'soaking', 'restored'];

@@ -5,7 +5,7 @@ import { SIGNAL_OBJECTS } from '../signal/names.ts';
 import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
-import type { DownloadLimits } from './download.ts';
+import type { DownloadLimits } from './fetch.ts';
 
 export interface AgentOptions {
   readonly kubeconfig: string | undefined;

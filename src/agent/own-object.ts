@@ -1,4 +1,4 @@
-/** Owns the agent's view of the one object that carries its signals: watched by name, written whole. */
+/** Owns the agent's view of the one object that carries its signals: watched by name, its signals written whole. */
 import type { KubeClient } from '../kube/client.ts';
 import { createInformer } from '../kube/informer.ts';
 import { compareResourceVersions } from '../kube/resource-version.ts';
@@ -7,7 +7,7 @@ import { isNotFound } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
-import type { SignalObject } from './signal-object.ts';
+import type { RegisteredObject } from './registration/registered-object.ts';
 
 export interface OwnObjectParts {
   readonly client: KubeClient;
@@ -21,7 +21,10 @@ export interface OwnObjectParts {
 /** Longer than a watch lags; not for ever, as versions begin again lower where a cluster is restored from a backup. */
 const ECHO_MS = 60_000;
 
-export class OwnObject implements SignalObject {
+/** Owner of the fields that make the object what it is; signals have another, as the original's leader writes them too. */
+const FIELD_MANAGER = 'refit-agent';
+
+export class OwnObject implements RegisteredObject {
   readonly #parts: OwnObjectParts;
   readonly #listeners = new Set<() => void>();
   #newest: KubeObject | undefined;
@@ -68,10 +71,18 @@ export class OwnObject implements SignalObject {
   }
 
   async write(object: KubeObject): Promise<void> {
-    const { client, resource, clock } = this.#parts;
-    const written = await client.replace(resource, object);
-    this.#written = { resourceVersion: written.metadata.resourceVersion ?? '0', at: clock.monotonic() };
-    this.#set(written);
+    this.#wrote(await this.#parts.client.replace(this.#parts.resource, object));
+  }
+
+  async writeStatus(object: KubeObject): Promise<void> {
+    this.#wrote(await this.#parts.client.replace(this.#parts.resource, object, { subresource: 'status' }));
+  }
+
+  async claim(fields: KubeObject): Promise<void> {
+    const { client, resource, name } = this.#parts;
+    this.#wrote(
+      await client.patch(resource, name, fields, { type: 'apply', force: true, fieldManager: FIELD_MANAGER }),
+    );
   }
 
   async refresh(): Promise<void> {
@@ -81,6 +92,11 @@ export class OwnObject implements SignalObject {
       if (!isNotFound(error)) throw error;
       this.#set(undefined);
     }
+  }
+
+  #wrote(object: KubeObject): void {
+    this.#written = { resourceVersion: object.metadata.resourceVersion ?? '0', at: this.#parts.clock.monotonic() };
+    this.#set(object);
   }
 
   /** A watch lags behind our own writes: what is not newer than the last of them says nothing. */

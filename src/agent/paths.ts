@@ -10,10 +10,25 @@ export function pathsBeside(binary: string): { staged: string; part: string; pre
   };
 }
 
-export function pathsIn(stateDirectory: string): { journal: string; record: string; lock: string } {
+export interface StatePaths {
+  readonly journal: string;
+  /** Of the second agent, on a host whose airgap signals are on another object. */
+  readonly airgapJournal: string;
+  readonly lock: string;
+  /** Notes of downloads that are not whole yet. */
+  readonly record: string;
+  readonly bundleRecord: string;
+  /** The airgap bundles that were placed. */
+  readonly bundles: string;
+}
+
+export function pathsIn(stateDirectory: string): StatePaths {
   return {
     journal: join(stateDirectory, 'journal.json'),
-    record: join(stateDirectory, 'download.json'),
+    airgapJournal: join(stateDirectory, 'journal-airgap.json'),
     lock: join(stateDirectory, 'agent.lock'),
+    record: join(stateDirectory, 'download.json'),
+    bundleRecord: join(stateDirectory, 'download-airgap.json'),
+    bundles: join(stateDirectory, 'airgap-bundles.json'),
   };
 }

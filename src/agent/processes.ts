@@ -28,7 +28,7 @@ export async function executes(pid: number, path: string): Promise<boolean> {
 
 /** The process with this parent that was started from `path`, whatever file is there now. */
 export async function findService(path: string, parent: number): Promise<ProcessId | undefined> {
-  for (const pid of await allPids()) {
+  for (const pid of (await childrenOf(parent)) ?? (await allPids())) {
     const process = await findProcess(pid);
     if (process?.parent !== parent) continue;
     if ((await executableOf(pid)) === path || (await scriptOf(pid)) === path) return process;
@@ -58,6 +58,17 @@ export async function workingDirectoryOf(pid: number): Promise<string | undefine
 /** User id that the process runs as; undefined where it is gone. */
 export async function ownerOf(pid: number): Promise<number | undefined> {
   return (await stat(`/proc/${pid}`).catch(() => undefined))?.uid;
+}
+
+/** As proc_pid_task_children(5) lists them, thread by thread; undefined where the kernel does not. */
+async function childrenOf(parent: number): Promise<number[] | undefined> {
+  try {
+    const threads = await readdir(`/proc/${parent}/task`);
+    const lists = threads.map(async (thread) => await readFile(`/proc/${parent}/task/${thread}/children`, 'utf8'));
+    return (await Promise.all(lists)).flatMap((list) => [...list.matchAll(/\d+/g)].map(Number));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The kernel runs `#!` files as `interpreter path arguments`. */

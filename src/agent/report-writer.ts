@@ -30,7 +30,7 @@ export function withStatus(
 
 /** What was reported for this signal before stays, so that a journal that was lost takes nothing along. */
 function reportOf(step: ReportStep, journal: Journal, earlier: AgentReport): AgentReport {
-  const from = journal.phase === 'idle' ? step.from : journal.work.from;
+  const from = journal.phase !== 'idle' && 'from' in journal.work ? journal.work.from : step.from;
   const spent = { ...earlier.spent, ...(journal.phase === 'idle' ? {} : journal.spent) };
   return {
     ...earlier,

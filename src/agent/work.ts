@@ -1,4 +1,5 @@
 /** Owns the description of the work that one signal asks for. */
+import type { AgentPolicy } from '../signal/agent-policy.ts';
 import type { SignalCommand } from '../signal/codec.ts';
 import type { ProcessId } from './host.ts';
 
@@ -9,7 +10,7 @@ export interface SignalKey {
   readonly command: SignalCommand;
 }
 
-/** What was found when a signal was taken up. */
+/** A k0supdate, with what was found when its signal was taken up. */
 export interface Work {
   readonly signal: SignalKey;
   /** Absolute path of the binary to replace. */
@@ -18,4 +19,11 @@ export interface Work {
   readonly from: string;
   /** Process that ran it. */
   readonly original: ProcessId;
+  /** What the signal's policy asks for: kept, since no API server may answer while the service is down. */
+  readonly policy?: AgentPolicy;
+}
+
+/** An airgapupdate: nothing about the host matters to it. */
+export interface BundleWork {
+  readonly signal: SignalKey;
 }

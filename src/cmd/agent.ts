@@ -1,8 +1,10 @@
 /** Owns the agent process: names everything that works in it. */
 import { existsSync } from 'node:fs';
+import * as files from 'node:fs/promises';
 import { mkdir, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Agent } from '../agent/agent.ts';
+import type { Duties } from '../agent/duties.ts';
 import { perform } from '../agent/effects.ts';
 import { loadJournal, saveJournal } from '../agent/journal-file.ts';
 import { takeLock } from '../agent/lock.ts';
@@ -11,6 +13,8 @@ import type { AgentOptions } from '../agent/options.ts';
 import { AGENT_HELP, parseAgentOptions } from '../agent/options.ts';
 import { OwnObject } from '../agent/own-object.ts';
 import { pathsIn } from '../agent/paths.ts';
+import { endProcess } from '../agent/processes.ts';
+import type { Restarter } from '../agent/restarter.ts';
 import { VERSION } from '../cli/version.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createClient } from '../kube/http-client.ts';
@@ -23,6 +27,14 @@ import { EXIT, messageOf, RefitError } from '../util/errors.ts';
 import { jsonLogger } from '../util/log.ts';
 
 const tools = { clock: systemClock, random: Math.random };
+const imagesDirectory = '/var/lib/k0s/images';
+const restarter: Restarter = { restart: async (target) => await endProcess(target, 'SIGTERM') };
+const duties: Duties = {
+  whoCordons: async () => await Promise.resolve('self'),
+  hasCordon: async () => await Promise.resolve(false),
+  makeWay: async () => await Promise.resolve(),
+  takeBack: async () => await Promise.resolve(),
+};
 
 /** Runs until `stop` aborts; resolves with the exit code, rejects with a RefitError where it cannot start. */
 export async function runAgent(args: readonly string[], stop: AbortSignal): Promise<number> {
@@ -44,7 +56,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const binary = options.binary === undefined ? {} : { binary: await findBinary(options.binary) };
   const client = createClient(config, { clock: systemClock, userAgent });
   const resource = SIGNAL_OBJECTS[options.object];
-  const effects = { ...tools, stateDirectory, userAgent, limits, log };
+  const effects = { ...tools, stateDirectory, imagesDirectory, userAgent, limits, duties, restarter, files, log };
   const agent = new Agent({
     ...tools,
     object: new OwnObject({ ...tools, client, resource, name, log }),
@@ -52,7 +64,9 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
     saveJournal: async (journal) => await saveJournal(paths.journal, journal),
     observe: async (journal) => await observeHost({ statusSocket, ...binary }, journal),
     perform: async (step, journal, signal) => await perform(step, journal, effects, signal),
-    restartTimeoutMs,
+    duties,
+    times: { restartTimeoutMs, soakMs: 0, readyTimeoutMs: 120_000 },
+    accepts: options.object === 'node' ? ['k0supdate', 'airgapupdate'] : ['k0supdate'],
     log,
   });
   try {

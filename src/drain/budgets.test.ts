@@ -1,3 +1,4 @@
+/** Shows which disruption budgets are told as hopeless, and in which words; test/testenv/drain.test.ts asks a real server the same. */
 import { expect, test } from 'vitest';
 import { buildBudget, buildPod, type PodTraits } from '../../test/builders/pods.ts';
 import type { PodDisruptionBudget } from '../kube/types.ts';
@@ -23,7 +24,7 @@ test.each<[string, PodDisruptionBudget, string | undefined, PodTraits?]>([
   ],
   ['minAvailable that rounds up to all', of({ minAvailable: '90%' }, ALL), `${EVERY} (minAvailable: 90%)`],
   ['maxUnavailable of none', of({ maxUnavailable: 0 }, ALL), `${EVERY} (maxUnavailable: 0)`],
-  ['nothing asked for', of({}, ALL), EVERY],
+  ['nothing asked for', of({}, { expectedPods: 0 }), 'it has neither minAvailable nor maxUnavailable'],
   ['one to spare', of({ minAvailable: 2 }, { ...ALL, desiredHealthy: 2, disruptionsAllowed: 1 }), undefined],
   ['none to spare just now', of({ minAvailable: 2 }, { ...ALL, desiredHealthy: 2, currentHealthy: 2 }), undefined],
   [
@@ -55,9 +56,7 @@ test.each<[string, PodDisruptionBudget, string | undefined, PodTraits?]>([
     of(
       { maxUnavailable: 1 },
       {
-        disruptionsAllowed: 0,
-        expectedPods: 3,
-        desiredHealthy: 2,
+        observedGeneration: 0,
         conditions: [{ type: 'DisruptionAllowed', status: 'False', reason: 'SyncFailed', message: 'no scale' }],
       },
     ),

@@ -45,7 +45,11 @@ function tooManyBudgets(guards: readonly PodDisruptionBudget[]): string {
 
 function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   if (isSpared(budget, pod)) return undefined;
-  return hasCurrentStatus(budget) ? refusalByStatus(budget, pod) : refusalBySpec(budget);
+  const { minAvailable, maxUnavailable } = budget.spec ?? {};
+  // As API servers have it, who asks for nothing allows nothing.
+  if (minAvailable === undefined && maxUnavailable === undefined)
+    return 'it has neither minAvailable nor maxUnavailable';
+  return failureOf(budget) ?? (hasCurrentStatus(budget) ? refusalByStatus(budget, pod) : refusalBySpec(budget));
 }
 
 /** A pod that is not Ready may go where its budget says so, or has the healthy pods it needs without this one. */
@@ -56,6 +60,14 @@ function isSpared({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
   return desiredHealthy > 0 && currentHealthy >= desiredHealthy;
 }
 
+/** Where the disruption controller cannot count, it allows nothing; it may never have come to observe the budget then. */
+function failureOf({ status }: PodDisruptionBudget): string | undefined {
+  const failed = status?.conditions?.find(
+    ({ type, reason }) => type === 'DisruptionAllowed' && reason === 'SyncFailed',
+  );
+  return failed && `Kubernetes cannot tell how many pods it should cover: ${failed.message ?? 'it does not say why'}`;
+}
+
 /** Whether the disruption controller has seen the budget as it is now. */
 function hasCurrentStatus({ metadata, status }: PodDisruptionBudget): boolean {
   return status?.observedGeneration !== undefined && status.observedGeneration === metadata.generation;
@@ -63,10 +75,8 @@ function hasCurrentStatus({ metadata, status }: PodDisruptionBudget): boolean {
 
 /** The controller of budgets knows from the workloads how many pods there should be; we only read what it found. */
 function refusalByStatus(budget: PodDisruptionBudget, pod: Pod): string | undefined {
-  const { disruptionsAllowed = 0, desiredHealthy = 0, expectedPods = 0, conditions = [] } = budget.status ?? {};
+  const { disruptionsAllowed = 0, desiredHealthy = 0, expectedPods = 0 } = budget.status ?? {};
   if (disruptionsAllowed > 0) return undefined;
-  const failed = conditions.find(({ type, reason }) => type === 'DisruptionAllowed' && reason === 'SyncFailed');
-  if (failed) return `Kubernetes cannot tell how many pods it should cover: ${failed.message ?? 'it does not say why'}`;
   if (expectedPods === 0)
     return isCounted(budget, pod) ? undefined : `it covers pods without a controller${demandOf(budget)}`;
   if (desiredHealthy < expectedPods) return undefined;
@@ -86,8 +96,7 @@ function refusalBySpec(budget: PodDisruptionBudget): string | undefined {
 }
 
 function demandOf({ spec: { minAvailable, maxUnavailable } = {} }: PodDisruptionBudget): string {
-  if (maxUnavailable !== undefined) return ` (maxUnavailable: ${maxUnavailable})`;
-  return minAvailable === undefined ? '' : ` (minAvailable: ${minAvailable})`;
+  return maxUnavailable === undefined ? ` (minAvailable: ${minAvailable})` : ` (maxUnavailable: ${maxUnavailable})`;
 }
 
 function byKey(a: PodDisruptionBudget, b: PodDisruptionBudget): number {

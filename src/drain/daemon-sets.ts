@@ -20,7 +20,7 @@ export class DaemonSets {
   async learn(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
     const unknown = new Map(pods.filter(isDaemonPod).map((pod) => [setOf(pod), pod]));
     for (const key of this.#gone.keys()) unknown.delete(key);
-    for (const [key, pod] of unknown) this.#gone.set(key, await this.#isGone(pod, signal));
+    await Promise.all([...unknown].map(async ([key, pod]) => this.#gone.set(key, await this.#isGone(pod, signal))));
   }
 
   /** False where nobody has asked. */
@@ -28,15 +28,17 @@ export class DaemonSets {
     return this.#gone.get(setOf(pod)) ?? false;
   }
 
-  /** No answer, or a refusal, counts as "it exists": then the pod stays, as those of DaemonSets do. */
+  /** A kubelet may not ask. No answer, or a refusal, counts as "it exists": then the pod stays, as those of DaemonSets do. */
   async #isGone(pod: Pod, signal: AbortSignal): Promise<boolean> {
     const { namespace } = pod.metadata;
+    const name = controllerOf(pod)?.name ?? '';
     try {
-      await this.#client.get(daemonSets, controllerOf(pod)?.name ?? '', { namespace, signal });
+      await this.#client.get(daemonSets, name, { namespace, signal });
       return false;
     } catch (error) {
       signal.throwIfAborted();
-      return isNotFound(error);
+      // Without a name it is the kind that was not found, by a server that knows no DaemonSets.
+      return isNotFound(error) && error.status.details?.name === name;
     }
   }
 }

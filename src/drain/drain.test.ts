@@ -1,68 +1,12 @@
+/** Shows a drain from the first look to the end: what is evicted, left, waited for and refused, and how it ends. */
 import { afterEach, describe, expect, test } from 'vitest';
-import { PodApi, refuse, refuseByBudget } from '../../test/builders/pod-api.ts';
+import { drainRig, namesOf, type RunningDrain } from '../../test/builders/drain-rig.ts';
+import { refuseByBudget } from '../../test/builders/pod-api.ts';
 import { buildPod, type PodTraits } from '../../test/builders/pods.ts';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
-import { TransportError } from '../kube/status-error.ts';
-import { silentLogger } from '../util/log.ts';
-import { type DrainProgress, drainNode } from './drain.ts';
-import { DEFAULT_DRAIN, type DrainOptions } from './options.ts';
 
-interface Rig {
-  readonly api: PodApi;
-  readonly clock: FakeClock;
-  readonly progress: DrainProgress[];
-  readonly stop: AbortController;
-  readonly done: Promise<string>;
-}
+const { drain, endAll } = drainRig();
 
-const rigs: Rig[] = [];
-
-/** A drain of `n1` that has come as far as it gets without time passing. */
-async function drain(
-  pods: readonly [string, PodTraits?][],
-  options: Partial<DrainOptions> = {},
-  prepare?: (api: PodApi) => void,
-): Promise<Rig> {
-  const api = new PodApi();
-  for (const [name, traits] of pods) api.put(buildPod(name, traits));
-  prepare?.(api);
-  const clock = new FakeClock();
-  const stop = new AbortController();
-  const progress: DrainProgress[] = [];
-  const done = drainNode(
-    'n1',
-    { ...DEFAULT_DRAIN, ...options },
-    {
-      client: api.client,
-      clock,
-      random: () => 0.99,
-      log: silentLogger,
-      signal: stop.signal,
-      onChange: (state) => progress.push(state),
-    },
-  ).then(
-    () => 'drained',
-    (error: Error) => `${error.name}: ${error.message}`,
-  );
-  const rig = { api, clock, progress, stop, done };
-  rigs.push(rig);
-  await clock.advance(0);
-  return rig;
-}
-
-const names = ({ api }: Rig): string[] => api.evictions.map(({ pod }) => pod.replace('default/', ''));
-const gone = (api: PodApi): void => {
-  api.onEvict = ({ pod }) => api.remove(pod);
-};
-
-/** Whatever a drain was through, it must leave neither a watch nor a timer behind. */
-afterEach(async () => {
-  for (const { api, clock, stop, done } of rigs.splice(0)) {
-    stop.abort(new Error('the test is over'));
-    await done;
-    expect({ watching: api.watching, timers: clock.pending }).toEqual({ watching: 0, timers: 0 });
-  }
-});
+afterEach(endAll);
 
 test('an empty node is drained at once, without a question', async () => {
   const rig = await drain([['elsewhere', { node: 'n2' }]]);
@@ -100,7 +44,7 @@ test('what a drain leaves does not keep it up, and a pod on its way out is not e
     {},
     (api) => api.daemonSets.add('ds'),
   );
-  expect(names(rig)).toEqual(['lost']);
+  expect(namesOf(rig)).toEqual(['lost']);
   expect(rig.progress).toEqual([{ left: 2 }]);
   rig.api.remove('default/lost');
   rig.api.remove('default/ending');
@@ -132,7 +76,7 @@ describe('a pod that the options forbid to evict', () => {
     const rig = await drain([['a']], { unmanagedPods: 'refuse' });
     rig.api.put(buildPod('bare', { controller: null }));
     expect(await rig.done).toContain('default/bare has no controller');
-    expect(names(rig)).toEqual(['a']);
+    expect(namesOf(rig)).toEqual(['a']);
   });
 });
 
@@ -142,7 +86,7 @@ describe('pods that arrive during the drain', () => {
     rig.api.put(buildPod('late', { controller: 'ReplicaSet/other' }));
     rig.api.put(buildPod('daemon', { controller: 'DaemonSet/ds' }));
     await rig.clock.advance(0);
-    expect(names(rig)).toEqual(['a', 'late']);
+    expect(namesOf(rig)).toEqual(['a', 'late']);
     rig.api.remove('default/a');
     rig.api.remove('default/late');
     expect(await rig.done).toBe('drained');
@@ -166,175 +110,18 @@ describe('pods that arrive during the drain', () => {
       };
     });
     await rig.clock.advance(0);
-    expect(names(rig)).toEqual(['slow', 'stubborn', 'stubborn-1', 'stubborn-2', 'stubborn-3']);
+    expect(namesOf(rig)).toEqual(['slow', 'stubborn', 'stubborn-1', 'stubborn-2', 'stubborn-3']);
     rig.api.remove('default/slow');
     expect(await rig.done).toBe('drained');
   });
 
   test('a workload with many pods that leave for good is not taken for one that comes back', async () => {
     const pods = Array.from({ length: 8 }, (_, i): [string] => [`web-${i}`]);
-    const rig = await drain(pods, {}, gone);
+    const rig = await drain(pods, {}, (api) => {
+      api.onEvict = ({ pod }) => api.remove(pod);
+    });
     expect(await rig.done).toBe('drained');
     expect(rig.api.evictions).toHaveLength(8);
-  });
-});
-
-describe('a budget with nothing to spare', () => {
-  const SIX = Array.from({ length: 6 }, (_, i): [string, PodTraits] => [`web-${i}`, { labels: { app: 'web' } }]);
-  const closed = (api: PodApi): void => {
-    api.onEvict = () => {
-      throw refuseByBudget('web');
-    };
-  };
-
-  test('is asked by one pod at a time, ever more seldom, and by each in turn', async () => {
-    const rig = await drain(SIX, {}, closed);
-    expect(rig.api.evictions).toHaveLength(6);
-    const counts: number[] = [];
-    for (const ms of [1_000, 2_000, 4_000, 8_000, 10_000, 10_000, 10_000]) {
-      await rig.clock.advance(ms);
-      counts.push(rig.api.evictions.length);
-    }
-    expect(counts).toEqual([7, 8, 9, 10, 11, 12, 13]);
-    expect(names(rig).slice(6)).toEqual(['web-0', 'web-1', 'web-2', 'web-3', 'web-4', 'web-5', 'web-0']);
-  });
-
-  test('is named to people with its pods and what it lacks, once', async () => {
-    const rig = await drain(SIX.slice(0, 2), {}, closed);
-    await rig.clock.advance(30_000);
-    expect(rig.progress.at(-1)).toEqual({
-      left: 2,
-      blockedBy:
-        'PodDisruptionBudget default/web holds default/web-0, default/web-1: it needs 2 healthy pods and has 2 currently',
-    });
-    expect(rig.progress.filter(({ blockedBy }) => blockedBy?.includes('web-0, default/web-1'))).toHaveLength(1);
-  });
-
-  test('lets all go as fast as it can once it opens', async () => {
-    const rig = await drain(SIX, {}, closed);
-    await rig.clock.advance(7_000);
-    gone(rig.api);
-    const before = rig.api.evictions.length;
-    expect(await rig.clock.runUntil(rig.done)).toBe('drained');
-    expect(rig.api.evictions.length - before).toBe(6);
-    expect(rig.progress.at(-1)).toEqual({ left: 0 });
-    expect(rig.clock.monotonic()).toBeLessThanOrEqual(15_000);
-  });
-
-  test('that has one to spare from time to time lets one go each time', async () => {
-    const rig = await drain(SIX, {}, closed);
-    let spare = 0;
-    rig.api.onEvict = ({ pod }) => {
-      if (spare === 0) throw refuseByBudget('web');
-      spare -= 1;
-      rig.api.remove(pod);
-    };
-    for (let left = 5; left >= 0; left--) {
-      spare = 1;
-      await rig.clock.advance(10_000);
-      expect(rig.progress.at(-1)?.left).toBe(left);
-    }
-    expect(await rig.done).toBe('drained');
-    // Each opening costs the one that goes, and the few questions of a pause that begins anew.
-    expect(rig.api.evictions.length).toBeLessThan(6 + 6 * 5);
-  });
-
-  test('does not hold up the pods of another', async () => {
-    const rig = await drain([...SIX.slice(0, 2), ['db'], ['free']], {}, (api) => {
-      api.onEvict = ({ pod }) => {
-        if (pod.includes('web')) throw refuseByBudget('web');
-        if (pod.includes('db')) throw refuseByBudget('db');
-        api.remove(pod);
-      };
-    });
-    await rig.clock.advance(1_000);
-    expect(names(rig).slice(4).toSorted()).toEqual(['db', 'web-0']);
-    expect(rig.progress.at(-1)).toMatchObject({ left: 3 });
-    expect(rig.progress.at(-1)?.blockedBy).toMatch(
-      /^PodDisruptionBudget default\/db holds default\/db: .*; PodDisruptionBudget default\/web holds default\/web-0, default\/web-1: /,
-    );
-  });
-
-  test('a pod that somebody else removes is not asked for any more', async () => {
-    const rig = await drain(SIX.slice(0, 2), {}, closed);
-    rig.api.remove('default/web-0');
-    await rig.clock.advance(3_000);
-    expect(names(rig)).toEqual(['web-0', 'web-1', 'web-1', 'web-1']);
-    rig.api.remove('default/web-1');
-    expect(await rig.done).toBe('drained');
-  });
-
-  test('the time that a server asks for is waited', async () => {
-    const rig = await drain([['a']], {}, (api) => {
-      api.onEvict = () => {
-        const causes = [
-          { reason: 'DisruptionBudget', message: 'The disruption budget web is still being processed by the server.' },
-        ];
-        throw refuse({ code: 429, reason: 'TooManyRequests', details: { retryAfterSeconds: 10, causes } });
-      };
-    });
-    await rig.clock.advance(9_000);
-    expect(rig.api.evictions).toHaveLength(1);
-    expect(rig.progress.at(-1)?.blockedBy).toBe(
-      'PodDisruptionBudget default/web holds default/a: it is still being processed by the server',
-    );
-    await rig.clock.advance(1_000);
-    expect(rig.api.evictions).toHaveLength(2);
-  });
-});
-
-describe('an eviction that goes wrong', () => {
-  const terminating = {
-    code: 403,
-    reason: 'Forbidden',
-    details: { causes: [{ reason: 'NamespaceTerminating', message: 'namespace default is being terminated' }] },
-  };
-  const twoBudgets = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
-  test.each<[string, Error, string | undefined]>([
-    [
-      'a namespace that is being deleted',
-      refuse(terminating),
-      'default/a cannot be evicted while its namespace is being deleted',
-    ],
-    [
-      'two budgets',
-      refuse({ code: 500, reason: '', message: twoBudgets }),
-      `default/a cannot be evicted: ${twoBudgets}`,
-    ],
-    [
-      'a right that is missing',
-      refuse({ code: 403, reason: 'Forbidden', message: 'no' }),
-      'default/a cannot be evicted: no',
-    ],
-    [
-      'an overloaded server',
-      refuse({ code: 429, reason: 'TooManyRequests', message: 'busy' }),
-      'default/a wait for the API server: busy',
-    ],
-    ['no answer', new TransportError('reset'), 'default/a wait for the API server: reset'],
-    ['a pod that is gone', refuse({ code: 404, reason: 'NotFound' }), undefined],
-    ['another pod under its name', refuse({ code: 409, reason: 'Conflict' }), undefined],
-  ])('%s: is told, and tried again until the pod is gone', async (_name, error, blockedBy) => {
-    const rig = await drain([['a']], {}, (api) => {
-      api.onEvict = () => {
-        throw error;
-      };
-    });
-    expect(rig.progress.at(-1)).toEqual({ left: 1, ...(blockedBy ? { blockedBy } : {}) });
-    await rig.clock.advance(1_000);
-    expect(rig.api.evictions).toHaveLength(2);
-    rig.api.remove('default/a');
-    expect(await rig.done).toBe('drained');
-  });
-
-  test('a server in trouble is asked by one pod for all', async () => {
-    const rig = await drain([['a'], ['b'], ['c']], {}, (api) => {
-      api.onEvict = () => {
-        throw new TransportError('reset');
-      };
-    });
-    await rig.clock.advance(3_000);
-    expect(names(rig)).toEqual(['a', 'b', 'c', 'a', 'b']);
   });
 });
 
@@ -353,7 +140,7 @@ test('pods that should have ended long ago are named with what holds them', asyn
   expect(rig.api.evictions).toHaveLength(2);
 });
 
-test.each<[string, (rig: Rig) => Promise<void>]>([
+test.each<[string, (rig: RunningDrain) => Promise<void>]>([
   ['while pods end', async () => await Promise.resolve()],
   ['while a budget is asked again and again', async ({ clock }) => await clock.advance(1_500)],
 ])('an abort ends the drain at once, %s', async (_name, before) => {

@@ -1,3 +1,4 @@
+/** Shows what many drains at once tell, and that forgetting and stopping leave nothing behind. */
 import { afterEach, expect, test } from 'vitest';
 import { PodApi, refuseByBudget } from '../../test/builders/pod-api.ts';
 import { buildPod, type PodTraits } from '../../test/builders/pods.ts';

@@ -93,12 +93,11 @@ class RunningDrains implements Drains {
     const { signal } = entry.ending;
     const onChange = (progress: DrainProgress): void =>
       this.#tell(node, entry, { kind: 'draining', since, ...progress });
-    try {
-      await drainNode(node, options, { ...this.#parts, signal, onChange });
-      this.#tell(node, entry, { kind: 'drained', since: this.#parts.clock.now() });
-    } catch (error) {
-      this.#tell(node, entry, { kind: 'refused', reason: messageOf(error), since: this.#parts.clock.now() });
-    }
+    const outcome = await drainNode(node, options, { ...this.#parts, signal, onChange }).then(
+      () => ({ kind: 'drained' }) as const,
+      (error: unknown) => ({ kind: 'refused', reason: messageOf(error) }) as const,
+    );
+    this.#tell(node, entry, { ...outcome, since: this.#parts.clock.now() });
   }
 
   #tell(node: string, entry: Entry, state: DrainState): void {

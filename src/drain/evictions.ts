@@ -26,6 +26,9 @@ const RETRY = { base: 1_000, cap: 10_000 };
 /** Requests at a time: the hundred pods of a node need no hundred connections. */
 const PARALLEL = 16;
 
+/** Pods of one line that are told by name. */
+const NAMED = 5;
+
 /** Pods that are refused for one reason. They take turns: one asks, and none before the pause is over. */
 interface Line {
   readonly pods: Map<string, Pod>;
@@ -62,7 +65,7 @@ export class Evictions {
   blockedBy(): string | undefined {
     const texts = [...this.#lines.values()]
       .filter(({ pods }) => pods.size > 0)
-      .flatMap(({ refusal, pods }) => refusal.describe?.([...pods.values()].map(keyOf).toSorted().join(', ')) ?? []);
+      .flatMap(({ refusal, pods }) => refusal.describe?.(nameSome([...pods.values()].map(keyOf))) ?? []);
     return texts.length === 0 ? undefined : texts.toSorted().join('; ');
   }
 
@@ -104,7 +107,7 @@ export class Evictions {
       log.info('a pod is evicted', { pod: keyOf(pod) });
       previous?.pods.delete(uidOf(pod));
       // The reason may be gone for the others too: the next one asks at once.
-      if (previous) Object.assign(previous, { refusals: 0, pauseUntil: 0 });
+      if (previous) endPause(previous);
       return undefined;
     } catch (error) {
       previous?.pods.delete(uidOf(pod));
@@ -133,6 +136,17 @@ export class Evictions {
 
 function openLine(refusal: Refusal): Line {
   return { pods: new Map(), turns: new Semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
+}
+
+function endPause(line: Line): void {
+  line.refusals = 0;
+  line.pauseUntil = 0;
+}
+
+/** A node can hold a hundred pods of one budget; a status line cannot. */
+function nameSome(names: readonly string[]): string {
+  const [shown, rest] = [names.toSorted().slice(0, NAMED), names.length - NAMED];
+  return shown.join(', ') + (rest > 0 ? ` and ${rest} more` : '');
 }
 
 function uidOf({ metadata }: Pod): string {

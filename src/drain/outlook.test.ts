@@ -1,3 +1,4 @@
+/** Shows what is told of a drain before anything is touched. */
 import { expect, test } from 'vitest';
 import { PodApi } from '../../test/builders/pod-api.ts';
 import { buildBudget, buildPod, type PodTraits } from '../../test/builders/pods.ts';

@@ -1,3 +1,4 @@
+/** Shows what becomes of each sort of pod, with the options as they are and at their strictest. */
 import { expect, test } from 'vitest';
 import { buildPod, type PodTraits } from '../../test/builders/pods.ts';
 import { DEFAULT_DRAIN, type DrainOptions } from './options.ts';

@@ -1,6 +1,5 @@
 /** Owns what it means that an eviction was not carried out: who stands against it, and what people are told. */
 
-import { keyOf } from '../kube/object-key.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { Pod } from '../kube/types.ts';
 import { messageOf } from '../util/errors.ts';
@@ -20,35 +19,41 @@ const BUDGET_CAUSE = /^The disruption budget (\S+) (.*?)\.?$/;
 /** Of whatever the eviction of `pod` threw. */
 export function refusalOf(thrown: unknown, pod: Pod): Refusal {
   const waitMs = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
+  const { name, namespace = '', uid } = pod.metadata;
   const [, budget, matter] = BUDGET_CAUSE.exec(messageOfCause(thrown, 'DisruptionBudget') ?? '') ?? [];
   if (budget !== undefined) {
-    const key = keyOf({ metadata: { name: budget, namespace: pod.metadata.namespace ?? '' } });
-    return {
-      line: `budget ${key}`,
-      waitMs,
-      describe: (pods) => `PodDisruptionBudget ${key} holds ${pods}: it ${matter}`,
-    };
+    const key = `${namespace}/${budget}`;
+    const describe = (pods: string): string => `PodDisruptionBudget ${key} holds ${pods}: it ${matter}`;
+    return { line: `budget ${key}`, waitMs, describe };
   }
-  const own = { line: `pod ${pod.metadata.uid}`, waitMs };
   // The watch is about to tell that this very pod is gone; another may have its name.
-  if (isPastPod(thrown)) return { ...own, describe: undefined };
-  if (messageOfCause(thrown, 'NamespaceTerminating') !== undefined)
-    return { ...own, describe: (pods) => `${pods} cannot be evicted while its namespace is being deleted` };
+  if (isPastPod(thrown)) return { line: `pod ${uid}`, waitMs, describe: undefined };
+  if (messageOfCause(thrown, 'NamespaceTerminating') !== undefined) {
+    const describe = (pods: string): string => `namespace ${namespace} is being deleted, and its pods with it: ${pods}`;
+    return { line: `namespace ${namespace}`, waitMs, describe };
+  }
+  const message = messageOf(thrown);
   if (isTrouble(thrown))
-    return { line: 'server', waitMs, describe: (pods) => `${pods} wait for the API server: ${messageOf(thrown)}` };
-  return { ...own, describe: (pods) => `${pods} cannot be evicted: ${messageOf(thrown)}` };
+    return {
+      line: 'server',
+      waitMs,
+      describe: (pods) => `the eviction of ${pods} waits for the API server: ${message}`,
+    };
+  // What differs in nothing but the pod's name, which API servers quote, has one reason.
+  const line = `refusal ${message.replaceAll(`"${name}"`, '')}`;
+  return { line, waitMs, describe: (pods) => `the eviction of ${pods} is refused: ${message}` };
 }
 
 function messageOfCause(thrown: unknown, reason: string): string | undefined {
   if (!(thrown instanceof StatusError)) return undefined;
-  return thrown.status.details?.causes?.find((cause) => cause.reason === reason)?.message ?? undefined;
+  return thrown.status.details?.causes?.find((cause) => cause.reason === reason)?.message;
 }
 
 function isPastPod(thrown: unknown): boolean {
   return thrown instanceof StatusError && (thrown.code === 404 || thrown.code === 409);
 }
 
-/** No answer, or one that says nothing about the pod: overload, a conflict that the server could not settle in time. */
+/** No answer, or one that says nothing about the pod: overload, or a conflict that the server could not settle in time. */
 function isTrouble(thrown: unknown): boolean {
   return thrown instanceof TransportError || (thrown instanceof StatusError && [429, 503, 504].includes(thrown.code));
 }

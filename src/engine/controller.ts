@@ -50,7 +50,7 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Cont
     informer:
       each.resource === dialect.plans
         ? plans
-        : createInformer(reader, each.resource, { logger: log, namespace: each.namespace }),
+        : createInformer(reader, each.resource, { logger: log, namespace: each.namespace, transform: each.keep }),
   }));
   // A change that can matter wakes every plan there is: they are few, and their decision is cheap. Without any it wakes
   // whoever cares for what deleted plans left.

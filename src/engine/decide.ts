@@ -31,7 +31,8 @@ function settle(snapshot: Snapshot, policy: CampaignPolicy, now: number): Campai
   return campaign === snapshot.campaign ? campaign : settle({ ...snapshot, campaign }, policy, now);
 }
 
-function signalsOf(snapshot: Snapshot, policy: CampaignPolicy, now: number): Signalling[] {
+/** Signals for what is recorded as it stands, whatever else is to be recorded. */
+export function signalsOf(snapshot: Snapshot, policy: CampaignPolicy, now: number): Signalling[] {
   const stage = activeStage(snapshot.campaign);
   if (!stage || isFinal(snapshot.campaign) || snapshot.campaign.unread) return [];
   return stage.targets.flatMap((target) => {

@@ -24,7 +24,7 @@ export interface Watched {
    * What is kept in memory of an object, where there may be thousands: the object without what neither a decision looks
    * at nor a write of it could change. All of it where absent.
    */
-  keep?(object: KubeObject): KubeObject;
+  readonly keep?: (object: KubeObject) => KubeObject;
 }
 
 /** Where one controller's API server is asked for its health. */

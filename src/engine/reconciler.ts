@@ -3,12 +3,14 @@ import { splitKey } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
-import { decide } from './decide.ts';
+import { heldBackMs, restOf } from './coalesce.ts';
+import { decide, signalsOf } from './decide.ts';
 import type { World } from './dialect.ts';
+import { errandsOf } from './errands.ts';
 import { type Effects, isCurrent, record, runErrands, send } from './execute.ts';
 import { gather, type Known } from './gather.ts';
 import { Answers, type Inquirer } from './inquire.ts';
-import type { Campaign, Decision, Wait } from './model.ts';
+import type { Campaign, Decision, Snapshot, Wait } from './model.ts';
 import { type Announcement, narrate } from './narrate.ts';
 import { careForOrphans } from './orphans.ts';
 import type { View } from './own-writes.ts';
@@ -36,6 +38,8 @@ export interface Context {
 export interface Outcome {
   /** Milliseconds after which to look again although no watch may tell; absent where watches suffice. */
   readonly requeueAfterMs?: number | undefined;
+  /** Milliseconds in which not to look again whatever the watches tell. */
+  readonly restMs?: number | undefined;
 }
 
 /** Records, signals and errands that may follow each other in one go; far more than any plan needs, so that a fault cannot spin. */
@@ -66,12 +70,20 @@ export function createReconciler<P extends KubeObject>(
       const decision = decide(snapshot, policy, clock.now());
       if (decision.inquiries.length > 0) {
         await answers.add(decision.inquiries, world, plan, policy.drain.options, effects);
-      } else if (decision.record) {
+        continue;
+      }
+      const heldMs = decision.record ? heldBackMs(snapshot.campaign, decision.record, clock.now()) : 0;
+      if (decision.record && heldMs === 0) {
         const recorded = await recordAndTell(effects, world, plan, snapshot.campaign, decision.record, decision.waits);
         if (!recorded) return LOOK_AGAIN;
       } else {
-        const outcome = await act(effects, world, plan, snapshot.campaign, decision);
-        if (outcome) return soonest(outcome, await careForOrphans(effects, world, plans));
+        const due = heldMs > 0 ? withoutRecord(decision, heldMs, snapshot, policy, clock.now()) : decision;
+        const outcome = await act(effects, world, plan, snapshot.campaign, due);
+        if (outcome)
+          return {
+            ...soonest(outcome, await careForOrphans(effects, world, plans)),
+            restMs: restOf(snapshot.campaign),
+          };
       }
     }
     return LOOK_AGAIN;
@@ -96,6 +108,19 @@ function knownTo<P extends KubeObject>(
     drainOf: (node) => drains?.stateOf(node),
     watchedMs: (key, observation) => times.watchedMs(key, observation),
   };
+}
+
+/** What is recorded already is signalled, and cared for, at once all the same. */
+function withoutRecord(
+  decision: Decision,
+  heldMs: number,
+  snapshot: Snapshot,
+  policy: CampaignPolicy,
+  now: number,
+): Decision {
+  const recheckAfterMs = Math.min(heldMs, decision.recheckAfterMs ?? heldMs);
+  const [signals, errands] = [signalsOf(snapshot, policy, now), errandsOf(snapshot, policy, now)];
+  return { ...decision, signals, errands, recheckAfterMs };
 }
 
 async function recordAndTell<P extends KubeObject>(

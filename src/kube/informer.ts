@@ -12,8 +12,8 @@ import type { KubeObject } from './types.ts';
 export interface InformerOptions<T extends KubeObject> extends Selection {
   /** Named functions from an object to the values it is found under with `byIndex`. */
   readonly indexes?: Readonly<Record<string, (object: T) => readonly string[]>>;
-  /** Makes objects smaller before they are stored; drops `metadata.managedFields` where absent. */
-  readonly transform?: (object: T) => T;
+  /** Makes objects smaller before they are stored; `metadata.managedFields` are dropped anyway. */
+  readonly transform?: ((object: T) => T) | undefined;
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly logger?: Logger;
@@ -45,10 +45,12 @@ export function createInformer<T extends KubeObject>(
   options: InformerOptions<T> = {},
 ): Informer<T> {
   const logger = (options.logger ?? silentLogger).child({ resource: resource.plural });
-  const store = new Store<T>(options.indexes ?? {}, options.transform ?? dropManagedFields, logger);
+  const store = new Store<T>(options.indexes ?? {}, logger);
   const { namespace, labelSelector, fieldSelector, clock = systemClock, random = Math.random } = options;
+  const shrink = options.transform ?? ((object: T) => object);
+  const transform = (object: T): T => shrink(dropManagedFields(object));
   const selection = { namespace, labelSelector, fieldSelector };
-  const reflector = new Reflector<T>({ client, resource, selection, sink: store, clock, random, logger });
+  const reflector = new Reflector<T>({ client, resource, selection, sink: store, transform, clock, random, logger });
   return {
     resource,
     get: (name, namespace) => store.get(keyOf({ metadata: { name, ...(namespace ? { namespace } : {}) } })),

@@ -1,3 +1,4 @@
+/** Shows what a label selector in the form of an object selects. */
 import { expect, test } from 'vitest';
 import { matchesLabels } from './label-selector.ts';
 import type { LabelSelector } from './types.ts';

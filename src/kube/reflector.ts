@@ -37,6 +37,8 @@ export interface ReflectorParts<T extends KubeObject> {
   readonly resource: Resource<T>;
   readonly selection: Selection;
   readonly sink: Sink<T>;
+  /** Makes objects smaller the moment they arrive: thousands of whole ones, all at once, may not fit into memory. */
+  readonly transform: (object: T) => T;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
@@ -87,9 +89,12 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { client, resource, selection, sink } = this.#parts;
+    const { client, resource, selection, sink, transform } = this.#parts;
     const list = await client.listAll(resource, { ...selection, signal });
-    sink.replace(list.items, this.#advance(list));
+    sink.replace(
+      list.items.map((item) => transform(item)),
+      this.#advance(list),
+    );
   }
 
   /** One request for list and watch: the server sends what exists, a marked bookmark, and then the changes. */
@@ -99,7 +104,7 @@ export class Reflector<T extends KubeObject> {
       const { type, object } = accept(event);
       if (!found) this.#take(type, object);
       else if (type === 'DELETED') found.delete(keyOf(object));
-      else if (type !== 'BOOKMARK') found.set(keyOf(object), object);
+      else if (type !== 'BOOKMARK') found.set(keyOf(object), this.#parts.transform(object));
       else if (isInitialEnd(object)) {
         this.#parts.sink.replace([...found.values()], this.#advance(object));
         found = undefined;
@@ -126,7 +131,7 @@ export class Reflector<T extends KubeObject> {
   }
 
   #take(type: Change<T>['type'], object: T): void {
-    if (type !== 'BOOKMARK') this.#parts.sink.apply(type, object);
+    if (type !== 'BOOKMARK') this.#parts.sink.apply(type, this.#parts.transform(object));
     this.#parts.sink.advance(this.#advance(object));
   }
 

@@ -16,14 +16,12 @@ export class Store<T extends KubeObject> implements Sink<T> {
   readonly #indexes = new Map<string, Map<string, Set<string>>>();
   readonly #handlers = new Set<Handler<T>>();
   readonly #waiting = new Set<() => void>();
-  readonly #transform: (object: T) => T;
   readonly #logger: Logger;
   #resourceVersion: string | undefined;
 
-  constructor(indexes: Readonly<Record<string, IndexFunction<T>>>, transform: (object: T) => T, logger: Logger) {
+  constructor(indexes: Readonly<Record<string, IndexFunction<T>>>, logger: Logger) {
     this.#functions = new Map(Object.entries(indexes));
     for (const name of this.#functions.keys()) this.#indexes.set(name, new Map());
-    this.#transform = transform;
     this.#logger = logger;
   }
 
@@ -80,7 +78,7 @@ export class Store<T extends KubeObject> implements Sink<T> {
     if (type !== 'DELETED') return this.#put(object);
     const key = keyOf(object);
     const known = this.#objects.get(key);
-    if (known && known.metadata.uid === object.metadata.uid) this.#remove(key, this.#transform(object));
+    if (known && known.metadata.uid === object.metadata.uid) this.#remove(key, object);
   }
 
   advance(resourceVersion: string): void {
@@ -89,25 +87,23 @@ export class Store<T extends KubeObject> implements Sink<T> {
     this.#waiting.clear();
   }
 
-  #put(received: T): void {
-    const key = keyOf(received);
+  #put(object: T): void {
+    const key = keyOf(object);
     const known = this.#objects.get(key);
-    if (known && known.metadata.uid === received.metadata.uid) {
-      if (known.metadata.resourceVersion === received.metadata.resourceVersion) return;
-      const object = this.#store(key, received, known);
+    if (known && known.metadata.uid === object.metadata.uid) {
+      if (known.metadata.resourceVersion === object.metadata.resourceVersion) return;
+      this.#store(key, object, known);
       this.#tellAll((handler) => handler.updated?.(object, known));
       return;
     }
     if (known) this.#remove(key, known);
-    const object = this.#store(key, received, undefined);
+    this.#store(key, object, undefined);
     this.#tellAll((handler) => handler.added?.(object));
   }
 
-  #store(key: string, received: T, known: T | undefined): T {
-    const object = this.#transform(received);
+  #store(key: string, object: T, known: T | undefined): void {
     this.#reindex(key, known, object);
     this.#objects.set(key, object);
-    return object;
   }
 
   #remove(key: string, last: T): void {

@@ -52,6 +52,19 @@ test.each<[string, () => object | undefined, Outcome[], number]>([
   expect(rig.outcomes).toHaveLength(times);
 });
 
+test('what happens while a key rests is looked at once, after its rest', async () => {
+  const rig = start(async () => await Promise.resolve({ restMs: 1_000 }));
+  rig.enqueue('a');
+  await rig.clock.advance(0);
+  for (let turn = 0; turn < 9; turn++) {
+    rig.enqueue('a');
+    await rig.clock.advance(100);
+  }
+  expect(rig.outcomes).toEqual(['success']);
+  await rig.clock.advance(100);
+  expect(rig.outcomes).toEqual(['success', 'success']);
+});
+
 function fail(error: Error): never {
   throw error;
 }

@@ -17,6 +17,8 @@ export interface ReconcileContext {
 export interface ReconcileResult {
   /** Milliseconds after which the key is looked at again without an event: for deadlines and windows, never to poll. */
   readonly requeueAfterMs?: number | undefined;
+  /** Milliseconds in which the key is not looked at again whatever happens; all that happens until then is seen at once. */
+  readonly restMs?: number | undefined;
 }
 
 /**
@@ -95,29 +97,29 @@ class Worker {
     for (let key = await queue.next(); key !== undefined; key = await queue.next()) {
       metrics.queueDepth(controller.name, queue.depth());
       const startedAt = clock.monotonic();
-      const outcome = await this.#process(key);
+      const { outcome, restMs } = await this.#process(key);
       metrics.reconciled(controller.name, outcome, (clock.monotonic() - startedAt) / 1000);
-      queue.done(key);
+      queue.done(key, restMs);
     }
   }
 
-  async #process(key: string): Promise<Outcome> {
+  async #process(key: string): Promise<{ outcome: Outcome; restMs?: number | undefined }> {
     const { queue, logger } = this.#parts;
     try {
-      const result = await this.#reconcile(key);
+      const { requeueAfterMs, restMs } = (await this.#reconcile(key)) ?? {};
       queue.forget(key);
-      if (result?.requeueAfterMs === undefined) return 'success';
-      queue.addAfter(key, result.requeueAfterMs);
-      return 'requeue';
+      if (requeueAfterMs === undefined) return { outcome: 'success', restMs };
+      queue.addAfter(key, requeueAfterMs);
+      return { outcome: 'requeue', restMs };
     } catch (error) {
       if (error instanceof TerminalError) {
         queue.forget(key);
         logger.error('reconcile failed for good', { key, problem: messageOf(error) });
-        return 'terminal';
+        return { outcome: 'terminal' };
       }
       if (!this.#parts.stop.aborted) logger.warn('reconcile failed', { key, problem: messageOf(error) });
       queue.retry(key);
-      return 'error';
+      return { outcome: 'error' };
     }
   }
 

@@ -55,6 +55,33 @@ test('the more urgent comes first, the others keep their turn', async () => {
   expect(await ready()).toEqual(['c', 'b', 'a']);
 });
 
+test('a key that rests comes once when its rest is over, however often it is added until then', async () => {
+  const { queue, clock, ready } = rig();
+  queue.add('a');
+  await queue.next();
+  queue.add('a');
+  queue.done('a', 1_000);
+  queue.add('a', 9);
+  queue.addAfter('a', 10);
+  await clock.advance(999);
+  expect([queue.depth(), await ready()]).toEqual([0, []]);
+  await clock.advance(1);
+  expect(await ready()).toEqual(['a']);
+  queue.add('a');
+  expect(await ready()).toEqual(['a']);
+});
+
+test('a rest in which nothing happens brings nothing, and holds up no other key', async () => {
+  const { queue, clock, ready } = rig();
+  queue.add('a');
+  await queue.next();
+  queue.done('a', 1_000);
+  queue.add('b');
+  expect(await ready()).toEqual(['b']);
+  await clock.advance(5_000);
+  expect(await ready()).toEqual([]);
+});
+
 test('of several delays for one key the earliest counts, and it comes once', async () => {
   const { queue, clock, ready } = rig();
   queue.addAfter('a', 3_000);

@@ -30,7 +30,8 @@ export interface WorkQueue {
   retries(key: string): number;
   /** The next key, which is at work until `done`; undefined once the queue is closed. */
   next(): Promise<string | undefined>;
-  done(key: string): void;
+  /** The key comes again no sooner than `restMs` from now, however often it is added until then. */
+  done(key: string, restMs?: number): void;
   /** Keys that are due, also those that became so again while at work. */
   depth(): number;
   /** Drops what is queued, level-triggered work is found anew, and lets every waiting `next` end. */
@@ -64,6 +65,8 @@ class Queue implements WorkQueue {
   readonly #dirty = new Map<string, Due>();
   readonly #working = new Set<string>();
   readonly #dueAt = new Map<string, number>();
+  /** Milliseconds of the clock until which a key is not wanted. */
+  readonly #restingUntil = new Map<string, number>();
   readonly #failures = new Map<string, number>();
   readonly #waiting: ((key: string | undefined) => void)[] = [];
   #stopTimer: () => void = () => undefined;
@@ -78,6 +81,8 @@ class Queue implements WorkQueue {
 
   add(key: string, priority: Priority = 0): void {
     if (this.#closed) return;
+    const rest = this.#restOf(key);
+    if (rest > 0) return this.addAfter(key, rest);
     const known = this.#dirty.get(key);
     if (known && known.priority >= priority) return;
     const entry = { key, priority, turn: known?.turn ?? this.#turns++ };
@@ -118,10 +123,15 @@ class Queue implements WorkQueue {
     return this.#take() ?? (await new Promise((resolve) => this.#waiting.push(resolve)));
   }
 
-  done(key: string): void {
+  done(key: string, restMs = 0): void {
     this.#working.delete(key);
     const again = this.#dirty.get(key);
+    if (restMs > 0) this.#restingUntil.set(key, this.#clock.monotonic() + restMs);
     if (!again || this.#closed) return;
+    if (restMs > 0) {
+      this.#dirty.delete(key);
+      return this.addAfter(key, restMs);
+    }
     this.#due.push(again);
     this.#hand();
   }
@@ -137,7 +147,15 @@ class Queue implements WorkQueue {
     this.#delayed.clear();
     this.#dirty.clear();
     this.#dueAt.clear();
+    this.#restingUntil.clear();
     for (const resolve of this.#waiting.splice(0)) resolve(undefined);
+  }
+
+  /** Milliseconds for which the key still rests. */
+  #restOf(key: string): number {
+    const rest = (this.#restingUntil.get(key) ?? 0) - this.#clock.monotonic();
+    if (rest <= 0) this.#restingUntil.delete(key);
+    return rest;
   }
 
   #take(): string | undefined {

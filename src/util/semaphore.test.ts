@@ -1,3 +1,4 @@
+/** Shows that a semaphore keeps its bound and its order. */
 import { expect, test } from 'vitest';
 import { Semaphore } from './semaphore.ts';
 

@@ -1,15 +1,18 @@
 /** Owns the proof that an agent may die before any of its effects: the next one ends the work, with nothing done twice. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import * as files from 'node:fs/promises';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { Agent, type AgentParts } from '../../src/agent/agent.ts';
-import { perform } from '../../src/agent/effects.ts';
+import type { Duties } from '../../src/agent/duties.ts';
+import { type EffectTools, perform } from '../../src/agent/effects.ts';
 import { loadJournal, saveJournal } from '../../src/agent/journal-file.ts';
 import { observeHost } from '../../src/agent/observe-host.ts';
 import { pathsIn } from '../../src/agent/paths.ts';
+import { endProcess } from '../../src/agent/processes.ts';
 import type { SignalObject } from '../../src/agent/signal-object.ts';
 import { type DownloadServer, startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
 import { type Host, startHost } from '../../src/embedded/hosts/host.ts';
@@ -63,10 +66,26 @@ class Fuse {
   }
 }
 
+const duties: Duties = {
+  whoCordons: async () => await Promise.resolve('self'),
+  hasCordon: async () => await Promise.resolve(false),
+  makeWay: async () => await Promise.resolve(),
+  takeBack: async () => await Promise.resolve(),
+};
+
 function agentOn(host: Host, store: MemoryStore, fuse: Fuse): Agent {
   const { stateDirectory, statusSocket, binary } = host;
   const { journal } = pathsIn(stateDirectory);
-  const effects = { ...tools, stateDirectory, userAgent: `refit-agent/0 (${host.name})`, limits };
+  const effects: EffectTools = {
+    ...tools,
+    files,
+    duties,
+    restarter: { restart: async (target) => await endProcess(target, 'SIGTERM') },
+    stateDirectory,
+    imagesDirectory: join(host.directory, 'images'),
+    userAgent: `refit-agent/0 (${host.name})`,
+    limits,
+  };
   const view = viewOf(store);
   const object: SignalObject = Object.create(view, {
     write: { value: async (written: never) => await fuse.before(async () => await view.write(written)) },
@@ -79,7 +98,9 @@ function agentOn(host: Host, store: MemoryStore, fuse: Fuse): Agent {
     observe: async (current) => await observeHost({ statusSocket, binary }, current),
     perform: async (step, current, signal) =>
       await fuse.before(async () => await perform(step, current, effects, signal)),
-    restartTimeoutMs: 20_000,
+    duties,
+    times: { restartTimeoutMs: 20_000, soakMs: 0, readyTimeoutMs: 20_000 },
+    accepts: ['k0supdate', 'airgapupdate'],
   };
   return new Agent(parts);
 }

@@ -78,6 +78,8 @@ export class MemoryApi {
           `replace ${[resource.plural, object.metadata.name, subresource].filter(Boolean).join('/')}`,
           () => this.#replace(resource, object, subresource),
         ),
+      create: async <T extends KubeObject>(resource: Resource<T>, object: T) =>
+        await this.#answer(`create ${resource.plural}/${object.metadata.name}`, () => this.#create(resource, object)),
     };
     return used as unknown as KubeClient;
   }
@@ -87,6 +89,12 @@ export class MemoryApi {
     this.calls.push(call);
     for (const hook of this.#hooks) hook(call);
     return answer();
+  }
+
+  #create<T extends KubeObject>(resource: Resource<T>, object: T): T {
+    const { name } = object.metadata;
+    if (this.#objects.has(pathOf(resource, { name }))) throw refusal(409, 'AlreadyExists');
+    return structuredClone(this.put(resource, { ...object, metadata: { uid: `${name}-uid`, ...object.metadata } }));
   }
 
   #replace<T extends KubeObject>(resource: Resource<T>, object: T, subresource: string | undefined): T {

@@ -72,7 +72,7 @@ export class PodApi {
       get: async (resource: Resource, name: string, { namespace }: RequestOptions = {}) => {
         await Promise.resolve();
         this.reads.push(`get ${resource.plural} ${namespace}/${name}`);
-        if (!this.daemonSets.has(name)) throw refuse({ code: 404, reason: 'NotFound' });
+        if (!this.daemonSets.has(name)) throw refuse({ code: 404, reason: 'NotFound', details: { name } });
         return { metadata: { name, namespace } };
       },
       listAll: async (resource: Resource, { fieldSelector = '' }: ListOptions = {}): Promise<KubeList<KubeObject>> => {

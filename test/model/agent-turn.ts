@@ -1,5 +1,6 @@
 /** Owns running the real agent for one turn of its loop, with a host and an object that are values of the model. */
 import { Agent } from '../../src/agent/agent.ts';
+import type { Duties } from '../../src/agent/duties.ts';
 import type { HostFacts } from '../../src/agent/host.ts';
 import type { Journal } from '../../src/agent/journal.ts';
 import type { SignalObject } from '../../src/agent/signal-object.ts';
@@ -10,6 +11,14 @@ import { NOW } from './cluster.ts';
 
 /** Milliseconds; the agent acts in the middle and at the end of it, so the model's clock shows 0, 1 or 2. */
 export const RESTART_TIMEOUT_MS = 2;
+
+/** The agent itself makes way, at once; no leader does it for the agent. */
+const DUTIES: Duties = {
+  whoCordons: async () => await Promise.resolve('self'),
+  hasCordon: async () => await Promise.resolve(false),
+  makeWay: async () => await Promise.resolve(),
+  takeBack: async () => await Promise.resolve(),
+};
 
 /** What the agent finds in this turn, and what becomes of all it does, in its own order. */
 export interface Turn {
@@ -39,7 +48,10 @@ export async function takeTurn(turn: Turn): Promise<void> {
       return await Promise.resolve(turn.facts);
     },
     perform: async (step) => await Promise.resolve(turn.perform(step)),
-    restartTimeoutMs: RESTART_TIMEOUT_MS,
+    duties: DUTIES,
+    // Soaking needs a clock that goes on: it is proved on real processes.
+    times: { restartTimeoutMs: RESTART_TIMEOUT_MS, soakMs: 0, readyTimeoutMs: RESTART_TIMEOUT_MS },
+    accepts: ['k0supdate'],
     clock: {
       now: () => NOW,
       // A restarted agent counts from its start: time passes between that and its first look.

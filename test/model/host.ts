@@ -2,6 +2,7 @@
 import type { HostFacts, ProcessId } from '../../src/agent/host.ts';
 import { isSameProcess } from '../../src/agent/host.ts';
 import type { ActiveJournal, Journal } from '../../src/agent/journal.ts';
+import { isBundle } from '../../src/agent/journal.ts';
 import type { Outcome, Step } from '../../src/agent/step.ts';
 
 /**
@@ -101,9 +102,9 @@ export function factsOf({ service, target }: Host, journal: Journal, qualityOf: 
 
 /** A process that does not answer is known from before, or looked for where a restart depends on it. */
 function isFound(process: ProcessId, journal: Journal): boolean {
-  if (journal.phase === 'idle') return false;
+  if (journal.phase === 'idle' || isBundle(journal)) return false;
   const isKnown = isSameProcess(process, journal.process) || isSameProcess(process, journal.work.original);
-  return isKnown || journal.phase === 'swapped' || journal.phase === 'restored';
+  return isKnown || journal.phase === 'swapped' || journal.phase === 'restarted' || journal.phase === 'restored';
 }
 
 const DONE: Outcome = { ok: true };
@@ -134,10 +135,17 @@ export function afterStep(
       return { host: signalled(host, step.process, undefined), outcome: DONE };
     case 'clean-up':
       return { host: { ...host, staged: undefined }, outcome: DONE };
+    // The node is empty as soon as it is asked to be, and no process that came up goes down again by itself.
+    case 'make-way':
+    case 'take-back':
+    case 'soak':
+    case 'fetch-bundle':
     case 'begin':
+    case 'give-up':
     case 'report':
     case 'nothing':
     case 'await-service':
+    case 'await-leader':
       return { host, outcome: DONE };
   }
 }

@@ -1,5 +1,6 @@
 /** Owns everything that can happen at one node: turns of its agent, the life of its service, and misfortunes. */
 import type { HostFacts } from '../../src/agent/host.ts';
+import { isBundle } from '../../src/agent/journal.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
 import { RESTART_TIMEOUT_MS } from './agent-turn.ts';
 import type { Host } from './host.ts';
@@ -125,7 +126,7 @@ function distinct(from: NodeState, moves: readonly NodeMove[]): NodeMove[] {
 /** Without what nothing depends on: time that was spent, and which numbers processes have beyond being the same or not. */
 function tidied(node: NodeState): NodeState {
   const { journal, host } = node;
-  if (journal.phase === 'idle') return { ...node, known: true, host: renumbered(host, []) };
+  if (journal.phase === 'idle' || isBundle(journal)) return { ...node, known: true, host: renumbered(host, []) };
   const { process, work } = journal;
   const old = [...new Set([work.original.pid, ...(process ? [process.pid] : [])])];
   const numberOf = (id: number): number => old.indexOf(id) + 1;

@@ -2,6 +2,7 @@
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
 import { targetLedgers } from '../../api/refit/target-ledger.ts';
 import type { Dialect } from '../../engine/dialect.ts';
+import { keptOfNode } from '../../engine/kept.ts';
 import { matters } from '../../engine/relevance.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
@@ -20,7 +21,8 @@ export const autopilot: Dialect<Plan> = {
   recordedIn: 'status',
   ledgers,
   watched: [
-    ...Object.values(OBJECTS).map((resource) => ({ resource, matters })),
+    { resource: OBJECTS.controller, matters },
+    { resource: OBJECTS.worker, matters, keep: keptOfNode },
     // What is written there is our own, and counts from its write on.
     { resource: targetLedgers, optional: true, matters: () => false },
   ],

@@ -1,0 +1,55 @@
+/** Owns the name under which an airgap bundle is kept: as its server suggests it, made safe as the original does. */
+import type { Answer } from './http-get.ts';
+
+/** Throws where neither the answer's Content-Disposition nor its URL holds a usable name. */
+export function bundleNameFor({ response, url }: Answer): string {
+  const dispositions = response.headersDistinct['content-disposition'] ?? [];
+  const suggested = dispositions.length === 1 ? safeName(suggestionIn(dispositions[0] ?? '')) : undefined;
+  const name = suggested ?? safeName(lastSegment(url));
+  if (name !== undefined) return name;
+  throw new Error(`neither the URL's path nor a Content-Disposition of ${url.host} names the bundle`);
+}
+
+/** RFC 6266: parameters are tokens or quoted; `filename*` wins, and has its characters percent-encoded. */
+const PARAMETER = /;\s*([^\s=;]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))\s*/gy;
+
+function suggestionIn(disposition: string): string | undefined {
+  const parameters = new Map<string, string>();
+  let end = /^[^\s;]*\s*/.exec(disposition)?.[0].length ?? 0;
+  PARAMETER.lastIndex = end;
+  for (const match of disposition.matchAll(PARAMETER)) {
+    const [whole, name = '', quoted, token = ''] = match;
+    parameters.set(name.toLowerCase(), quoted?.replace(/\\(.)/g, '$1') ?? token);
+    end = match.index + whole.length;
+  }
+  // What does not parse to its end is not to be trusted at all.
+  if (!/^[;\s]*$/.test(disposition.slice(end))) return undefined;
+  const encoded = /^(?:utf-8|us-ascii)'[^']*'(.*)$/i.exec(parameters.get('filename*') ?? '')?.[1];
+  return (encoded === undefined ? undefined : decoded(encoded)) ?? parameters.get('filename');
+}
+
+function lastSegment({ pathname }: URL): string | undefined {
+  return decoded(pathname)
+    ?.split('/')
+    .findLast((segment) => segment !== '');
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const MAX_BYTES = 255;
+/** Devices of Windows: such a file could not be copied there. */
+const RESERVED = /^(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³])(?:\.|$)/i;
+/** Separators, what shells or Windows take for something else, invisible characters, and blanks or a dot at the ends. */
+const PROBLEMATIC = /[\\/<>|:"?*\p{Cc}\p{Cf}\p{Co}\p{Cs}]|^\s|[.\s]$/gu;
+
+function safeName(suggested: string | undefined): string | undefined {
+  const name = suggested?.normalize('NFC') ?? '';
+  const isUsable = name !== '' && name !== '.' && name !== '..' && Buffer.byteLength(name) <= MAX_BYTES;
+  return isUsable && !RESERVED.test(name) ? name.replaceAll(PROBLEMATIC, '_') : undefined;
+}

@@ -1,0 +1,90 @@
+/** Owns gathering what the next decision depends on, and nothing that it does not. */
+import type { Node } from '../kube/types.ts';
+import type { AgentPolicy } from '../signal/agent-policy.ts';
+import { decodeAgentPolicy } from '../signal/agent-policy.ts';
+import type { SignalCommand, SignalData } from '../signal/codec.ts';
+import { decodeSignal } from '../signal/codec.ts';
+import { rfc3339 } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
+import type { Logger } from '../util/log.ts';
+import type { Cordoner, Duties } from './duties.ts';
+import { ExitCount } from './exits.ts';
+import type { HostFacts } from './host.ts';
+import type { Journal } from './journal.ts';
+import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
+import type { SignalObject } from './signal-object.ts';
+import type { NodeFacts, StepInput } from './step-input.ts';
+import type { Times } from './times.ts';
+
+export interface LookParts {
+  readonly object: SignalObject;
+  readonly observe: (journal: Journal) => Promise<HostFacts>;
+  readonly duties: Duties;
+  /** What the flags say; a signal's policy wins over it. */
+  readonly times: Times;
+  /** Kinds of commands that are carried out on this object; others are refused. */
+  readonly accepts: readonly SignalCommand['kind'][];
+  readonly log: Logger;
+}
+
+export class Look {
+  readonly #parts: LookParts;
+  readonly #exits = new ExitCount();
+
+  constructor(parts: LookParts) {
+    this.#parts = parts;
+  }
+
+  /** The signal on the object; as the journal last knew it for the time until the object is known. */
+  signalFor(journal: Journal): SignalData | undefined {
+    const { object } = this.#parts;
+    return object.isKnown ? decodeSignal(object.newest?.metadata.annotations) : signalOf(journal);
+  }
+
+  /** Rejects where the API server does not answer a question that cannot wait. */
+  async gather(journal: Journal, now: number, stop: AbortSignal): Promise<StepInput> {
+    const { object, observe, times, accepts } = this.#parts;
+    const signal = this.signalFor(journal);
+    const policy = decodeAgentPolicy(object.newest?.metadata.annotations);
+    const host = asksForService(signal, journal) ? this.#exits.see(await observe(journal), journal) : {};
+    const node = await this.#askAbout({ signal, journal, host, policy }, stop);
+    return { signal, policy, journal, host, node, now, times, accepts };
+  }
+
+  async #askAbout(
+    { signal, journal, host, policy }: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>,
+    stop: AbortSignal,
+  ): Promise<NodeFacts> {
+    const { object, duties } = this.#parts;
+    const isReady = readinessOf(object.newest);
+    const ready = isReady === undefined ? {} : { isReady };
+    if (asksWhoCordons(signal, journal)) return { ...ready, cordoner: await this.#whoCordons(policy, stop) };
+    if (!asksForCordon(signal, journal, host)) return ready;
+    return { ...ready, isCordoned: await duties.hasCordon(stop) };
+  }
+
+  async #whoCordons({ cordoning }: AgentPolicy, stop: AbortSignal): Promise<Cordoner> {
+    const { object, duties, log } = this.#parts;
+    if (cordoning !== undefined) return cordoning;
+    if (object.newest === undefined) return 'unknown';
+    try {
+      return await duties.whoCordons(object.newest, stop);
+    } catch (error) {
+      stop.throwIfAborted();
+      log.warn('cannot tell who cordons', { reason: messageOf(error) });
+      return 'unknown';
+    }
+  }
+}
+
+/** Undefined where the object has no such condition: a ControlNode, or a Node that no kubelet reports on. */
+function readinessOf(object: Node | undefined): boolean | undefined {
+  const ready = object?.status?.conditions?.find(({ type }) => type === 'Ready');
+  return ready && ready.status === 'True';
+}
+
+function signalOf(journal: Journal): SignalData | undefined {
+  if (journal.phase === 'idle') return undefined;
+  const status = journal.entered && { status: journal.entered.status, timestamp: rfc3339(journal.entered.at) };
+  return { ...journal.work.signal, ...(status && { status }) };
+}

@@ -1,0 +1,119 @@
+/** Owns what proves that a version runs: seen from outside after a restart, for as long as asked, on a node that is Ready. */
+import type { RunningService } from './host.ts';
+import { isSameProcess } from './host.ts';
+import type { UpdateJournal } from './journal.ts';
+import type { Step } from './step.ts';
+import type { Working } from './step-input.ts';
+import type { Times } from './times.ts';
+import { revivalMs, SILENCE_MS, timesFor } from './times.ts';
+
+/** The service was restarted with the new binary. */
+export function afterRestart(input: Working): Step {
+  const { journal, host, now } = input;
+  const { running } = host;
+  if (running !== undefined && runsNew(input)) return proven(input, running);
+  const { version } = journal.work.signal.command;
+  if (running?.current === true && running.version !== version && isOther(running, journal)) {
+    return rollBack(`after the restart the service runs ${running.version} instead of ${version}`);
+  }
+  const { restartTimeoutMs } = timesOf(input);
+  const until = (journal.since ?? now) + restartTimeoutMs;
+  if (now < until) return { kind: 'await-service', until };
+  return rollBack(
+    `the service did not show ${version} within ${seconds(restartTimeoutMs)} of its restart${endings(input)}`,
+  );
+}
+
+/** The new process has shown the wanted version once, and must stay as it is. */
+export function soak(input: Working): Step {
+  const { journal, host, node, now } = input;
+  const { soakMs, readyTimeoutMs } = timesOf(input);
+  const began = journal.since ?? now;
+  const change = changeOf(input);
+  if (change !== undefined)
+    return rollBack(`${change} ${seconds(now - began)} after its first answer${endings(input)}`);
+  if (host.running === undefined) {
+    const until = began + soakMs + SILENCE_MS;
+    return now < until ? { kind: 'await-service', until } : rollBack('the new process stopped answering');
+  }
+  const until = node.isReady === false ? began + Math.max(soakMs, readyTimeoutMs) : began + soakMs;
+  if (now < until) return { kind: 'await-service', until };
+  if (node.isReady !== false) return UNCORDON;
+  return rollBack(`node not Ready within ${seconds(now - began)} of the new version's first answer`);
+}
+
+/** The service was restarted with the old binary: how that ended, or what is still to be done. */
+export function afterRevival(input: Working): 'runs' | 'too late' | Step {
+  if (runsOld(input)) return 'runs';
+  const { journal, now } = input;
+  const wholeMs = revivalMs(timesOf(input));
+  const until = (journal.since ?? now) + wholeMs;
+  const patience = until - wholeMs / 2;
+  if (now < patience) return { kind: 'await-service', until: patience };
+  if (now >= until) return 'too late';
+  const { process } = journal;
+  if (process !== undefined && isStillThere(input)) return { kind: 'kill', process };
+  return { kind: 'await-service', until };
+}
+
+/** Seen from outside: another process than before, with the wanted version; a forced update also by its very file. */
+export function runsNew({ journal, host: { running } }: Working): boolean {
+  return running !== undefined && isWanted(running, journal) && isOther(running, journal);
+}
+
+/** A process that was told to end and has not yet answers as ever, but will be gone: it proves nothing. */
+export function runsOld({ journal, host: { running } }: Working): boolean {
+  if (running === undefined || isSameProcess(running.process, journal.process)) return false;
+  return running.current && running.version === journal.work.from;
+}
+
+/** True while the process that the last restart ends still lives. */
+export function isStillThere({ journal, host }: Working): boolean {
+  return isSameProcess(host.service, journal.process);
+}
+
+const UNCORDON: Step = { kind: 'report', status: 'UnCordoning' };
+
+function proven(input: Working, { process }: RunningService): Step {
+  const { soakMs } = timesOf(input);
+  return soakMs === 0 && input.node.isReady !== false ? UNCORDON : { kind: 'soak', process };
+}
+
+/** What became of the process under watch; undefined while it lives and tells nothing else than before. */
+function changeOf({ journal, host: { running, service } }: Working): string | undefined {
+  const { fresh, work } = journal;
+  const { version } = work.signal.command;
+  if (!isSameProcess(running?.process ?? service, fresh)) {
+    return `crash loop: the process of ${version} (PID ${fresh?.pid}) ended`;
+  }
+  if (running === undefined || isWanted(running, journal)) return undefined;
+  return running.version === version
+    ? `the process of ${version} runs another file than the one at ${work.binary}`
+    : `the new process calls itself ${running.version} instead of ${version}`;
+}
+
+function isWanted({ version, current }: RunningService, { work }: UpdateJournal): boolean {
+  const { command } = work.signal;
+  return version === command.version && (current || command.forceupdate !== true);
+}
+
+function isOther({ process }: RunningService, { process: ended, work }: UpdateJournal): boolean {
+  return !isSameProcess(process, ended) && !isSameProcess(process, work.original);
+}
+
+function timesOf({ times, journal }: Working): Times {
+  return timesFor(times, journal.work.policy);
+}
+
+function rollBack(reason: string): Step {
+  return { kind: 'roll-back', reason };
+}
+
+/** Of the processes that were seen to come and go since the restart. */
+function endings({ host: { exits = 0 } }: Working): string {
+  return exits === 0 ? '' : `; its process ended at least ${exits} ${exits === 1 ? 'time' : 'times'} since the restart`;
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 100) / 10} s`;
+}

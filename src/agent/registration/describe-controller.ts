@@ -1,0 +1,66 @@
+/** Owns what is known about the controller that the agent works for: by its flags, its service and its host. */
+import { networkInterfaces } from 'node:os';
+import { messageOf } from '../../util/errors.ts';
+import type { Logger } from '../../util/log.ts';
+import type { ServiceStatus } from '../status-socket.ts';
+import { type ControllerFacts, type ControllerMode, isAddress } from './control-node.ts';
+
+export interface ControllerFlags {
+  readonly mode: ControllerMode | undefined;
+  /** An IP address. */
+  readonly apiAddress: string | undefined;
+}
+
+export interface DescriptionParts {
+  /** Of the ControlNode. */
+  readonly name: string;
+  readonly flags: ControllerFlags;
+  /** Path of the status socket. */
+  readonly statusSocket: () => string;
+  /** Name that a kubelet on this host registers under. */
+  readonly kubeletName: () => string;
+  /** True where the object has an address already: one that works is not replaced by a guess. */
+  readonly hasAddress: () => boolean;
+  readonly askStatus: (statusSocket: string) => Promise<ServiceStatus>;
+  readonly log: Logger;
+}
+
+/** Node's names of machines whose Go names are others. */
+const GO_ARCH: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', ppc64: 'ppc64le', loong64: 'loong64' };
+
+/** Undefined while neither a flag nor the service tells the mode. */
+export async function describeController(parts: DescriptionParts): Promise<ControllerFacts | undefined> {
+  const { name, flags, statusSocket, kubeletName, log } = parts;
+  const status = await parts.askStatus(statusSocket()).catch((error: unknown) => {
+    log.debug('no status for the registration', { reason: messageOf(error) });
+    return undefined;
+  });
+  const mode = flags.mode ?? modeOf(status);
+  if (mode === undefined) return undefined;
+  const address = flags.apiAddress ?? addressOf(status, parts);
+  return {
+    name,
+    nodeName: mode === 'controller' ? name : kubeletName(),
+    mode,
+    os: process.platform,
+    arch: GO_ARCH[process.arch] ?? process.arch,
+    ...(address !== undefined && { address }),
+    ...(status !== undefined && { version: status.version }),
+  };
+}
+
+function modeOf(status: ServiceStatus | undefined): ControllerMode | undefined {
+  if (status?.workloads === undefined) return undefined;
+  return status.workloads ? 'controller+worker' : 'controller';
+}
+
+function addressOf(status: ServiceStatus | undefined, { hasAddress }: DescriptionParts): string | undefined {
+  if (isAddress(status?.apiAddress)) return status.apiAddress;
+  return hasAddress() ? undefined : firstAddress();
+}
+
+/** As the original guesses where its configuration names none. */
+function firstAddress(): string | undefined {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return all.find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+}

@@ -1,0 +1,43 @@
+/** Owns everything that a decision of the agent may depend on, as plain data. */
+import type { AgentPolicy } from '../signal/agent-policy.ts';
+import type { SignalCommand, SignalData } from '../signal/codec.ts';
+import type { Cordoner } from './duties.ts';
+import type { HostFacts } from './host.ts';
+import type { Journal, UpdateJournal } from './journal.ts';
+import type { Times } from './times.ts';
+
+/** What is known of the node that the host is; absent where it was not asked, or nobody knows. */
+export interface NodeFacts {
+  /** Who cordons it for this signal: asked only where `asksWhoCordons` says so. */
+  readonly cordoner?: Cordoner;
+  /** True where it bears a cordon of ours: asked only where `asksForCordon` says so. */
+  readonly isCordoned?: boolean;
+  /** Its Ready condition; absent where the object that carries the signals has none. */
+  readonly isReady?: boolean;
+}
+
+export interface StepInput {
+  /** What the object carries; undefined where it carries no signal, or does not exist. */
+  readonly signal: SignalData | undefined;
+  /** What the object says that is to be gone by for this signal. */
+  readonly policy: AgentPolicy;
+  readonly journal: Journal;
+  readonly host: HostFacts;
+  readonly node: NodeFacts;
+  /** Steady milliseconds: they start at any value and never jump. */
+  readonly now: number;
+  /** As the agent's flags say. */
+  readonly times: Times;
+  /** Kinds of commands that this agent carries out on its object. */
+  readonly accepts: readonly SignalCommand['kind'][];
+}
+
+/** With a signal that nothing in the journal is about. */
+export interface Fresh extends StepInput {
+  readonly signal: SignalData;
+}
+
+/** In the middle of an update. */
+export interface Working extends StepInput {
+  readonly journal: UpdateJournal;
+}

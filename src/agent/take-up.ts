@@ -1,0 +1,76 @@
+/** Owns the first step for a signal that nothing in the journal is about: a new one, or one whose journal was lost. */
+import type { HostFacts } from './host.ts';
+import type { UpdateJournal } from './journal.ts';
+import type { Step } from './step.ts';
+import type { Fresh } from './step-input.ts';
+import type { SignalKey, Work } from './work.ts';
+
+export function takeUp(input: Fresh): Step {
+  const refusal = refusalOf(input);
+  if (refusal !== undefined) {
+    return { kind: 'report', status: 'FailedDownload', reason: refusal, ...fromOf(input.host) };
+  }
+  const { signal } = input;
+  if (signal.command.kind === 'airgapupdate') {
+    return { kind: 'begin', as: { phase: 'wanted', work: { signal: keyOf(input) }, spent: {} } };
+  }
+  const isLate = ['ApplyingUpdate', 'Restart', 'UnCordoning'].includes(signal.status?.status ?? '');
+  return isLate ? takeUpUnknown(input) : takeUpNew(input);
+}
+
+const SHA256 = /^[0-9a-f]{64}$/i;
+
+function refusalOf({ signal: { command }, accepts }: Fresh): string | undefined {
+  if (!accepts.includes(command.kind)) {
+    return `this agent cannot carry out ${command.kind} here, only ${accepts.join(' and ')}`;
+  }
+  if (command.sha256 === undefined || SHA256.test(command.sha256)) return undefined;
+  return `sha256 "${command.sha256}" is not 64 hexadecimal digits`;
+}
+
+function takeUpNew(input: Fresh): Step {
+  const { signal, host, node } = input;
+  const { running } = host;
+  if (running === undefined) return { kind: 'await-service' };
+  if (running.version === signal.command.version && signal.command.forceupdate !== true) {
+    // Past Cordoning somebody may have cordoned the node for this signal, and undoes it only at UnCordoning; a cordon
+    // of ours that an earlier signal left behind goes the same way.
+    const isCordoned = signal.status?.status === 'Cordoning' || node.isCordoned === true;
+    return { kind: 'report', status: isCordoned ? 'UnCordoning' : 'Completed', from: running.version };
+  }
+  return begin(input, { phase: 'started' });
+}
+
+/** The target path may hold either binary, and nothing says whether the previous one was kept: hands off. */
+function takeUpUnknown(input: Fresh): Step {
+  const { signal, host } = input;
+  if (host.running === undefined) return { kind: 'await-service' };
+  const { version, forceupdate } = signal.command;
+  const status = signal.status?.status;
+  // UnCordoning was written by one who saw the new process; before that, a version alone proves no forced update.
+  const isProof = forceupdate !== true || status === 'UnCordoning';
+  if (host.running.version === version && isProof) return begin(input, { phase: 'proven' });
+  const reason = `the update stood at ${status}, but the agent's journal of it is gone`;
+  return begin(input, { phase: 'failed', failure: { status: 'Failed', reason }, way: 'begun' });
+}
+
+function begin(input: Fresh, first: Pick<UpdateJournal, 'phase' | 'failure' | 'way'>): Step {
+  const { host, policy } = input;
+  const { running, binary } = host;
+  if (running === undefined) return { kind: 'await-service' };
+  if (binary === undefined) {
+    const reason = `cannot tell which file PID ${running.process.pid} runs: pass --binary`;
+    return { kind: 'report', status: 'Failed', reason, from: running.version };
+  }
+  const found: Work = { signal: keyOf(input), binary, from: running.version, original: running.process };
+  const work = Object.keys(policy).length === 0 ? found : { ...found, policy };
+  return { kind: 'begin', as: { ...first, work, spent: {} } };
+}
+
+function keyOf({ signal: { planId, created, command } }: Fresh): SignalKey {
+  return { planId, created, command };
+}
+
+function fromOf({ running }: HostFacts): { from?: string } {
+  return running === undefined ? {} : { from: running.version };
+}

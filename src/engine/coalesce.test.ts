@@ -1,0 +1,64 @@
+/** Proves which records of a large campaign wait for more to change, for how long, and which never do. */
+import { describe, expect, test } from 'vitest';
+import { buildCampaign } from '../../test/builders/campaigns.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { later, MINUTE, T0 } from '../../test/builders/times.ts';
+import { heldBackMs, restOf } from './coalesce.ts';
+import { PLAN_HOLDS } from './ledgers.ts';
+import type { Campaign, RecordedState, Target } from './model.ts';
+import { because } from './reasons.ts';
+import { withTargets } from './stages.ts';
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index}`);
+
+/** Running, 240 at a time; the first 240 are in flight since the beginning. */
+function running(count: number): Campaign {
+  const stage = buildStage('worker', names(count), { maxInFlight: 240 });
+  const campaign = buildCampaign([stage], { phase: 'running' });
+  return moved(campaign, 240, 'intended');
+}
+
+function moved(campaign: Campaign, count: number, state: RecordedState): Campaign {
+  const targets = campaign.stages.flatMap((stage) => stage.targets).slice(0, count);
+  return withTargets(
+    campaign,
+    targets.map((target): Target => ({ ...target, state, since: later(0) })),
+  );
+}
+
+const LARGE = running(PLAN_HOLDS + 1);
+const SOON = T0 + 1000;
+
+test('a campaign that a plan can hold is looked at and written at every change', () => {
+  const small = running(PLAN_HOLDS);
+  expect([restOf(small), heldBackMs(small, moved(small, 1, 'done'), SOON)]).toEqual([undefined, 0]);
+});
+
+test('a larger one is not looked at all the time', () => {
+  expect(restOf(LARGE)).toBe(1000);
+});
+
+describe('a record of a large campaign', () => {
+  test.each([
+    ['one of 240 that is done waits', moved(LARGE, 1, 'done'), SOON, 9_000],
+    ['fewer than one slot in 24 wait', moved(LARGE, 9, 'done'), SOON, 9_000],
+    ['one slot in 24 is enough', moved(LARGE, 10, 'done'), SOON, 0],
+    ['ten seconds after the last record are enough', moved(LARGE, 1, 'done'), T0 + 10_000, 0],
+    ['after a quiet minute nothing waits', moved(LARGE, 1, 'done'), T0 + MINUTE, 0],
+    ['an end never waits', { ...moved(LARGE, 1, 'done'), phase: 'done' as const }, SOON, 0],
+    ['a gate that holds all back is told at once', { ...LARGE, blocked: true }, SOON, 0],
+    ['a failure is told at once', { ...moved(LARGE, 1, 'failed'), reason: because('TargetFailed', 'w0: no') }, SOON, 0],
+  ])('%s', (_name, after, now, wanted) => {
+    expect(heldBackMs(LARGE, after, now)).toBe(wanted);
+  });
+
+  test('the first never waits', () => {
+    expect(heldBackMs({ ...LARGE, phase: 'new' }, LARGE, SOON)).toBe(0);
+  });
+
+  test('the end of a stage never waits', () => {
+    const controller = buildStage('controller', ['c1']);
+    const before = { ...LARGE, stages: [controller, ...LARGE.stages] };
+    expect(heldBackMs(before, moved(before, 1, 'done'), SOON)).toBe(0);
+  });
+});

@@ -1,0 +1,55 @@
+/** Owns how often a large campaign is looked at and written: many changes at a time, and none of them late. */
+import { PLAN_HOLDS } from './ledgers.ts';
+import type { Campaign, Target } from './model.ts';
+import { limitOf } from './schedule/slots.ts';
+import { activeStage } from './stages.ts';
+
+/** Milliseconds between two looks at a large campaign, each of which reads all of its targets. */
+const REST_MS = 1_000;
+/** Milliseconds that a change waits for others at most. */
+const HELD_MS = 10_000;
+/**
+ * A record is due once one slot in so many has changed hands. It lists everything in flight, some 100 bytes each: so each
+ * target that moves costs as many times 100 bytes, and not more than 1 slot in 24 is idle for it.
+ */
+const SLOTS_PER_CHANGE = 24;
+
+/** Undefined where every change is looked at on its own. */
+export function restOf(campaign: Campaign): number | undefined {
+  return isLarge(campaign) ? REST_MS : undefined;
+}
+
+/** Milliseconds for which the record had better wait for more; 0 where it is due. `now` in ms. */
+export function heldBackMs(before: Campaign, after: Campaign, now: number): number {
+  const stage = activeStage(before);
+  if (!isLarge(before) || !stage || !isMereProgress(before, after)) return 0;
+  if (movedIn(before, after) * SLOTS_PER_CHANGE >= limitOf(stage)) return 0;
+  return Math.max(0, lastRecordOf(before) + HELD_MS - now);
+}
+
+/** Whoever is done and whoever follows can wait. What ends, fails or begins anew is for others to know at once. */
+function isMereProgress(before: Campaign, after: Campaign): boolean {
+  return (
+    before.phase === 'running' &&
+    after.phase === before.phase &&
+    after.blocked === before.blocked &&
+    after.reason === before.reason &&
+    activeStage(after)?.id === activeStage(before)?.id
+  );
+}
+
+/** Smaller ones are looked at and written at every change. */
+function isLarge({ stages }: Campaign): boolean {
+  return stages.reduce((sum, { targets }) => sum + targets.length, 0) > PLAN_HOLDS;
+}
+
+function movedIn(before: Campaign, after: Campaign): number {
+  const known = new Set<Target>(before.stages.flatMap(({ targets }) => targets));
+  return after.stages.flatMap(({ targets }) => targets.filter((target) => !known.has(target))).length;
+}
+
+function lastRecordOf({ stages }: Campaign): number {
+  let last = 0;
+  for (const { targets } of stages) for (const { since } of targets) last = Math.max(last, Date.parse(since));
+  return last;
+}

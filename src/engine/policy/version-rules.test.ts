@@ -1,0 +1,213 @@
+/** Owns the table of which versions a plan may lead through, stage after stage. */
+import { expect, test } from 'vitest';
+import type { VersionRule } from './campaign-policy.ts';
+import { type ApiServerVersion, judgeVersions, type VersionStage } from './version-rules.ts';
+
+type Targets = Readonly<Record<string, string | undefined>>;
+
+/** Targets by name, with the version that each has before the plan. */
+function stage(
+  role: VersionStage['role'],
+  version: string,
+  targets: Targets,
+  more: Partial<VersionStage> = {},
+): VersionStage {
+  const list = Object.entries(targets).map(([name, current]) => ({ name, current }));
+  return { role, version, forced: false, targets: list, ...more };
+}
+
+const controllers = (version: string, targets: Targets, more?: Partial<VersionStage>): VersionStage =>
+  stage('controller', version, targets, more);
+const workers = (version: string, targets: Targets, more?: Partial<VersionStage>): VersionStage =>
+  stage('worker', version, targets, more);
+const servers = (versions: Targets): ApiServerVersion[] =>
+  Object.entries(versions).map(([name, version]) => ({ name, version }));
+
+const FORCED = { forced: true };
+const OLD = 'v1.35.4+x.0';
+const NOW = 'v1.36.3+x.0';
+const NEXT = 'v1.37.1+x.0';
+const ALL_NOW = { c1: NOW, c2: NOW, c3: NOW };
+
+test.each<[string, VersionStage[], Targets, string[]]>([
+  ['the next minor version everywhere', [controllers(NEXT, ALL_NOW), workers(NEXT, { w1: NOW })], ALL_NOW, []],
+  ['a newer patch', [controllers('v1.36.9+x.0', ALL_NOW), workers('v1.36.9+x.0', { w1: NOW })], ALL_NOW, []],
+  ['the very same version', [workers(NOW, { w1: NOW })], ALL_NOW, []],
+  ['a newer build of it', [workers('v1.36.3+x.10', { w1: 'v1.36.3+x.9' })], ALL_NOW, []],
+  [
+    'an older build of it',
+    [workers('v1.36.3+x.0', { w1: 'v1.36.3+x.2' })],
+    ALL_NOW,
+    ['Downgrade: w1 would go from v1.36.3+x.2 down to v1.36.3+x.0 (rule Downgrade)'],
+  ],
+  ['a kubelet that does not tell the number of its build', [workers('v1.36.3+x.0', { w1: 'v1.36.3+x' })], ALL_NOW, []],
+  ['a kubelet that tells no build at all', [workers('v1.36.3+x.0', { w1: 'v1.36.3' })], ALL_NOW, []],
+  [
+    'a build whose name only begins alike',
+    [workers('v1.36.3+x.1', { w1: 'v1.36.3+x.10' })],
+    ALL_NOW,
+    ['Downgrade: w1 would go from v1.36.3+x.10 down to v1.36.3+x.1 (rule Downgrade)'],
+  ],
+  [
+    'an older patch',
+    [controllers('v1.36.2+x.0', { c1: NOW, c2: 'v1.36.1+x.0' })],
+    ALL_NOW,
+    ['Downgrade: c1 would go from v1.36.3+x.0 down to v1.36.2+x.0 (rule Downgrade)'],
+  ],
+  [
+    'from a release back to a candidate of it',
+    [controllers('v1.36.3-rc.1+x.0', { c1: NOW })],
+    ALL_NOW,
+    ['Downgrade: c1 would go from v1.36.3+x.0 down to v1.36.3-rc.1+x.0 (rule Downgrade)'],
+  ],
+  [
+    'two minor versions back is a downgrade, and no more',
+    [workers('v1.34.1+x.0', { w1: NOW })],
+    ALL_NOW,
+    ['Downgrade: w1 would go from v1.36.3+x.0 down to v1.34.1+x.0 (rule Downgrade)'],
+  ],
+  [
+    'a minor version left out',
+    [controllers(NEXT, { c1: OLD, c2: NOW })],
+    { c1: OLD, c2: NOW },
+    ['SkippedMinor: c1 would go from v1.35.4+x.0 past 1.36 to v1.37.1+x.0 (rule SkippedMinor)'],
+  ],
+  [
+    'two of them',
+    [controllers(NEXT, { c1: 'v1.34.0+x.0' })],
+    { c1: 'v1.34.0+x.0' },
+    ['SkippedMinor: c1 would go from v1.34.0+x.0 past 1.35, 1.36 to v1.37.1+x.0 (rule SkippedMinor)'],
+  ],
+  [
+    'another major version',
+    [controllers('v2.0.0', { c1: NOW })],
+    { c1: NOW },
+    ['SkippedMinor: c1 would go from v1.36.3+x.0 past the rest of its major version to v2.0.0 (rule SkippedMinor)'],
+  ],
+  [
+    'one step after the other in one plan',
+    [
+      controllers(NOW, { c1: OLD }),
+      workers(NOW, { w1: OLD }),
+      controllers(NEXT, { c1: OLD }),
+      workers(NEXT, { w1: OLD }),
+    ],
+    { c1: OLD },
+    [],
+  ],
+  [
+    'the second step leads back',
+    [workers(NOW, { w1: OLD }), workers('v1.36.1+x.0', { w1: OLD })],
+    ALL_NOW,
+    ['Downgrade: w1 would go from v1.36.3+x.0 down to v1.36.1+x.0 (rule Downgrade)'],
+  ],
+  [
+    'workers before any API server',
+    [workers(NEXT, { w1: NOW, w2: NOW })],
+    ALL_NOW,
+    [
+      'KubeletAhead: w1, w2 would have a kubelet of v1.37.1+x.0, newer than the API server of c1 (v1.36.3+x.0), c2 (v1.36.3+x.0), c3 (v1.36.3+x.0) (rule KubeletAhead)',
+    ],
+  ],
+  [
+    'workers after two of three API servers',
+    [controllers(NEXT, { c1: NOW, c2: NOW }), workers(NEXT, { w1: NOW })],
+    ALL_NOW,
+    [
+      'KubeletAhead: w1 would have a kubelet of v1.37.1+x.0, newer than the API server of c3 (v1.36.3+x.0) (rule KubeletAhead)',
+    ],
+  ],
+  [
+    'workers in a command before that of the controllers',
+    [workers(NEXT, { w1: NOW }), controllers(NEXT, { c1: NOW })],
+    { c1: NOW },
+    [
+      'KubeletAhead: w1 would have a kubelet of v1.37.1+x.0, newer than the API server of c1 (v1.36.3+x.0) (rule KubeletAhead)',
+    ],
+  ],
+  ['a newer patch than the API servers', [workers('v1.36.9+x.0', { w1: NOW })], ALL_NOW, []],
+  ['older than the API servers', [workers(NOW, { w1: OLD })], { c1: NEXT }, []],
+  [
+    'many at once are one sentence',
+    [workers('v1.36.1+x.0', { w1: NOW, w2: NOW, w3: NOW, w4: NOW, w5: NOW, w6: NOW, w7: NOW })],
+    ALL_NOW,
+    ['Downgrade: w1, w2, w3, w4, w5, 2 more would go from v1.36.3+x.0 down to v1.36.1+x.0 (rule Downgrade)'],
+  ],
+  ['a forced command breaks every rule', [workers(NEXT, { w1: OLD, w2: 'v1.38.0' }, FORCED)], ALL_NOW, []],
+  [
+    'what comes after a forced command is judged by what that leaves behind',
+    [controllers(OLD, { c1: NOW }, FORCED), workers(NOW, { w1: OLD })],
+    { c1: NOW },
+    [
+      'KubeletAhead: w1 would have a kubelet of v1.36.3+x.0, newer than the API server of c1 (v1.35.4+x.0) (rule KubeletAhead)',
+    ],
+  ],
+])('%s', (_, stages, apiServers, problems) => {
+  const verdict = judgeVersions(stages, servers(apiServers), new Set());
+  expect(verdict.problems.map(({ code, message }) => `${code}: ${message}`)).toEqual(problems);
+  expect(verdict.unjudged).toEqual([]);
+});
+
+test('while controllers with kubelets move, they are ahead of the rest; what counts is how they end', () => {
+  const both = (names: readonly string[]): VersionStage => ({
+    ...controllers(NEXT, {}),
+    targets: names.map((name) => ({ name, current: NOW, hasKubelet: true })),
+  });
+  const judge = (names: readonly string[]) => judgeVersions([both(names)], servers({ c1: NOW, c2: NOW }), new Set());
+  expect(judge(['c1', 'c2']).problems).toEqual([]);
+  expect(judge(['c1']).problems.map(({ code }) => code)).toEqual(['KubeletAhead']);
+});
+
+test.each<[VersionRule, VersionStage[]]>([
+  ['SkippedMinor', [controllers(NEXT, { c1: OLD })]],
+  ['Downgrade', [workers(OLD, { w1: NOW })]],
+  ['KubeletAhead', [workers(NEXT, { w1: NOW })]],
+])('%s is allowed by its own name only', (rule, stages) => {
+  const others = (['SkippedMinor', 'Downgrade', 'KubeletAhead'] as const).filter((each) => each !== rule);
+  const judge = (allow: readonly VersionRule[]) => judgeVersions(stages, servers({ c1: NOW }), new Set(allow)).problems;
+  expect(judge([rule])).toEqual([]);
+  expect(judge(others).map(({ code }) => code)).toEqual([rule]);
+});
+
+test.each<[string, VersionStage[], Targets, string[]]>([
+  [
+    'a node that does not tell its version',
+    [workers(NOW, { w1: undefined, w2: OLD })],
+    ALL_NOW,
+    ['w1: the version is not known'],
+  ],
+  ['a version that is none', [workers(NOW, { w1: 'unknown' })], ALL_NOW, ['w1: unknown cannot be read as a version']],
+  [
+    'a wanted version that is none',
+    [workers('latest', { w1: OLD })],
+    ALL_NOW,
+    ['latest cannot be compared with other versions'],
+  ],
+  [
+    'API servers that do not tell',
+    [controllers(NEXT, { c1: NOW }), workers(NEXT, { w1: NOW })],
+    { c1: NOW, c2: undefined },
+    ['c2: the version of the API server is not known'],
+  ],
+  ['API servers that nothing depends on', [controllers(NEXT, { c1: NOW })], { c1: NOW, c2: undefined }, []],
+  [
+    'told once, however many stages there are',
+    [workers(NOW, { w1: 'a' }), workers(NOW, { w2: 'a' })],
+    { c1: NOW, c2: undefined },
+    ['w1, w2: a cannot be read as a version', 'c2: the version of the API server is not known'],
+  ],
+])('what cannot be judged passes, and is told: %s', (_, stages, apiServers, unjudged) => {
+  const verdict = judgeVersions(stages, servers(apiServers), new Set());
+  expect(verdict).toEqual({ problems: [], unjudged });
+});
+
+test('fifteen thousand targets are judged in one go', () => {
+  const targets = Object.fromEntries(
+    Array.from({ length: 15_000 }, (_, index) => [`w${index}`, index % 2 ? NOW : undefined]),
+  );
+  const { problems, unjudged } = judgeVersions([workers(OLD, targets)], servers(ALL_NOW), new Set());
+  expect(problems.map(({ message }) => message)).toEqual([
+    `w1, w3, w5, w7, w9, 7495 more would go from ${NOW} down to ${OLD} (rule Downgrade)`,
+  ]);
+  expect(unjudged).toEqual(['w0, w2, w4, w6, w8, 7495 more: the version is not known']);
+});

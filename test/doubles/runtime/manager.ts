@@ -1,0 +1,95 @@
+/** Owns a manager as controller-runtime builds one: an unfiltered cache, and controllers that its events trigger. */
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { createInformer, type Informer } from '../../../src/kube/informer.ts';
+import type { Resource } from '../../../src/kube/resources.ts';
+import type { KubeObject } from '../../../src/kube/types.ts';
+import { stableStringify } from '../../../src/util/json.ts';
+import type { Logger } from '../../../src/util/log.ts';
+import { type Reconcile, WorkLoop } from './work-loop.ts';
+
+export interface Controller {
+  readonly name: string;
+  readonly resource: Resource;
+  /** Deletions trigger nothing in the original. */
+  readonly triggers: {
+    readonly create: boolean;
+    /** Every update, or only one that changes an annotation. */
+    readonly update?: 'any' | 'annotations';
+  };
+  /** Looks at the object as it is after the event. */
+  readonly admits: (object: KubeObject) => boolean;
+  readonly reconcile: Reconcile;
+}
+
+/** What a reconciler reads from: perhaps older than what the API server has. */
+export interface Cache {
+  get<T extends KubeObject>(resource: Resource<T>, name: string): T | undefined;
+  list<T extends KubeObject>(resource: Resource<T>): T[];
+}
+
+export interface ManagerParts {
+  readonly client: KubeClient;
+  readonly logger: Logger;
+  /** Everything ends when it aborts. */
+  readonly signal: AbortSignal;
+  /** All that is cached, in whole: the original watches more than it needs. */
+  readonly resources: readonly Resource[];
+  readonly controllers: (cache: Cache) => readonly Controller[];
+}
+
+/** Runs until its signal aborts; what the cache finds at first comes to the controllers as if it had just been created. */
+export class Manager implements Cache {
+  readonly #informers = new Map<string, Informer>();
+  readonly #loops: WorkLoop[] = [];
+  readonly #runs: Promise<void>[] = [];
+
+  constructor({ client, logger, signal, resources, controllers }: ManagerParts) {
+    for (const resource of resources) this.#informers.set(resource.plural, createInformer(client, resource));
+    for (const controller of controllers(this)) {
+      const loop = new WorkLoop(controller.reconcile, signal, logger.child({ controller: controller.name }));
+      this.#loops.push(loop);
+      this.#connect(controller, loop);
+    }
+    for (const informer of this.#informers.values()) this.#runs.push(informer.run(signal));
+  }
+
+  get<T extends KubeObject>(resource: Resource<T>, name: string): T | undefined {
+    return this.#informer(resource).get(name) as T | undefined;
+  }
+
+  list<T extends KubeObject>(resource: Resource<T>): T[] {
+    return this.#informer(resource).list() as T[];
+  }
+
+  async whenSynced(signal: AbortSignal): Promise<void> {
+    await Promise.all([...this.#informers.values()].map(async (informer) => await informer.whenSynced(signal)));
+  }
+
+  /** Resolves, after its signal has aborted, once nothing of it is under way. */
+  async ended(): Promise<void> {
+    await Promise.all([...this.#runs, ...this.#loops.map(async (loop) => await loop.settled())]);
+  }
+
+  #informer(resource: Resource): Informer {
+    const informer = this.#informers.get(resource.plural);
+    if (informer === undefined) throw new Error(`${resource.plural} are not in the cache`);
+    return informer;
+  }
+
+  #connect({ resource, triggers, admits }: Controller, loop: WorkLoop): void {
+    this.#informer(resource).addHandler({
+      added: (object) => {
+        if (triggers.create && admits(object)) loop.add(object.metadata.name);
+      },
+      updated: (object, previous) => {
+        if (triggers.update === undefined || !admits(object)) return;
+        if (triggers.update === 'annotations' && sameAnnotations(object, previous)) return;
+        loop.add(object.metadata.name);
+      },
+    });
+  }
+}
+
+function sameAnnotations(a: KubeObject, b: KubeObject): boolean {
+  return stableStringify(a.metadata.annotations) === stableStringify(b.metadata.annotations);
+}

@@ -1,0 +1,259 @@
+/** Owns a cluster of nothing but original k0s: doubles on stand-in hosts, real API server, and a record of all that they write. */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, vi } from 'vitest';
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { type DownloadServer, type Fault, startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
+import { type Host, startHost } from '../../src/embedded/hosts/host.ts';
+import { buildStandIn } from '../../src/embedded/hosts/stand-in.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { leases, nodes, type Resource } from '../../src/kube/resources.ts';
+import { isNotFound } from '../../src/kube/status-error.ts';
+import { decodeSignal } from '../../src/signal/codec.ts';
+import { controlNodes } from '../../src/signal/names.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { controllerAddress } from '../../tools/cluster/hosts.ts';
+import { installDefinitions } from '../../tools/cluster/objects.ts';
+import type { Plane } from '../../tools/cluster/plane.ts';
+import { freePort } from '../../tools/controlplane/ports.ts';
+import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
+import { K0sNode } from './k0s-node.ts';
+import type { Role } from './k0s-process.ts';
+import { grantNodeRights } from './node-rights.ts';
+import { LEADER_LEASE } from './runtime/lease-election.ts';
+import { Recorder } from './runtime/recorder.ts';
+import { surroundingsFor } from './surroundings.ts';
+import { type Times, timesOf } from './times.ts';
+
+export const OLD = 'v1.36.3+k0s.0';
+export const NEW = 'v1.36.3+k0s.2';
+
+export interface StageOptions {
+  readonly plane: Pick<Plane, 'url' | 'kubeconfig'>;
+  /** By name, in the order in which they start: who starts first, leads. */
+  readonly controllers: readonly string[];
+  readonly workers?: readonly string[];
+  /** What runs at first where it isn't OLD. */
+  readonly versions?: Readonly<Record<string, string>>;
+  /** Controllers that are workers, too. */
+  readonly workloads?: readonly string[];
+  /** Whom leaders signal, in this order; at random where absent. */
+  readonly picks?: readonly string[];
+  /** Controllers that stand for the lease so rarely that they never get it. */
+  readonly reluctant?: readonly string[];
+  readonly faults?: readonly Fault[];
+  readonly times?: Partial<Times>;
+}
+
+/** The delays of the original are divided by twenty, but not those that a slow machine would break. */
+const SCALE = 0.05;
+const { leaseDuration, renewDeadline, drain, readyz, stall } = timesOf(1);
+const TIMES: Times = { ...timesOf(SCALE), leaseDuration, renewDeadline, drain, readyz, stall };
+/** RestartSec of the original's unit, as much shorter. */
+const RESTART_DELAY_MS = 10_000 * SCALE;
+const PATIENCE = { timeout: 30_000, interval: 20 };
+
+export class Stage implements AsyncDisposable {
+  readonly recorder = new Recorder();
+  readonly hosts = new Map<string, Host>();
+  readonly doubles = new Map<string, K0sNode>();
+  /** As administrator; not recorded. */
+  readonly client: KubeClient;
+  readonly downloads: DownloadServer;
+  readonly directory: string;
+  readonly #options: StageOptions;
+  readonly #picks: string[];
+  #apiPort = 0;
+  #things = new AsyncDisposableStack();
+
+  private constructor(options: StageOptions, client: KubeClient, directory: string, downloads: DownloadServer) {
+    this.#options = options;
+    this.#picks = [...(options.picks ?? [])];
+    this.client = client;
+    this.directory = directory;
+    this.downloads = downloads;
+  }
+
+  /** Resolves when every double is at work, and the first controller leads. */
+  static async start(options: StageOptions): Promise<Stage> {
+    await using things = new AsyncDisposableStack();
+    const client = createClient(await loadClusterConfig({ path: await options.plane.kubeconfig('admin') }));
+    things.defer(() => client.close());
+    await installDefinitions(client, systemClock);
+    things.use(await grantNodeRights(client));
+    const directory = await mkdtemp(join(tmpdir(), 'refit-k0s-'));
+    things.defer(async () => await rm(directory, { recursive: true }));
+    const downloads = await servePayloads(directory, options.faults ?? []);
+    things.defer(async () => await downloads.stop());
+    const stage = new Stage(options, client, directory, downloads);
+    things.defer(async () => await stage.#clear());
+    stage.#apiPort = await freePort();
+    const { controllers, workers = [] } = options;
+    for (const [index, name] of [...controllers, ...workers].entries()) await stage.#addHost(name, index, things);
+    for (const name of [...controllers, ...workers]) await stage.#startDouble(name, things);
+    stage.#things = things.move();
+    return stage;
+  }
+
+  /** Of a host that is there. */
+  host(name: string): Host {
+    const host = this.hosts.get(name);
+    if (host === undefined) throw new Error(`there is no host ${name}`);
+    return host;
+  }
+
+  double(name: string): K0sNode {
+    const double = this.doubles.get(name);
+    if (double === undefined) throw new Error(`there is no double ${name}`);
+    return double;
+  }
+
+  async create(plan: Plan): Promise<void> {
+    await this.client.create(plans, plan);
+  }
+
+  async deletePlan(): Promise<void> {
+    await this.client.delete(plans, 'autopilot');
+  }
+
+  async planState(): Promise<string> {
+    return (await this.client.get(plans, 'autopilot')).status?.state ?? '';
+  }
+
+  /** Status of the signal on the object of that name, empty where it has none. */
+  async status(name: string): Promise<string> {
+    const { metadata } = await this.client.get(this.#resourceOf(name), name);
+    return decodeSignal(metadata.annotations)?.status?.status ?? '';
+  }
+
+  async isCordoned(name: string): Promise<boolean> {
+    return (await this.client.get(nodes, name)).spec?.unschedulable === true;
+  }
+
+  /** Waits until the condition no longer throws. */
+  async until(condition: () => void | Promise<void>): Promise<void> {
+    await vi.waitFor(condition, PATIENCE);
+  }
+
+  async untilPlan(state: string): Promise<void> {
+    await this.until(async () => expect(await this.planState()).toBe(state));
+  }
+
+  async register(name: string): Promise<void> {
+    await this.client.create(nodes, simulatedNode(name));
+    await this.until(async () => {
+      const { status } = await this.client.get(nodes, name);
+      expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#things.disposeAsync();
+  }
+
+  #roleOf(name: string): Role {
+    if (!this.#options.controllers.includes(name)) return 'worker';
+    return this.#options.workloads?.includes(name) ? 'controller+worker' : 'controller';
+  }
+
+  #resourceOf(name: string): Resource {
+    return this.#roleOf(name) === 'worker' ? nodes : controlNodes;
+  }
+
+  async #addHost(name: string, index: number, things: AsyncDisposableStack): Promise<void> {
+    const role = this.#roleOf(name);
+    const { plane, versions } = this.#options;
+    const listen = `${controllerAddress(index + 1)}:${this.#apiPort}`;
+    const host = await startHost({
+      name,
+      role: role === 'worker' ? 'worker' : 'controller',
+      directory: join(this.directory, name),
+      version: versions?.[name] ?? OLD,
+      restartDelayMs: RESTART_DELAY_MS,
+      ...(role === 'worker' ? {} : { apiServer: { listen, upstream: new URL(plane.url).host } }),
+    });
+    things.defer(async () => await host.stop());
+    this.hosts.set(name, host);
+    if (role !== 'controller') await this.register(name);
+  }
+
+  async #startDouble(name: string, things: AsyncDisposableStack): Promise<void> {
+    const role = this.#roleOf(name);
+    const { plane, picks, reluctant = [], times } = this.#options;
+    const config = await loadClusterConfig({
+      path: await plane.kubeconfig(role === 'worker' ? { node: name } : 'admin'),
+    });
+    const by = role === 'worker' ? `system:node:${name}` : 'kubernetes-admin';
+    const own = { ...TIMES, ...times, ...(reluctant.includes(name) ? { leaseRetry: 3_600_000 } : {}) };
+    const surroundings = surroundingsFor({
+      config,
+      author: { by, via: name },
+      recorder: this.recorder,
+      times: own,
+      apiPort: this.#apiPort,
+      ...(picks && { pick: (candidates) => this.#pick(candidates) }),
+    });
+    things.defer(() => surroundings.close());
+    const address = controllerAddress([...this.hosts.keys()].indexOf(name) + 1);
+    const double = new K0sNode({ ...surroundings, host: this.host(name), role, address });
+    this.doubles.set(name, double);
+    double.start();
+    things.defer(async () => await double.stop());
+    await this.until(() => expect(this.#isAtWork(name)).toBe(true));
+    if (this.#options.controllers[0] === name) await this.until(async () => expect(await this.#holder()).not.toBe(''));
+  }
+
+  /** The first thing that every double writes is that it is there. */
+  #isAtWork(name: string): boolean {
+    const says = this.#roleOf(name) === 'worker' ? 'leases' : 'controlnodes/status';
+    return this.recorder.writes.some((write) => write.via === name && write.resource === says && write.code !== 0);
+  }
+
+  async #holder(): Promise<string> {
+    const { namespace, name } = LEADER_LEASE;
+    const lease = await this.client.get(leases, name, { namespace });
+    return lease.spec?.holderIdentity ?? '';
+  }
+
+  #pick(candidates: readonly string[]): string {
+    const next = this.#picks.shift();
+    if (next === undefined || !candidates.includes(next))
+      throw new Error(`${next} is not one of ${candidates.join(' ')}`);
+    return next;
+  }
+
+  /** What the doubles and the test made in the cluster. */
+  async #clear(): Promise<void> {
+    const gone = async (resource: Resource, name: string, namespace?: string): Promise<void> => {
+      await this.client.delete(resource, name, { namespace }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+    };
+    await gone(plans, 'autopilot');
+    await gone(leases, LEADER_LEASE.name, LEADER_LEASE.namespace);
+    for (const name of this.hosts.keys()) {
+      await gone(controlNodes, name);
+      await gone(nodes, name);
+      await gone(leases, name, 'kube-node-lease');
+    }
+  }
+}
+
+async function servePayloads(directory: string, faults: readonly Fault[]): Promise<DownloadServer> {
+  const at = (name: string): string => join(directory, name);
+  await buildStandIn({ version: OLD, path: at('k0s-old') });
+  await buildStandIn({ version: NEW, path: at('k0s-new') });
+  await writeFile(at('bundle20.tar'), randomBytes(64_000));
+  await writeFile(at('garbage'), randomBytes(1_000));
+  const files = {
+    '/b/k0s-old': at('k0s-old'),
+    '/b/k0s-new': at('k0s-new'),
+    '/w/bundle20.tar': at('bundle20.tar'),
+    '/w/garbage': at('garbage'),
+  };
+  return await startDownloadServer({ files, faults });
+}

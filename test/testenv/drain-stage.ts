@@ -1,0 +1,134 @@
+/** Owns what drains are tried on: two simulated nodes for each test, workloads that start on the first, and a client that is counted. */
+import { readFile } from 'node:fs/promises';
+import { expect, vi } from 'vitest';
+import { withCordon } from '../../src/drain/cordon.ts';
+import { type DrainProgress, drainNode } from '../../src/drain/drain.ts';
+import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { namespaces, nodes, pods } from '../../src/kube/resources.ts';
+import type { Node, Pod } from '../../src/kube/types.ts';
+import { type Clock, systemClock } from '../../src/util/clock.ts';
+import { silentLogger } from '../../src/util/log.ts';
+import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
+
+export const PATIENCE = { timeout: 30_000, interval: 50 };
+
+export async function clientOf(user: User): Promise<KubeClient> {
+  return createClient(await loadClusterConfig({ path: await kubeconfigFor(user) }));
+}
+
+export class Stage {
+  readonly namespace: string;
+  readonly admin: KubeClient;
+  /** With the documented rights and no others. */
+  readonly controller: KubeClient;
+  readonly #nodes: string[] = [];
+
+  constructor(namespace: string, admin: KubeClient, controller: KubeClient) {
+    this.namespace = namespace;
+    this.admin = admin;
+    this.controller = controller;
+  }
+
+  static async open(namespace: string): Promise<Stage> {
+    const stage = new Stage(namespace, await clientOf('admin'), await clientOf('controller'));
+    await stage.addNamespace(namespace);
+    return stage;
+  }
+
+  async addNamespace(name: string): Promise<void> {
+    await this.admin.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    const account = ['get', 'serviceaccount', 'default', '-n', name];
+    await vi.waitFor(async () => expect((await kubectlAs('admin', account)).ok).toBe(true), PATIENCE);
+  }
+
+  async close(): Promise<void> {
+    for (const { metadata } of (await this.admin.list(pods, { namespace: this.namespace })).items)
+      await this.release(metadata.name);
+    await kubectlAs('admin', ['delete', 'namespace', this.namespace, '--wait=true']);
+    for (const name of this.#nodes) await this.admin.delete(nodes, name);
+    this.admin.close();
+    this.controller.close();
+  }
+
+  /**
+   * The node `<name>-a`, cordoned after all `expected` pods came to run there; they can go to `<name>-b`. Workloads
+   * find both by the label `stage`.
+   */
+  async set(name: string, workloads: readonly object[], expected: number): Promise<string> {
+    const [from, to] = [`${name}-a`, `${name}-b`];
+    for (const node of [from, to]) {
+      const { metadata, ...rest } = simulatedNode(node);
+      const labels = { ...metadata.labels, stage: name };
+      await this.admin.create(nodes, {
+        ...rest,
+        metadata: { ...metadata, labels },
+        spec: { unschedulable: node === to },
+      });
+      this.#nodes.push(node);
+    }
+    if (workloads.length > 0) await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: workloads }));
+    await vi.waitFor(async () => expect(await this.running(from)).toHaveLength(expected), PATIENCE);
+    await this.change(from, (node) => withCordon(node, 'campaign/1'));
+    await this.change(to, (node) => ({ ...node, spec: { ...node.spec, unschedulable: false } }));
+    return from;
+  }
+
+  /** Tries until nobody else has written in between. */
+  async change(name: string, edit: (node: Node) => Node): Promise<void> {
+    const { controller } = this;
+    const write = async (): Promise<void> => {
+      await controller.replace(nodes, edit(await controller.get(nodes, name)));
+    };
+    await vi.waitFor(write, PATIENCE);
+  }
+
+  async podsOn(node: string): Promise<Pod[]> {
+    return (await this.admin.list(pods, { fieldSelector: `spec.nodeName=${node}` })).items;
+  }
+
+  async running(node: string): Promise<Pod[]> {
+    return (await this.podsOn(node)).filter(({ status }) => status?.phase !== 'Pending');
+  }
+
+  /** Takes a pod's finalizers away. */
+  async release(name: string): Promise<void> {
+    const patch = { metadata: { finalizers: null } };
+    await this.admin.patch(pods, name, patch, { type: 'merge', namespace: this.namespace });
+  }
+}
+
+export interface RunningDrain {
+  readonly progress: DrainProgress[];
+  readonly done: Promise<void>;
+}
+
+export function beginDrain(node: string, client: KubeClient, clock: Clock = systemClock): RunningDrain {
+  const progress: DrainProgress[] = [];
+  const onChange = (state: DrainProgress): void => void progress.push(state);
+  const { signal } = new AbortController();
+  const parts = { client, clock, random: Math.random, log: silentLogger, signal, onChange };
+  return { progress, done: drainNode(node, DEFAULT_DRAIN, parts) };
+}
+
+/** Time in which the minutes of a drain's pauses pass in seconds. */
+export function fastClock(factor: number): Clock {
+  return {
+    now: () => systemClock.now(),
+    monotonic: () => systemClock.monotonic() * factor,
+    schedule: (ms, callback) => systemClock.schedule(ms / factor, callback),
+  };
+}
+
+/** The codes of all answers to evictions of pods whose name begins with `prefix`, by the server's own audit log. */
+export async function auditedEvictions(prefix: string): Promise<number[]> {
+  const lines = (await readFile(controlPlane().auditLog, 'utf8')).split('\n').slice(0, -1);
+  return lines
+    .filter((line) => line.includes('"eviction"'))
+    .map((line) => JSON.parse(line) as { objectRef: { name: string }; responseStatus: { code: number } })
+    .filter(({ objectRef }) => objectRef.name.startsWith(prefix))
+    .map(({ responseStatus }) => responseStatus.code);
+}
