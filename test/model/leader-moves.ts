@@ -1,11 +1,9 @@
 /** Owns everything a leader may do next: any number of leaders, each deciding on any mixture of versions it may still see. */
-
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import { gather } from '../../src/engine/gather.ts';
 import type { Role } from '../../src/engine/model.ts';
 import { OwnWrites } from '../../src/engine/own-writes.ts';
-import { DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
 import { freshWorld } from '../../src/engine/world.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
@@ -130,7 +128,7 @@ export class LeaderMoves {
           objects: this.#objectsAt(holdings, choice.nodes),
           down: choice.down,
           now: holdings.now,
-          policy: { ...DEFAULT_POLICY, targetDeadlineMs: this.#configuration.targetDeadlineMs },
+          policy: { maxFailures: 0, targetDeadlineMs: this.#configuration.targetDeadlineMs },
         }),
     );
   }
