@@ -6,7 +6,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { leases, namespaces, nodes, pods } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
-import { AGENT_POLICY_ANNOTATION, CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
+import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { microTime, systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
 import { NodeDuties } from './node-duties.ts';
@@ -119,7 +119,7 @@ test('a host without a node has no duties', async () => {
   expect(await duties.hasCordon(signal)).toBe(false);
 });
 
-test('who cordons is read from the lease, unless the policy says it', async () => {
+test('who cordons is read from the lease', async () => {
   const { admin } = cluster;
   const duties = dutiesWith(admin);
   const object = { metadata: { name } };
@@ -133,7 +133,5 @@ test('who cordons is read from the lease, unless the policy says it', async () =
   await admin.create(leases, { metadata, spec });
   expect(await duties.whoCordons(object, signal)).toBe('leader');
   await admin.delete(leases, metadata.name, { namespace: metadata.namespace });
-  const asked = { metadata: { name, annotations: { [AGENT_POLICY_ANNOTATION]: '{"cordoning":"leader"}' } } };
-  expect(await duties.whoCordons(asked, signal)).toBe('leader');
   expect(await dutiesWith(failing('get', [new TransportError('down')])).whoCordons(object, signal)).toBe('unknown');
 });

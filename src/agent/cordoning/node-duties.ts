@@ -6,7 +6,6 @@ import type { KubeClient } from '../../kube/client.ts';
 import { leases, nodes } from '../../kube/resources.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject, Lease, Node } from '../../kube/types.ts';
-import { decodeAgentPolicy } from '../../signal/agent-policy.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -37,8 +36,7 @@ export class NodeDuties implements Duties {
     this.#leader = new LeaderView(parts.clock);
   }
 
-  async whoCordons({ metadata }: KubeObject, signal: AbortSignal): Promise<Cordoner> {
-    if (decodeAgentPolicy(metadata.annotations).cordoning === 'leader') return 'leader';
+  async whoCordons(_object: KubeObject, signal: AbortSignal): Promise<Cordoner> {
     try {
       return this.#leader.judge(await this.#readLease(signal));
     } catch (error) {
