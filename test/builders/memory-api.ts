@@ -102,7 +102,9 @@ export class MemoryApi {
     const { uid, resourceVersion = '0' } = object.metadata;
     if (uid !== stored.metadata.uid || compareResourceVersions(resourceVersion, stored.metadata.resourceVersion ?? '0'))
       throw refusal(409, 'Conflict');
-    if (subresource === undefined) return structuredClone(this.put(resource, { ...stored, metadata: object.metadata }));
+    const { status } = stored as T & { readonly status?: unknown };
+    const main = { ...object, ...(status === undefined ? {} : { status }) };
+    if (subresource === undefined) return structuredClone(this.put(resource, main));
     return structuredClone(this.put(resource, { ...object, metadata: stored.metadata }));
   }
 }
