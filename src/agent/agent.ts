@@ -73,7 +73,9 @@ export class Agent {
     const signal = this.#look.signalFor(this.#journal);
     if (isAtRest(signal, this.#journal)) return undefined;
     this.#journal = noticed(this.#journal, signal, this.#now());
-    const input = await this.#look.gather(this.#journal, this.#now(), stop);
+    const gathered = await this.#look.gather(this.#journal, stop);
+    // A silent service takes seconds to ask.
+    const input = { ...gathered, now: this.#now() };
     const step = nextStep(input);
     if (step.kind === 'nothing' || (step.kind === 'report' && newest === undefined)) return undefined;
     if (step.kind === 'await-service' || step.kind === 'await-leader') return this.#await(step, input);

@@ -42,13 +42,13 @@ export class Look {
   }
 
   /** Rejects where the API server does not answer a question that cannot wait. */
-  async gather(journal: Journal, now: number, stop: AbortSignal): Promise<StepInput> {
+  async gather(journal: Journal, stop: AbortSignal): Promise<Omit<StepInput, 'now'>> {
     const { object, observe, times, accepts } = this.#parts;
     const signal = this.signalFor(journal);
     const policy = decodeAgentPolicy(object.newest?.metadata.annotations);
     const host = asksForService(signal, journal) ? this.#exits.see(await observe(journal), journal) : {};
     const node = await this.#askAbout({ signal, journal, host, policy }, stop);
-    return { signal, policy, journal, host, node, now, times, accepts };
+    return { signal, policy, journal, host, node, times, accepts };
   }
 
   async #askAbout(
