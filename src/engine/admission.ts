@@ -1,10 +1,12 @@
 /** Owns the first decision about a campaign: it is recorded as running, or refused with every reason that stands against it. */
 import { rfc3339 } from '../util/clock.ts';
-import { gateInput } from './gate-input.ts';
+import { factsOf, gateInput } from './gate-input.ts';
 import { evaluate } from './gates/chain.ts';
 import { ADMISSION } from './gates/registry.ts';
 import type { Campaign, Snapshot, Target } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
+import { payloadProblems } from './policy/payload-rules.ts';
+import { judgeVersions } from './policy/version-rules.ts';
 import { refusedState } from './progress.ts';
 import { because, type Reason } from './reasons.ts';
 import { freeSlots } from './schedule/slots.ts';
@@ -20,6 +22,9 @@ export function admit(snapshot: Snapshot, policy: CampaignPolicy, now: number): 
   if (orders.abort !== undefined) return { ...campaign, phase: 'failed', reason: because('Aborted', orders.abort) };
   const [unmet] = preconditions ?? [];
   if (unmet) return { ...campaign, phase: 'invalid', reason: because(unmet.code, listed(preconditions ?? [])) };
+  const broken = [...payloadProblems(campaign.stages, policy), ...versionProblems(snapshot, policy)];
+  const [rule] = broken;
+  if (rule) return { ...campaign, phase: 'invalid', reason: because(rule.code, listed(broken)) };
   const refusals: Reason[] = [];
   const refused: Target[] = [];
   for (const stage of campaign.stages) {
@@ -34,6 +39,22 @@ export function admit(snapshot: Snapshot, policy: CampaignPolicy, now: number): 
   if (!first) return { ...campaign, phase: 'running' };
   const message = listed(refusals);
   return { ...withTargets(campaign, refused), phase: 'incomplete', reason: because(first.code, message) };
+}
+
+/** Each target is judged by what it runs now, and by what the stages before bring it. */
+function versionProblems(snapshot: Snapshot, { allow }: CampaignPolicy): readonly Reason[] {
+  const { campaign, apiServers } = snapshot;
+  if (!apiServers) return [];
+  const stages = campaign.stages
+    .filter(({ keepsVersion }) => keepsVersion !== true)
+    .map((stage) => ({
+      ...stage,
+      targets: stage.targets.map((target) => {
+        const { version: current, node } = factsOf(snapshot, target);
+        return { name: target.name, current, hasKubelet: stage.role === 'worker' || node !== undefined };
+      }),
+    }));
+  return judgeVersions(stages, apiServers, allow).problems;
 }
 
 /** Reasons that are told one by one: more of them nobody reads, and an event or a status would not hold them. */

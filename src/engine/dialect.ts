@@ -32,6 +32,8 @@ export interface Endpoint {
   readonly name: string;
   /** Undefined where the object does not tell the address. */
   readonly host: string | undefined;
+  /** What it runs, where its object tells. */
+  readonly version?: string | undefined;
 }
 
 export interface Dialect<P extends KubeObject = KubeObject> {
@@ -58,6 +60,8 @@ export interface Dialect<P extends KubeObject = KubeObject> {
   versionOf?(object: KubeObject): string | undefined;
   /** Every controller of the cluster. */
   endpoints(world: World): readonly Endpoint[];
+  /** True where the versions of a plan are those of Kubernetes, and must follow each other as its rules say. */
+  readonly judgesVersions?: boolean;
   /** Every object of the world that works for another campaign than this one, where they can. */
   others?(world: World, campaign: Campaign): readonly Other[];
   /** What stands against a new plan, as only the server can tell; where it cannot be told now, this rejects. */

@@ -31,6 +31,8 @@ export interface Known {
   readonly outlooks?: ReadonlyMap<string, Outlook> | undefined;
   /** By key of the target. */
   readonly consents?: ReadonlyMap<string, boolean> | undefined;
+  /** True for whoever only looks: it takes for granted that targets let the leader drain, and asks nobody. */
+  readonly isOnlyLooking?: boolean | undefined;
   readonly drainOf?: ((node: string) => DrainView | undefined) | undefined;
   readonly watchedMs?: ((key: string, observation: Observation) => number) | undefined;
 }
@@ -43,7 +45,8 @@ export function gather<P extends KubeObject>(
   known: Known = {},
 ): Snapshot {
   const campaign = dialect.resolve(plan, world, now);
-  const preconditions = dialect.preconditions ? (known.preconditions ?? 'unasked') : undefined;
+  const asks = dialect.preconditions !== undefined && known.isOnlyLooking !== true;
+  const preconditions = known.preconditions ?? (asks ? 'unasked' : undefined);
   return { ...gatherFacts(dialect, plan, campaign, world, now, known), orders: ordersOn(plan), preconditions };
 }
 
@@ -64,7 +67,15 @@ export function gatherFacts<P extends KubeObject>(
   }
   const others = (dialect.others?.(world, campaign) ?? []).filter(({ since }) => !isPast(since, now));
   const { controlPlane } = known;
-  return { campaign, facts, controlPlane, others, fleet: dialect.fleet?.(world), paceMs: paceOf(campaign, facts) };
+  return {
+    campaign,
+    facts,
+    controlPlane,
+    others,
+    fleet: dialect.fleet?.(world),
+    apiServers: dialect.judgesVersions ? dialect.endpoints(world) : undefined,
+    paceMs: paceOf(campaign, facts),
+  };
 }
 
 /** A time that cannot be read is no reason to look away. */
@@ -104,10 +115,10 @@ function careOf(
   world: World,
   stage: Stage,
   target: Target,
-  { outlooks, consents, drainOf }: Known,
+  { outlooks, consents, drainOf, isOnlyLooking }: Known,
 ): CareFacts {
   if (!care) return { consent: false };
-  const consent = care.always ? true : (consents?.get(target.key) ?? 'unasked');
+  const consent = care.always || isOnlyLooking ? true : (consents?.get(target.key) ?? 'unasked');
   const node = care.nodeOf(stage, target, world);
   if (!node) return { consent };
   const { name } = node.metadata;

@@ -42,6 +42,8 @@ export interface Stage {
   readonly payloads?: Readonly<Record<string, Payload>>;
   /** What is done with the payload, in the words of the dialect; the engine does not look into it. */
   readonly procedure?: string;
+  /** True where targets run afterwards what they ran before. */
+  readonly keepsVersion?: boolean;
   /** Moves a target even if it already has what the payload would bring. */
   readonly forced: boolean;
   /** A target that failed keeps its slot while the others go on, instead of stopping everything; the stage is not over then. */
@@ -157,6 +159,12 @@ export type DrainView =
   | { readonly kind: 'drained'; readonly since: number }
   | { readonly kind: 'refused'; readonly since: number; readonly reason: string };
 
+/** One controller of the cluster, in the plan or not. */
+export interface ApiServerVersion {
+  readonly name: string;
+  readonly version?: string | undefined;
+}
+
 /** Whether the API server of one controller answered `/readyz` with 2xx. */
 export interface EndpointHealth {
   readonly name: string;
@@ -183,6 +191,8 @@ export interface Snapshot {
   readonly orders: Orders;
   /** What stands against a new plan beyond its own text; undefined where the dialect asks for nothing more. */
   readonly preconditions?: readonly Reason[] | 'unasked' | undefined;
+  /** What every API server runs, where versions must follow each other; absent where nobody judges them. */
+  readonly apiServers?: readonly ApiServerVersion[] | undefined;
   /** Every Node of the cluster. */
   readonly fleet?: readonly Node[] | undefined;
   /** Milliseconds that nine in ten of the targets that are done took; undefined before the first of them. */

@@ -1,5 +1,6 @@
 /** Owns the story of a campaign: from what was recorded before and what is recorded now to the events that people read. */
 import type { Campaign, Wait } from './model.ts';
+import { unverifiedDownloads } from './policy/payload-rules.ts';
 import { because, type Reason } from './reasons.ts';
 import { targetsIn } from './stages.ts';
 
@@ -15,6 +16,8 @@ export function narrate(before: Campaign, after: Campaign, waits: readonly Wait[
     const stages = after.stages.filter(({ targets }) => targets.length > 0).length;
     const message = `${counted(countOf(after), 'target')} in ${counted(stages, 'stage')}`;
     story.push({ type: 'Normal', reason: because('Started', message) });
+    const unverified = unverifiedDownloads(after.stages);
+    if (unverified !== undefined) story.push({ type: 'Warning', reason: because('Unverified', unverified) });
   }
   if (after.reason && before.reason?.message !== after.reason.message) {
     story.push({ type: 'Warning', reason: after.reason });

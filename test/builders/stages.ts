@@ -2,7 +2,7 @@
 import type { Role, Stage, Target } from '../../src/engine/model.ts';
 import { buildTarget } from './targets.ts';
 
-export const PAYLOAD = { url: 'https://example.com/file' };
+export const PAYLOAD = { url: 'https://example.com/file', sha256: 'a'.repeat(64) };
 
 /** Targets given by name only are pending. Keys are made unique by command and role. */
 export function buildStage(role: Role, targets: readonly (string | Target)[], more: Partial<Stage> = {}): Stage {

@@ -6,8 +6,8 @@ import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { targetLedgers } from '../../src/api/refit/target-ledger.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { Dialect } from '../../src/engine/dialect.ts';
-import { DEFAULT_POLICY } from '../../src/engine/model.ts';
 import { OwnWrites } from '../../src/engine/own-writes.ts';
+import { DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
 import { viewsOf } from '../../src/engine/world.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -68,10 +68,12 @@ export class LedgerScene {
       ownWrites: new OwnWrites(),
       plans: views.get(plans) as LaggingView<Plan>,
       views: viewsOf(views),
-      policy: DEFAULT_POLICY,
+      policyFor: () => DEFAULT_POLICY,
       clock: this.#clock,
       log: silentLogger,
-      askControlPlane: async (all) => await Promise.resolve(all.map(({ name }) => ({ name, ready: true }))),
+      inquirer: {
+        askControlPlane: async (all) => await Promise.resolve(all.map(({ name }) => ({ name, ready: true }))),
+      },
       announce: () => undefined,
     });
     return { views, reconcile: async () => await reconcile('autopilot') };

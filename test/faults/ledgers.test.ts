@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { targetLedgers } from '../../src/api/refit/target-ledger.ts';
 import { ledgersOfSizes } from '../../src/dialects/autopilot/ledgers/split.ts';
-import type { Ledgers } from '../../src/engine/ledgers.ts';
+import type { Ledgers } from '../../src/engine/dialect.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { type Death, LedgerScene, WORKERS } from './ledger-scene.ts';

@@ -36,7 +36,7 @@ const airgapUpdateSchema = z
 
 const commandSchema = z
   .strictObject({ k0supdate: k0sUpdateSchema.exactOptional(), airgapupdate: airgapUpdateSchema.exactOptional() })
-  .describe('One step of the plan: exactly one of its members.');
+  .describe('One step of the plan. With both members the bundle comes first.');
 
 const targetStatusSchema = z
   .strictObject({
@@ -87,6 +87,7 @@ export const planSchema = z
   .describe('Updates the nodes of a cluster. Only the Plan named `autopilot` is carried out.');
 
 export type K0sUpdate = z.input<typeof k0sUpdateSchema>;
+export type AirgapUpdate = z.input<typeof airgapUpdateSchema>;
 export type PlanCommand = z.input<typeof commandSchema>;
 export type TargetStatus = z.input<typeof targetStatusSchema>;
 export type CommandStatus = z.input<typeof commandStatusSchema>;

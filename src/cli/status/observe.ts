@@ -21,7 +21,7 @@ export async function observe(
   now: number,
 ): Promise<PlanView[]> {
   const views = loaded.plans().map(async (plan) => {
-    const snapshot = sinceCreation(gather(dialect, plan, loaded.world, now));
+    const snapshot = sinceCreation(gather(dialect, plan, loaded.world, now, { isOnlyLooking: true }));
     if (!wantsHealth(decide(snapshot, POLICY, now))) return viewAt(dialect, snapshot, now);
     const controlPlane = await ask(dialect.endpoints(loaded.world));
     return viewAt(dialect, { ...snapshot, controlPlane }, now);

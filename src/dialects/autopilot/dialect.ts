@@ -11,6 +11,7 @@ import { care } from './care.ts';
 import { OBJECTS } from './discovery.ts';
 import { ledgers } from './ledgers/split.ts';
 import { orphans } from './orphans.ts';
+import { preconditions } from './preconditions.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
 import { signal, strangers } from './signal.ts';
@@ -33,7 +34,10 @@ export const autopilot: Dialect<Plan> = {
     world.list(controlNodes).map(({ metadata, status }) => ({
       name: metadata.name,
       host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
+      version: status?.k0sVersion,
     })),
+  judgesVersions: true,
+  preconditions,
   versionOf: (object) =>
     (object as ControlNode).status?.k0sVersion ?? (object as Node).status?.nodeInfo?.kubeletVersion,
   others: strangers,

@@ -26,9 +26,17 @@ interface Pass {
 
 /** One pass as a leader that has just come sees it: the words of the status, and who is signalled in the end. */
 function outcomeOf({ plan, world = EVERYONE, health = READY }: Pass): object {
-  const first = decide(gather(autopilot, plan, world, NOW, { controlPlane: health }), DEFAULT_POLICY, NOW);
+  const first = decide(
+    gather(autopilot, plan, world, NOW, { controlPlane: health, preconditions: [] }),
+    DEFAULT_POLICY,
+    NOW,
+  );
   const recorded = first.record ? autopilot.project(first.record, plan, NOW) : plan;
-  const { signals } = decide(gather(autopilot, recorded, world, NOW, { controlPlane: health }), DEFAULT_POLICY, NOW);
+  const { signals } = decide(
+    gather(autopilot, recorded, world, NOW, { controlPlane: health, preconditions: [] }),
+    DEFAULT_POLICY,
+    NOW,
+  );
   const { state = '', commands = [] } = recorded.status ?? {};
   const targets = commands.flatMap(({ id, k0supdate }) =>
     [...(k0supdate?.controllers ?? []), ...(k0supdate?.workers ?? [])].map(

@@ -29,20 +29,24 @@ describe('one problem', () => {
     ['another name', named('other'), 'metadata.name must be "autopilot"; found "other"'],
     ['an empty id', buildPlan({ id: '' }), 'spec.id must name this run, such as "2026-11-20"; found ""'],
     ['no command', buildPlan({ commands: [] }), 'spec.commands must hold a command; found []'],
-    ['an empty command', buildPlan({ commands: [{}] }), 'spec.commands[0] must hold a k0supdate; found "no command"'],
     [
-      'an image bundle',
-      buildPlan({ commands: [{ airgapupdate: { version: 'v1.36.3', platforms: {}, workers: listed('w1') } }] }),
-      'spec.commands[0].airgapupdate must be a k0supdate: image bundles are not supported yet; found "an airgapupdate"',
+      'an empty command',
+      buildPlan({ commands: [{}] }),
+      'spec.commands[0] must hold a k0supdate or an airgapupdate; found "no command"',
     ],
     [
-      'both in one item: the original drops the second without a word',
+      'an image bundle that is nowhere',
+      buildPlan({ commands: [{ airgapupdate: { version: 'v1.36.3', platforms: {}, workers: listed('w1') } }] }),
+      'spec.commands[0].airgapupdate.platforms must hold a platform such as "linux-amd64"; found {}',
+    ],
+    [
+      'both in one item: the bundle is read too, which the original drops without a word',
       buildPlan({
         commands: [
           { k0supdate: buildUpdate(), airgapupdate: { version: 'v1.36.3', platforms: {}, workers: listed('w1') } },
         ],
       }),
-      'spec.commands[0].airgapupdate must be a k0supdate: image bundles are not supported yet; found "an airgapupdate"',
+      'spec.commands[0].airgapupdate.platforms must hold a platform such as "linux-amd64"; found {}',
     ],
     [
       'the second command',

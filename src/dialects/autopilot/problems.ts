@@ -1,5 +1,5 @@
 /** Owns what can be wrong with a Plan beyond its schema: each problem names the field, what was found and what would be right. */
-import type { K0sUpdate, Plan, PlanCommand } from '../../api/autopilot/plan.ts';
+import type { AirgapUpdate, K0sUpdate, Plan, PlanCommand } from '../../api/autopilot/plan.ts';
 import type { TargetSpec } from '../../api/autopilot/target.ts';
 import type { Role } from '../../engine/model.ts';
 import { because, type Reason } from '../../engine/reasons.ts';
@@ -27,17 +27,26 @@ export function problemsOf({ metadata, spec, status }: Plan): Reason[] {
 }
 
 function commandProblems({ k0supdate, airgapupdate }: PlanCommand, path: string): Reason[] {
-  if (airgapupdate) {
-    return [
-      problem(`${path}.airgapupdate`, 'an airgapupdate', 'must be a k0supdate: image bundles are not supported yet'),
-    ];
-  }
-  if (!k0supdate) return [problem(path, 'no command', 'must hold a k0supdate')];
-  const at = `${path}.k0supdate`;
-  const { controllers, workers } = k0supdate.targets;
+  if (!k0supdate && !airgapupdate) return [problem(path, 'no command', 'must hold a k0supdate or an airgapupdate')];
   return [
-    ...versionProblems(k0supdate, at),
-    ...platformProblems(k0supdate, `${at}.platforms`),
+    ...(airgapupdate ? bundleProblems(airgapupdate, `${path}.airgapupdate`) : []),
+    ...(k0supdate ? updateProblems(k0supdate, `${path}.k0supdate`) : []),
+  ];
+}
+
+function bundleProblems({ version, platforms, workers }: AirgapUpdate, at: string): Reason[] {
+  return [
+    ...(version === '' ? [problem(`${at}.version`, version, 'must tell which version the bundle is for')] : []),
+    ...platformProblems(platforms, `${at}.platforms`),
+    ...targetProblems(workers, 'worker', `${at}.workers`),
+  ];
+}
+
+function updateProblems(update: K0sUpdate, at: string): Reason[] {
+  const { controllers, workers } = update.targets;
+  return [
+    ...versionProblems(update, at),
+    ...platformProblems(update.platforms, `${at}.platforms`),
     ...targetProblems(controllers, 'controller', `${at}.targets.controllers`),
     ...targetProblems(workers, 'worker', `${at}.targets.workers`),
   ];
@@ -48,7 +57,7 @@ function versionProblems({ version }: K0sUpdate, at: string): Reason[] {
   return [problem(`${at}.version`, version, 'must be a version such as "v1.36.3+k0s.0"')];
 }
 
-function platformProblems({ platforms }: K0sUpdate, at: string): Reason[] {
+function platformProblems(platforms: K0sUpdate['platforms'], at: string): Reason[] {
   const found = Object.entries(platforms);
   if (found.length === 0) return [problem(at, platforms, 'must hold a platform such as "linux-amd64"')];
   return found.flatMap(([name, { url, sha256 }]) => {

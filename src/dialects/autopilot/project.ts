@@ -1,6 +1,6 @@
 /** Owns the way from a campaign to the status of its Plan, word for word as scripts written for the original expect it. */
 import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
-import type { Campaign, Role, Stage } from '../../engine/model.ts';
+import type { Campaign, Stage } from '../../engine/model.ts';
 import { isFinal } from '../../engine/model.ts';
 import { textOf } from './recorded-reason.ts';
 import { PLAN_STATES, planStateOf, TARGET_STATES } from './states.ts';
@@ -45,14 +45,22 @@ function isCompleted({ stages }: Campaign, { id, state }: CommandStatus): boolea
   return own.every(({ targets }) => targets.every((target) => target.state === 'done'));
 }
 
-function targetsOf({ stages }: Campaign, { id, k0supdate }: CommandStatus): Pick<CommandStatus, 'k0supdate'> {
-  const entries = (role: Role, recorded: readonly TargetStatus[] = []): TargetStatus[] =>
-    stages.filter((stage) => stage.command === id && stage.role === role).flatMap((stage) => statusOf(stage, recorded));
-  const controllers = entries('controller', k0supdate?.controllers);
-  const workers = entries('worker', k0supdate?.workers);
-  if (controllers.length + workers.length === 0) return {};
+function targetsOf({ stages }: Campaign, { id, k0supdate, airgapupdate }: CommandStatus): Partial<CommandStatus> {
+  const own = stages.filter(({ command }) => command === id);
+  const entries = (isOne: (stage: Stage) => boolean, recorded: readonly TargetStatus[] = []): TargetStatus[] =>
+    own.filter(isOne).flatMap((stage) => statusOf(stage, recorded));
+  const bundles = entries(isBundle, airgapupdate?.workers);
+  const controllers = entries((stage) => !isBundle(stage) && stage.role === 'controller', k0supdate?.controllers);
+  const workers = entries((stage) => !isBundle(stage) && stage.role === 'worker', k0supdate?.workers);
   const lists = { ...(controllers.length > 0 ? { controllers } : {}), ...(workers.length > 0 ? { workers } : {}) };
-  return { k0supdate: { ...k0supdate, ...lists } };
+  return {
+    ...(bundles.length > 0 ? { airgapupdate: { ...airgapupdate, workers: bundles } } : {}),
+    ...(Object.keys(lists).length > 0 ? { k0supdate: { ...k0supdate, ...lists } } : {}),
+  };
+}
+
+function isBundle({ procedure }: Stage): boolean {
+  return procedure === 'airgapupdate';
 }
 
 function statusOf({ targets }: Stage, recorded: readonly TargetStatus[]): TargetStatus[] {

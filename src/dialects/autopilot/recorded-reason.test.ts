@@ -25,7 +25,7 @@ test.each<[CampaignPhase, ReasonCode, string]>([
 });
 
 test.each<[string, CampaignPhase, ReasonCode]>([
-  ['removedcrds.example.com v1beta1 has been removed in Kubernetes v99.99.99', 'invalid', 'InvalidPlan'],
+  ['removedcrds.example.com v1beta1 has been removed in Kubernetes v99.99.99', 'invalid', 'RemovedApis'],
   ['NoCodeOfOurs: something', 'failed', 'TargetFailed'],
   ['toString: something', 'incomplete', 'TargetMissing'],
 ])('%j of another leader is a sentence without code', (text, phase, code) => {

@@ -10,12 +10,16 @@ const IMPLIED: Readonly<Partial<Record<CampaignPhase, ReasonCode>>> = {
   invalid: 'InvalidPlan',
 };
 
+/** The original's own sentence, which scripts compare: it needs no code to be known again. */
+const REMOVED = /^\S+ \S+ has been removed in Kubernetes /;
+
 export function textOf({ code, message }: Reason, phase: CampaignPhase): string {
-  return code === IMPLIED[phase] ? message : `${code}: ${message}`;
+  return code === IMPLIED[phase] || REMOVED.test(message) ? message : `${code}: ${message}`;
 }
 
 /** A text that another leader wrote is a sentence without code. */
 export function reasonOf(text: string, phase: CampaignPhase): Reason {
+  if (REMOVED.test(text)) return because('RemovedApis', text);
   const [, code = '', message = ''] = /^(\w+): (.*)$/s.exec(text) ?? [];
   return isReasonCode(code) ? because(code, message) : because(IMPLIED[phase] ?? 'TargetFailed', text);
 }

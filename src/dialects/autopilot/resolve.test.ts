@@ -171,14 +171,29 @@ describe('a recorded plan', () => {
     expect(Object.keys(namesIn(campaign))).toEqual(['0/controllers', '0/workers']);
   });
 
-  test('a command that is not ours to carry out has no stages', () => {
+  test('an image bundle is a stage of its own', () => {
     const airgap = { version: 'v1.36.3+k0s.2', platforms: {}, workers: listed('w1') };
     const recorded = command(0, { airgapupdate: { workers: [entry('w1', 'SignalSent')] } });
     const plan = buildPlan(
       { commands: [{ airgapupdate: airgap }] },
       { state: 'SchedulableWait', commands: [recorded] },
     );
-    expect(resolved(plan)).toMatchObject({ phase: 'running', stages: [], problems: [{ code: 'InvalidPlan' }] });
+    const stage = { id: '0/bundles', role: 'worker', procedure: 'airgapupdate', keepsVersion: true };
+    expect(resolved(plan)).toMatchObject({
+      phase: 'running',
+      stages: [{ ...stage, targets: [{ state: 'intended' }] }],
+    });
+  });
+
+  test('a command with both: the bundle first, then controllers, then workers', () => {
+    const airgapupdate = { version: 'v1.36.3', platforms: {}, workers: listed('w1') };
+    const both = buildPlan({ commands: [{ k0supdate: buildUpdate(), airgapupdate }] });
+    const recorded = { state: 'SchedulableWait', commands: [command(0, { airgapupdate: { workers: [] } })] };
+    expect(resolved({ ...both, status: recorded }).stages.map(({ id }) => id)).toEqual([
+      '0/bundles',
+      '0/controllers',
+      '0/workers',
+    ]);
   });
 
   test('reads its reason back', () => {

@@ -1,12 +1,13 @@
 /** Owns the way from a Plan to its campaign: as its status records it, or with its targets found for the first time. */
-import type { CommandStatus, K0sUpdate, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
+import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
 import { plans } from '../../api/autopilot/plan.ts';
 import type { World } from '../../engine/dialect.ts';
 import { PLAN_HOLDS } from '../../engine/ledgers.ts';
-import type { Campaign, CampaignPhase, Payload, Role, Stage, Target } from '../../engine/model.ts';
+import type { Campaign, CampaignPhase, Payload, Stage, Target } from '../../engine/model.ts';
 import type { Reason } from '../../engine/reasons.ts';
 import { sourceOf } from '../../engine/source.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { type Part, partsOf, type Update } from './command-parts.ts';
 import { discover, withoutControllers } from './discovery.ts';
 import { unfold } from './ledgers/unfold.ts';
 import { problemsOf } from './problems.ts';
@@ -34,46 +35,58 @@ export function resolve(stored: Plan, world: World, now: number): Campaign {
 
 function newStages({ spec }: Plan, world: World, now: number): Stage[] {
   const since = rfc3339(now);
-  return spec.commands.flatMap(({ k0supdate }, command) => {
-    if (!k0supdate) return [];
-    const { controllers, workers } = k0supdate.targets;
-    const pending = (role: Role, names: readonly string[]): Target[] =>
-      names.map((name) => ({ key: keyOf(command, role, name), name, state: 'pending', since }));
-    const workerNames = withoutControllers(discover(workers, 'worker', world), Object.keys(k0supdate.platforms), world);
-    return [
-      stage(k0supdate, command, 'controller', pending('controller', discover(controllers, 'controller', world))),
-      stage(k0supdate, command, 'worker', pending('worker', workerNames)),
-    ];
-  });
+  return spec.commands.flatMap((command, id) =>
+    partsOf(command).map((part) => {
+      const pending = namesOf(part, world).map(
+        (name): Target => ({ key: keyOf(id, part, name), name, state: 'pending', since }),
+      );
+      return stageOf(part, id, pending);
+    }),
+  );
+}
+
+function namesOf({ procedure, role, update, targets }: Part, world: World): string[] {
+  const names = discover(targets, role, world);
+  const isUpdateOfWorkers = procedure === 'k0supdate' && role === 'worker';
+  return isUpdateOfWorkers ? withoutControllers(names, Object.keys(update?.platforms ?? {}), world) : names;
 }
 
 /** What was recorded counts, even of a command that is gone from the plan: its targets may be in flight. */
 function recordedStages({ spec, status }: Plan): Stage[] {
-  return (status?.commands ?? []).flatMap(({ id, k0supdate: recorded }) => {
-    const update = spec.commands[id]?.k0supdate;
-    if (!update && !recorded) return [];
-    return [
-      stage(update, id, 'controller', recordedTargets(recorded?.controllers, id, 'controller')),
-      stage(update, id, 'worker', recordedTargets(recorded?.workers, id, 'worker')),
-    ];
-  });
+  return (status?.commands ?? []).flatMap((recorded) =>
+    partsOf(spec.commands[recorded.id] ?? {}, recorded).map((part) => {
+      const targets = recordedIn(recorded, part).map(({ name, state, lastUpdatedTimestamp: since }): Target => {
+        const key = keyOf(recorded.id, part, name);
+        return { key, name, state: recordedStateOf(state), since };
+      });
+      return stageOf(part, recorded.id, targets);
+    }),
+  );
+}
+
+function recordedIn({ k0supdate, airgapupdate }: CommandStatus, { procedure, role }: Part): readonly TargetStatus[] {
+  if (procedure === 'airgapupdate') return airgapupdate?.workers ?? [];
+  return (role === 'controller' ? k0supdate?.controllers : k0supdate?.workers) ?? [];
 }
 
 /** Without an update in the plan there is nothing to signal. */
-function stage(update: K0sUpdate | undefined, command: number, role: Role, targets: Target[]): Stage {
+function stageOf({ procedure, role, update, targets: spec }: Part, command: number, targets: Target[]): Stage {
+  const forced = update && 'forceupdate' in update && update.forceupdate === true;
   return {
-    id: `${command}/${role}s`,
+    id: `${command}/${procedure === 'airgapupdate' ? 'bundles' : `${role}s`}`,
     command,
     role,
-    maxInFlight: role === 'controller' ? 1 : Math.min(update?.targets.workers?.limits?.concurrent ?? 1, PLAN_HOLDS),
+    procedure,
+    maxInFlight: role === 'controller' ? 1 : Math.min(spec?.limits?.concurrent ?? 1, PLAN_HOLDS),
     version: update?.version ?? '',
+    ...(procedure === 'airgapupdate' ? { keepsVersion: true } : {}),
     payloads: update ? payloadsOf(update) : {},
-    forced: update?.forceupdate ?? false,
+    forced: forced ?? false,
     targets,
   };
 }
 
-function payloadsOf({ platforms }: K0sUpdate): Record<string, Payload> {
+function payloadsOf({ platforms }: Update): Record<string, Payload> {
   return Object.fromEntries(
     Object.entries(platforms).map(([platform, { url, sha256 }]): [string, Payload] => [
       platform,
@@ -82,17 +95,8 @@ function payloadsOf({ platforms }: K0sUpdate): Record<string, Payload> {
   );
 }
 
-function recordedTargets(entries: readonly TargetStatus[] = [], command: number, role: Role): Target[] {
-  return entries.map(({ name, state, lastUpdatedTimestamp }) => ({
-    key: keyOf(command, role, name),
-    name,
-    state: recordedStateOf(state),
-    since: lastUpdatedTimestamp,
-  }));
-}
-
-function keyOf(command: number, role: Role, name: string): string {
-  return `${command}/${role}/${name}`;
+function keyOf(command: number, { procedure, role }: Part, name: string): string {
+  return `${command}/${procedure === 'airgapupdate' ? 'bundle' : role}/${name}`;
 }
 
 function recordedReason(phase: CampaignPhase, commands: readonly CommandStatus[]): Reason | undefined {

@@ -75,7 +75,7 @@ interface Progress {
 /** In the words of the very decision that the leader takes, but for the health of API servers: only the leader asks for that. */
 function progressOf({ policy, clock }: UpdateParts, node: Node): Progress {
   const { name } = node.metadata;
-  const snapshot = gather(capi, node, worldOf(node), clock.now());
+  const snapshot = gather(capi, node, worldOf(node), clock.now(), { isOnlyLooking: true });
   const { campaign } = snapshot;
   const [wait] = decide(snapshot, policy, clock.now()).waits;
   const told =

@@ -1,7 +1,8 @@
 /** Owns the table of which versions a plan may lead through, stage after stage. */
 import { expect, test } from 'vitest';
+import type { ApiServerVersion } from '../model.ts';
 import type { VersionRule } from './campaign-policy.ts';
-import { type ApiServerVersion, judgeVersions, type VersionStage } from './version-rules.ts';
+import { judgeVersions, type VersionStage } from './version-rules.ts';
 
 type Targets = Readonly<Record<string, string | undefined>>;
 

@@ -1,6 +1,6 @@
 /** Owns which versions a plan may lead through: no minor version skipped, nothing lowered, no kubelet newer than an API server. */
 import { compareVersions, parseVersion, type Version } from '../../util/version.ts';
-import type { Role } from '../model.ts';
+import type { ApiServerVersion, Role } from '../model.ts';
 import { because, type Reason } from '../reasons.ts';
 import type { VersionRule } from './campaign-policy.ts';
 
@@ -21,12 +21,6 @@ export interface VersionTarget {
   readonly current?: string | undefined;
   /** A controller that runs a kubelet too; every worker does. */
   readonly hasKubelet?: boolean | undefined;
-}
-
-/** One controller of the cluster, in the plan or not. */
-export interface ApiServerVersion {
-  readonly name: string;
-  readonly version?: string | undefined;
 }
 
 export interface VersionVerdict {
