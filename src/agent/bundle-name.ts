@@ -5,9 +5,15 @@ import type { Answer } from './http-get.ts';
 export function bundleNameFor({ response, url }: Answer): string {
   const dispositions = response.headersDistinct['content-disposition'] ?? [];
   const suggested = dispositions.length === 1 ? safeName(suggestionIn(dispositions[0] ?? '')) : undefined;
-  const name = suggested ?? safeName(lastSegment(url));
+  const name = suggested ?? bundleNameIn(url);
   if (name !== undefined) return name;
   throw new Error(`neither the URL's path nor a Content-Disposition of ${url.host} names the bundle`);
+}
+
+/** The last segment of the path; undefined where that is no usable name. */
+export function bundleNameIn({ pathname }: URL): string | undefined {
+  const segments = decoded(pathname)?.split('/') ?? [];
+  return safeName(segments.findLast((segment) => segment !== ''));
 }
 
 /** RFC 6266: parameters are tokens or quoted; `filename*` wins, and has its characters percent-encoded. */
@@ -26,12 +32,6 @@ function suggestionIn(disposition: string): string | undefined {
   if (!/^[;\s]*$/.test(disposition.slice(end))) return undefined;
   const encoded = /^(?:utf-8|us-ascii)'[^']*'(.*)$/i.exec(parameters.get('filename*') ?? '')?.[1];
   return (encoded === undefined ? undefined : decoded(encoded)) ?? parameters.get('filename');
-}
-
-function lastSegment({ pathname }: URL): string | undefined {
-  return decoded(pathname)
-    ?.split('/')
-    .findLast((segment) => segment !== '');
 }
 
 function decoded(text: string): string | undefined {

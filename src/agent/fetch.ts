@@ -25,6 +25,8 @@ export interface FetchRequest {
   /** 64 hexadecimal digits of any case; nothing can be verified where undefined. */
   readonly sha256: string | undefined;
   readonly paths: PartialPaths;
+  /** Validator of bytes that are here already: a server that still has the same need not send them. */
+  readonly unless?: string;
   readonly userAgent: string;
   readonly limits: DownloadLimits;
 }
@@ -112,7 +114,7 @@ async function attempt(
   const { stallMs } = request.limits;
   using guard = new StallGuard({ stallMs, remainingMs: deadline - clock.monotonic() }, clock, signal);
   try {
-    const answer = await httpGet(request.url, headersFor(part, request.userAgent), guard.signal);
+    const answer = await httpGet(request.url, headersFor(part, request), guard.signal);
     try {
       guard.touch();
       return await take(part, answer, request, inspect, { guard, files });
@@ -133,6 +135,7 @@ async function take(
   { guard, files }: { guard: StallGuard; files: Files },
 ): Promise<Outcome> {
   const { response } = answer;
+  if (response.statusCode === 304) return 'here';
   if (response.statusCode === 416) return await confirmWhole(part, response);
   if (await isHere(part, answer, inspect)) return 'here';
   await checkRoom(part, response, request, files);
@@ -144,10 +147,13 @@ async function take(
   return 'fetched';
 }
 
-function headersFor({ bytes, origin: { validator } }: PartialFile, userAgent: string): OutgoingHttpHeaders {
+function headersFor(part: PartialFile, { userAgent, unless }: FetchRequest): OutgoingHttpHeaders {
   const headers = { 'user-agent': userAgent, 'accept-encoding': 'identity' };
-  if (bytes === 0) return headers;
-  return { ...headers, range: `bytes=${bytes}-`, ...(validator && { 'if-range': validator }) };
+  const { bytes, origin } = part;
+  if (bytes > 0)
+    return { ...headers, range: `bytes=${bytes}-`, ...(origin.validator && { 'if-range': origin.validator }) };
+  if (unless === undefined) return headers;
+  return { ...headers, [unless.startsWith('"') ? 'if-none-match' : 'if-modified-since']: unless };
 }
 
 /** The answer to a range behind the end: fine where the part is the whole. */

@@ -10,6 +10,7 @@ export class TransientError extends Error {
 
 /** As Go's client, which the original uses. */
 const MAX_REDIRECTS = 10;
+const ANSWERS = [200, 206, 304, 416];
 const REDIRECTS = [301, 302, 303, 307, 308];
 /** Timeout, too early, too many requests; beside them every answer from 500 on is worth another attempt. */
 const TRANSIENT = [408, 425, 429];
@@ -23,13 +24,13 @@ export interface Answer {
   readonly url: URL;
 }
 
-/** Resolves with the first answer that is 200, 206 or 416; its body ends with `signal`. */
+/** Resolves with the first answer that is one of these; its body ends with `signal`. */
 export async function httpGet(url: string, headers: OutgoingHttpHeaders, signal: AbortSignal): Promise<Answer> {
   let address = new URL(url);
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     const response = await send(address, headers, signal);
     const { statusCode = 0, headers: answered } = response;
-    if ([200, 206, 416].includes(statusCode)) return { response, url: address };
+    if (ANSWERS.includes(statusCode)) return { response, url: address };
     response.destroy();
     if (!REDIRECTS.includes(statusCode)) throw refusal(statusCode, address);
     if (answered.location === undefined) throw new Error(`${address.host} redirects without saying where`);

@@ -2,7 +2,7 @@
 import { dirname, join } from 'node:path';
 import type { PlacedBundle } from './bundle-list.ts';
 import { loadBundles, saveBundles, withBundle } from './bundle-list.ts';
-import { bundleNameFor } from './bundle-name.ts';
+import { bundleNameFor, bundleNameIn } from './bundle-name.ts';
 import type { Files } from './durable-files.ts';
 import { syncPath } from './durable-files.ts';
 import type { FetchRequest, FetchTools, Inspect } from './fetch.ts';
@@ -30,17 +30,13 @@ const READABLE = 0o644;
  * Resolves when the bundle lies in the images directory, by whose hand ever, and older ones of ours are removed; rejects
  * with the reason for people, or with the signal's.
  */
-export async function placeBundle(request: BundleRequest, tools: FetchTools): Promise<void> {
-  const { imagesDirectory, list } = request;
+export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
   const { files } = tools;
-  const sha256 = request.sha256?.toLowerCase();
-  await makeDirectory(imagesDirectory, files);
-  const known = (await loadBundles(list, files)).filter((bundle) => bundle.sha256 === sha256);
-  for (const bundle of known) {
-    if (await isPlaced(bundle, imagesDirectory, files)) return await settle(bundle, request, files);
-  }
-  const placed = await fetchBundle({ ...request, sha256 }, tools);
-  if (placed !== undefined) await settle(placed, request, files);
+  const request = { ...asked, sha256: asked.sha256?.toLowerCase() };
+  await makeDirectory(request.imagesDirectory, files);
+  const bundles = await loadBundles(request.list, files);
+  const name = (await findWhole(request, bundles, files)) ?? (await fetchBundle(request, bundles, tools));
+  await settle(name, request, files);
 }
 
 /** Removes what a bundle that was not placed leaves; what is not there is fine. */
@@ -48,25 +44,43 @@ export async function discardBundle({ imagesDirectory, record }: BundlePlace, fi
   for (const path of [...partsFor(imagesDirectory), record]) await files.rm(path, { force: true });
 }
 
-/** Undefined where somebody else's file with the wanted bytes is there already. */
-async function fetchBundle(request: BundleRequest, tools: FetchTools): Promise<PlacedBundle | undefined> {
+/** Name of a file that has the wanted bytes: one of ours, or one that is called as the URL would have it. */
+async function findWhole(
+  { url, sha256, imagesDirectory }: BundleRequest,
+  bundles: readonly PlacedBundle[],
+  files: Files,
+): Promise<string | undefined> {
+  if (sha256 === undefined) return undefined;
+  const ours = bundles.filter((bundle) => bundle.sha256 === sha256).map(({ name }) => name);
+  for (const name of new Set([...ours, bundleNameIn(new URL(url)) ?? ''])) {
+    if (name !== '' && (await hashFile(join(imagesDirectory, name), files)) === sha256) return name;
+  }
+  return undefined;
+}
+
+/** Resolves with the name under which the bundle lies there. */
+async function fetchBundle(
+  request: BundleRequest,
+  bundles: readonly PlacedBundle[],
+  tools: FetchTools,
+): Promise<string> {
   const { url, sha256, version, imagesDirectory, record, list } = request;
   const { files } = tools;
-  const paths = { part: await partFor(imagesDirectory, files), record };
-  await using part = await PartialFile.open({ url, sha256 }, paths, files);
-  const bundles = await loadBundles(list, files);
-  let here: PlacedBundle | undefined;
+  const offered = sha256 === undefined ? await findOffered(request, bundles, files) : undefined;
+  const unless = offered?.validator;
+  let found = offered?.name ?? '';
   const inspect: Inspect = async (answer, validator) => {
     const name = bundleNameFor(answer);
-    const ours = bundles.find((bundle) => bundle.name === name);
-    const isSame = validator !== undefined && ours?.url === url && ours.validator === validator;
-    const wanted = sha256 ?? (isSame ? ours.sha256 : undefined);
-    const isHere = wanted !== undefined && (await hashFile(join(imagesDirectory, name), files)) === wanted;
-    here = ours?.sha256 === wanted ? ours : undefined;
+    if (unless !== undefined && unless === validator) return { isHere: true };
+    const isHere = sha256 !== undefined && (await hashFile(join(imagesDirectory, name), files)) === sha256;
+    if (isHere) found = name;
     return { isHere, name };
   };
+  const paths = { part: await partFor(imagesDirectory, files), record };
+  await using part = await PartialFile.open({ url, sha256 }, paths, files);
   const isWhole = part.wanted !== undefined && part.sha256 === part.wanted && part.origin.name !== undefined;
-  if (!isWhole && (await fetchVerified(part, { ...request, paths }, inspect, tools)) === 'here') return here;
+  const wanted = { ...request, paths, ...(unless && { unless }) };
+  if (!isWhole && (await fetchVerified(part, wanted, inspect, tools)) === 'here') return found;
   await part.seal(READABLE);
   const { name = '', validator } = part.origin;
   const bundle = { name, url, version, sha256: part.sha256, ...(validator && { validator }) };
@@ -74,18 +88,30 @@ async function fetchBundle(request: BundleRequest, tools: FetchTools): Promise<P
   await saveBundles(list, withBundle(bundles, bundle), files);
   await files.rename(paths.part, join(imagesDirectory, name));
   await syncPath(imagesDirectory, files);
-  return bundle;
+  return name;
 }
 
-/** Makes the bundle the newest of ours, and removes those that are older than the one before it. */
-async function settle(newest: PlacedBundle, request: BundleRequest, files: Files): Promise<void> {
-  const { imagesDirectory, list, version } = request;
-  const bundles = withBundle(await loadBundles(list, files), { ...newest, version });
-  for (const old of bundles.slice(0, -KEPT)) {
+/** What this very URL led to before, and still lies there: without a hash only its server can tell if it is still right. */
+async function findOffered(
+  { url, imagesDirectory }: BundleRequest,
+  bundles: readonly PlacedBundle[],
+  files: Files,
+): Promise<PlacedBundle | undefined> {
+  const offered = bundles.findLast((bundle) => bundle.url === url && bundle.validator !== undefined);
+  return offered !== undefined && (await isPlaced(offered, imagesDirectory, files)) ? offered : undefined;
+}
+
+/** Makes the bundle the newest where it is ours, and removes those that are older than the one before it. */
+async function settle(name: string, { imagesDirectory, list, version }: BundleRequest, files: Files): Promise<void> {
+  const bundles = await loadBundles(list, files);
+  const newest = bundles.find((bundle) => bundle.name === name);
+  if (newest === undefined || !(await isPlaced(newest, imagesDirectory, files))) return;
+  const inOrder = withBundle(bundles, { ...newest, version });
+  for (const old of inOrder.slice(0, -KEPT)) {
     // What has other bytes than were placed is somebody else's by now.
     if (await isPlaced(old, imagesDirectory, files)) await files.rm(join(imagesDirectory, old.name), { force: true });
   }
-  await saveBundles(list, bundles.slice(-KEPT), files);
+  await saveBundles(list, inOrder.slice(-KEPT), files);
 }
 
 async function isPlaced({ name, sha256 }: PlacedBundle, imagesDirectory: string, files: Files): Promise<boolean> {

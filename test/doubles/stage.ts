@@ -16,11 +16,13 @@ import { isNotFound } from '../../src/kube/status-error.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { systemClock } from '../../src/util/clock.ts';
+import { jsonLogger } from '../../src/util/log.ts';
 import { controllerAddress } from '../../tools/cluster/hosts.ts';
 import { installDefinitions } from '../../tools/cluster/objects.ts';
 import type { Plane } from '../../tools/cluster/plane.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
+import { controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
 import { K0sNode } from './k0s-node.ts';
 import type { Role } from './k0s-process.ts';
 import { grantNodeRights } from './node-rights.ts';
@@ -28,6 +30,7 @@ import { LEADER_LEASE } from './runtime/lease-election.ts';
 import { Recorder } from './runtime/recorder.ts';
 import { surroundingsFor } from './surroundings.ts';
 import { type Times, timesOf } from './times.ts';
+import { statusOf } from './write-lines.ts';
 
 export const OLD = 'v1.36.3+k0s.0';
 export const NEW = 'v1.36.3+k0s.2';
@@ -57,10 +60,17 @@ const TIMES: Times = { ...timesOf(SCALE), leaseDuration, renewDeadline, drain, r
 const RESTART_DELAY_MS = 10_000 * SCALE;
 const PATIENCE = { timeout: 30_000, interval: 20 };
 
+/** On the control plane of the test run. */
+export async function startStage(options: Omit<StageOptions, 'plane'>): Promise<Stage> {
+  return await Stage.start({ ...options, plane: { url: controlPlane().url, kubeconfig: kubeconfigFor } });
+}
+
 export class Stage implements AsyncDisposable {
   readonly recorder = new Recorder();
   readonly hosts = new Map<string, Host>();
   readonly doubles = new Map<string, K0sNode>();
+  /** What each double has logged, line by line: the only place where the original says why something fails. */
+  readonly logs = new Map<string, string[]>();
   /** As administrator; not recorded. */
   readonly client: KubeClient;
   readonly downloads: DownloadServer;
@@ -122,6 +132,15 @@ export class Stage implements AsyncDisposable {
 
   async planState(): Promise<string> {
     return (await this.client.get(plans, 'autopilot')).status?.state ?? '';
+  }
+
+  /** Makes the next write of that process that says `status` wait until `meanwhile` is over. */
+  holdStatus(name: string, status: string, meanwhile: () => Promise<void>): void {
+    this.recorder.hold = async (write) => {
+      if (write.via !== name || statusOf(write.annotations ?? {}) !== status) return;
+      this.recorder.hold = () => Promise.resolve();
+      await meanwhile();
+    };
   }
 
   /** Status of the signal on the object of that name, empty where it has none. */
@@ -188,6 +207,8 @@ export class Stage implements AsyncDisposable {
       path: await plane.kubeconfig(role === 'worker' ? { node: name } : 'admin'),
     });
     const by = role === 'worker' ? `system:node:${name}` : 'kubernetes-admin';
+    const log: string[] = [];
+    this.logs.set(name, log);
     const own = { ...TIMES, ...times, ...(reluctant.includes(name) ? { leaseRetry: 3_600_000 } : {}) };
     const surroundings = surroundingsFor({
       config,
@@ -195,6 +216,7 @@ export class Stage implements AsyncDisposable {
       recorder: this.recorder,
       times: own,
       apiPort: this.#apiPort,
+      logger: jsonLogger((line) => log.push(line), systemClock.now, 'info'),
       ...(picks && { pick: (candidates) => this.#pick(candidates) }),
     });
     things.defer(() => surroundings.close());

@@ -58,7 +58,8 @@ function actorOf({ by, via, resource, name }: Write): 'node' | 'self' | 'leader'
   return resource.startsWith('controlnodes') && via === name ? 'self' : 'leader';
 }
 
-function statusOf(annotations: Readonly<Record<string, string>>): string {
+/** Of the signal in them: `none` where it has no status yet, `no signal` where there is none. */
+export function statusOf(annotations: Readonly<Record<string, string>>): string {
   const signal = decodeSignal(annotations);
   return signal === undefined ? 'no signal' : (signal.status?.status ?? 'none');
 }

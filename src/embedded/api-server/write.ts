@@ -76,8 +76,9 @@ export function createObject(
   const key = keyOf(namespace, metadata.name);
   const present = collection.get(key)?.object.metadata;
   if (present) throw alreadyExists(kind, metadata.name, present.deletionTimestamp && 'object is being deleted: ');
+  if (options.dryRun) return new Version(key, 0, object);
   checkStoredSize(object);
-  return options.dryRun ? new Version(key, 0, object) : collection.put(key, object);
+  return collection.put(key, object);
 }
 
 const WRONG_NAMESPACE = 'the namespace of the provided object does not match the namespace sent on the request';
@@ -135,8 +136,8 @@ export function replaceObject(
   const causes = [...validateMetadataUpdate(object, old.object, kind), ...kind.validate(object, old.object)];
   if (causes.length > 0) throw invalid(kind, before.name, causes);
   if (!applied) trackUpdate(kind, object, old.object, writerOf(cluster, options, subresource));
-  checkStoredSize(object);
   if (isDeepStrictEqual(object, old.object)) return old;
+  if (!dryRun) checkStoredSize(object);
   const gone = isFinallyGone(object);
   if (gone && !dryRun) collection.remove(old);
   return gone || dryRun ? new Version(old.key, old.revision, object) : collection.put(old.key, object);

@@ -78,6 +78,11 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
     const { pathname } = new URL(request.url ?? '/', 'http://localhost');
     const node = /\(([^)]*)\)/.exec(request.headers['user-agent'] ?? '')?.[1] ?? '';
     const payload = payloads.get(pathname);
+    if (payload !== undefined && request.headers['if-none-match'] === `"${payload.sha256}"`) {
+      requests.push({ node, path: pathname, from: 0, status: 304, bytesSent: 0, complete: false, ms: 0 });
+      response.writeHead(304).end();
+      return;
+    }
     const from = payload === undefined ? 0 : firstByte(request, payload);
     const served = { node, path: pathname, from, status: 0, bytesSent: 0, complete: false, ms: 0 };
     requests.push(served);

@@ -2,15 +2,12 @@
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { HOUR, later, T0 } from '../../../test/builders/times.ts';
-import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
-import { DIALECT_NAMES } from '../../api/refit/upgrade-policy.ts';
-import { withStatus } from './policy-status.ts';
+import { DIALECT_NAMES, type UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
+import { type Surroundings, withStatus } from './policy-status.ts';
 
 const [ONE, OTHER] = DIALECT_NAMES;
-const PLANS = [
-  { dialect: ONE, name: 'fleet' },
-  { dialect: OTHER, namespace: 'upgrades', name: 'servers' },
-];
+const FLEET = { dialect: ONE, name: 'fleet' };
+const SERVERS = { dialect: OTHER, namespace: 'upgrades', name: 'servers' };
 
 const ALPHA = buildUpgradePolicy('alpha');
 const BETA = buildUpgradePolicy('beta');
@@ -20,6 +17,11 @@ const BROKEN = buildUpgradePolicy('broken', {
   windows: [{ start: '22:00', length: '0h', timeZone: 'UTC' }],
 });
 
+/** As a process sees it that carries both dialects out. */
+function among(policies: readonly UpgradePolicy[], more: Partial<Surroundings> = {}): Surroundings {
+  return { policies, dialects: [ONE, OTHER], plans: [FLEET, SERVERS], ...more };
+}
+
 /** Conditions as `Type=Status Reason: message`. */
 function told(policy: UpgradePolicy): string[] {
   return (policy.status?.conditions ?? []).map(
@@ -28,49 +30,68 @@ function told(policy: UpgradePolicy): string[] {
 }
 
 test('one that counts for every plan names them', () => {
-  const { status } = withStatus(ALPHA, [ALPHA], PLANS, T0);
-  expect(status?.covers).toEqual([`${ONE}/fleet`, `${OTHER}/upgrades/servers`]);
-  expect(status?.observedGeneration).toBe(1);
-  expect(told(withStatus(ALPHA, [ALPHA], PLANS, T0))).toEqual([
-    'Overruled=False NoTie: no other policy names a plan as closely',
+  const policy = withStatus(ALPHA, among([ALPHA]), T0);
+  expect(policy.status?.covers).toEqual([`${ONE}/fleet`, `${OTHER}/upgrades/servers`]);
+  expect(policy.status?.observedGeneration).toBe(1);
+  expect(told(policy)).toEqual([
+    'Overruled=False OwnEntries: no other policy has the same entry',
     'Readable=True Readable: every field can be read',
   ]);
 });
 
-test('of two that say as much the second by name tells that it does not count', () => {
-  const second = withStatus(BETA, [ALPHA, BETA], PLANS, T0);
+test('of two for all plans, the second by name tells that it does not count', () => {
+  const second = withStatus(BETA, among([BETA, ALPHA]), T0);
   expect(second.status?.covers).toEqual([]);
   expect(told(second)[0]).toBe(
-    `Overruled=True FirstByName: UpgradePolicy alpha names ${ONE}/fleet as closely, and comes first by name; ` +
-      `UpgradePolicy alpha names ${OTHER}/upgrades/servers as closely, and comes first by name`,
+    'Overruled=True SameEntry: for all plans UpgradePolicy alpha counts, which comes first by name',
   );
-  expect(told(withStatus(ALPHA, [ALPHA, BETA], PLANS, T0))[0]).toContain('Overruled=False');
+  expect(told(withStatus(ALPHA, among([BETA, ALPHA]), T0))[0]).toContain('Overruled=False');
+});
+
+test('one entry of several that stands in another policy is named; others do not matter', () => {
+  const first = buildUpgradePolicy('first', { plans: [{ name: 'fleet', dialect: ONE }, { namespace: 'x' }] });
+  const second = buildUpgradePolicy('second', { plans: [{ namespace: 'y' }, { dialect: ONE, name: 'fleet' }] });
+  expect(told(withStatus(second, among([first, second, ALPHA]), T0))[0]).toBe(
+    `Overruled=True SameEntry: for plans with dialect ${ONE}, name fleet UpgradePolicy first counts, which comes first by name`,
+  );
 });
 
 test('to be less close than another is no fault', () => {
-  const general = withStatus(ALPHA, [ALPHA, CLOSER], PLANS, T0);
+  const general = withStatus(ALPHA, among([ALPHA, CLOSER]), T0);
   expect(general.status?.covers).toEqual([`${OTHER}/upgrades/servers`]);
   expect(told(general)[0]).toContain('Overruled=False');
 });
 
 test('one that cannot be read names every field', () => {
-  const status = told(withStatus(BROKEN, [BROKEN], PLANS, T0));
-  expect(status[1]).toMatch(/^Readable=False PolicyUnreadable: .*spec\.soak .*; .*spec\.windows\[0\]\.length /);
+  const [, readable] = told(withStatus(BROKEN, among([BROKEN]), T0));
+  expect(readable).toMatch(/^Readable=False PolicyUnreadable: .*spec\.soak .*; .*spec\.windows\[0\]\.length /);
+});
+
+test('two processes that carry out a dialect each leave alone what the other told', () => {
+  const [mine, theirs] = [
+    { dialects: [ONE], plans: [FLEET] },
+    { dialects: [OTHER], plans: [SERVERS] },
+  ];
+  const first = withStatus(ALPHA, among([ALPHA], mine), T0);
+  const both = withStatus(first, among([first], theirs), T0);
+  expect(both.status?.covers).toEqual([`${ONE}/fleet`, `${OTHER}/upgrades/servers`]);
+  expect(withStatus(both, among([both], mine), T0)).toBe(both);
+  expect(withStatus(both, among([both], { ...theirs, plans: [] }), T0).status?.covers).toEqual([`${ONE}/fleet`]);
 });
 
 test('what did not change is not written', () => {
-  const told = withStatus(ALPHA, [ALPHA], PLANS, T0);
-  expect(withStatus(told, [told], PLANS, T0 + HOUR)).toBe(told);
+  const policy = withStatus(ALPHA, among([ALPHA]), T0);
+  expect(withStatus(policy, among([policy]), T0 + HOUR)).toBe(policy);
 });
 
 test('a condition keeps the time of its last change', () => {
-  const before = withStatus(ALPHA, [ALPHA], PLANS, T0);
-  const after = withStatus(before, [before], PLANS.slice(1), T0 + HOUR);
+  const before = withStatus(ALPHA, among([ALPHA]), T0);
+  const after = withStatus(before, among([before], { plans: [SERVERS] }), T0 + HOUR);
   expect(after.status?.covers).toEqual([`${OTHER}/upgrades/servers`]);
   expect(after.status?.conditions?.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([later(0), later(0)]);
 });
 
 test('no more than a hundred plans are told', () => {
   const plans = Array.from({ length: 150 }, (_, index) => ({ dialect: ONE, name: `p${index}` }));
-  expect(withStatus(ALPHA, [ALPHA], plans, T0).status?.covers).toHaveLength(100);
+  expect(withStatus(ALPHA, among([ALPHA], { plans }), T0).status?.covers).toHaveLength(100);
 });

@@ -1,57 +1,86 @@
 /** Owns what an UpgradePolicy's status tells: whether it can be read, which plans it counts for, and where another comes first. */
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
-import { withCondition } from '../../runtime/conditions.ts';
+import { type ConditionUpdate, withCondition } from '../../runtime/conditions.ts';
 import { sameJson } from '../../util/json.ts';
 import { coveringPolicies, type PlanRef } from './choose-policy.ts';
 import { readPolicy } from './read-policy.ts';
+
+/** Whatever a process knows that tells of policies. */
+export interface Surroundings {
+  readonly policies: readonly UpgradePolicy[];
+  /** What this process carries out: of other plans it cannot tell. */
+  readonly dialects: readonly string[];
+  readonly plans: readonly PlanRef[];
+}
 
 /** So that a cluster with many plans does not fill the object. */
 const MAX_TOLD = 100;
 
 /** The policy with its status as of `now` in ms; the very same object where nothing changes. */
-export function withStatus(
-  policy: UpgradePolicy,
-  policies: readonly UpgradePolicy[],
-  plans: readonly PlanRef[],
-  now: number,
-): UpgradePolicy {
-  const covers = plans.filter((plan) => firstFor(policies, plan) === policy);
-  const ties = plans.flatMap((plan) => lostTie(policy, policies, plan) ?? []);
-  const { problems } = readPolicy(policy);
-  const observedGeneration = policy.metadata.generation;
-  const generation = observedGeneration === undefined ? {} : { observedGeneration };
-  const readable = {
-    type: 'Readable',
-    status: problems.length === 0 ? 'True' : 'False',
-    reason: problems[0]?.code ?? 'Readable',
-    message: problems.map(({ message }) => message).join('; ') || 'every field can be read',
-    ...generation,
-  } as const;
-  const overruled = {
-    type: 'Overruled',
-    status: ties.length > 0 ? 'True' : 'False',
-    reason: ties.length > 0 ? 'FirstByName' : 'NoTie',
-    message: ties.slice(0, MAX_TOLD).join('; ') || 'no other policy names a plan as closely',
-    ...generation,
-  } as const;
+export function withStatus(policy: UpgradePolicy, surroundings: Surroundings, now: number): UpgradePolicy {
   const known = policy.status?.conditions;
-  const conditions = [...withCondition(withCondition(known, readable, now), overruled, now)];
-  const status = { ...generation, covers: covers.slice(0, MAX_TOLD).map(titleOf), conditions };
+  const status = {
+    ...generationOf(policy),
+    covers: coveredBy(policy, surroundings),
+    conditions: [...withCondition(withCondition(known, readable(policy), now), overruled(policy, surroundings), now)],
+  };
   return sameJson(status, policy.status) ? policy : { ...policy, status };
 }
 
-function firstFor(policies: readonly UpgradePolicy[], plan: PlanRef): UpgradePolicy | undefined {
-  return coveringPolicies(policies, plan)[0]?.policy;
+/** Plans of other dialects stay as whoever carries them out told them. */
+function coveredBy(policy: UpgradePolicy, { policies, dialects, plans }: Surroundings): string[] {
+  const first = (plan: PlanRef): string | undefined => coveringPolicies(policies, plan)[0]?.policy.metadata.name;
+  const ours = plans.filter((plan) => first(plan) === policy.metadata.name).map(titleOf);
+  const others = (policy.status?.covers ?? []).filter((title) => !dialects.includes(title.split('/')[0] ?? ''));
+  return [...ours, ...others].toSorted().slice(0, MAX_TOLD);
 }
 
-/** A less close policy is overruled as people mean it to be; of two equal ones nobody can see which counts. */
-function lostTie(policy: UpgradePolicy, policies: readonly UpgradePolicy[], plan: PlanRef): string | undefined {
-  const covering = coveringPolicies(policies, plan);
-  const [first] = covering;
-  const mine = covering.find((each) => each.policy === policy);
-  if (!first || !mine || mine === first || mine.rank !== first.rank) return undefined;
-  const { name } = first.policy.metadata;
-  return `UpgradePolicy ${name} names ${titleOf(plan)} as closely, and comes first by name`;
+function readable(policy: UpgradePolicy): ConditionUpdate {
+  const { problems } = readPolicy(policy);
+  const [first] = problems;
+  const more = generationOf(policy);
+  if (!first)
+    return { type: 'Readable', status: 'True', reason: 'Readable', message: 'every field can be read', ...more };
+  const message = problems.map((each) => each.message).join('; ');
+  return { type: 'Readable', status: 'False', reason: first.code, message, ...more };
+}
+
+/**
+ * A policy that names plans less closely is overruled as people mean it to be. Of two with the same entry nobody can see
+ * which one counts, so the other says so. Plans do not matter here: every process must come to the same answer.
+ */
+function overruled(policy: UpgradePolicy, { policies }: Surroundings): ConditionUpdate {
+  const earlier = policies.filter(({ metadata }) => metadata.name < policy.metadata.name);
+  const lost = entriesOf(policy).flatMap((entry) => {
+    const first = earlier.filter((each) => entriesOf(each).includes(entry)).map(({ metadata }) => metadata.name);
+    return first.length > 0
+      ? [`for ${entry} UpgradePolicy ${first.toSorted()[0]} counts, which comes first by name`]
+      : [];
+  });
+  const more = generationOf(policy);
+  if (lost.length > 0)
+    return { type: 'Overruled', status: 'True', reason: 'SameEntry', message: lost.join('; '), ...more };
+  return {
+    type: 'Overruled',
+    status: 'False',
+    reason: 'OwnEntries',
+    message: 'no other policy has the same entry',
+    ...more,
+  };
+}
+
+/** What the policy is for, in words that are equal where the entries are. */
+function entriesOf({ spec: { plans = [{}] } }: UpgradePolicy): string[] {
+  return plans.map(({ dialect, namespace, name }) => {
+    const given = Object.entries({ dialect, namespace, name }).flatMap(([member, value]) =>
+      value === undefined ? [] : [`${member} ${value}`],
+    );
+    return given.length === 0 ? 'all plans' : `plans with ${given.join(', ')}`;
+  });
+}
+
+function generationOf({ metadata: { generation } }: UpgradePolicy): { observedGeneration?: number } {
+  return generation === undefined ? {} : { observedGeneration: generation };
 }
 
 function titleOf({ dialect, namespace, name }: PlanRef): string {

@@ -59,8 +59,17 @@ export function recorded(client: KubeClient, author: Author, recorder: Recorder,
     ...options,
     signal: options?.signal === undefined ? signal : AbortSignal.any([signal, options.signal]),
   });
-  const note = async <T>(verb: Write['verb'], resource: string, name: string, body: unknown, call: () => Promise<T>) =>
-    await recorder.note({ ...author, verb, resource, name, ...contentOf(verb, body) }, call);
+  const note = async <T>(
+    verb: Write['verb'],
+    resource: string,
+    name: string,
+    body: unknown,
+    call: () => Promise<T>,
+  ) => {
+    // What a process still wants to write when it is told to end never leaves it.
+    signal.throwIfAborted();
+    return await recorder.note({ ...author, verb, resource, name, ...contentOf(verb, body) }, call);
+  };
   return {
     get: async (resource, name, options) => await client.get(resource, name, until(options)),
     list: async (resource, options) => await client.list(resource, until(options)),

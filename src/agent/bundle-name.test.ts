@@ -1,0 +1,83 @@
+/** Owns the proof of the names of airgap bundles: as real servers suggest them, and as nobody should. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bundleNameFor } from './bundle-name.ts';
+import { httpGet } from './http-get.ts';
+
+/** Headers go over a real connection, as parsers differ in what they make of bytes. */
+let dispositions: string[] = [];
+const server = createServer((request, response) => {
+  if (request.url?.startsWith('/moved') === true) {
+    response.writeHead(302, { location: request.url.slice('/moved'.length) }).end();
+    return;
+  }
+  response.setHeader('content-disposition', dispositions).end();
+});
+let origin = '';
+beforeAll(async () => {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => server.close());
+
+async function nameFrom(path: string, ...headers: string[]): Promise<string> {
+  dispositions = headers;
+  const answer = await httpGet(origin + path, {}, new AbortController().signal);
+  try {
+    return bundleNameFor(answer);
+  } finally {
+    answer.response.destroy();
+  }
+}
+
+const LONG = 'x'.repeat(255);
+
+describe('from the URL', () => {
+  test.each([
+    ['/a/bundle.tar', 'bundle.tar'],
+    ['/bundle.tar?token=a/b', 'bundle.tar'],
+    ['/a/bundle.tar/', 'bundle.tar'],
+    ['/a%2Fb%20c.tar', 'b c.tar'],
+    ['/cd/my%20na:me.tar/w/bundle20.tar', 'bundle20.tar'],
+    ['/na:me*.tar', 'na_me_.tar'],
+    ['/u%CC%88.tar', 'ü.tar'],
+    ['/%20a.tar.', '_a.tar_'],
+    ['/%E2%80%AErat.exe', '_rat.exe'],
+    ['/a%0Ab', 'a_b'],
+    ['/.hidden', '.hidden'],
+    ['/console.tar', 'console.tar'],
+    [`/${LONG}`, LONG],
+    ['/moved/there/other.tar', 'other.tar'],
+  ])('%s', async (path, name) => expect(await nameFrom(path)).toBe(name));
+
+  test.each(['/', '/%2e%2e', '/a/con', '/LPT1.tar', '/com¹.x', `/${LONG}x`, '/%FF.tar'])('%s: none', async (path) => {
+    await expect(nameFrom(encodeURI(decodeURI(path.replace('%FF', '%25FF'))).replace('%25FF', '%FF'))).rejects.toThrow(
+      /neither the URL's path nor a Content-Disposition/,
+    );
+  });
+});
+
+describe('from Content-Disposition', () => {
+  test.each([
+    ['attachment; filename="images.tar"', 'images.tar'],
+    ['attachment; filename=images.tar', 'images.tar'],
+    ['attachment;filename="a \\"b\\".tar"', 'a _b_.tar'],
+    ['attachment; filename="a; b.tar"; size=3', 'a; b.tar'],
+    ['attachment; filename="../../etc/passwd"', '.._.._etc_passwd'],
+    ["attachment; filename*=UTF-8''my%20na%3Ame.tar", 'my na_me.tar'],
+    ["attachment; filename=plain.tar; filename*=UTF-8''r%C3%A9al.tar", 'réal.tar'],
+    ["attachment; filename=plain.tar; filename*=UTF-8''%FF.tar", 'plain.tar'],
+    ['attachment; FileName=images.tar', 'images.tar'],
+    ['attachment', 'url.tar'],
+    ['attachment; filename=".."', 'url.tar'],
+    ['attachment; filename="nul"', 'url.tar'],
+    ['attachment; filename=""', 'url.tar'],
+    ['attachment; filename="open', 'url.tar'],
+  ])('%s', async (header, name) => expect(await nameFrom('/url.tar', header)).toBe(name));
+
+  test('that stands there twice tells nothing', async () => {
+    expect(await nameFrom('/url.tar', 'attachment; filename=a', 'attachment; filename=b')).toBe('url.tar');
+  });
+});

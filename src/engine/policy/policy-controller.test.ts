@@ -1,0 +1,106 @@
+/** Owns the proof that statuses of policies follow policies and plans, and that a lost race is run again. */
+import { beforeEach, expect, test } from 'vitest';
+import { MemoryApi } from '../../../test/builders/memory-api.ts';
+import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
+import { T0 } from '../../../test/builders/times.ts';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { DIALECT_NAMES, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+import type { Handler } from '../../kube/handler.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Resource } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { Controller } from '../../runtime/controller.ts';
+import { silentLogger } from '../../util/log.ts';
+import { policyController } from './policy-controller.ts';
+
+const [ONE] = DIALECT_NAMES;
+const boats: Resource = { group: 'sea.example.com', version: 'v1', kind: 'Boat', plural: 'boats', namespaced: false };
+const CALL = 'replace upgradepolicies/nightly/status';
+
+let api: MemoryApi;
+let controller: Controller;
+/** The handlers of the informers, policies first. */
+let handlers: Handler<KubeObject>[];
+
+/** An informer whose view is always up to date, and whose events the test makes. */
+function informerOf<T extends KubeObject>(resource: Resource<T>): Informer<T> {
+  const fresh = () => {
+    const view = api.view(resource);
+    view.catchUp();
+    return view;
+  };
+  const informer = {
+    resource,
+    get: (name: string) => fresh().get(name),
+    list: () => fresh().list(),
+    addHandler: (handler: Handler<T>) => {
+      handlers.push(handler);
+      return () => undefined;
+    },
+  };
+  return informer as unknown as Informer<T>;
+}
+
+beforeEach(() => {
+  api = new MemoryApi();
+  handlers = [];
+  api.put(upgradePolicies, buildUpgradePolicy('nightly'));
+  controller = policyController({
+    writer: api.client,
+    clock: new FakeClock(T0),
+    policies: informerOf(upgradePolicies),
+    plans: { [ONE]: informerOf(boats) },
+    isPlan: (_, { metadata }) => metadata.name !== 'no-plan',
+  });
+});
+
+async function reconcile(): Promise<void> {
+  await controller.reconcile('nightly', { signal: new AbortController().signal, logger: silentLogger, failures: 0 });
+}
+
+test('plans that come and go are told, and nothing is written where nothing changed', async () => {
+  api.put(boats, { metadata: { name: 'fleet' } });
+  api.put(boats, { metadata: { name: 'no-plan' } });
+  await reconcile();
+  expect(api.read(upgradePolicies, 'nightly').status?.covers).toEqual([`${ONE}/fleet`]);
+  await reconcile();
+  api.remove(boats, 'fleet');
+  await reconcile();
+  expect(api.read(upgradePolicies, 'nightly').status?.covers).toEqual([]);
+  expect(api.calls).toEqual([CALL, CALL]);
+});
+
+test('one that is gone is no business any more, seen or not', async () => {
+  api.before(CALL, () => api.remove(upgradePolicies, 'nightly'));
+  await reconcile();
+  await reconcile();
+  expect(api.calls).toEqual([CALL]);
+});
+
+test('a lost race is told, so that it is run again', async () => {
+  api.before(CALL, () => api.change(upgradePolicies, 'nightly', (policy) => ({ ...policy, status: { covers: [] } })));
+  await expect(reconcile()).rejects.toMatchObject({ reason: 'Conflict' });
+  await reconcile();
+  expect(api.read(upgradePolicies, 'nightly').status?.conditions).toHaveLength(2);
+});
+
+test('every policy is looked at again when one changes what it says, or a plan comes or goes', () => {
+  api.put(upgradePolicies, buildUpgradePolicy('weekly'));
+  const queued: string[] = [];
+  for (const source of controller.sources) source.start((key) => queued.push(key));
+  const [policies, plans] = handlers;
+  const woken = (change: () => void): string[] => {
+    queued.length = 0;
+    change();
+    return queued.toSorted();
+  };
+  const both = ['nightly', 'weekly'];
+  const policy = buildUpgradePolicy('weekly');
+  const edited = { ...policy, metadata: { ...policy.metadata, generation: 2 } };
+  const boat = { metadata: { name: 'fleet' } };
+  expect(woken(() => policies?.updated?.(edited, policy))).toEqual(both);
+  expect(woken(() => policies?.updated?.({ ...policy }, policy))).toEqual([]);
+  expect(woken(() => plans?.added?.(boat))).toEqual(both);
+  expect(woken(() => plans?.updated?.(boat, boat))).toEqual([]);
+  expect(woken(() => plans?.deleted?.(boat))).toEqual(both);
+});

@@ -1,0 +1,66 @@
+/** Owns the controller that keeps the status of UpgradePolicies true. Nothing is decided by it: plans read the specs themselves. */
+import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { keyOf } from '../../kube/object-key.ts';
+import { isNotFound } from '../../kube/status-error.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { Controller } from '../../runtime/controller.ts';
+import { fromMapping, generationChanged } from '../../runtime/sources.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { PlanRef } from './choose-policy.ts';
+import { withStatus } from './policy-status.ts';
+
+export interface PolicyParts {
+  /** Writes only while this process leads. */
+  readonly writer: KubeClient;
+  readonly clock: Clock;
+  readonly policies: Informer<UpgradePolicy>;
+  /** The plans that this process carries out, by dialect. */
+  readonly plans: Readonly<Record<string, Informer>>;
+  /** False for an object of a plan's kind that is no plan. */
+  isPlan(dialect: string, object: KubeObject): boolean;
+}
+
+const TIMEOUT_MS = 60_000;
+
+export function policyController(parts: PolicyParts): Controller {
+  const { policies } = parts;
+  const all = (): string[] => policies.list().map(keyOf);
+  const cameOrWent = (_object: KubeObject, previous?: KubeObject): boolean => previous === undefined;
+  return {
+    name: 'policies',
+    sources: [
+      // One more or less changes for which plans the others count.
+      fromMapping(policies, all, { when: generationChanged }),
+      ...Object.values(parts.plans).map((informer) => fromMapping(informer, all, { when: cameOrWent })),
+    ],
+    reconcile: async (key, { signal }) => await report(parts, key, signal),
+    concurrency: 1,
+    timeoutMs: TIMEOUT_MS,
+  };
+}
+
+async function report(parts: PolicyParts, key: string, signal: AbortSignal): Promise<void> {
+  const { policies, writer, clock } = parts;
+  const policy = policies.get(key);
+  if (!policy) return;
+  const surroundings = { policies: policies.list(), dialects: Object.keys(parts.plans), plans: plansOf(parts) };
+  const told = withStatus(policy, surroundings, clock.now());
+  if (told === policy) return;
+  try {
+    await writer.replace(upgradePolicies, told, { subresource: 'status', signal });
+  } catch (error) {
+    // Nobody is left to be told. A conflict is tried again: nothing else might tell that another status was written.
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+function plansOf(parts: PolicyParts): PlanRef[] {
+  return Object.entries(parts.plans).flatMap(([dialect, informer]) =>
+    informer
+      .list()
+      .filter((object) => parts.isPlan(dialect, object))
+      .map(({ metadata: { namespace, name } }) => ({ dialect, namespace, name })),
+  );
+}

@@ -1,0 +1,47 @@
+/** Owns the proof that the page about policies can be followed: its examples are read, and its defaults are those that hold. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
+import { AGENT_DEFAULTS, DEFAULT_POLICY, type Step } from '../../src/engine/policy/campaign-policy.ts';
+import { readPolicy } from '../../src/engine/policy/read-policy.ts';
+import { parseDuration } from '../../src/util/duration.ts';
+import { buildUpgradePolicy } from '../builders/policies.ts';
+import { ROOT } from './tree.ts';
+
+const PAGE = readFileSync(`${ROOT}docs/policy.md`, 'utf8');
+
+const examples = [...PAGE.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
+  ([, text = '']) => (parse(text) as { spec: UpgradePolicySpec }).spec,
+);
+const switches = [...PAGE.matchAll(/`((?:drain|versions|deadlines): \{.*?\})`/g)].map(
+  ([, text = '']) => parse(text) as UpgradePolicySpec,
+);
+
+test.each([...examples, ...switches])('example %#: %j', (spec) => {
+  expect(readPolicy(buildUpgradePolicy('example', spec)).problems).toEqual([]);
+});
+
+test('there are examples of both kinds', () => {
+  expect(examples.length).toBeGreaterThan(3);
+  expect(switches.length).toBeGreaterThan(3);
+});
+
+/** The third cell of the row that begins with the field, up to what is said about it. */
+function told(field: string): number | undefined {
+  const row = PAGE.split('\n').find((line) => line.startsWith(`| \`${field}\` |`)) ?? '';
+  return parseDuration(/^\w+/.exec(row.split('|')[3]?.trim() ?? '')?.[0] ?? '');
+}
+
+test.each<[Step, number]>([
+  ['answer', DEFAULT_POLICY.stepDeadlines.answer],
+  ['download', DEFAULT_POLICY.stepDeadlines.download],
+  ['drain', DEFAULT_POLICY.stepDeadlines.drain],
+  ['apply', DEFAULT_POLICY.stepDeadlines.apply],
+  ['restart', AGENT_DEFAULTS.restartTimeoutMs],
+  ['ready', DEFAULT_POLICY.stepDeadlines.ready],
+])('the deadline of %s is the one that holds', (step, milliseconds) => expect(told(step)).toBe(milliseconds));
+
+test('the soak is the one that holds', () => {
+  expect(PAGE).toContain(`\`soak\` (${AGENT_DEFAULTS.soakMs / 1000}s)`);
+});

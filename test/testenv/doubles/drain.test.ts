@@ -1,0 +1,121 @@
+/** Owns the proof that the doubles drain as real k0s did: node by node, with a conflict for each, and without patience for budgets. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { createClient } from '../../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../../src/kube/kubeconfig.ts';
+import { namespaces, pods, type Resource } from '../../../src/kube/resources.ts';
+import type { Pod } from '../../../src/kube/types.ts';
+import { loadRecording } from '../../doubles/recorded-plan.ts';
+import { startStage } from '../../doubles/stage.ts';
+import { cordonLines, linesByObject, statusOf } from '../../doubles/write-lines.ts';
+import { kubeconfigFor } from '../control-plane.ts';
+
+const NAMESPACE = 'doubles-drain';
+const deployments: Resource = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  namespaced: true,
+};
+const budgets: Resource = {
+  group: 'policy',
+  version: 'v1',
+  kind: 'PodDisruptionBudget',
+  plural: 'poddisruptionbudgets',
+  namespaced: true,
+};
+const labels = { app: 'web' };
+
+let admin: KubeClient;
+beforeAll(async () => {
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  await admin.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+});
+afterAll(async () => {
+  await admin.delete(namespaces, NAMESPACE);
+  admin.close();
+});
+
+/** Spread over all workers, before anything is cordoned. */
+async function deploy(
+  replicas: number,
+  until: (condition: () => Promise<void>) => Promise<void>,
+): Promise<AsyncDisposable> {
+  const metadata = { name: 'web', namespace: NAMESPACE };
+  const spread = { maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' };
+  const template = {
+    metadata: { labels },
+    spec: {
+      containers: [{ name: 'web', image: 'web' }],
+      topologySpreadConstraints: [{ ...spread, labelSelector: { matchLabels: labels } }],
+    },
+  };
+  const spec = { replicas, selector: { matchLabels: labels }, template };
+  const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec };
+  await admin.create(deployments, deployment);
+  await until(async () => {
+    const running = (await podsThere()).filter(({ status }) => status?.phase === 'Running');
+    expect(running).toHaveLength(replicas);
+  });
+  return {
+    async [Symbol.asyncDispose]() {
+      await admin.delete(deployments, 'web', { namespace: NAMESPACE, propagationPolicy: 'Background' });
+      await until(async () => expect(await podsThere()).toEqual([]));
+    },
+  };
+}
+
+async function podsThere(): Promise<Pod[]> {
+  return (await admin.list(pods, { namespace: NAMESPACE })).items;
+}
+
+/**
+ * Beside what recordings.test.ts compares: all that the leader did to Nodes, over all of them, in its own order. How many pods
+ * stood on which node is the scheduler's choice, so a run of evictions counts as one.
+ */
+test('three workers at once: drained one after the other, and none goes on before the last is empty', async () => {
+  const recording = loadRecording('plan-3w-drain-concurrent3');
+  const workers = ['w1', 'w2', 'w3'];
+  // Pods that are evicted are looked for after as long as in the original: meanwhile all others are cordoned.
+  await using stage = await startStage({
+    controllers: ['c1'],
+    workers,
+    picks: recording.picks,
+    times: { podGone: 1_000 },
+  });
+  await using _ = await deploy(6, async (condition) => await stage.until(condition));
+  const start = stage.recorder.writes.length;
+  const cordoning = async (name: string): Promise<void> =>
+    await stage.until(async () => expect(await stage.status(name)).toBe('Cordoning'));
+  // As recorded: they come in this order, and all of them before the first one is cordoned.
+  stage.recorder.hold = async ({ name, annotations = {}, body }) => {
+    if (name === 'w1' && JSON.stringify(body) === '{"spec":{"unschedulable":true}}') return await cordoning('w3');
+    const before = workers[workers.indexOf(name) - 1];
+    if (before !== undefined && statusOf(annotations) === 'Cordoning') await cordoning(before);
+  };
+  await stage.create(recording.plan(stage.downloads));
+  await stage.untilPlan('Completed');
+  const writes = stage.recorder.writes.slice(start);
+  expect(linesByObject(writes)).toEqual(linesByObject(recording.writes));
+  expect(cordonLines(writes)).toEqual(cordonLines(recording.writes));
+  // Six pods, and more evictions: what leaves the first node lands on the next.
+  expect(writes.filter(({ resource }) => resource === 'pods/eviction').length).toBeGreaterThan(6);
+});
+
+test('a budget that allows nothing is asked without a pause', async () => {
+  await using stage = await startStage({ controllers: ['c1'], workers: ['w1'] });
+  await using _ = await deploy(1, async (condition) => await stage.until(condition));
+  const metadata = { name: 'web', namespace: NAMESPACE };
+  const spec = { minAvailable: 1, selector: { matchLabels: labels } };
+  const budget = { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata, spec };
+  await admin.create(budgets, budget);
+  const recording = loadRecording('06-two-k0supdates');
+  await stage.create(recording.plan(stage.downloads));
+  const refused = (): number =>
+    stage.recorder.writes.filter(({ resource, code }) => resource === 'pods/eviction' && code === 429).length;
+  await stage.until(() => expect(refused()).toBeGreaterThan(200));
+  expect(await stage.isCordoned('w1')).toBe(true);
+  await admin.delete(budgets, 'web', { namespace: NAMESPACE });
+  await stage.until(async () => expect(await stage.status('w1')).toBe('Completed'));
+});

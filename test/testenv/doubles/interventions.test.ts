@@ -1,0 +1,181 @@
+/** Owns the proof that the doubles of k0s fare as real k0s did where somebody or something got in between. */
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
+import { leases, nodes } from '../../../src/kube/resources.ts';
+import { isNotFound } from '../../../src/kube/status-error.ts';
+import { loadRecording, type Recording } from '../../doubles/recorded-plan.ts';
+import { NEW, type Stage, type StageOptions, startStage } from '../../doubles/stage.ts';
+import { linesByObject } from '../../doubles/write-lines.ts';
+
+const C3 = { controllers: ['c3'] };
+
+interface Run {
+  readonly stage: Stage;
+  readonly recording: Recording;
+  /** The lines of what the doubles wrote since the Plan was created, and what was recorded: everything has been seen once they are equal. */
+  compare(): Promise<void>;
+}
+
+/** Compared as in recordings.test.ts; the plan is created when `prepare` is over. */
+async function begin(
+  name: string,
+  cast: Omit<StageOptions, 'plane'>,
+  prepare: (stage: Stage) => Promise<void> | void = () => undefined,
+): Promise<Run & AsyncDisposable> {
+  const recording = loadRecording(name);
+  const stage = await startStage({ picks: recording.picks, ...cast });
+  try {
+    await prepare(stage);
+    const start = stage.recorder.writes.length;
+    await stage.create(recording.plan(stage.downloads));
+    return {
+      stage,
+      recording,
+      compare: async () =>
+        await stage.until(() =>
+          expect(linesByObject(stage.recorder.writes.slice(start))).toEqual(linesByObject(recording.writes)),
+        ),
+      [Symbol.asyncDispose]: async () => await stage[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await stage[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+test('03a: one failed download ends the plan at once, though another worker might have started', async () => {
+  const faults = [{ node: 'w1', status: 404 }];
+  await using run = await begin('03a-download-404', { ...C3, workers: ['w1', 'w2', 'w3'], faults }, (stage) => {
+    // The recorded leader was slower to look for the next worker than w1 was to fail.
+    stage.recorder.hold = async ({ resource, status }) => {
+      if (resource !== 'plans/status' || !JSON.stringify(status).includes('SignalSent')) return;
+      await stage.until(async () => expect(await stage.status('w1')).toBe('FailedDownload'));
+    };
+  });
+  await run.stage.untilPlan('ApplyFailed');
+  await run.compare();
+  expect(run.stage.downloads.requests).toMatchObject([{ node: 'w1', status: 404 }]);
+});
+
+test('04: a build of another version than the plan names is a dead end, which no edit of the plan opens', async () => {
+  await using run = await begin('04-wrong-version', { ...C3, workers: ['w3'] });
+  const { stage } = run;
+  await run.compare();
+  const version = [{ op: 'replace', path: '/spec/commands/0/k0supdate/version', value: NEW }];
+  await stage.client.patch(plans, 'autopilot', version, { type: 'json' });
+  await run.compare();
+  expect(await stage.host('w3').version()).toBe(NEW);
+  expect([await stage.status('w3'), await stage.isCordoned('w3'), await stage.planState()]).toEqual([
+    'Restart',
+    true,
+    'SchedulableWait',
+  ]);
+});
+
+test('05c: a download of a bundle that a restart interrupts is never taken up again', async () => {
+  const cast = { ...C3, workers: ['w1', 'w2'], faults: [{ paceMs: 60_000, times: 4 }] };
+  await using run = await begin('05c-airgap-restart-mid-download', cast);
+  const { stage } = run;
+  await stage.until(async () => {
+    expect([await stage.status('w1'), await stage.status('w2')]).toEqual(['Downloading', 'Downloading']);
+    expect(stage.downloads.requests).toHaveLength(2);
+  });
+  stage.double('w1').terminate();
+  stage.double('w2').crash();
+  await run.compare();
+  expect(stage.downloads.requests).toHaveLength(2);
+});
+
+test('06 and 07a: a plan with the id of an earlier one is over before it has begun', async () => {
+  await using run = await begin('06-two-k0supdates', { ...C3, workers: ['w1'] });
+  const { stage } = run;
+  await stage.untilPlan('Completed');
+  await run.compare();
+  await stage.deletePlan();
+  const again = loadRecording('07a-reuse-id');
+  const start = stage.recorder.writes.length;
+  await stage.create(again.plan(stage.downloads));
+  await stage.untilPlan('Completed');
+  expect(linesByObject(stage.recorder.writes.slice(start))).toEqual(linesByObject(again.writes));
+  expect(await stage.host('w1').version()).toBe(NEW);
+});
+
+test('07b: a failed download fails the next plan of the same id, too', async () => {
+  const name = '07b-reuse-id-after-failed-download';
+  await using run = await begin(name, { ...C3, workers: ['w1'], versions: { w1: NEW } });
+  const { stage, recording } = run;
+  await stage.untilPlan('ApplyFailed');
+  await stage.deletePlan();
+  const plan: Plan = JSON.parse(JSON.stringify(recording.plan(stage.downloads)).replace('/404/x', '/b/k0s-old'));
+  await stage.create(plan);
+  await stage.untilPlan('ApplyFailed');
+  await run.compare();
+});
+
+test('09: a node that an administrator had cordoned is schedulable afterwards', async () => {
+  await using run = await begin(
+    '09-admin-cordoned',
+    { ...C3, workers: ['w1'], versions: { w1: NEW } },
+    async (stage) => {
+      await stage.client.patch(nodes, 'w1', { spec: { unschedulable: true } }, { type: 'strategic' });
+      // The controller manager's answer would conflict with the first status.
+      await stage.until(async () => expect((await stage.client.get(nodes, 'w1')).spec?.taints).toHaveLength(1));
+    },
+  );
+  await run.stage.untilPlan('Completed');
+  await run.compare();
+  expect(await run.stage.isCordoned('w1')).toBe(false);
+});
+
+test('14d: a conflict after the binary was put in place wedges the node for ever', async () => {
+  await using run = await begin('14d-conflict-after-rename', { ...C3, workers: ['w1', 'w2'] }, (stage) => {
+    stage.holdStatus('w2', 'Restart', async () => {
+      const annotations = { 'example.com/x': 'y' };
+      await stage.client.patch(nodes, 'w2', { metadata: { annotations } }, { type: 'merge' });
+    });
+  });
+  const { stage } = run;
+  await run.compare();
+  await stage.until(async () => expect(await stage.status('w1')).toBe('Completed'));
+  const wedged = stage.host('w2');
+  expect(await readFile(wedged.binary)).toEqual(await readFile(join(stage.directory, 'k0s-new')));
+  await expect(readFile(join(dirname(wedged.binary), 'k0s.tmp'))).rejects.toThrow('ENOENT');
+  expect([await wedged.version(), wedged.starts, await stage.isCordoned('w2')]).toEqual(['v1.36.3+k0s.0', 1, true]);
+  stage.double('w2').terminate();
+  await stage.until(async () => expect(await wedged.version()).toBe(NEW));
+  // Started anew it runs the wanted build, and still cannot go on.
+  const said = stage.logs.get('w2')?.splice(0);
+  expect(said?.join('')).toContain('k0s.tmp');
+  await stage.until(() => expect(stage.logs.get('w2')?.join('')).toContain('k0s.tmp'));
+  expect(await stage.status('w2')).toBe('ApplyingUpdate');
+});
+
+test('17: a node goes on although its plan is deleted', async () => {
+  await using run = await begin(
+    '17-delete-plan-midflight',
+    { ...C3, workers: ['w1', 'w2'], versions: { w1: NEW, w2: NEW } },
+    (stage) => stage.holdStatus('w1', 'Cordoning', async () => await stage.deletePlan()),
+  );
+  await run.stage.until(async () => expect(await run.stage.status('w1')).toBe('Completed'));
+  expect(await run.stage.host('w1').version()).toBe('v1.36.3+k0s.0');
+  expect(await run.stage.status('w2')).toBe('');
+});
+
+test('19: a node that is deleted while it downloads is waited for in vain', async () => {
+  await using run = await begin(
+    '19-node-deleted-while-sent',
+    { ...C3, workers: ['w3'], versions: { w3: NEW } },
+    (stage) => stage.holdStatus('w3', 'Cordoning', async () => await stage.client.delete(nodes, 'w3')),
+  );
+  const { stage } = run;
+  await stage.until(async () => {
+    const lease = stage.client.get(leases, 'w3', { namespace: 'kube-node-lease' });
+    await expect(lease).rejects.toSatisfy(isNotFound);
+  });
+  stage.double('w3').terminate();
+  await run.compare();
+  await stage.register('w3');
+  expect(await stage.planState()).toBe('SchedulableWait');
+});

@@ -1,0 +1,101 @@
+/** The proof that an UpgradePolicy tells people on a real API server what became of it, by the rights of the documented users. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
+import { policyController } from '../../src/engine/policy/policy-controller.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { createInformer } from '../../src/kube/informer.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { runController } from '../../src/runtime/controller.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+
+const PLURAL = 'upgradepolicies';
+const policy = (name: string, spec: string): string => `
+apiVersion: upgrade.refit.dev/v1alpha1
+kind: UpgradePolicy
+metadata: {name: ${name}}
+spec: ${spec}
+`;
+const PLAN = `
+apiVersion: autopilot.k0sproject.io/v1beta2
+kind: Plan
+metadata: {name: policy-test}
+spec: {id: a, timestamp: now, commands: []}
+`;
+
+const stop = new AbortController();
+let client: KubeClient;
+let running: Promise<unknown>;
+
+beforeAll(async () => {
+  for (const kind of ['upgrade.refit.dev_upgradepolicies', 'autopilot.k0sproject.io_plans']) {
+    await apply(await readFile(`deploy/crds/${kind}.yaml`, 'utf8'));
+    const [group, plural] = kind.split('_');
+    await kubectlAs('admin', ['wait', '--for=condition=Established', `crd/${plural}.${group}`]);
+  }
+  client = createClient(await loadClusterConfig({ path: await kubeconfigFor('controller') }));
+  const informers = [createInformer(client, upgradePolicies), createInformer(client, plans)] as const;
+  const [policies, planned] = informers;
+  const controller = policyController({
+    writer: client,
+    clock: systemClock,
+    policies,
+    plans: { autopilot: planned },
+    isPlan: () => true,
+  });
+  const following = informers.map(async (informer) => await informer.run(stop.signal));
+  await Promise.all(informers.map(async (informer) => await informer.whenSynced()));
+  running = Promise.all([runController(controller, stop.signal), ...following]);
+});
+
+afterAll(async () => {
+  stop.abort();
+  await running;
+  client.close();
+  await kubectlAs('admin', ['delete', `plans.autopilot.k0sproject.io/policy-test`, '--ignore-not-found']);
+  await kubectlAs('admin', ['delete', PLURAL, '--all']);
+});
+
+async function eventually(check: () => Promise<void>): Promise<void> {
+  await vi.waitFor(check, { timeout: 30_000, interval: 200 });
+}
+
+/** What `kubectl get` shows of the policy, column by column. */
+async function shown(name: string, ...more: readonly string[]): Promise<string[]> {
+  const { stdout } = await kubectlAs('viewer', ['get', PLURAL, name, '--no-headers', ...more]);
+  return stdout.trim().split(/ {2,}/);
+}
+
+test('people see whether a policy is read, what it covers, and what is wrong with it', async () => {
+  await apply(policy('policy-test', '{plans: [{name: policy-test}], paused: true}'));
+  await eventually(async () => expect((await shown('policy-test')).slice(1, 4)).toEqual(['True', 'true', '[]']));
+  await apply(PLAN);
+  await eventually(async () => expect((await shown('policy-test')).at(-2)).toBe('["autopilot/policy-test"]'));
+
+  await apply(policy('policy-test', '{plans: [{name: policy-test}], soak: 0h}'));
+  await eventually(async () => expect((await shown('policy-test'))[1]).toBe('False'));
+  expect((await shown('policy-test', '-o', 'wide')).join(' ')).toContain(
+    'UpgradePolicy policy-test: spec.soak must be a time above zero',
+  );
+});
+
+test('of two for the same plan the second says that the first counts, and counts when that is gone', async () => {
+  await apply(policy('policy-test-b', '{plans: [{name: policy-test}]}'));
+  const overruled = '-o=jsonpath={.status.conditions[?(@.type=="Overruled")].message}';
+  await eventually(async () =>
+    expect(await shown('policy-test-b', overruled)).toEqual([
+      'for plans with name policy-test UpgradePolicy policy-test counts, which comes first by name',
+    ]),
+  );
+  await kubectlAs('admin', ['delete', PLURAL, 'policy-test']);
+  await eventually(async () => expect((await shown('policy-test-b')).at(-2)).toBe('["autopilot/policy-test"]'));
+});
+
+test('a misspelt member is refused by kubectl, not dropped', async () => {
+  const { ok, stderr } = await kubectlAs('admin', ['apply', '-f', '-'], policy('policy-test', '{failureBudgets: 3}'));
+  expect(ok).toBe(false);
+  expect(stderr).toContain('unknown field "spec.failureBudgets"');
+});
