@@ -1,5 +1,6 @@
 /** Owns the KubeClient that speaks HTTP: each method becomes one call, objects stay the plain JSON they are. */
 import { type Clock, systemClock } from '../util/clock.ts';
+import type { Call, Caller } from './caller.ts';
 import type {
   DeleteOptions,
   EvictOptions,
@@ -14,7 +15,7 @@ import type {
 } from './client.ts';
 import type { ClusterConfig } from './cluster-config.ts';
 import { Credentials } from './credentials.ts';
-import { type Call, Requester, type RequestRecord } from './requester.ts';
+import { Requester, type RequestRecord } from './requester.ts';
 import { apiVersionOf, pathOf, pods, type Resource } from './resources.ts';
 import { Transport } from './transport.ts';
 import type { KubeList, KubeObject } from './types.ts';
@@ -53,21 +54,29 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
     userAgent: options.userAgent ?? 'refit',
     onRequest: options.onRequest ?? (() => undefined),
   });
-  return new HttpClient(requester, options);
+  return clientOver(requester, options);
+}
+
+/** A client whose calls are carried some other way. */
+export function clientOver(
+  caller: Caller,
+  options: Pick<ClientOptions, 'fieldManager' | 'deadlineMs' | 'watchIdleMs'> = {},
+): KubeClient {
+  return new HttpClient(caller, options);
 }
 
 class HttpClient implements KubeClient {
-  readonly #requester: Requester;
+  readonly #caller: Caller;
   readonly #options: ClientOptions;
 
-  constructor(requester: Requester, options: ClientOptions) {
-    this.#requester = requester;
+  constructor(caller: Caller, options: ClientOptions) {
+    this.#caller = caller;
     this.#options = options;
   }
 
   async get<T extends KubeObject>(resource: Resource<T>, name: string, options: RequestOptions = {}): Promise<T> {
     const path = pathOf(resource, { namespace: options.namespace, name });
-    return await this.#requester.json<T>(this.#call('get', resource.plural, path, options));
+    return await this.#caller.json<T>(this.#call('get', resource.plural, path, options));
   }
 
   async list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> {
@@ -81,7 +90,7 @@ class HttpClient implements KubeClient {
       continue: options.continue,
     };
     const path = pathOf(resource, { namespace: options.namespace });
-    const list = await this.#requester.json<KubeList<T>>({
+    const list = await this.#caller.json<KubeList<T>>({
       ...this.#call('list', resource.plural, path, options),
       query,
     });
@@ -107,7 +116,7 @@ class HttpClient implements KubeClient {
     const query = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, ...initial };
     const path = pathOf(resource, { namespace: options.namespace });
     const call = this.#call('watch', resource.plural, path, options);
-    return this.#requester.stream<WatchEvent<T>>(
+    return this.#caller.stream<WatchEvent<T>>(
       { ...call, query: { ...query, watch: true, allowWatchBookmarks: true } },
       options.idleMs ?? this.#options.watchIdleMs ?? 180_000,
     );
@@ -149,7 +158,7 @@ class HttpClient implements KubeClient {
     const preconditions = uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions };
     const call = this.#call('delete', resource.plural, path, options);
-    await this.#requester.json({ ...call, method: 'DELETE', body });
+    await this.#caller.json({ ...call, method: 'DELETE', body });
   }
 
   async evict(pod: { name: string; namespace: string; uid?: string }, options: EvictOptions = {}): Promise<void> {
@@ -158,15 +167,15 @@ class HttpClient implements KubeClient {
     const path = pathOf(pods, { namespace, name, subresource: 'eviction' });
     const deleteOptions = { gracePeriodSeconds, ...(uid === undefined ? {} : { preconditions: { uid } }) };
     const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace }, deleteOptions };
-    await this.#requester.json({ ...this.#call('create', 'pods/eviction', path, options), method: 'POST', body });
+    await this.#caller.json({ ...this.#call('create', 'pods/eviction', path, options), method: 'POST', body });
   }
 
   async raw(path: string, options: RequestOptions = {}): Promise<{ status: number; body: string }> {
-    return await this.#requester.text(this.#call('get', path.split('?')[0] ?? path, path, options));
+    return await this.#caller.text(this.#call('get', path.split('?')[0] ?? path, path, options));
   }
 
   close(): void {
-    this.#requester.close();
+    this.#caller.close();
   }
 
   #call(verb: string, resource: string, path: string, options: RequestOptions): Call {
@@ -189,7 +198,7 @@ class HttpClient implements KubeClient {
       ...(options.dryRun ? { dryRun: 'All' } : {}),
       ...extra,
     };
-    return await this.#requester.json<T>({ ...this.#call(verb, label, path, options), method, query, ...content });
+    return await this.#caller.json<T>({ ...this.#call(verb, label, path, options), method, query, ...content });
   }
 }
 

@@ -2,26 +2,13 @@
 import type { IncomingMessage } from 'node:http';
 import { type Clock, sleep } from '../util/clock.ts';
 import { isRecord } from '../util/json.ts';
+import { type Call, type Caller, queryText } from './caller.ts';
 import type { Credentials, Identity } from './credentials.ts';
 import { jsonLines } from './json-lines.ts';
 import { StatusError, TransportError } from './status-error.ts';
 import { TimeLimit } from './time-limit.ts';
 import type { Transport } from './transport.ts';
 import type { Status } from './types.ts';
-
-export interface Call {
-  /** As RBAC names it: get, list, watch, create, update, patch, delete. */
-  readonly verb: string;
-  /** Plural with subresource, `nodes/status`: few values, fit for a metric's label. */
-  readonly resource: string;
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  readonly contentType?: string;
-  readonly body?: unknown;
-  readonly signal?: AbortSignal | undefined;
-  readonly deadlineMs: number;
-}
 
 /** One attempt as the metrics see it; `code` is 0 where no answer came. */
 export interface RequestRecord {
@@ -50,7 +37,7 @@ const SHORTEST_PAUSE_MS = 100;
 
 const CLOSED = 'the client was closed';
 
-export class Requester {
+export class Requester implements Caller {
   readonly #parts: RequesterParts;
   readonly #running = new Set<TimeLimit>();
   #closed = false;
@@ -59,7 +46,6 @@ export class Requester {
     this.#parts = parts;
   }
 
-  /** The answer whatever its code; rejects with a TransportError where none came within the deadline. */
   async text(call: Call): Promise<{ status: number; body: string }> {
     return await this.#within(call, async (limit) => {
       const response = await this.#open(call, limit);
@@ -67,7 +53,6 @@ export class Requester {
     });
   }
 
-  /** The parsed answer; rejects with a StatusError where the server refused. */
   async json<T>(call: Call): Promise<T> {
     return await this.#within(call, async (limit) => {
       const response = await this.#open(call, limit);
@@ -77,7 +62,6 @@ export class Requester {
     });
   }
 
-  /** The values of a stream that may go on for ever, but not stay silent for longer than `idleMs`. */
   async *stream<T>(call: Call, idleMs: number): AsyncGenerator<T> {
     const limit = this.#begin(call);
     try {
@@ -261,10 +245,4 @@ function parseStatus(body: string): Status | undefined {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-}
-
-function queryText(query: Readonly<Record<string, string | number | boolean | undefined>>): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
-  const text = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();
-  return text === '' ? '' : `?${text}`;
 }

@@ -1,5 +1,5 @@
 /** Owns one exchange over HTTP: reads the request, has it served, and writes the answer, whatever happens. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../../util/errors.ts';
 import { readBody } from './body.ts';
 import type { Cluster } from './cluster.ts';
@@ -7,6 +7,7 @@ import { ApiFailure } from './failure.ts';
 import { jsonReply, type Reply } from './reply.ts';
 import { type ApiRequest, parseTarget, verbOf } from './request.ts';
 import { route } from './router.ts';
+import type { Sink } from './sink.ts';
 import type { WatchHub } from './watch.ts';
 
 /** One request and the code of its answer. */
@@ -18,6 +19,8 @@ export interface RequestRecord {
   readonly namespace: string | undefined;
   readonly name: string | undefined;
   readonly code: number;
+  /** Bytes of the bodies; of a watch only the request's. */
+  readonly bytes: { readonly request: number; readonly answer: number };
 }
 
 /** What every exchange needs. */
@@ -28,21 +31,26 @@ export interface Service {
 }
 
 /** Never rejects: what a handler throws becomes an answer, a bug in it one with code 500. */
-export async function answer(service: Service, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-  const request = await readRequest(incoming);
+export async function answer(service: Service, incoming: IncomingMessage, response: Sink): Promise<void> {
+  respond(service, await readRequest(incoming), response);
+}
+
+/** The same for a request that came some other way. */
+export function respond(service: Service, request: ApiRequest | Error, response: Sink): void {
+  let sent = 0;
   try {
     if (request instanceof Error) throw request;
     const outcome = route(service.cluster, request);
     if ('watch' in outcome) service.hub.serve(outcome.watch, request, outcome.target, response);
-    else send(response, outcome, request.warnings);
+    else sent = send(response, outcome, request.warnings);
   } catch (error) {
     const failure = error instanceof ApiFailure ? error : new ApiFailure(500, 'InternalError', messageOf(error));
     const { status } = failure;
     const retryAfter = status.details?.retryAfterSeconds;
     if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter);
-    send(response, jsonReply(status.code, status), request instanceof Error ? [] : request.warnings);
+    sent = send(response, jsonReply(status.code, status), request instanceof Error ? [] : request.warnings);
   }
-  if (!(request instanceof Error)) service.onRequest?.(recordOf(request, response.statusCode));
+  if (!(request instanceof Error)) service.onRequest?.(recordOf(request, response.statusCode, sent));
 }
 
 /** The request, or what is wrong with it. */
@@ -67,19 +75,23 @@ async function readRequest(incoming: IncomingMessage): Promise<ApiRequest | Erro
   }
 }
 
-function send(response: ServerResponse, reply: Reply, warnings: readonly string[]): void {
+/** Bytes of the body. */
+function send(response: Sink, reply: Reply, warnings: readonly string[]): number {
   // A client that has gone away, or whose watch has begun, gets no answer.
-  if (response.destroyed || response.headersSent) return;
+  if (response.destroyed || response.headersSent) return 0;
   const { code, body, contentType = 'application/json' } = reply;
   const lines = warnings.map((text) => `299 - ${JSON.stringify(text)}`);
   if (lines.length > 0) response.setHeader('warning', lines);
-  response.writeHead(code, { 'content-type': contentType, 'content-length': Buffer.byteLength(body) });
+  const length = Buffer.byteLength(body);
+  response.writeHead(code, { 'content-type': contentType, 'content-length': length });
   response.end(body);
+  return length;
 }
 
-function recordOf(request: ApiRequest, code: number): RequestRecord {
+function recordOf(request: ApiRequest, code: number, sent: number): RequestRecord {
   const { group = '', plural = '', subresource, namespace, name } = request.target ?? {};
   const resource = group === '' ? plural || request.path : `${plural}.${group}`;
   const verb = plural === '' ? request.method.toLowerCase() : verbOf(request, name);
-  return { verb, resource, subresource, namespace, name, code };
+  const bytes = { request: Buffer.byteLength(request.body), answer: sent };
+  return { verb, resource, subresource, namespace, name, code, bytes };
 }

@@ -1,11 +1,14 @@
 /** Owns the in-memory API server: the public way to start one, and what tests may ask of it. */
 import { randomUUID } from 'node:crypto';
+import type { KubeClient } from '../../kube/client.ts';
+import { clientOver } from '../../kube/http-client.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { answer, type RequestRecord } from './answer.ts';
 import { Cluster } from './cluster.ts';
 import { keepBudgets } from './disruption.ts';
 import { runLifecycles } from './lifecycle.ts';
 import { listen } from './listener.ts';
+import { localCaller } from './local-caller.ts';
 import { type ApiObject, Revisions } from './store.ts';
 import { WatchHub } from './watch.ts';
 
@@ -28,6 +31,8 @@ export interface ApiServer {
   /** Of the first address, without a slash at the end. */
   readonly url: string;
   readonly urls: readonly string[];
+  /** A client in this process, which needs no socket: there may be thousands. */
+  client(): KubeClient;
   /** Forgets all history: what asks for an older resourceVersion gets 410. */
   compact(): void;
   /** The stored objects of a resource, in the order of their names; a view for tests, not to be changed. */
@@ -54,12 +59,14 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   seedNamespaces(cluster);
   keepBudgets(cluster);
   runLifecycles(cluster, (resource) => hub.close(resource));
+  const service = { cluster, hub, onRequest: options.onRequest };
   const listening = await listen(addresses, (incoming, response) => {
-    void answer({ cluster, hub, onRequest: options.onRequest }, incoming, response);
+    void answer(service, incoming, response);
   });
   return {
     url: listening.urls[0] ?? '',
     urls: listening.urls,
+    client: () => clientOver(localCaller(service)),
     compact: () => revisions.compact(),
     objects: (group, plural) => {
       const { collection } = cluster.resource(group, plural);

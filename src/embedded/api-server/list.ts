@@ -4,7 +4,7 @@ import type { Cluster, Resource } from './cluster.ts';
 import { ApiFailure, badRequest, type Cause, cause, expired, invalidOptions, notFound } from './failure.ts';
 import { groupVersion } from './kind.ts';
 import { flag, integer, type Target } from './request.ts';
-import { fieldPredicate, labelPredicate, type Predicate } from './selector.ts';
+import { fieldPredicate, labelPredicate, nameSelected, type Predicate } from './selector.ts';
 import { keyOf, type Version } from './store.ts';
 
 /** Throws 404 where there is no such object. */
@@ -19,6 +19,8 @@ export interface Selection {
   readonly namespace: string | undefined;
   readonly matches: Predicate;
   readonly selective: boolean;
+  /** The key of the one object that can be selected; undefined where there may be several. */
+  readonly only: string | undefined;
 }
 
 /** Throws 400 for selectors that do not parse and for fields that the kind does not offer. */
@@ -26,8 +28,11 @@ export function selectionOf(resource: Resource, query: URLSearchParams, target: 
   const labels = labelPredicate(query.get('labelSelector'));
   const fields = fieldPredicate(query.get('fieldSelector'), resource.kind);
   const { namespace } = target;
+  const name = nameSelected(query.get('fieldSelector'));
+  const isOne = name !== undefined && resource.kind.namespaced === (namespace !== undefined);
   return {
     namespace,
+    only: isOne ? keyOf(namespace, name) : undefined,
     matches: (object) =>
       (namespace === undefined || object.metadata.namespace === namespace) && labels(object) && fields(object),
     selective: Boolean(query.get('labelSelector')) || Boolean(query.get('fieldSelector')),

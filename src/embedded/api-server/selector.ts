@@ -85,6 +85,11 @@ export function fieldPredicate(text: string | null, kind: Kind): Predicate {
   return (object) => tests.every((test) => test(object));
 }
 
+/** The name that all selected objects must have, where the selector asks for one. */
+export function nameSelected(text: string | null): string | undefined {
+  return /(?:^|,)metadata\.name==?([^,=!\\]+)(?:,|$)/.exec(text ?? '')?.[1];
+}
+
 function fieldTest(term: string, kind: Kind): Predicate {
   const match = /^((?:[^\\=!]|\\.)*)(!=|==?)((?:[^\\=]|\\.)*)$/.exec(term);
   if (!match) throw badRequest(`invalid selector: '${term}'; can't understand '${term}'`);

@@ -86,9 +86,13 @@ export class Revisions {
 
 const byKey = (a: Version, b: Version): number => (a.key < b.key ? -1 : 1);
 
+type Listener = (change: Change) => void;
+
 /** The objects of one resource. */
 export class Collection {
-  readonly listeners = new Set<(change: Change) => void>();
+  readonly listeners = new Set<Listener>();
+  /** By key: whoever follows one object only. There may be thousands, and a change must not cost more for that. */
+  readonly #followers = new Map<string, Set<Listener>>();
   readonly #revisions: Revisions;
   readonly #live = new Map<string, Version>();
   #log: Change[] = [];
@@ -106,6 +110,17 @@ export class Collection {
 
   get size(): number {
     return this.#live.size;
+  }
+
+  /** Tells of changes of one object, or of all where no key is given, until what is returned is called. */
+  listen(listener: Listener, key?: string): () => void {
+    const group = key === undefined ? this.listeners : (this.#followers.get(key) ?? new Set());
+    if (key !== undefined) this.#followers.set(key, group);
+    group.add(listener);
+    return () => {
+      group.delete(listener);
+      if (key !== undefined && group.size === 0) this.#followers.delete(key);
+    };
   }
 
   values(): Iterable<Version> {
@@ -182,6 +197,7 @@ export class Collection {
       this.#log = this.#log.slice(dropped);
     }
     for (const listener of this.listeners) listener(change);
+    for (const listener of this.#followers.get(change.version.key) ?? []) listener(change);
   }
 }
 

@@ -1,5 +1,4 @@
 /** Owns watches: what each one is sent first, which changes it sees as what, bookmarks, and its end. */
-import type { ServerResponse } from 'node:http';
 import type { Cluster, Resource } from './cluster.ts';
 import { ApiFailure, expired } from './failure.ts';
 import { groupVersion, type Kind } from './kind.ts';
@@ -12,6 +11,7 @@ import {
   validateListOptions,
 } from './list.ts';
 import { type ApiRequest, flag, integer, type Target } from './request.ts';
+import type { Sink } from './sink.ts';
 import type { Change, Version } from './store.ts';
 
 /** Bytes that may wait in a client's socket before the server gives the client up, as the real one does. */
@@ -39,7 +39,7 @@ export class WatchHub {
     this.#bookmarkInterval = bookmarkInterval;
   }
 
-  serve(resource: Resource, { query }: ApiRequest, target: Target, response: ServerResponse): void {
+  serve(resource: Resource, { query }: ApiRequest, target: Target, response: Sink): void {
     validateListOptions(query);
     const selection = selectionOf(resource, query, target);
     const version = query.get('resourceVersion') ?? '';
@@ -80,7 +80,10 @@ export class WatchHub {
       for (const change of collection.since(start.revision)) watcher.see(change);
       return;
     }
-    for (const version of collection.at(current)) watcher.add(version);
+    const { only } = watcher.selection;
+    const one = only === undefined ? undefined : collection.get(only);
+    const state = only === undefined ? collection.at(current) : one ? [one] : [];
+    for (const version of state) watcher.add(version);
     if (start.endBookmark && bookmarks) watcher.bookmark(current, { 'k8s.io/initial-events-end': 'true' });
   }
 
@@ -97,11 +100,11 @@ export class WatchHub {
       cancels[1] = clock.schedule(this.#bookmarkInterval, repeat);
       if (timeout > BOOKMARK_LEAD) cancels[2] = clock.schedule(timeout - BOOKMARK_LEAD, bookmark);
     }
-    collection.listeners.add(listener);
+    const unlisten = collection.listen(listener, watcher.selection.only);
     const open = this.#open.get(collection) ?? new Set();
     this.#open.set(collection, open.add(watcher));
     watcher.response.once('close', () => {
-      collection.listeners.delete(listener);
+      unlisten();
       open.delete(watcher);
       for (const cancel of cancels) cancel();
     });
@@ -131,20 +134,20 @@ function eventText(type: string, version: Version): Buffer {
 }
 
 class Watcher {
-  readonly response: ServerResponse;
+  readonly response: Sink;
   readonly #kind: Kind;
-  readonly #selection: Selection;
+  readonly selection: Selection;
   #allowance = BACKLOG_LIMIT;
 
-  constructor(kind: Kind, selection: Selection, response: ServerResponse) {
+  constructor(kind: Kind, selection: Selection, response: Sink) {
     this.#kind = kind;
-    this.#selection = selection;
+    this.selection = selection;
     this.response = response;
   }
 
   /** Sends the event that the change is in the eyes of this watch: entering the selection adds, leaving it deletes. */
   see({ type, version, before }: Change): void {
-    const { matches } = this.#selection;
+    const { matches } = this.selection;
     const was = before !== undefined && matches(before.object);
     const is = type !== 'DELETED' && matches(version.object);
     if (is) this.send(eventText(was ? 'MODIFIED' : 'ADDED', version));
@@ -152,7 +155,7 @@ class Watcher {
   }
 
   add(version: Version): void {
-    if (!this.#selection.matches(version.object)) return;
+    if (!this.selection.matches(version.object)) return;
     const text = eventText('ADDED', version);
     // The state that the client asked for may be larger than all that is held against it later.
     this.#allowance += text.length;

@@ -1,0 +1,17 @@
+/** Owns what an answer is written to: a response of Node's HTTP server fits, and so does whatever stands in for one. */
+
+export interface Sink {
+  statusCode: number;
+  readonly headersSent: boolean;
+  readonly destroyed: boolean;
+  readonly writableEnded: boolean;
+  /** Bytes that wait for the client. */
+  readonly writableLength: number;
+  setHeader(name: string, value: number | readonly string[]): unknown;
+  writeHead(code: number, headers: Record<string, string | number>): unknown;
+  flushHeaders(): void;
+  write(chunk: string | Buffer): unknown;
+  end(body?: string): unknown;
+  destroy(): unknown;
+  once(event: 'close', listener: () => void): unknown;
+}
