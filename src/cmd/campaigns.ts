@@ -2,12 +2,14 @@
 import { randomBytes } from 'node:crypto';
 import { upgradePolicies } from '../api/refit/upgrade-policy.ts';
 import { createDrains, type Drains } from '../drain/drains.ts';
+import type { DrainOptions } from '../drain/options.ts';
 import { lookAhead } from '../drain/outlook.ts';
 import { campaignController } from '../engine/controller.ts';
-import type { Dialect } from '../engine/dialect.ts';
+import type { Dialect, Endpoint } from '../engine/dialect.ts';
 import { askControlPlane } from '../engine/health.ts';
 import type { CampaignPolicy } from '../engine/policy/campaign-policy.ts';
 import { policyFor } from '../engine/policy/choose-policy.ts';
+import { policyController } from '../engine/policy/policy-controller.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/cluster-config.ts';
 import { createElection, timesOf } from '../kube/election.ts';
@@ -82,29 +84,38 @@ export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSigna
   const drains = createDrains({ client: writer, clock, random: Math.random, log });
   manager.addRunnable(endingDrains(drains), 'leading');
   const policies = createInformer(client, upgradePolicies, { logger: log });
-  for (const dialect of dialects) {
-    manager.addController(
-      campaignController(dialect, {
-        reader: client,
-        writer,
-        policyFor: ({ metadata: { name, namespace } }) =>
-          policyFor(policies.list(), { dialect: dialect.name, name, namespace }, policy),
-        alsoWakes: [policies],
-        drains,
-        inquirer: {
-          askControlPlane: async (endpoints, stop) => {
-            const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, signal: stop };
-            return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
-          },
-          lookAhead: async (node, options, stop) => await lookAhead(client, node, options, stop ?? signal),
-        },
-        clock,
-        log,
-        announce: (plan, { type, reason }) =>
-          events.record(plan, { type, reason: reason.code, message: reason.message }),
-      }),
-    );
-  }
+  const inquirer = {
+    askControlPlane: async (endpoints: readonly Endpoint[], stop?: AbortSignal) => {
+      const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, signal: stop };
+      return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
+    },
+    lookAhead: async (node: string, options: DrainOptions, stop?: AbortSignal) =>
+      await lookAhead(client, node, options, stop ?? signal),
+  };
+  const campaigns = dialects.map((dialect) =>
+    campaignController(dialect, {
+      reader: client,
+      writer,
+      policyFor: ({ metadata: { name, namespace } }) =>
+        policyFor(policies.list(), { dialect: dialect.name, name, namespace }, policy),
+      policies,
+      drains,
+      inquirer,
+      clock,
+      log,
+      announce: (plan, { type, reason }) => events.record(plan, { type, reason: reason.code, message: reason.message }),
+    }),
+  );
+  for (const campaign of campaigns) manager.addController(campaign);
+  manager.addController(
+    policyController({
+      writer,
+      clock,
+      policies,
+      plans: Object.fromEntries(campaigns.map(({ name, plans }) => [name, plans])),
+      isPlan: (name, object) => dialects.find((dialect) => dialect.name === name)?.isPlan?.(object) ?? true,
+    }),
+  );
   if (parts.healthAddress !== undefined) {
     const health = createHealthServer({
       address: parts.healthAddress,

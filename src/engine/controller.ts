@@ -5,7 +5,7 @@ import { createInformer, type Informer } from '../kube/informer.ts';
 import { keyOf } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Controller } from '../runtime/controller.ts';
-import { fromMapping, fromObject, type Predicate, type Source } from '../runtime/sources.ts';
+import { fromMapping, fromObject, generationChanged, type Predicate, type Source } from '../runtime/sources.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 import type { Dialect, Watched } from './dialect.ts';
@@ -25,8 +25,8 @@ export interface CampaignParts {
   readonly inquirer: Inquirer;
   /** Nothing is drained where absent. */
   readonly drains?: Drains | undefined;
-  /** Whose changes wake every plan, beside what the dialect watches. */
-  readonly alsoWakes?: readonly Informer[];
+  /** UpgradePolicies, where they count. */
+  readonly policies?: Informer | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   announce(plan: KubeObject, announcement: Announcement): void;
@@ -39,7 +39,11 @@ const ORPHANS = '-orphans-';
 /** Milliseconds: a reconcile is a few requests, each with a deadline of its own. */
 const TIMEOUT_MS = 120_000;
 
-export function campaignController(dialect: Dialect, parts: CampaignParts): Controller {
+export interface CampaignController extends Controller {
+  readonly plans: Informer;
+}
+
+export function campaignController(dialect: Dialect, parts: CampaignParts): CampaignController {
   const { reader, writer, log, drains } = parts;
   const { namespace, fieldSelector } = dialect;
   const plans = createInformer(reader, dialect.plans, { logger: log, namespace, fieldSelector });
@@ -68,10 +72,11 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Cont
   });
   return {
     name: dialect.name,
+    plans,
     sources: [
       fromObject(plans, { when: isPlan }),
       ...watched.map((each) => fromMapping(each.informer, keys, { when: whenItMatters(each) })),
-      ...(parts.alsoWakes ?? []).map((informer) => fromMapping(informer, keys)),
+      ...(parts.policies ? [fromMapping(parts.policies, keys, { when: generationChanged })] : []),
       ...(drains ? [fromDrains(drains, plans, keys)] : []),
     ],
     reconcile,

@@ -26,7 +26,7 @@ export function progressOf(
 ): Progress {
   const facts = factsOf(snapshot, target);
   const late = isLate(target, facts, policy, now);
-  const sight = sightOf(facts, late);
+  const sight = isForgotten(snapshot, target, facts) ? 'none' : sightOf(facts, late);
   const { phase, effect } = TRANSITIONS[target.state][sight];
   switch (effect) {
     case 'adopt':
@@ -48,6 +48,12 @@ export function progressOf(
 /** The recorded state of a target for which a gate said stop. */
 export function refusedState(reason: Reason): RecordedState {
   return reason.code === 'TargetMissing' ? 'missing' : 'unsupported';
+}
+
+/** Somebody ordered to try again what had failed by then. */
+function isForgotten({ orders }: Snapshot, { name }: Target, { exists, observation }: TargetFacts): boolean {
+  const ordered = orders.retries.get(name);
+  return exists && observation.kind === 'failed' && ordered !== undefined && Date.parse(observation.attempt) <= ordered;
 }
 
 function sightOf({ exists, observation, consent }: TargetFacts, late: boolean): Sight {

@@ -1,0 +1,190 @@
+/** Owns the table of what the leader does beside signalling: for whom it drains, whom it stops, and what it leaves behind. */
+import { describe, expect, test } from 'vitest';
+import { buildPolicy } from '../../test/builders/campaign-policies.ts';
+import { buildCampaign } from '../../test/builders/campaigns.ts';
+import { failed, NONE, sent, succeeded, working } from '../../test/builders/observations.ts';
+import { buildFacts, buildSnapshot } from '../../test/builders/snapshots.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
+import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
+import { decide } from './decide.ts';
+import type { Decision, DrainView, NodeView, Observation, RecordedState, Role, TargetFacts } from './model.ts';
+import { NO_ORDERS, type Orders } from './orders.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
+import { because } from './reasons.ts';
+
+const NODE: NodeView = { name: 'w1', unschedulable: false, cordonOwner: undefined, tainted: false };
+const OURS: NodeView = { ...NODE, unschedulable: true, cordonOwner: `plan-uid/${later(0)}` };
+const THEIRS: NodeView = { ...NODE, unschedulable: true };
+const LEFT: DrainView = { kind: 'draining', since: T0, left: 2, blockedBy: 'default/web lets none of its pods go' };
+
+function asking(asks: 'drain' | 'uncordon'): Observation {
+  const isDrain = asks === 'drain';
+  const step = isDrain ? 'Cordoning' : 'UnCordoning';
+  const seen = { step, attempt: later(0), since: later(0) };
+  return { kind: 'working', ...seen, asks, part: isDrain ? 'drain' : 'ready', withdrawable: isDrain };
+}
+
+interface Situation {
+  readonly state?: RecordedState;
+  readonly role?: Role;
+  readonly facts?: Partial<TargetFacts>;
+  readonly orders?: Partial<Orders>;
+  readonly policy?: Partial<CampaignPolicy>;
+  readonly now?: number;
+}
+
+function decisionOn({ state = 'intended', role = 'worker', facts, orders, policy, now = MINUTE }: Situation): Decision {
+  const stage = buildStage(role, [buildTarget('w1', state, { since: later(0) })]);
+  const isOver = state === 'failed';
+  const campaign = buildCampaign([stage], {
+    ...(isOver ? { phase: 'failed', reason: because('TargetFailed', 'w1 failed') } : {}),
+    source: { ...buildCampaign([]).source, uid: 'plan-uid' },
+  });
+  const snapshot = buildSnapshot(campaign, { w1: { consent: true, node: NODE, ...facts } });
+  return decide({ ...snapshot, orders: { ...NO_ORDERS, ...orders } }, buildPolicy(policy), T0 + now);
+}
+
+/** What is done, recorded, asked and said. */
+function toldOf(situation: Situation): object {
+  const { errands, record, inquiries, waits } = decisionOn(situation);
+  const target = record?.stages[0]?.targets[0];
+  return {
+    ...(errands.length > 0 ? { errands: errands.map(({ kind }) => kind).join() } : {}),
+    ...(target ? { recorded: target.state } : {}),
+    ...(record?.reason ? { reason: record.reason.code } : {}),
+    ...(inquiries.length > 0 ? { asks: inquiries.map(({ kind }) => kind).join() } : {}),
+    ...(waits.length > 0 && errands.length === 0 ? { waits: waits.map(({ reason }) => reason.code).join() } : {}),
+  };
+}
+
+describe('a node that asks to be drained', () => {
+  test.each<[string, Situation, object]>([
+    ['whether it may is asked first', { facts: { consent: 'unasked' } }, { asks: 'consent', waits: 'ConsentUnknown' }],
+    ['one that does it itself is left alone', { facts: { consent: false } }, { waits: 'InFlight' }],
+    ['the cordon comes first', {}, { errands: 'cordon' }],
+    ['then the drain', { facts: { node: OURS } }, { errands: 'drain' }],
+    ["on somebody else's cordon too", { facts: { node: THEIRS } }, { errands: 'drain' }],
+    [
+      'it goes on once it is drained',
+      { facts: { node: OURS, drain: { kind: 'drained', since: T0 } } },
+      { errands: 'go-on' },
+    ],
+    ['what blocks it is told', { facts: { node: OURS, drain: LEFT } }, { waits: 'DrainBlocked' }],
+    [
+      'one that takes too long has failed',
+      { facts: { node: OURS, drain: LEFT }, now: 2 * HOUR - 1 },
+      { recorded: 'failed', reason: 'DrainTooLong' },
+    ],
+    [
+      'or is waited for without end',
+      {
+        facts: { node: OURS, drain: LEFT },
+        now: 2 * HOUR - 1,
+        policy: { drain: { ...buildPolicy().drain, onDeadline: 'wait' } },
+      },
+      { waits: 'DrainBlocked' },
+    ],
+    [
+      'a pod that may not go',
+      { facts: { node: OURS, drain: { kind: 'refused', since: T0, reason: 'default/db has local data' } } },
+      { recorded: 'failed', reason: 'DrainRefused' },
+    ],
+    ['nothing to drain', { facts: { node: undefined } }, { errands: 'go-on' }],
+    ['drain switched off', { policy: { drain: { ...buildPolicy().drain, enabled: false } } }, { errands: 'go-on' }],
+  ])('%s', (_name, { facts, ...situation }, told) => {
+    expect(toldOf({ ...situation, facts: { observation: asking('drain'), ...facts } })).toEqual(told);
+  });
+});
+
+describe('a node that asks to be let back', () => {
+  test.each<[string, Situation, object]>([
+    ['it goes on once it is Ready', { facts: { node: OURS } }, { errands: 'go-on' }],
+    ['not before', { facts: { node: OURS, ready: false } }, { waits: 'NodeNotReady' }],
+    [
+      'given up meanwhile, it is let back all the same',
+      { state: 'failed', facts: { node: OURS } },
+      { errands: 'go-on' },
+    ],
+  ])('%s', (_name, { facts, ...situation }, told) => {
+    expect(toldOf({ ...situation, facts: { observation: asking('uncordon'), ...facts } })).toEqual(told);
+  });
+
+  test('whoever cordoned it is told to the one who lifts it', () => {
+    const [errand] = decisionOn({ facts: { observation: asking('uncordon'), node: OURS } }).errands;
+    expect(errand).toMatchObject({ kind: 'go-on', node: 'w1', uncordon: 'ours' });
+  });
+});
+
+describe('what must stop', () => {
+  const aborted = { abort: 'wrong version' };
+  test.each<[string, Situation, object]>([
+    [
+      'an abort takes back what no agent has taken up',
+      { facts: { observation: sent() }, orders: aborted },
+      { errands: 'withdraw' },
+    ],
+    [
+      'and what waits for its drain',
+      { facts: { observation: asking('drain') }, orders: aborted },
+      { errands: 'withdraw' },
+    ],
+    [
+      'what touches the service finishes',
+      { facts: { observation: working('Restart') }, orders: aborted },
+      { waits: 'InFlight,Aborted' },
+    ],
+    [
+      'an intent that was not signalled is taken back',
+      { orders: aborted, facts: { observation: NONE } },
+      { recorded: 'pending', reason: 'Aborted' },
+    ],
+    [
+      'a target that was given up must not go on later',
+      { state: 'failed', facts: { observation: asking('drain'), node: OURS } },
+      { errands: 'withdraw' },
+    ],
+  ])('%s', (_name, situation, told) => {
+    expect(toldOf(situation)).toEqual(told);
+  });
+});
+
+describe('what is left on a node', () => {
+  test.each<[string, Situation, object]>([
+    [
+      'a cordon of ours goes with its target',
+      { state: 'failed', facts: { observation: failed('404'), node: OURS } },
+      { errands: 'tidy' },
+    ],
+    ["somebody else's stays", { state: 'failed', facts: { observation: failed('404'), node: THEIRS } }, {}],
+    [
+      'a cordon of another campaign of ours stays',
+      { state: 'failed', facts: { observation: failed('404'), node: { ...OURS, cordonOwner: 'other/1' } } },
+      {},
+    ],
+    [
+      'a taint goes once its target is done',
+      { state: 'failed', facts: { observation: succeeded(), node: { ...NODE, tainted: true } } },
+      { errands: 'tidy' },
+    ],
+  ])('%s', (_name, situation, told) => {
+    expect(toldOf(situation)).toEqual(told);
+  });
+});
+
+test('nodes that are still to be done carry a taint while pods are evicted, and not before', () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2'), buildTarget('w3')]);
+  const node = (name: string): NodeView => ({ ...NODE, name });
+  const decisionWhile = (drain: DrainView): string[] =>
+    decide(
+      buildSnapshot(buildCampaign([stage]), {
+        w1: { ...buildFacts(), consent: true, observation: asking('drain'), node: OURS, drain },
+        w2: { consent: true, node: node('w2') },
+        w3: { consent: true, node: { ...node('w3'), tainted: true } },
+      }),
+      buildPolicy(),
+      T0 + MINUTE,
+    ).errands.map(({ kind, target }) => `${kind} ${target.name}`);
+  expect(decisionWhile(LEFT)).toEqual(['taint w2']);
+  expect(decisionWhile({ ...LEFT, left: 0 })).toEqual([]);
+});

@@ -1,0 +1,32 @@
+/** Owns the table of when a target is late, and when to look again. */
+import { expect, test } from 'vitest';
+import { buildPolicy } from '../../test/builders/campaign-policies.ts';
+import { sent, working } from '../../test/builders/observations.ts';
+import { buildFacts } from '../../test/builders/snapshots.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
+import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
+import { isLate, timeLeft } from './lateness.ts';
+import type { Observation } from './model.ts';
+
+const RESTART: Observation = { kind: 'working', step: 'Restart', part: 'restart', attempt: later(0), since: later(0) };
+const target = buildTarget('w1', 'intended', { since: later(0) });
+const policy = buildPolicy({ targetDeadlineMs: HOUR });
+const { restart, answer } = policy.stepDeadlines;
+
+/** Milliseconds of each: since the intent by the wall clock, and watched by this process. */
+test.each<[string, Observation, number, number | undefined, boolean, number]>([
+  ['in time', working('Restart'), MINUTE, MINUTE, false, 59 * MINUTE],
+  ['after its deadline', working('Restart'), HOUR, HOUR, true, 0],
+  ['after its deadline, and this leader has just come', working('Restart'), HOUR, 0, false, MINUTE],
+  ['where nobody watches the wall clock alone counts', working('Restart'), HOUR, undefined, true, 0],
+  ['a step that takes too long', RESTART, 30 * MINUTE, restart, true, 0],
+  ['a step that does not', RESTART, 30 * MINUTE, restart - 1, false, 1],
+  ['a clock that jumped ahead', RESTART, 59 * MINUTE, 1000, false, MINUTE],
+  ['an agent that never answered', sent(), 30 * MINUTE, answer, true, 0],
+])('%s', (_name, observation, sinceMs, watchedMs, late, left) => {
+  const facts = { ...buildFacts({ observation }), watchedMs };
+  expect([isLate(target, facts, policy, T0 + sinceMs), timeLeft(target, facts, policy, T0 + sinceMs)]).toEqual([
+    late,
+    left,
+  ]);
+});

@@ -1,0 +1,57 @@
+/** Owns the proof of orders: how they are read from a plan, and that a retry forgets only what failed before it. */
+import { expect, test } from 'vitest';
+import { buildPolicy } from '../../test/builders/campaign-policies.ts';
+import { buildCampaign } from '../../test/builders/campaigns.ts';
+import { failed, working } from '../../test/builders/observations.ts';
+import { buildSnapshot } from '../../test/builders/snapshots.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
+import { later, MINUTE, T0 } from '../../test/builders/times.ts';
+import { decide } from './decide.ts';
+import type { Observation } from './model.ts';
+import { ABORT_ANNOTATION, NO_ORDERS, ordersOn, PAUSE_ANNOTATION, RETRY_ANNOTATION, withRetry } from './orders.ts';
+import { because } from './reasons.ts';
+
+const on = (annotations: Record<string, string>) => ordersOn({ metadata: { name: 'plan', annotations } });
+
+test.each<[string, Record<string, string>, object]>([
+  ['nothing', {}, NO_ORDERS],
+  ['a pause', { [PAUSE_ANNOTATION]: 'true' }, { paused: true }],
+  ['a pause in other words is a pause', { [PAUSE_ANNOTATION]: 'please' }, { paused: true }],
+  ['a pause that is over', { [PAUSE_ANNOTATION]: 'false' }, { paused: false }],
+  ['an abort', { [ABORT_ANNOTATION]: 'wrong version' }, { abort: 'wrong version' }],
+  ['an abort without a word', { [ABORT_ANNOTATION]: '' }, { abort: 'no reason was given' }],
+  [
+    'retries',
+    { [RETRY_ANNOTATION]: `w1@${later(0)}, w2@${later(1000)}` },
+    {
+      retries: new Map([
+        ['w1', T0],
+        ['w2', T0 + 1000],
+      ]),
+    },
+  ],
+  ['a retry that cannot be read', { [RETRY_ANNOTATION]: 'w1,w2@soon' }, { retries: new Map() }],
+])('%s', (_name, annotations, orders) => {
+  expect(on(annotations)).toMatchObject(orders);
+});
+
+test('a retry of the same target takes the place of an earlier one', () => {
+  const text = withRetry(withRetry(withRetry(undefined, 'w1', later(0)), 'w2', later(0)), 'w1', later(1000));
+  expect(text).toBe(`w2@${later(0)},w1@${later(1000)}`);
+});
+
+test.each<[string, number, Observation, object]>([
+  ['it goes again', MINUTE, failed('404'), { phase: 'running', state: 'pending' }],
+  ['a failure after the order stays', -MINUTE, failed('404'), { phase: 'failed', state: 'failed' }],
+  ['what is still at work comes to its end first', MINUTE, working('Restart'), { phase: 'failed', state: 'failed' }],
+])('a failed target, and an order to try it again: %s', (_name, ordered, observation, wanted) => {
+  const stage = buildStage('worker', [buildTarget('w1', 'failed', { since: later(0) })]);
+  const reason = because('TargetFailed', 'w1 failed');
+  const snapshot = buildSnapshot(buildCampaign([stage], { phase: 'failed', reason }), {
+    w1: { observation, ready: false },
+  });
+  const orders = { ...NO_ORDERS, retries: new Map([['w1', T0 + ordered]]) };
+  const after = decide({ ...snapshot, orders }, buildPolicy(), T0 + 2 * MINUTE).record ?? snapshot.campaign;
+  expect({ phase: after.phase, state: after.stages[0]?.targets[0]?.state }).toEqual(wanted);
+});
