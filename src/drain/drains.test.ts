@@ -101,6 +101,15 @@ test('a forgotten drain ends, tells nobody, and may be begun anew', async () => 
   expect(api.evictions).toHaveLength(1);
 });
 
+test('all can be forgotten at once', async () => {
+  begin([['a'], ['b', { node: 'n2' }]], 'n1', 'n2');
+  await clock.advance(0);
+  drains.forgetAll();
+  expect(['n1', 'n2'].map((node) => drains.stateOf(node))).toEqual([undefined, undefined]);
+  await clock.advance(0);
+  expect(api.watching).toBe(0);
+});
+
 test('begun anew at once, the old drain does not speak for the new one', async () => {
   begin([['bare', { controller: null }]]);
   drains.begin('n1', { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' });

@@ -74,7 +74,7 @@ class RunningDrains implements Drains {
   }
 
   forgetAll(): void {
-    for (const node of [...this.#entries.keys()]) this.forget(node);
+    for (const node of this.#entries.keys()) this.forget(node);
   }
 
   onChange(listener: (node: string) => void): () => void {
@@ -84,7 +84,7 @@ class RunningDrains implements Drains {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const node of this.#entries.keys()) this.forget(node);
+    this.forgetAll();
     await Promise.all(this.#running);
   }
 

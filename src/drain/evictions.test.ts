@@ -9,9 +9,11 @@ const { drain, endAll } = drainRig();
 
 afterEach(endAll);
 
+/** Refuses, until it is asked so often that no pause can have been kept. */
 const closed = (api: PodApi): void => {
-  api.onEvict = () => {
-    throw refuseByBudget('web');
+  api.onEvict = ({ pod }) => {
+    if (api.evictions.length < 200) throw refuseByBudget('web');
+    api.remove(pod);
   };
 };
 const gone = (api: PodApi): void => {
@@ -71,6 +73,20 @@ describe('a budget with nothing to spare', () => {
     expect(await rig.done).toBe('drained');
     // Each opening costs the one that goes, and the few questions of a pause that begins anew.
     expect(rig.api.evictions.length).toBeLessThan(6 + 6 * 5);
+  });
+
+  test('is asked more often again once it let one go', async () => {
+    const rig = await drain(SIX, {}, closed);
+    await rig.clock.advance(15_000);
+    rig.api.onEvict = ({ pod }) => {
+      closed(rig.api);
+      rig.api.remove(pod);
+    };
+    await rig.clock.advance(10_000);
+    const before = rig.api.evictions.length;
+    // After 1, 2 and 4 seconds; the pauses of before were at 10.
+    await rig.clock.advance(8_000);
+    expect(rig.api.evictions.length - before).toBe(3);
   });
 
   test('does not hold up the pods of another', async () => {

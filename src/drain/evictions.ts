@@ -106,8 +106,8 @@ export class Evictions {
       await client.evict({ name, namespace, uid: uidOf(pod) }, { signal, gracePeriodSeconds });
       log.info('a pod is evicted', { pod: keyOf(pod) });
       previous?.pods.delete(uidOf(pod));
-      // The reason may be gone for the others too: the next one asks at once.
-      if (previous) endPause(previous);
+      // What stood against it may be gone for the others too: they need no long pauses any more.
+      if (previous) previous.refusals = 0;
       return undefined;
     } catch (error) {
       previous?.pods.delete(uidOf(pod));
@@ -136,11 +136,6 @@ export class Evictions {
 
 function openLine(refusal: Refusal): Line {
   return { pods: new Map(), turns: new Semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
-}
-
-function endPause(line: Line): void {
-  line.refusals = 0;
-  line.pauseUntil = 0;
 }
 
 /** A node can hold a hundred pods of one budget; a status line cannot. */

@@ -20,11 +20,13 @@ export interface Asked {
   readonly gracePeriodSeconds: number | undefined;
 }
 
-type Sink = (event: WatchEvent<KubeObject>) => void;
+type Change = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Pod };
+type Sink = (event: WatchEvent<KubeObject> | Error) => void;
 
 export class PodApi {
   readonly #pods = new Map<string, Pod>();
   readonly #watches = new Set<{ readonly selector: string; readonly sink: Sink }>();
+  readonly #history: Change[] = [];
   #version = 0;
   /** In the order in which they came. */
   readonly evictions: Asked[] = [];
@@ -39,6 +41,16 @@ export class PodApi {
   /** How many watches are open. */
   get watching(): number {
     return this.#watches.size;
+  }
+
+  /** All pods of a node, as they are now. */
+  on(node: string): Pod[] {
+    return this.#selected(`spec.nodeName=${node}`);
+  }
+
+  /** Ends every open watch with `error`. */
+  breakWatches(error: Error): void {
+    for (const { sink } of this.#watches) sink(error);
   }
 
   put(pod: Pod): void {
@@ -97,24 +109,32 @@ export class PodApi {
   }
 
   #tell(type: 'ADDED' | 'MODIFIED' | 'DELETED', pod: Pod): void {
-    for (const { selector, sink } of this.#watches)
-      if (selector === `spec.nodeName=${pod.spec?.nodeName}`) sink({ type, object: structuredClone(pod) });
+    const event = { type, object: structuredClone(pod) };
+    this.#history.push(event);
+    for (const { selector, sink } of this.#watches) if (concerns(selector, event)) sink(event);
   }
 
-  /** First what there is, then the bookmark that ends it, then every change. */
-  async *#watch({ fieldSelector = '', signal }: WatchOptions): AsyncGenerator<WatchEvent<KubeObject>> {
-    const events: WatchEvent<KubeObject>[] = this.#selected(fieldSelector).map((object) => ({ type: 'ADDED', object }));
+  /** What is asked for first: everything there is with the bookmark that ends it, or what happened since. */
+  #backlog({ fieldSelector = '', sendInitialEvents, resourceVersion = '0' }: WatchOptions): WatchEvent<KubeObject>[] {
+    if (!sendInitialEvents) {
+      const isNew = ({ object }: Change): boolean => Number(object.metadata.resourceVersion) > Number(resourceVersion);
+      return this.#history.filter((event) => isNew(event) && concerns(fieldSelector, event));
+    }
     const annotations = { 'k8s.io/initial-events-end': 'true' };
-    const bookmark = { name: '', resourceVersion: String(this.#version), annotations };
-    events.push({ type: 'BOOKMARK', object: { metadata: bookmark } });
+    const bookmark = { metadata: { name: '', resourceVersion: String(this.#version), annotations } };
+    const present = this.#selected(fieldSelector).map((object) => ({ type: 'ADDED', object }) as const);
+    return [...present, { type: 'BOOKMARK', object: bookmark }];
+  }
+
+  async *#watch(options: WatchOptions): AsyncGenerator<WatchEvent<KubeObject>> {
+    const { fieldSelector: selector = '', signal } = options;
+    const events: (WatchEvent<KubeObject> | Error)[] = this.#backlog(options);
     let wake = (): void => undefined;
-    const watch = {
-      selector: fieldSelector,
-      sink: (event: WatchEvent<KubeObject>): void => {
-        events.push(event);
-        wake();
-      },
+    const sink = (event: WatchEvent<KubeObject> | Error): void => {
+      events.push(event);
+      wake();
     };
+    const watch = { selector, sink };
     const onAbort = (): void => wake();
     signal?.addEventListener('abort', onAbort, { once: true });
     this.#watches.add(watch);
@@ -122,6 +142,7 @@ export class PodApi {
       for (;;) {
         signal?.throwIfAborted();
         const event = events.shift();
+        if (event instanceof Error) throw event;
         if (event) yield event;
         else await new Promise<void>((resolve) => (wake = resolve));
       }
@@ -129,6 +150,10 @@ export class PodApi {
       this.#watches.delete(watch);
     }
   }
+}
+
+function concerns(selector: string, { object }: Change): boolean {
+  return selector === `spec.nodeName=${object.spec?.nodeName}`;
 }
 
 export function refuse(status: Omit<Status, 'kind'>): StatusError {

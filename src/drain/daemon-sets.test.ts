@@ -1,0 +1,38 @@
+/** Shows which answers of an API server mean that a DaemonSet is gone, and that all others leave its pods alone. */
+import { expect, test } from 'vitest';
+import { refuse } from '../../test/builders/pod-api.ts';
+import { buildPod } from '../../test/builders/pods.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { TransportError } from '../kube/status-error.ts';
+import { DaemonSets } from './daemon-sets.ts';
+
+const POD = buildPod('p', { controller: 'DaemonSet/ds' });
+
+function answering(answer: Error | object): KubeClient {
+  const get = async (): Promise<object> => {
+    await Promise.resolve();
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  return { get } as unknown as KubeClient;
+}
+
+test.each<[string, Error | object, boolean]>([
+  ['the DaemonSet', { metadata: { name: 'ds' } }, false],
+  ['that there is none', refuse({ code: 404, reason: 'NotFound', details: { name: 'ds' } }), true],
+  ['that there is no such kind', refuse({ code: 404, reason: 'NotFound' }), false],
+  ['that nobody of that name may ask', refuse({ code: 403, reason: 'Forbidden' }), false],
+  ['nothing', new TransportError('reset'), false],
+])('the server answers %s', async (_name, answer, isOrphan) => {
+  const daemonSets = new DaemonSets(answering(answer));
+  expect(daemonSets.isOrphan(POD)).toBe(false);
+  await daemonSets.learn([POD, buildPod('other')], new AbortController().signal);
+  expect(daemonSets.isOrphan(POD)).toBe(isOrphan);
+});
+
+test('an abort is not taken for an answer', async () => {
+  const stop = new AbortController();
+  const daemonSets = new DaemonSets(answering(new TransportError('aborted')));
+  stop.abort(new Error('the lease is lost'));
+  await expect(daemonSets.learn([POD], stop.signal)).rejects.toThrow('the lease is lost');
+});
