@@ -27,6 +27,8 @@ export interface Configuration {
   readonly concurrent: number;
   /** Crashes of agents, lost answers, failing steps, power losses and foreign writes, all together. */
   readonly faults: number;
+  /** Beside those: crashes of its agent, or losses of power, that each node may suffer while it works on a signal. */
+  readonly crashesEach: number;
   /** The moments of the model's clock, in milliseconds since the Unix epoch; one where nothing depends on time. */
   readonly times: readonly number[];
   /** Milliseconds a target may be in flight, for leaders. */

@@ -16,6 +16,7 @@ export function configure(name: string, nodes: string, more: Partial<Configurati
     replacedBy: [],
     concurrent: 1,
     faults: 1,
+    crashesEach: 0,
     times: [NOW],
     targetDeadlineMs: Infinity,
     mayDie: false,

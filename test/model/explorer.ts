@@ -27,7 +27,7 @@ export interface Model {
    * The state that stands for this one and for all that behave alike: it is explored in their place. Each state for
    * itself where absent.
    */
-  canonical?(state: string): string;
+  canonical?(state: string): Promise<string>;
 }
 
 export interface Violation {
@@ -56,7 +56,7 @@ export const EVERY_RUN_ENDS = 'every-run-ends';
 
 /** Breadth first, until everything is explored, an invariant is broken, or `maxStates` are found. */
 export async function explore(model: Model, { maxStates = Infinity, onState }: Search = {}): Promise<Exploration> {
-  const graph = new Graph(canonicalOf(model, model.initial));
+  const graph = new Graph(await canonicalOf(model, model.initial));
   const wayTo = async (...way: readonly number[]): Promise<string[]> =>
     await replay(
       model,
@@ -69,10 +69,9 @@ export async function explore(model: Model, { maxStates = Infinity, onState }: S
     const broken = model.invariants.find((invariant) => !invariant.holds(state));
     if (broken) return graph.exploration({ invariant: broken.name, steps: await wayTo(...graph.wayTo(at)) });
     const edges = await model.next(state);
-    graph.connect(
-      at,
-      edges.map(({ to }) => canonicalOf(model, to)),
-    );
+    const targets: string[] = [];
+    for (const { to } of edges) targets.push(await canonicalOf(model, to));
+    graph.connect(at, targets);
     if (!model.isFinal(state) && !edges.some(({ fair }) => fair)) {
       const steps = [...(await wayTo(...graph.wayTo(at))), 'nothing happens any more'];
       return graph.exploration({ invariant: EVERY_RUN_ENDS, steps });
@@ -85,8 +84,8 @@ export async function explore(model: Model, { maxStates = Infinity, onState }: S
   return graph.exploration({ invariant: EVERY_RUN_ENDS, steps });
 }
 
-function canonicalOf(model: Model, state: string): string {
-  return model.canonical?.(state) ?? state;
+async function canonicalOf(model: Model, state: string): Promise<string> {
+  return (await model.canonical?.(state)) ?? state;
 }
 
 /**
@@ -97,12 +96,16 @@ async function replay(model: Model, way: readonly string[]): Promise<string[]> {
   const steps: string[] = [];
   let state = model.initial;
   for (const wanted of way.slice(1)) {
-    const edge = (await model.next(state)).find(({ to }) => canonicalOf(model, to) === wanted);
-    if (!edge) throw new Error(`the state after "${steps.at(-1)}" does not behave as the one that stands for it`);
+    const edge = await edgeTo(model, state, wanted);
     steps.push(edge.label);
     state = edge.to;
   }
   return steps;
+}
+
+async function edgeTo(model: Model, state: string, wanted: string): Promise<Edge> {
+  for (const edge of await model.next(state)) if ((await canonicalOf(model, edge.to)) === wanted) return edge;
+  throw new Error('a state does not behave as the one that stands for it');
 }
 
 /** Counterexamples as people read them: one numbered line for each step. */

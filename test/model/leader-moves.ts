@@ -4,6 +4,7 @@ import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import { gather } from '../../src/engine/gather.ts';
 import type { Role } from '../../src/engine/model.ts';
 import { OwnWrites } from '../../src/engine/own-writes.ts';
+import { DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
 import { freshWorld } from '../../src/engine/world.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
@@ -31,6 +32,16 @@ export interface LeaderMove {
   /** What is written: the plan's status, or the object of the node at this place. */
   readonly object: 'plan' | number;
   readonly content: number;
+}
+
+/** One version of one object, seen beside one version of the plan: all by number of their contents. */
+export interface Telling {
+  readonly now: number;
+  readonly plan: number;
+  readonly place: number;
+  readonly content: number;
+  /** True where the plan records the target as settled, so that its answer tells nothing any more. */
+  readonly isSettled?: boolean;
 }
 
 interface Choice {
@@ -74,7 +85,10 @@ export class LeaderMoves {
     const answers = holdings.down.length > 0 ? [[], holdings.down] : [[]];
     for (const plan of newestOfEach(holdings.plan, (version) => String(holdings.plan[version - 1]))) {
       const seen = holdings.nodes.map((versions, place) =>
-        newestOfEach(versions, (version) => this.#factsOf(holdings, plan, place, version)),
+        newestOfEach(versions, (version) => {
+          const [seenPlan = 0, content = 0] = [holdings.plan[plan - 1], versions[version - 1]];
+          return this.tells({ now: holdings.now, plan: seenPlan, place, content });
+        }),
       );
       for (const nodes of product(seen)) {
         for (const down of answers) yield { plan, nodes, down };
@@ -83,16 +97,19 @@ export class LeaderMoves {
   }
 
   /** What the engine gathers of one node, in the words that decisions depend on. */
-  #factsOf(holdings: Holdings, plan: number, place: number, version: number): string {
-    const key = [holdings.now, holdings.plan[plan - 1], place, holdings.nodes[place]?.[version - 1]].join('/');
+  tells({ now, plan, place, content, isSettled = false }: Telling): string {
+    const key = [now, plan, place, content, isSettled].join('/');
     return once(this.#facts, key, () => {
       const { role } = this.#configuration.nodes[place] ?? { role: 'worker' };
-      const object = this.#objectAt(holdings, place, version);
+      const object = this.#objectAt(place, [content], 1);
       const seen = { controller: role === 'controller' ? [object] : [], worker: role === 'worker' ? [object] : [] };
       const alone = freshWorld(viewsOfRoles(seen), new OwnWrites());
-      const { campaign: _, facts, ...more } = gather(autopilot, this.#planAt(holdings, plan), alone, holdings.now);
+      const planned = this.#contents.valueOf(plan) as Plan;
+      const { campaign: _, facts, ...more } = gather(autopilot, planned, alone, now);
       const gathered = { ...more, facts: [...facts] };
-      return JSON.stringify(gathered, (name, value: unknown) => (IRRELEVANT.has(name) ? undefined : value));
+      return JSON.stringify(gathered, (name, value: unknown) => {
+        return IRRELEVANT.has(name) || (isSettled && name === 'observation') ? undefined : value;
+      });
     });
   }
 
@@ -128,7 +145,7 @@ export class LeaderMoves {
           objects: this.#objectsAt(holdings, choice.nodes),
           down: choice.down,
           now: holdings.now,
-          policy: { maxFailures: 0, targetDeadlineMs: this.#configuration.targetDeadlineMs },
+          policy: { ...DEFAULT_POLICY, targetDeadlineMs: this.#configuration.targetDeadlineMs },
         }),
     );
   }
@@ -140,14 +157,13 @@ export class LeaderMoves {
   #objectsAt(holdings: Holdings, seen: readonly number[]): Record<Role, KubeObject[]> {
     const objects: Record<Role, KubeObject[]> = { controller: [], worker: [] };
     this.#configuration.nodes.forEach(({ role }, place) => {
-      objects[role].push(this.#objectAt(holdings, place, seen[place] ?? 0));
+      objects[role].push(this.#objectAt(place, holdings.nodes[place] ?? [], seen[place] ?? 0));
     });
     return objects;
   }
 
   /** With the name of the node at the place. */
-  #objectAt({ nodes }: Holdings, place: number, version: number): KubeObject {
-    const versions = nodes[place] ?? [];
+  #objectAt(place: number, versions: readonly number[], version: number): KubeObject {
     return once(this.#objects, `${place}/${version}=${versions[version - 1]}`, () =>
       named(objectAt(this.#contents, versions, version), this.#configuration.nodes[place]?.name ?? ''),
     );

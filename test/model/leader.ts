@@ -78,7 +78,9 @@ function viewOf<T extends KubeObject>(objects: readonly T[]): View<T> {
 
 /** What a leader asks of the API server; anything else is a TypeError. */
 function catchingClient(current: Plan, writes: KubeObject[]): KubeClient {
-  const client: Pick<KubeClient, 'get' | 'listAll' | 'replace'> = {
+  const client: Pick<KubeClient, 'get' | 'listAll' | 'raw' | 'replace'> = {
+    // No kind that a new version removes is served.
+    raw: async () => await Promise.resolve({ status: 404, body: '' }),
     listAll: async <T extends KubeObject>() =>
       await Promise.resolve({ metadata: {}, items: [current as KubeObject as T] } as KubeList<T>),
     get: async <T extends KubeObject>() => await Promise.resolve(current as KubeObject as T),

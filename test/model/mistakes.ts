@@ -2,7 +2,7 @@
 import type { Configuration } from './cluster.ts';
 import { OLD } from './cluster.ts';
 import { configure, V2 } from './configurations.ts';
-import type { Violation } from './explorer.ts';
+import type { Model, Violation } from './explorer.ts';
 import { EVERY_RUN_ENDS, explore } from './explorer.ts';
 import * as planted from './planted.ts';
 import type { Parts } from './world.ts';
@@ -46,13 +46,17 @@ function mistake(name: string, configuration: Configuration, parts: Partial<Part
 }
 
 /** A shortest way to break this one invariant, whatever else breaks before; undefined where it holds. */
-export async function counterexample({ configuration, parts, breaks }: Mistake): Promise<Violation | undefined> {
-  const world = new World(configuration, parts);
+export async function counterexample(
+  { configuration, parts, breaks }: Mistake,
+  modelOf: (world: World) => Model = (world) => world,
+): Promise<Violation | undefined> {
+  const model = modelOf(new World(configuration, parts));
   const { violation } = await explore({
-    initial: world.initial,
-    invariants: world.invariants.filter(({ name }) => name === breaks),
-    next: async (state) => await world.next(state),
-    isFinal: (state) => world.isFinal(state),
+    initial: model.initial,
+    invariants: model.invariants.filter(({ name }) => name === breaks),
+    next: async (state) => await model.next(state),
+    isFinal: (state) => model.isFinal(state),
+    canonical: async (state) => (await model.canonical?.(state)) ?? state,
   });
   return violation;
 }

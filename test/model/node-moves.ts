@@ -16,6 +16,8 @@ export interface NodeMove {
   readonly fair: boolean;
   /** Faults that it takes. */
   readonly cost: number;
+  /** True where somebody else writes the node's object. */
+  readonly isForeign?: boolean;
   readonly to: NodeState;
 }
 
@@ -65,7 +67,7 @@ async function turnMoves(node: NodeState, rules: NodeRules, look: Look, cost: nu
   const moves: NodeMove[] = [{ label, fair: lag === '' && cost === 0, cost, to: whole.to }];
   trail.forEach(({ to }, index) => {
     const before = did(trail.slice(0, index + 1));
-    moves.push({ label: `the agent ${before}${lag}, then crashes`, fair: false, cost: cost + 1, to: crashed(to) });
+    moves.push({ label: `the agent ${before}${lag}, then crashes`, fair: false, ...crash(to, cost) });
   });
   for (const [what, answers] of FAILURES) {
     const other = await trailOf(node, rules, look, answers);
@@ -86,8 +88,10 @@ function did(trail: Trail): string {
   return trail.map(({ label }) => label).join(', ');
 }
 
-function crashed(node: NodeState): NodeState {
-  return { ...node, floor: node.versions.length, known: false };
+/** An agent that is gone, for one of its own crashes where it has any left, else for a fault beside `cost`. */
+function crash(node: NodeState, cost = 0): Pick<NodeMove, 'cost' | 'to'> {
+  const to = { ...node, floor: node.versions.length, known: false };
+  return node.crashes > 0 ? { cost, to: { ...to, crashes: node.crashes - 1 } } : { cost: cost + 1, to };
 }
 
 /**
@@ -97,11 +101,13 @@ function crashed(node: NodeState): NodeState {
 function misfortunes(node: NodeState, { contents, mayDie }: NodeRules): NodeMove[] {
   const { host, journal } = node;
   const touched = written(node, node.versions.at(-1) ?? 0);
-  const moves: NodeMove[] = [{ label: 'somebody else writes its object', fair: false, cost: 1, to: touched }];
+  const moves: NodeMove[] = [
+    { label: 'somebody else writes its object', fair: false, cost: 1, to: touched, isForeign: true },
+  ];
   const status = decodeSignal(objectAt(contents, node.versions).metadata.annotations)?.status?.status;
   if (journal.phase === 'idle' || journal.phase === 'proven' || ENDS.includes(status)) return moves;
-  const off = crashed({ ...node, host: powerLost(host) });
-  moves.push({ label: 'the power goes and comes back', fair: false, cost: 1, to: off });
+  const off = crash({ ...node, host: powerLost(host) });
+  moves.push({ label: 'the power goes and comes back', fair: false, ...off });
   if (!mayDie) return moves;
   const dark = { ...node, host: powerLostForGood(host) };
   return [...moves, { label: 'the power goes for good', fair: false, cost: 1, to: dark }];

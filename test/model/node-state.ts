@@ -16,10 +16,12 @@ export interface NodeState {
   /** On the disk; a running agent has the same in memory. */
   readonly journal: Journal;
   readonly host: Host;
+  /** Crashes of its own that it has left; others are taken from the faults of all nodes together. */
+  readonly crashes: number;
 }
 
-export function freshNode(content: number, file: string): NodeState {
-  return { versions: [content], floor: 1, known: true, journal: IDLE, host: freshHost(file) };
+export function freshNode(content: number, file: string, crashes: number): NodeState {
+  return { versions: [content], floor: 1, known: true, journal: IDLE, host: freshHost(file), crashes };
 }
 
 /** The object with one version more, whoever wrote it. */

@@ -2,17 +2,14 @@
 import { decodeSignal } from '../../src/signal/codec.ts';
 import type { NodeSpec } from './cluster.ts';
 import type { NodeGlance } from './glance.ts';
-import { movesOf } from './node-moves.ts';
+import { movesOf, type NodeMove } from './node-moves.ts';
 import type { NodeState } from './node-state.ts';
 import { objectAt, written } from './node-state.ts';
 import { type Numbering, once } from './numbering.ts';
 import type { NodeRules } from './turn-trail.ts';
 
 /** Like a NodeMove, with the number of the state that it leads to. */
-export interface NodeEdge {
-  readonly label: string;
-  readonly fair: boolean;
-  readonly cost: number;
+export interface NodeEdge extends Omit<NodeMove, 'to'> {
   readonly to: number;
 }
 
@@ -43,7 +40,7 @@ export class NodeKind {
   async edgesFrom(state: number): Promise<readonly NodeEdge[]> {
     return await once(this.#edges, state, async () => {
       const moves = await movesOf(this.stateOf(state), this.#rules);
-      return moves.map(({ label, fair, cost, to }) => ({ label, fair, cost, to: this.#states.numberOf(to) }));
+      return moves.map(({ to, ...move }) => ({ ...move, to: this.#states.numberOf(to) }));
     });
   }
 

@@ -5,6 +5,8 @@ import type { Outcome, Step } from '../../src/agent/step.ts';
 import { StatusError, TransportError } from '../../src/kube/status-error.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
+import { REPORT_ANNOTATION } from '../../src/signal/names.ts';
+import type { AgentReport } from '../../src/signal/report.ts';
 import { takeTurn } from './agent-turn.ts';
 import type { afterStep, Qualities } from './host.ts';
 import type { NodeState } from './node-state.ts';
@@ -88,7 +90,7 @@ class RecordedTurn {
       this.#reach(`fails to report ${status}`, this.#node);
       throw new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' });
     }
-    const next = written(this.#node, contentOf(this.#rules.contents, object));
+    const next = written(this.#node, contentOf(this.#rules.contents, withoutTimes(object)));
     if (this.#answers.isAnswerLost === true) {
       this.#reach(`reports ${status}`, next);
       throw new TransportError('no answer');
@@ -100,4 +102,13 @@ class RecordedTurn {
     this.#node = to;
     this.trail.push({ label, to });
   }
+}
+
+/** How long each status took is told to people only; without it fewer histories differ. */
+function withoutTimes(object: KubeObject): KubeObject {
+  const { [REPORT_ANNOTATION]: report, ...annotations } = object.metadata.annotations ?? {};
+  if (report === undefined) return object;
+  const { spent: _, ...told } = JSON.parse(report) as AgentReport;
+  const kept = { ...annotations, [REPORT_ANNOTATION]: JSON.stringify(told) };
+  return { ...object, metadata: { ...object.metadata, annotations: kept } };
 }

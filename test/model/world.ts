@@ -3,7 +3,7 @@ import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/states.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
-import type { Configuration, NodeSpec } from './cluster.ts';
+import type { Configuration } from './cluster.ts';
 import { firstPlan, OLD, objectOf, secondPlan } from './cluster.ts';
 import type { Edge, Invariant, Model } from './explorer.ts';
 import type { Glance } from './glance.ts';
@@ -18,7 +18,10 @@ import { contentOf, freshNode, objectAt } from './node-state.ts';
 import { Numbering, once } from './numbering.ts';
 import { NodeKind, Place } from './place.ts';
 import { recordedIn } from './plan-words.ts';
+import { Reduction } from './reduction.ts';
+import { kindOf, Symmetry } from './symmetry.ts';
 import type { NodeRules } from './turn-trail.ts';
+import { pack, type State, unpack } from './world-state.ts';
 
 /** What stands in for the real thing, so that a mistake can be planted. */
 export interface Parts {
@@ -27,17 +30,6 @@ export interface Parts {
 }
 
 const REAL: Parts = { leader: realLeader, afterStep: realAfterStep };
-
-/** All members are numbers of values; the text of a state is the row of them. */
-interface State {
-  /** Place in the configuration's times. */
-  readonly time: number;
-  readonly plan: number;
-  readonly faults: number;
-  readonly nodes: readonly number[];
-  /** By place: what is on its way to the node's object. */
-  readonly requests: readonly number[];
-}
 
 export class World implements Model {
   readonly initial: string;
@@ -56,7 +48,7 @@ export class World implements Model {
 
   constructor(configuration: Configuration, planted: Partial<Parts> = {}) {
     const { leader, afterStep } = { ...REAL, ...planted };
-    const { nodes, faults, mayDie } = configuration;
+    const { nodes, faults, crashesEach, mayDie } = configuration;
     this.#configuration = configuration;
     this.#leaders = new LeaderMoves(configuration, this.#contents, leader);
     const kinds = new Map<string, NodeKind>();
@@ -78,9 +70,27 @@ export class World implements Model {
       time: 0,
       plan: this.#plans.numberOf([contentOf(this.#contents, firstPlan(configuration))]),
       faults,
-      nodes: nodes.map((spec) => this.#nodes.numberOf(freshNode(contentOf(this.#contents, objectOf(spec)), OLD))),
+      nodes: nodes.map((spec) =>
+        this.#nodes.numberOf(freshNode(contentOf(this.#contents, objectOf(spec)), OLD, crashesEach)),
+      ),
       requests: nodes.map(() => this.#requests.numberOf([])),
     });
+  }
+
+  /** The same world, of which one state stands for all that behave alike. */
+  reduced(): Model {
+    const parts = { plans: this.#plans, nodes: this.#nodes, leaders: this.#leaders };
+    const configuration = this.#configuration;
+    const symmetry = new Symmetry(configuration, this.#contents);
+    const kinds = this.#places.map(({ kind }) => kind);
+    const reduction = new Reduction({ ...parts, configuration, symmetry, kinds });
+    return {
+      initial: this.initial,
+      invariants: this.invariants,
+      next: async (state) => await this.next(state),
+      isFinal: (state) => this.isFinal(state),
+      canonical: async (state) => pack(await reduction.canonical(unpack(state))),
+    };
   }
 
   /** The model's clock ends: what began at its last moment has no later one in which it could be late. */
@@ -189,21 +199,4 @@ export class World implements Model {
     this.#glance = [text, glance];
     return glance;
   }
-}
-
-/** What nodes must have in common to be of one kind. */
-function kindOf({ role, payload }: NodeSpec): string {
-  return `${role}/${payload}`;
-}
-
-/** One character for each number: the shortest text that the search can take for a state. */
-function pack({ time, plan, faults, nodes, requests }: State): string {
-  const numbers = [time, plan, faults, ...nodes, ...requests];
-  if (Math.max(...numbers) > 0xffff) throw new RangeError('more values than characters');
-  return String.fromCharCode(...numbers);
-}
-
-function unpack(text: string): State {
-  const [time = 0, plan = 0, faults = 0, ...rest] = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
-  return { time, plan, faults, nodes: rest.slice(0, rest.length / 2), requests: rest.slice(rest.length / 2) };
 }

@@ -1,0 +1,86 @@
+/**
+ * Owns the state that stands for all that behave alike: without history that nobody can tell, and with alike nodes in one
+ * order. For configurations of one command whose plan is never replaced.
+ *
+ * Beside the changed places (`symmetry.ts`), three things go, each for a reason in the code:
+ *
+ * - Old versions of the plan. A leader that sees one records nothing, since the record carries its resourceVersion; and it
+ *   signals nothing, since `engine/execute.ts` asks for the plan anew before it does.
+ * - Old versions of an object that tell leaders what a newer one tells them, too, and that its agent cannot see any more.
+ *   What is decided on them is decided on the newer one; what is written for them is refused, as every old version is.
+ *   Of a target that is recorded as settled, its answer tells nothing: `engine/transitions.ts` has one row for all of them.
+ * - How far a settled target's agent has come with tidying up, and how often it crashed, where nobody else can tell
+ *   (`rest.ts`). It gets all of its crashes back, so that more is explored, never less.
+ *
+ * `reduction.test.ts` checks all of it on small clusters: their whole exploration meets exactly the states that the reduced
+ * one does, once each is replaced by its stand-in, and finds the same mistakes.
+ */
+import type { Configuration } from './cluster.ts';
+import type { LeaderMoves } from './leader-moves.ts';
+import type { NodeState } from './node-state.ts';
+import { type Numbering, once } from './numbering.ts';
+import type { NodeKind } from './place.ts';
+import { Rest } from './rest.ts';
+import type { Symmetry } from './symmetry.ts';
+import type { State } from './world-state.ts';
+
+export interface ReductionParts {
+  readonly configuration: Configuration;
+  /** Version lists of the plan. */
+  readonly plans: Numbering<readonly number[]>;
+  readonly nodes: Numbering<NodeState>;
+  readonly leaders: LeaderMoves;
+  readonly symmetry: Symmetry;
+  /** By place. */
+  readonly kinds: readonly NodeKind[];
+}
+
+export class Reduction {
+  readonly #parts: ReductionParts;
+  readonly #trimmed = new Map<string, number>();
+  readonly #rests: readonly Rest[];
+
+  constructor(parts: ReductionParts) {
+    const { versions, replacedBy, name, crashesEach } = parts.configuration;
+    if (versions.length > 1 || replacedBy.length > 0) throw new Error(`${name}: not for several commands or plans`);
+    this.#parts = parts;
+    const tidied = ({ versions: all, ...more }: NodeState): number =>
+      parts.nodes.numberOf({ ...more, versions: all.slice(-1), floor: 1, crashes: crashesEach });
+    const rests = new Map<NodeKind, Rest>();
+    this.#rests = parts.kinds.map((kind) => once(rests, kind, () => new Rest(kind, tidied)));
+  }
+
+  async canonical(state: State): Promise<State> {
+    const { plans, symmetry } = this.#parts;
+    const plan = plans.valueOf(state.plan).at(-1) ?? 0;
+    const nodes: number[] = [];
+    for (const place of state.nodes.keys()) nodes.push(await this.#standIn(state, plan, place));
+    const order = symmetry.orderOf(plan, (place) => (nodes[place] ?? 0) * 0x1_00_00 + (state.requests[place] ?? 0));
+    return {
+      ...state,
+      plan: plans.numberOf([symmetry.renamed(plan, order)]),
+      nodes: order.map((old) => nodes[old] ?? 0),
+      requests: order.map((old) => state.requests[old] ?? 0),
+    };
+  }
+
+  async #standIn({ time, nodes, faults }: State, plan: number, place: number): Promise<number> {
+    const node = nodes[place] ?? 0;
+    const trimmed = once(this.#trimmed, `${time}/${plan}/${place}/${node}`, () => this.#trim(time, plan, place, node));
+    if (!this.#parts.symmetry.isSettled(plan, place)) return trimmed;
+    return (await this.#rests[place]?.endOf(trimmed, faults)) ?? trimmed;
+  }
+
+  #trim(time: number, plan: number, place: number, node: number): number {
+    const { nodes, symmetry, leaders, configuration } = this.#parts;
+    const state = nodes.valueOf(node);
+    const isSettled = symmetry.isSettled(plan, place);
+    const now = configuration.times[time] ?? 0;
+    const kinds = state.versions.map((content) => leaders.tells({ now, plan, place, content, isSettled }));
+    const isKept = (_: number, index: number): boolean =>
+      index + 1 >= state.floor || kinds.lastIndexOf(kinds[index] ?? '') === index;
+    const versions = state.versions.filter(isKept);
+    const floor = state.versions.slice(0, state.floor - 1).filter(isKept).length + 1;
+    return nodes.numberOf({ ...state, versions, floor });
+  }
+}

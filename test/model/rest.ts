@@ -1,0 +1,47 @@
+/**
+ * Owns which nodes have nothing left to do but to tidy up: whatever happens there, nobody else can tell, so the end of it
+ * may stand for all of it. That this is so is not taken from the code but seen, by trying everything that can happen.
+ */
+import type { NodeState } from './node-state.ts';
+import { once } from './numbering.ts';
+import type { NodeKind } from './place.ts';
+
+export class Rest {
+  readonly #ends = new Map<string, Promise<number>>();
+  readonly #kind: NodeKind;
+  readonly #tidied: (state: NodeState) => number;
+
+  /** `tidied` numbers an end without what made no difference on the way to it. */
+  constructor(kind: NodeKind, tidied: (state: NodeState) => number) {
+    this.#kind = kind;
+    this.#tidied = tidied;
+  }
+
+  /**
+   * The state in which everything ends that can happen at this node with so many faults, where all of it is invisible and
+   * ends in one; else the state itself. What others may write in between is not looked at: it makes no difference to the
+   * agent of a settled target, and is explored for itself.
+   */
+  async endOf(state: number, faults: number): Promise<number> {
+    return await once(this.#ends, `${faults}/${state}`, async () => {
+      const seen = new Set([state]);
+      const ends = new Set<number>();
+      const shape = shapeOf(this.#kind.stateOf(state));
+      for (const each of seen) {
+        if (shapeOf(this.#kind.stateOf(each)) !== shape) return state;
+        const edges = await this.#kind.edgesFrom(each);
+        const nexts = edges.filter(({ isForeign, cost }) => !isForeign && cost <= faults);
+        for (const { to } of nexts) seen.add(to);
+        if (nexts.length === 0) ends.add(this.#tidied(this.#kind.stateOf(each)));
+      }
+      const [end = state, ...others] = ends;
+      return others.length === 0 ? end : state;
+    });
+  }
+}
+
+/** All that others or an invariant can see of a node: not its agent's memory, nor what lies staged. */
+function shapeOf({ versions, host }: NodeState): string {
+  const { staged: _, service, ...seen } = host;
+  return JSON.stringify([versions.at(-1), seen, service?.file, service?.life]);
+}

@@ -1,0 +1,23 @@
+/** Owns the text of a world's state: one character for each number, the shortest that the search can take. */
+
+/** All members are numbers of values. */
+export interface State {
+  /** Place in the configuration's times. */
+  readonly time: number;
+  readonly plan: number;
+  readonly faults: number;
+  readonly nodes: readonly number[];
+  /** By place: what is on its way to the node's object. */
+  readonly requests: readonly number[];
+}
+
+export function pack({ time, plan, faults, nodes, requests }: State): string {
+  const numbers = [time, plan, faults, ...nodes, ...requests];
+  if (Math.max(...numbers) > 0xffff) throw new RangeError('more values than characters');
+  return String.fromCharCode(...numbers);
+}
+
+export function unpack(text: string): State {
+  const [time = 0, plan = 0, faults = 0, ...rest] = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
+  return { time, plan, faults, nodes: rest.slice(0, rest.length / 2), requests: rest.slice(rest.length / 2) };
+}
