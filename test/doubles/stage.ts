@@ -216,7 +216,11 @@ export class Stage implements AsyncDisposable {
       recorder: this.recorder,
       times: own,
       apiPort: this.#apiPort,
-      logger: jsonLogger((line) => log.push(line), systemClock.now, 'info'),
+      logger: jsonLogger(
+        (line) => log.push(line),
+        () => systemClock.now(),
+        'info',
+      ),
       ...(picks && { pick: (candidates) => this.#pick(candidates) }),
     });
     things.defer(() => surroundings.close());

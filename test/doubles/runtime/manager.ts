@@ -44,13 +44,21 @@ export class Manager implements Cache {
   readonly #runs: Promise<void>[] = [];
 
   constructor({ client, logger, signal, resources, controllers }: ManagerParts) {
-    for (const resource of resources) this.#informers.set(resource.plural, createInformer(client, resource));
-    for (const controller of controllers(this)) {
-      const loop = new WorkLoop(controller.reconcile, signal, logger.child({ controller: controller.name }));
-      this.#loops.push(loop);
-      this.#connect(controller, loop);
+    for (const resource of resources) {
+      const informer = createInformer(client, resource);
+      this.#informers.set(resource.plural, informer);
+      this.#runs.push(informer.run(signal));
     }
-    for (const informer of this.#informers.values()) this.#runs.push(informer.run(signal));
+    const loops = controllers(this).map((controller) => {
+      const loop = new WorkLoop(controller.reconcile, signal, logger.child({ controller: controller.name }));
+      return { controller, loop };
+    });
+    this.#loops.push(...loops.map(({ loop }) => loop));
+    const begun = this.#whenSynced(signal).then(() => {
+      for (const { controller, loop } of loops) this.#connect(controller, loop);
+    });
+    // Only the signal's abort keeps a cache from being complete at last.
+    this.#runs.push(begun.catch(() => undefined));
   }
 
   get<T extends KubeObject>(resource: Resource<T>, name: string): T | undefined {
@@ -61,7 +69,8 @@ export class Manager implements Cache {
     return this.#informer(resource).list() as T[];
   }
 
-  async whenSynced(signal: AbortSignal): Promise<void> {
+  /** No controller begins before everything is there. */
+  async #whenSynced(signal: AbortSignal): Promise<void> {
     await Promise.all([...this.#informers.values()].map(async (informer) => await informer.whenSynced(signal)));
   }
 

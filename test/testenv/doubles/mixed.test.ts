@@ -1,0 +1,36 @@
+/** Owns the proof that a plan comes to its end where Refit and k0s share a cluster, whichever of them leads. */
+import { expect, test } from 'vitest';
+import { plans } from '../../../src/api/autopilot/plan.ts';
+import { nodes } from '../../../src/kube/resources.ts';
+import { COMBINATIONS, type Combination, startMixed } from '../../doubles/mixed.ts';
+
+const HOSTS = ['controller1', 'worker1', 'worker2'];
+
+const RELEASE = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'] as const;
+/** From a release whose nodes cordon themselves to one whose nodes leave it to the leader. */
+const MINOR = ['v1.34.10+k0s.0', 'v1.35.4+k0s.0'] as const;
+
+type Case = [name: string, from: string, to: string, combination: Combination];
+
+test.each<Case>([
+  ...Object.entries(COMBINATIONS).map(([name, combination]): Case => [name, ...RELEASE, combination]),
+  ['our leader, agents that become k0s 1.35', ...MINOR, { leader: 'refit', agents: 'k0s' }],
+])('%s: every node runs the new version and is schedulable', async (_name, from, to, combination) => {
+  await using mixed = await startMixed({ combination, controllers: 1, workers: 2, version: from, offers: [to] });
+  const { client, hosts } = mixed.cluster;
+  await client.create(plans, mixed.cluster.plan({ id: 'mixed', version: to, concurrent: 2 }));
+  await mixed.until(async () => {
+    const { status } = await client.get(plans, 'autopilot');
+    expect(status?.state).toBe('Completed');
+  });
+  const { status } = await client.get(plans, 'autopilot');
+  const { controllers = [], workers = [] } = status?.commands[0]?.k0supdate ?? {};
+  expect([...controllers, ...workers].map(({ name, state }) => `${name} ${state}`).toSorted()).toEqual(
+    HOSTS.map((name) => `${name} SignalCompleted`),
+  );
+  expect(await Promise.all(hosts.map(async (host) => await host.version()))).toEqual(HOSTS.map(() => to));
+  expect(hosts.map(({ starts }) => starts)).toEqual(HOSTS.map(() => 2));
+  for (const name of ['worker1', 'worker2']) {
+    expect((await client.get(nodes, name)).spec?.unschedulable).toBeUndefined();
+  }
+});
