@@ -29,6 +29,8 @@ export interface ClusterOptions {
   readonly offers: readonly string[];
   /** Milliseconds between the end of a service and its next start. */
   readonly restartDelayMs: number;
+  /** Hosts that get an agent of Refit; all where absent. */
+  readonly agents?: readonly string[];
   /** Nodes that get damaged bytes. */
   readonly breakFor?: readonly string[];
   /** Hears of every start and end of a host's service. */
@@ -110,7 +112,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const args = [...refit.agent, 'agent', ...agentArguments(host, kubeconfig)];
     agents.set(host.name, await processes.start(`agent-${host.name}`, args));
   };
-  await Promise.all(hosts.map(startAgent));
+  await Promise.all(hosts.filter(({ name }) => options.agents?.includes(name) ?? true).map(startAgent));
   const everything = started.move();
   return {
     hosts,
