@@ -154,6 +154,22 @@ test('a server that cannot be reached is not suspected of having lost the versio
   expect(versions(rig)).toEqual(['stream', ...Array.from({ length: 10 }, () => '5')]);
 });
 
+test.each<[string, () => Error, number, number]>([
+  ['a server that is away is asked as often as its user wants', () => new TransportError('refused'), 1_000, 60],
+  ['one that says no is not hurried', () => refusal(403, 'Forbidden'), 1_000, 9],
+])('%s', async (_name, failure, retryCapMs, most) => {
+  const failures = Array.from({ length: 200 }, () => [failure()]);
+  const asked = async (options: InformerOptions<KubeObject>): Promise<number> => {
+    const rig = start({ watches: [[initialEnd(5)], ...failures] }, options);
+    await rig.clock.advance(60_000);
+    return rig.asked.length;
+  };
+  const often = await asked({ retryCapMs });
+  expect(often).toBeGreaterThanOrEqual(await asked({}));
+  expect(often > 60).toBe(most === 60);
+  expect(often).toBeLessThan(most * 2);
+});
+
 test('the time a server asks for is waited', async () => {
   const busy = refusal(429, 'TooManyRequests');
   busy.status.details = { retryAfterSeconds: 20 };

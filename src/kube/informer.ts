@@ -14,6 +14,8 @@ export interface InformerOptions<T extends KubeObject> extends Selection {
   readonly indexes?: Readonly<Record<string, (object: T) => readonly string[]>>;
   /** Makes objects smaller before they are stored; `metadata.managedFields` are dropped anyway. */
   readonly transform?: ((object: T) => T) | undefined;
+  /** Milliseconds that no pause exceeds while the server does not answer; 30 s where absent. */
+  readonly retryCapMs?: number;
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly logger?: Logger;
@@ -46,11 +48,12 @@ export function createInformer<T extends KubeObject>(
 ): Informer<T> {
   const logger = (options.logger ?? silentLogger).child({ resource: resource.plural });
   const store = new Store<T>(options.indexes ?? {}, logger);
-  const { namespace, labelSelector, fieldSelector, clock = systemClock, random = Math.random } = options;
+  const { namespace, labelSelector, fieldSelector, retryCapMs, clock = systemClock, random = Math.random } = options;
   const shrink = options.transform ?? ((object: T) => object);
   const transform = (object: T): T => shrink(dropManagedFields(object));
   const selection = { namespace, labelSelector, fieldSelector };
-  const reflector = new Reflector<T>({ client, resource, selection, sink: store, transform, clock, random, logger });
+  const parts = { client, resource, selection, sink: store, transform, retryCapMs, clock, random, logger };
+  const reflector = new Reflector<T>(parts);
   return {
     resource,
     get: (name, namespace) => store.get(keyOf({ metadata: { name, ...(namespace ? { namespace } : {}) } })),

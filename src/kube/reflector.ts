@@ -39,6 +39,8 @@ export interface ReflectorParts<T extends KubeObject> {
   readonly sink: Sink<T>;
   /** Makes objects smaller the moment they arrive: thousands of whole ones, all at once, may not fit into memory. */
   readonly transform: (object: T) => T;
+  /** Milliseconds that no pause exceeds while the server does not answer. */
+  readonly retryCapMs?: number | undefined;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
@@ -146,7 +148,9 @@ export class Reflector<T extends KubeObject> {
     if (this.#resourceVersion === undefined && isRefusalOfStreamedList(thrown)) this.#streamedListRefused = true;
     if (isGone(thrown) || this.#isSuspect(thrown)) this.#resourceVersion = undefined;
     const asked = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
-    const delay = Math.max(asked, backoffDelay(this.#failures++, { ...RETRY, random }));
+    // Who is told no is told so again: only a server that is away is worth hurrying for.
+    const cap = isForbidden(thrown) || isUnauthorized(thrown) ? RETRY.cap : (this.#parts.retryCapMs ?? RETRY.cap);
+    const delay = Math.max(asked, backoffDelay(this.#failures++, { ...RETRY, cap, random }));
     const fields = { problem: messageOf(thrown), retryInMs: Math.round(delay) };
     // A broken stream is daily business; what does not mend at the second try is worth a person's time.
     if (this.#failures > 2 || isDenial(thrown)) logger.warn('cannot follow the resource', fields);
