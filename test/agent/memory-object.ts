@@ -8,14 +8,30 @@ import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/co
 export class MemoryStore {
   readonly statuses: string[] = [];
   object: KubeObject = { metadata: { name: 'worker1', resourceVersion: '1', annotations: { theirs: 'kept' } } };
+  readonly #watchers = new Set<() => void>();
 
-  send(signal: SignalData): void {
-    const annotations = { ...this.object.metadata.annotations, ...encodeSignal(signal) };
-    this.put({ ...this.object, metadata: { ...this.object.metadata, annotations } });
+  send(signal: SignalData, more: Record<string, string> = {}): void {
+    this.change({ annotations: { ...encodeSignal(signal), ...more } });
+  }
+
+  /** As a leader does it. */
+  advance(status: string, more: Record<string, string> = {}): void {
+    const signal = decodeSignal(this.object.metadata.annotations);
+    if (signal === undefined) throw new Error('there is no signal');
+    this.send({ ...signal, status: { status, timestamp: '2026-01-01T00:00:00Z' } }, more);
+  }
+
+  change({ annotations, ...more }: { annotations?: Record<string, string>; status?: object }): void {
+    const { metadata } = this.object;
+    this.put({
+      ...this.object,
+      ...more,
+      metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } },
+    });
   }
 
   /** Throws a conflict where `object` is not based on the stored one. */
-  put(object: KubeObject): KubeObject {
+  put(object: KubeObject): void {
     const { resourceVersion } = this.object.metadata;
     if (object.metadata.resourceVersion !== resourceVersion) {
       throw new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' });
@@ -24,40 +40,31 @@ export class MemoryStore {
     this.object = { ...object, metadata: { ...object.metadata, resourceVersion: next } };
     const status = decodeSignal(object.metadata.annotations)?.status?.status;
     if (status !== undefined && status !== this.statuses.at(-1)) this.statuses.push(status);
-    return this.object;
+    for (const watcher of this.#watchers) watcher();
+  }
+
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
   }
 }
 
-/** One agent's view of the store: it sees what is there when it starts, and its own writes. */
+/** One agent's view of the store, without any lag. */
 export function viewOf(store: MemoryStore): SignalObject {
-  const listeners = new Set<() => void>();
-  let newest = store.object;
-  let version = 0;
-  const set = (object: KubeObject): void => {
-    newest = object;
-    version++;
-    for (const listener of listeners) listener();
-  };
   return {
     get newest() {
-      return newest;
+      return store.object;
     },
     isKnown: true,
     get version() {
-      return version;
+      return Number(store.object.metadata.resourceVersion);
     },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    follow: () => Promise.resolve(),
+    onChange: (listener) => store.watch(listener),
+    follow: async () => await Promise.resolve(),
     async write(object) {
       await Promise.resolve();
-      set(store.put(object));
+      store.put(object);
     },
-    async refresh() {
-      await Promise.resolve();
-      set(store.object);
-    },
+    refresh: async () => await Promise.resolve(),
   };
 }

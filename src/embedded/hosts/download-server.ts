@@ -10,6 +10,8 @@ import type { AddressInfo } from 'node:net';
 export interface Fault {
   /** Only for this node; for every one where absent. */
   readonly node?: string;
+  /** Only for this path; for every one where absent. */
+  readonly path?: string;
   /** Number of requests it hits; 1 where absent. */
   readonly times?: number;
   /** Answers with this status and nothing else. */
@@ -68,8 +70,10 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
   }
   const requests: ServedRequest[] = [];
   const faults = (options.faults ?? []).map((fault) => ({ fault, left: fault.times ?? 1 }));
-  const takeFault = (node: string): Fault => {
-    const next = faults.find(({ fault, left }) => left > 0 && (fault.node ?? node) === node);
+  const takeFault = (node: string, path: string): Fault => {
+    const next = faults.find(
+      ({ fault, left }) => left > 0 && (fault.node ?? node) === node && (fault.path ?? path) === path,
+    );
     if (next === undefined) return {};
     next.left--;
     return next.fault;
@@ -87,7 +91,7 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
     const served = { node, path: pathname, from, status: 0, bytesSent: 0, complete: false, ms: 0 };
     requests.push(served);
     const isBroken = options.breakFor?.includes(node) ?? false;
-    void answer(response, served, isBroken ? damaged(payload) : payload, takeFault(node));
+    void answer(response, served, isBroken ? damaged(payload) : payload, takeFault(node, pathname));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -15,6 +15,8 @@ const { values: flags, positionals } = parseArgs({
   },
 });
 const [command] = positionals;
+/** After its first answer, so that a bad build may look well to who asks only once. */
+const LATER_MS = 200;
 
 if (command === 'version') process.stdout.write(`${version}\n`);
 else if (command === 'controller' || command === 'worker') serve(command);
@@ -51,8 +53,11 @@ function serveStatus(role) {
   };
   const path = flags['status-socket'];
   rmSync(path, { force: true });
+  let answers = 0;
   return http
     .createServer((request, response) => {
+      if (answers++ > 0 && broken === 'hangs-later') return;
+      if (broken === 'crashes-later') setTimeout(() => fail('panic: this build is broken'), LATER_MS);
       response.writeHead(request.url === '/status' ? 200 : 404, { 'content-type': 'application/json' });
       response.end(JSON.stringify(status));
     })

@@ -2,8 +2,11 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** How a build can be bad though its file is whole: it ends at once, never answers, or answers with another version. */
-export type Broken = 'crashes' | 'hangs' | 'wrong-version';
+/**
+ * How a build can be bad though its file is whole: it ends at once, never answers, or answers with another version; or it
+ * does so soon after its first answer.
+ */
+export type Broken = 'crashes' | 'hangs' | 'wrong-version' | 'crashes-later' | 'hangs-later';
 
 export interface StandIn {
   readonly version: string;

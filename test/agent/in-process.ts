@@ -1,0 +1,176 @@
+/** Owns an agent in this process, on a stand-in host with a service of its own, without an API server. */
+import * as files from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, vi } from 'vitest';
+import { Agent, type AgentParts } from '../../src/agent/agent.ts';
+import { type EffectTools, perform } from '../../src/agent/effects.ts';
+import { loadJournal, saveJournal } from '../../src/agent/journal-file.ts';
+import { observeHost } from '../../src/agent/observe-host.ts';
+import { pathsIn } from '../../src/agent/paths.ts';
+import { endProcess } from '../../src/agent/processes.ts';
+import type { SignalObject } from '../../src/agent/signal-object.ts';
+import type { Times } from '../../src/agent/times.ts';
+import { type DownloadServer, startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
+import { type Host, startHost } from '../../src/embedded/hosts/host.ts';
+import { type Broken, buildStandIn } from '../../src/embedded/hosts/stand-in.ts';
+import type { SignalCommand } from '../../src/signal/codec.ts';
+import { type AgentReport, decodeReport } from '../../src/signal/report.ts';
+import { type Clock, systemClock } from '../../src/util/clock.ts';
+import { silentLogger } from '../../src/util/log.ts';
+import { Fuse } from './fuse.ts';
+import { MemoryStore, viewOf } from './memory-object.ts';
+import { OwnNode } from './own-node.ts';
+
+export const OLD = 'v1.36.3+k0s.0';
+export const NEW = 'v1.36.3+k0s.2';
+const LIMITS = { maxBytes: 1_000_000, totalMs: 60_000, stallMs: 60_000 };
+/** The soak is longer than a build that is broken later takes to be so. */
+const TIMES: Times = { restartTimeoutMs: 20_000, soakMs: 300, readyTimeoutMs: 20_000 };
+const BUILDS: Readonly<Record<string, Broken | undefined>> = {
+  '/good': undefined,
+  '/wrong': 'wrong-version',
+  '/crashes-later': 'crashes-later',
+  '/hangs-later': 'hangs-later',
+};
+
+/** Builds of the new version, good and bad, behind a download server. */
+export class Builds implements AsyncDisposable {
+  readonly directory: string;
+  readonly server: DownloadServer;
+
+  private constructor(directory: string, server: DownloadServer) {
+    this.directory = directory;
+    this.server = server;
+  }
+
+  static async start(): Promise<Builds> {
+    const directory = await mkdtemp(join(tmpdir(), 'refit-in-process-'));
+    const paths: Record<string, string> = {};
+    for (const [path, broken] of Object.entries(BUILDS)) {
+      paths[path] = join(directory, path);
+      await buildStandIn({ version: NEW, path: paths[path], ...(broken && { broken }) });
+    }
+    await buildStandIn({ version: OLD, path: join(directory, 'old') });
+    const served = {
+      ...paths,
+      '/old': join(directory, 'old'),
+      '/slow': join(directory, 'good'),
+      '/bundle.tar': join(directory, 'good'),
+    };
+    const faults = [{ path: '/slow', paceMs: 200, times: Infinity }];
+    return new Builds(directory, await startDownloadServer({ files: served, faults }));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server.stop();
+    await rm(this.directory, { recursive: true });
+  }
+}
+
+/** What outlives an agent: host, object and node. */
+export class Place implements AsyncDisposable {
+  readonly store = new MemoryStore();
+  readonly node = new OwnNode();
+  readonly host: Host;
+  readonly #builds: Builds;
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>[] = [];
+
+  private constructor(host: Host, builds: Builds) {
+    this.host = host;
+    this.#builds = builds;
+  }
+
+  static async start(name: string, builds: Builds): Promise<Place> {
+    const directory = join(builds.directory, name);
+    const host = await startHost({ name, role: 'worker', directory, version: OLD, restartDelayMs: 1 });
+    await mkdir(join(directory, 'data'));
+    return new Place(host, builds);
+  }
+
+  get images(): string {
+    return join(this.host.directory, 'data', 'images');
+  }
+
+  async journal(): Promise<string> {
+    return await readFile(pathsIn(this.host.stateDirectory).journal, 'utf8').catch(() => '"idle"');
+  }
+
+  get report(): AgentReport | undefined {
+    return decodeReport(this.store.object.metadata.annotations, 'c');
+  }
+
+  /** A signal for one of the builds. */
+  send(path: string, more: Partial<SignalCommand> = {}): void {
+    const { server } = this.#builds;
+    const version = path === '/old' ? OLD : NEW;
+    const command = { id: 0, kind: 'k0supdate', url: server.url + path, version, sha256: server.sha256(path) } as const;
+    this.store.send({ planId: 'p', created: 'c', command: { ...command, ...more } });
+  }
+
+  /** Runs until the fuse ends it, or the place is left. */
+  startAgent(fuse = new Fuse(Infinity), more: Partial<AgentParts> = {}): void {
+    this.#running.push(agentOn(this, fuse, more).run(AbortSignal.any([fuse.dead.signal, this.#stop.signal])));
+  }
+
+  /** Resolves once the work has come to its end, and the agent has tidied up. */
+  async ended(): Promise<void> {
+    await this.until(async () => {
+      expect(this.store.statuses.at(-1)).toMatch(/^(Completed|Failed|FailedDownload)$/);
+      expect(await loadJournal(pathsIn(this.host.stateDirectory).journal)).toEqual({ phase: 'idle' });
+    });
+  }
+
+  async until(condition: () => void | Promise<void>): Promise<void> {
+    await vi.waitFor(condition, { timeout: 30_000, interval: 5 });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.host.stop();
+  }
+}
+
+/** Every change of host, node and object is an effect that the fuse may be the end of. */
+function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial<AgentParts>): Agent {
+  const { stateDirectory, statusSocket, binary } = host;
+  const { journal } = pathsIn(stateDirectory);
+  const duties = node.dutiesUntil(fuse);
+  const clock: Clock = more.clock ?? systemClock;
+  const tools = { clock, random: Math.random, log: silentLogger };
+  const current = { statusSocket, dataDirectory: join(host.directory, 'data') };
+  const places = { current, look: async () => await Promise.resolve(current) };
+  const effects: EffectTools = {
+    ...tools,
+    files,
+    duties,
+    restarter: {
+      async restart(target) {
+        node.wasTouchedUncordoned ||= !node.isCordoned;
+        await endProcess(target, 'SIGTERM');
+      },
+    },
+    stateDirectory,
+    imagesDirectory: images,
+    userAgent: `refit-agent/0 (${host.name})`,
+    limits: LIMITS,
+  };
+  const view = viewOf(store);
+  const object: SignalObject = Object.create(view, {
+    write: { value: async (written: never) => await fuse.before(async () => await view.write(written)) },
+  }) as SignalObject;
+  return new Agent({
+    ...tools,
+    object,
+    duties,
+    loadJournal: async () => await loadJournal(journal),
+    saveJournal: async (next) => await fuse.before(async () => await saveJournal(journal, next)),
+    observe: async (known) => await observeHost({ places, binary }, known),
+    perform: async (step, known, signal) => await fuse.before(async () => await perform(step, known, effects, signal)),
+    times: TIMES,
+    accepts: ['k0supdate', 'airgapupdate'],
+    ...more,
+  });
+}

@@ -1,0 +1,274 @@
+/** Owns the proof of an agent's procedure beside leaders, policies and bad builds: real files and processes, an object in memory. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadJournal, saveJournal } from '../../src/agent/journal-file.ts';
+import { encodeAgentPolicy } from '../../src/signal/agent-policy.ts';
+import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
+import { encodeReport } from '../../src/signal/report.ts';
+import { type Clock, systemClock } from '../../src/util/clock.ts';
+import { Fuse } from './fuse.ts';
+import { Builds, NEW, OLD, Place } from './in-process.ts';
+import { MemoryStore, viewOf } from './memory-object.ts';
+
+/** The agent asks who cordons every five seconds. */
+const hurried: Clock = { ...systemClock, schedule: (ms, callback) => systemClock.schedule(ms / 50, callback) };
+
+let builds: Builds;
+let places = 0;
+beforeAll(async () => {
+  builds = await Builds.start();
+});
+afterAll(async () => await builds[Symbol.asyncDispose]());
+
+const startPlace = async (): Promise<Place> => await Place.start(`node${++places}`, builds);
+const leftovers = async ({ host }: Place): Promise<string[]> =>
+  (await readdir(join(host.directory, 'bin'))).filter((name) => name !== 'k0s' && name !== 'k0s.previous');
+const requestsOf = ({ host }: Place): unknown[] => builds.server.requests.filter(({ node }) => node === host.name);
+
+describe('a leader that cordons', () => {
+  test('is waited for, before the update and after it', async () => {
+    await using place = await startPlace();
+    const { store, node, host } = place;
+    node.cordoner = 'leader';
+    place.startAgent();
+    place.send('/good');
+    await place.until(() => expect(store.statuses.at(-1)).toBe('Cordoning'));
+    const { pid } = host;
+    store.advance('Cordoning', { touched: 'by somebody' });
+    node.isCordoned = true;
+    store.advance('ApplyingUpdate');
+    await place.until(() => expect(store.statuses.at(-1)).toBe('UnCordoning'));
+    expect(host.pid).not.toBe(pid);
+    node.isCordoned = false;
+    store.advance('Completed');
+    await place.ended();
+    expect(store.statuses).toEqual([...SIGNAL_STATUSES]);
+    expect(node).toMatchObject({ drains: 0, wasTouchedUncordoned: false });
+    expect(await host.version()).toBe(NEW);
+    expect(await leftovers(place)).toEqual([]);
+  });
+
+  test('that comes and goes is asked about until somebody acts', async () => {
+    await using place = await startPlace();
+    const { store, node } = place;
+    node.cordoner = 'unknown';
+    place.startAgent(new Fuse(Infinity), { clock: hurried });
+    place.send('/good');
+    await place.until(() => expect(node.asked).toBeGreaterThan(2));
+    expect(store.statuses.at(-1)).toBe('Cordoning');
+    node.cordoner = 'self';
+    await place.ended();
+    expect(store.statuses).toEqual([...SIGNAL_STATUSES]);
+    expect(node).toMatchObject({ drains: 1, isCordoned: false });
+  });
+
+  test('by policy is not even asked about', async () => {
+    await using place = await startPlace();
+    const { store, node } = place;
+    store.change({ annotations: encodeAgentPolicy({ cordoning: 'leader', soakMs: 0 }) });
+    place.startAgent();
+    place.send('/good');
+    await place.until(() => expect(store.statuses.at(-1)).toBe('Cordoning'));
+    store.advance('ApplyingUpdate');
+    await place.until(() => expect(store.statuses.at(-1)).toBe('UnCordoning'));
+    store.advance('Completed');
+    await place.ended();
+    expect(node).toMatchObject({ asked: 0, drains: 0 });
+  });
+
+  test('that takes the signal back ends a drain, keeps its reason, and our cordon goes', async () => {
+    await using place = await startPlace();
+    const { store, node, host } = place;
+    const reason = 'drain took longer than 1 h';
+    node.onDrain = async (signal) => {
+      store.advance('Failed', encodeReport({ created: 'c', reason }));
+      await new Promise((_resolve, reject) => {
+        if (signal.aborted) reject(signal.reason as Error);
+        signal.addEventListener('abort', () => reject(signal.reason as Error));
+      });
+    };
+    const { pid } = host;
+    place.startAgent();
+    place.send('/good');
+    await place.ended();
+    expect(store.statuses).toEqual(['Downloading', 'Cordoning', 'Failed']);
+    expect(place.report).toMatchObject({ reason });
+    expect(node.isCordoned).toBe(false);
+    expect(await leftovers(place)).toEqual([]);
+    expect(host.pid).toBe(pid);
+  });
+
+  test('that takes the signal back ends a download', async () => {
+    await using place = await startPlace();
+    place.startAgent();
+    place.send('/slow');
+    await place.until(() => expect(requestsOf(place)).toMatchObject([{ bytesSent: expect.any(Number) }]));
+    place.store.advance('Failed');
+    await place.ended();
+    expect(place.store.statuses).toEqual(['Downloading', 'Failed']);
+    expect(requestsOf(place)).toMatchObject([{ complete: false }]);
+    expect(await leftovers(place)).toEqual([]);
+  });
+});
+
+describe('a cordon of ours', () => {
+  test('that an earlier update left behind goes with one that is none', async () => {
+    await using place = await startPlace();
+    const { store, node, host } = place;
+    node.isCordoned = true;
+    const { pid } = host;
+    place.startAgent();
+    place.send('/old');
+    await place.ended();
+    expect(store.statuses).toEqual(['UnCordoning', 'Completed']);
+    expect(node.isCordoned).toBe(false);
+    expect(host.pid).toBe(pid);
+  });
+
+  test('goes before a failure is told', async () => {
+    await using place = await startPlace();
+    place.startAgent();
+    place.send('/wrong');
+    await place.ended();
+    expect(place.report).toMatchObject({ rolledBack: true, reason: expect.stringContaining('.wrong') });
+    expect(place.node).toMatchObject({ isCordoned: false, drains: 1 });
+  });
+
+  test('that cannot be removed does not keep a failure from being told, and goes later', async () => {
+    await using place = await startPlace();
+    const { node, store } = place;
+    node.holdsFast = 'no answer';
+    place.startAgent();
+    place.send('/wrong');
+    await place.until(() => expect(store.statuses.at(-1)).toBe('Failed'));
+    expect(node.isCordoned).toBe(true);
+    node.holdsFast = undefined;
+    await place.ended();
+    expect(node.isCordoned).toBe(false);
+  });
+
+  test('that cannot be removed keeps an update from being told as done', async () => {
+    await using place = await startPlace();
+    const { node, store } = place;
+    node.holdsFast = 'no answer';
+    place.startAgent();
+    place.send('/good');
+    await place.until(() => expect(node.refusals).toBeGreaterThan(1));
+    expect(store.statuses.at(-1)).toBe('UnCordoning');
+    node.holdsFast = undefined;
+    await place.ended();
+    expect(store.statuses).toEqual([...SIGNAL_STATUSES]);
+  });
+
+  test('is not left behind where the node cannot be emptied', async () => {
+    await using place = await startPlace();
+    const { node, store } = place;
+    node.onDrain = async () => await Promise.reject(new Error('pod web/a has local data'));
+    place.startAgent();
+    place.send('/good');
+    await place.ended();
+    expect(store.statuses).toEqual(['Downloading', 'Cordoning', 'Failed']);
+    expect(place.report).toMatchObject({ reason: 'pod web/a has local data' });
+    expect(node.isCordoned).toBe(false);
+    expect(await leftovers(place)).toEqual([]);
+  });
+});
+
+describe('a build that is', () => {
+  const rolledBack = async (place: Place, reason: RegExp): Promise<void> => {
+    await place.ended();
+    expect(place.store.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'Failed']);
+    expect(place.report).toMatchObject({ rolledBack: true, reason: expect.stringMatching(reason) });
+    expect(await place.host.version()).toBe(OLD);
+    expect(place.node.isCordoned).toBe(false);
+  };
+
+  test('well at first and then ends is rolled back, with a count of its ends', async () => {
+    await using place = await startPlace();
+    place.startAgent();
+    place.send('/crashes-later');
+    await rolledBack(place, /^crash loop: the process of .* ended .* after its first answer; .* at least 1 time since/);
+  });
+
+  test('well at first and then hangs is rolled back', async () => {
+    await using place = await startPlace();
+    place.startAgent();
+    place.send('/hangs-later');
+    await rolledBack(place, /^the new process stopped answering$/);
+  });
+
+  test('well at first is taken for good where the policy asks for no soak', async () => {
+    await using place = await startPlace();
+    place.store.change({ annotations: encodeAgentPolicy({ soakMs: 0 }) });
+    place.startAgent();
+    place.send('/crashes-later');
+    await place.ended();
+    expect(place.store.statuses).toEqual([...SIGNAL_STATUSES]);
+  });
+
+  test('the running one, forced, counts from the new process only', async () => {
+    await using place = await startPlace();
+    place.startAgent();
+    place.send('/old', { forceupdate: true });
+    await place.ended();
+    expect(place.store.statuses).toEqual([...SIGNAL_STATUSES]);
+    expect(place.host.starts).toBe(2);
+    expect(place.node.drains).toBe(1);
+  });
+});
+
+describe('the node', () => {
+  const condition = (status: string): { status: object } => ({ status: { conditions: [{ type: 'Ready', status }] } });
+
+  test('that is not Ready in time has its new version rolled back', async () => {
+    await using place = await startPlace();
+    place.store.change(condition('True'));
+    place.store.change({ annotations: encodeAgentPolicy({ readyTimeoutMs: 500 }) });
+    place.startAgent();
+    place.send('/good');
+    await place.until(() => expect(place.store.statuses.at(-1)).toBe('Restart'));
+    place.store.change(condition('False'));
+    await place.ended();
+    expect(place.report).toMatchObject({
+      rolledBack: true,
+      reason: expect.stringContaining('node not Ready within 0.'),
+    });
+    expect(await place.host.version()).toBe(OLD);
+  });
+
+  test('that is Ready late is waited for', async () => {
+    await using place = await startPlace();
+    place.store.change(condition('False'));
+    place.startAgent();
+    place.send('/good');
+    await place.until(async () => expect(await place.journal()).toContain('"soaking"'));
+    expect(place.store.statuses.at(-1)).toBe('Restart');
+    place.store.change(condition('True'));
+    await place.ended();
+    expect(place.store.statuses).toEqual([...SIGNAL_STATUSES]);
+  });
+});
+
+test('two agents of one host follow two objects, each with a journal of its own', async () => {
+  await using place = await startPlace();
+  const own = new MemoryStore();
+  const journal = join(builds.directory, 'second.json');
+  place.startAgent(new Fuse(Infinity), { accepts: ['k0supdate'] });
+  place.startAgent(new Fuse(Infinity), {
+    object: viewOf(own),
+    accepts: ['airgapupdate'],
+    loadJournal: async () => await loadJournal(journal),
+    saveJournal: async (next) => await saveJournal(journal, next),
+  });
+  const { server } = builds;
+  const command = { id: 0, version: NEW, sha256: server.sha256('/bundle.tar'), url: `${server.url}/bundle.tar` };
+  own.send({ planId: 'p', created: 'c', command: { ...command, kind: 'airgapupdate' } });
+  place.send('/good');
+  await place.ended();
+  await place.until(() => expect(own.statuses).toEqual(['Downloading', 'Completed']));
+  expect(await readdir(place.images)).toEqual(['bundle.tar']);
+  expect(place.store.statuses).toEqual([...SIGNAL_STATUSES]);
+  own.send({ planId: 'p', created: 'd', command: { ...command, kind: 'k0supdate' } });
+  await place.until(() => expect(own.statuses.at(-1)).toBe('FailedDownload'));
+});
