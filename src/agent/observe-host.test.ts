@@ -2,16 +2,17 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, rename, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ServicePlace } from './discovery/service-place.ts';
 import type { ProcessId } from './host.ts';
 import type { Journal, UpdatePhase } from './journal.ts';
 import { IDLE } from './journal.ts';
-import { observeHost } from './observe-host.ts';
+import { type HostPlace, observeHost } from './observe-host.ts';
 import { findProcess } from './processes.ts';
 
 const VERSION = 'v1.36.3+k0s.0';
@@ -41,6 +42,12 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
+/** A place that is not found anew. */
+function hostPlace(told?: string): HostPlace {
+  const current = { statusSocket, dataDirectory: '/data' };
+  return { places: { current, look: async () => await Promise.resolve(current) }, binary: told };
+}
+
 async function end(): Promise<void> {
   if (service.exitCode !== null || service.signalCode !== null) return;
   service.kill('SIGKILL');
@@ -65,45 +72,63 @@ const stranger = (): ProcessId => ({ pid: 2 ** 22 + 1, started: 'boot/1', parent
 
 test('the binary is found from the service that runs it', async () => {
   const running = { version: VERSION, process: id, current: true };
-  expect(await observeHost({ statusSocket }, IDLE)).toEqual({ running, service: id, binary });
+  expect(await observeHost(hostPlace(), IDLE)).toEqual({ running, service: id, binary });
 });
 
 test('a binary that was replaced under the service is found, and told from the one that runs', async () => {
   await copyFile(process.execPath, `${binary}.new`);
   await rename(`${binary}.new`, binary);
   const running = { version: VERSION, process: id, current: false };
-  expect(await observeHost({ statusSocket }, IDLE)).toEqual({ running, service: id, binary });
+  expect(await observeHost(hostPlace(), IDLE)).toEqual({ running, service: id, binary });
 });
 
 test('the flag wins, then the journal', async () => {
-  expect(await observeHost({ statusSocket, binary: '/flag/k0s' }, IDLE)).toMatchObject({ binary: '/flag/k0s' });
+  expect(await observeHost(hostPlace('/flag/k0s'), IDLE)).toMatchObject({ binary: '/flag/k0s' });
   const journal = journalAt('ready', id);
   await rename(binary, `${binary}.moved`);
-  expect(await observeHost({ statusSocket }, journal)).toMatchObject({ binary, running: { current: false } });
+  expect(await observeHost(hostPlace(), journal)).toMatchObject({ binary, running: { current: false } });
+});
+
+test('a service that was started with another socket is found', async () => {
+  const current = { statusSocket: `${statusSocket}.old`, dataDirectory: '/data' };
+  const look = async (): Promise<ServicePlace> => await Promise.resolve({ ...current, statusSocket });
+  expect(await observeHost({ places: { current, look }, binary: undefined }, IDLE)).toMatchObject({ service: id });
 });
 
 test('a service that does not answer is known from the journal', async () => {
   await silence();
   const problem = expect.stringContaining(`no status from ${statusSocket}: `);
-  expect(await observeHost({ statusSocket }, IDLE)).toEqual({ problem });
-  expect(await observeHost({ statusSocket }, journalAt('restarted', id))).toEqual({ problem, binary, service: id });
+  expect(await observeHost(hostPlace(), IDLE)).toEqual({ problem });
+  expect(await observeHost(hostPlace(), journalAt('restarted', id))).toEqual({ problem, binary, service: id });
 });
 
 test.each(['swapped', 'restored'] as const)(
   'an unknown one is looked for where a restart depends on it: %s',
   async (phase) => {
     await silence();
-    expect(await observeHost({ statusSocket }, journalAt(phase, stranger()))).toMatchObject({ service: id });
+    expect(await observeHost(hostPlace(), journalAt(phase, stranger()))).toMatchObject({ service: id });
   },
 );
 
+test('one whose supervisor was replaced with it is found by what it was started with', async () => {
+  await silence();
+  await end();
+  await writeFile(`${binary}-script`, '#!/bin/sh\necho up\nread -r _\n', { mode: 0o755 });
+  service = spawn(`${binary}-script`, ['worker'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  await once(service.stdout as NodeJS.EventEmitter, 'data');
+  binary = `${binary}-script`;
+  const journal = journalAt('restarted', { ...stranger(), parent: 2 ** 22 + 1 });
+  expect(await observeHost(hostPlace(), journal)).toMatchObject({ service: await findProcess(service.pid ?? 0) });
+  expect(await observeHost(hostPlace(), journalAt('revived', stranger()))).not.toHaveProperty('service');
+});
+
 test('else it is not', async () => {
   await silence();
-  expect(await observeHost({ statusSocket }, journalAt('revived', stranger()))).not.toHaveProperty('service');
+  expect(await observeHost(hostPlace(), journalAt('revived', stranger()))).not.toHaveProperty('service');
 });
 
 test('a PID that is not there is no service', async () => {
   await end();
-  const facts = await observeHost({ statusSocket }, journalAt('restarted', id));
+  const facts = await observeHost(hostPlace(), journalAt('restarted', id));
   expect(facts).toEqual({ binary, problem: expect.stringContaining(`PID ${id.pid}`) });
 });

@@ -1,25 +1,27 @@
 /** Owns gathering the facts of the host, fresh for every decision. */
 import { messageOf } from '../util/errors.ts';
+import { findServices } from './discovery/find-services.ts';
+import type { ServicePlaces } from './discovery/service-place.ts';
 import type { HostFacts, ProcessId, RunningService } from './host.ts';
 import { isSameProcess } from './host.ts';
 import type { Journal, UpdatePhase } from './journal.ts';
 import { isBundle } from './journal.ts';
-import { executableOf, executes, findProcess, findService } from './processes.ts';
-import { askStatus } from './status-socket.ts';
+import { executableOf, executes, findProcess, findService, wasStartedFrom } from './processes.ts';
+import { askStatus, type ServiceStatus } from './status-socket.ts';
 
 export interface HostPlace {
-  readonly statusSocket: string;
+  readonly places: Pick<ServicePlaces, 'current' | 'look'>;
   /** Absolute path of the binary, where it is not to be found out from the running service. */
-  readonly binary?: string;
+  readonly binary: string | undefined;
 }
 
 /** A worker's first answer takes a second (the service builds a client for it), more on a busy machine. */
 const STATUS_TIMEOUT_MS = 5_000;
 
-export async function observeHost(place: HostPlace, journal: Journal): Promise<HostFacts> {
-  const known = place.binary ?? (journal.phase === 'idle' || isBundle(journal) ? undefined : journal.work.binary);
+export async function observeHost({ places, binary: told }: HostPlace, journal: Journal): Promise<HostFacts> {
+  const known = told ?? (journal.phase === 'idle' || isBundle(journal) ? undefined : journal.work.binary);
   try {
-    const { version, pid } = await askStatus(place.statusSocket, STATUS_TIMEOUT_MS);
+    const { version, pid } = await askService(places);
     const process = await findProcess(pid);
     if (process === undefined) throw new Error(`PID ${pid}, which the status socket names, is not seen here`);
     const binary = known ?? (await executableOf(pid));
@@ -28,8 +30,20 @@ export async function observeHost(place: HostPlace, journal: Journal): Promise<H
     return { running, service: process, ...(binary !== undefined && { binary }) };
   } catch (error) {
     const service = await findSilentService(journal);
-    const problem = `no status from ${place.statusSocket}: ${messageOf(error)}`;
+    const problem = `no status from ${places.current.statusSocket}: ${messageOf(error)}`;
     return { problem, ...(service && { service }), ...(known !== undefined && { binary: known }) };
+  }
+}
+
+/** Where the socket that is known is silent, the service may have been started with another one. */
+async function askService(places: HostPlace['places']): Promise<ServiceStatus> {
+  const { statusSocket } = places.current;
+  try {
+    return await askStatus(statusSocket, STATUS_TIMEOUT_MS);
+  } catch (error) {
+    const found = (await places.look()).statusSocket;
+    if (found === statusSocket) throw error;
+    return await askStatus(found, STATUS_TIMEOUT_MS);
   }
 }
 
@@ -41,7 +55,15 @@ async function findSilentService(journal: Journal): Promise<ProcessId | undefine
     const process = seen && (await findProcess(seen.pid));
     if (isSameProcess(process, seen)) return process;
   }
-  return SOUGHT.includes(journal.phase) ? await findService(binary, original.parent) : undefined;
+  if (!SOUGHT.includes(journal.phase)) return undefined;
+  return (await findService(binary, original.parent)) ?? (await findOrphan(binary, original.parent));
+}
+
+/** A service manager may replace the supervisor with the service: then only the words that it was started with tell it. */
+async function findOrphan(binary: string, formerParent: number): Promise<ProcessId | undefined> {
+  if ((await findProcess(formerParent)) !== undefined) return undefined;
+  for (const { pid } of await findServices()) if (await wasStartedFrom(pid, binary)) return await findProcess(pid);
+  return undefined;
 }
 
 /** A restart depends on it, or people are told how often it came and went. */

@@ -1,38 +1,53 @@
 /** Owns the proof of the agent's flags: defaults, all of them set, and one clear line for each mistake. */
-import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { RefitError } from '../util/errors.ts';
 import { AGENT_HELP, parseAgentOptions } from './options.ts';
 
-test('the defaults are the original paths and limits', () => {
+test('the defaults are the original limits, and what can be found is', () => {
   expect(parseAgentOptions([])).toEqual({
     kubeconfig: undefined,
     object: 'node',
-    name: hostname().toLowerCase(),
-    statusSocket: '/run/k0s/status.sock',
+    name: undefined,
+    place: {},
+    controller: { mode: undefined, apiAddress: undefined },
     binary: undefined,
     stateDirectory: '/var/lib/refit',
     limits: { maxBytes: 1024 ** 3, totalMs: 6 * 3_600_000, stallMs: 60_000 },
-    restartTimeoutMs: 90_000,
+    times: { restartTimeoutMs: 90_000, soakMs: 5_000, readyTimeoutMs: 120_000 },
     logLevel: 'info',
   });
 });
 
 test('every flag that help names is taken', () => {
   const flags = [...AGENT_HELP.matchAll(/^ {2}--([a-z-]+) /gm)].map(([, flag]) => flag);
-  const values: Record<string, string> = { object: 'controlnode', 'log-level': 'debug', 'max-download-bytes': '5' };
+  const values: Record<string, string> = {
+    object: 'controlnode',
+    mode: 'controller+worker',
+    'api-address': 'fd00::1',
+    'log-level': 'debug',
+    'max-download-bytes': '5',
+    soak: '250ms',
+  };
   const args = flags.flatMap((flag = '') => [`--${flag}`, values[flag] ?? (flag.endsWith('timeout') ? '250ms' : '/x')]);
   expect(parseAgentOptions(args)).toEqual({
     kubeconfig: '/x',
     object: 'controlnode',
     name: '/x',
-    statusSocket: '/x',
+    place: { statusSocket: '/x', dataDirectory: '/x' },
+    controller: { mode: 'controller+worker', apiAddress: 'fd00::1' },
     binary: '/x',
     stateDirectory: '/x',
     limits: { maxBytes: 5, totalMs: 250, stallMs: 250 },
-    restartTimeoutMs: 250,
+    times: { restartTimeoutMs: 250, soakMs: 250, readyTimeoutMs: 250 },
     logLevel: 'debug',
   });
+});
+
+test('no soak is a choice, and relative paths are those of whoever calls', () => {
+  const options = parseAgentOptions(['--soak', '0', '--status-socket', 's.sock', '--data-dir', 'data']);
+  expect(options?.times.soakMs).toBe(0);
+  expect(options?.place).toEqual({ statusSocket: resolve('s.sock'), dataDirectory: resolve('data') });
 });
 
 test('help is asked for in two ways', () => {
@@ -46,6 +61,9 @@ test.each([
   [['--stall-timeout', '0s'], '--stall-timeout 0s is not a time'],
   [['--max-download-bytes', '1.5'], '--max-download-bytes 1.5 is not a whole number'],
   [['--max-download-bytes', '0'], '--max-download-bytes 0 is not a whole number'],
+  [['--mode', 'worker'], '--mode worker is none of controller, controller+worker'],
+  [['--api-address', 'c1.example.com'], '--api-address c1.example.com is not an IP address'],
+  [['--soak', '5'], '--soak 5 is not a time'],
   [['--log-level', 'loud'], '--log-level loud is none of'],
   [['--surprise'], "Unknown option '--surprise'"],
   [['--name'], "Option '--name <value>' argument missing"],

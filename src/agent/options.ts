@@ -1,42 +1,56 @@
 /** Owns the agent's command line: every path, name and limit as a flag, and one clear line for each that is wrong. */
-import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { SIGNAL_OBJECTS } from '../signal/names.ts';
 import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
+import type { PlaceFlags } from './discovery/service-place.ts';
 import type { DownloadLimits } from './fetch.ts';
+import { type ControllerMode, isAddress } from './registration/control-node.ts';
+import type { ControllerFlags } from './registration/describe-controller.ts';
+import type { Times } from './times.ts';
 
 export interface AgentOptions {
   readonly kubeconfig: string | undefined;
   /** Kind of the object that carries the signals: Node for workers, ControlNode for controllers. */
   readonly object: keyof typeof SIGNAL_OBJECTS;
-  readonly name: string;
-  readonly statusSocket: string;
+  /** Undefined: as host and service are named. */
+  readonly name: string | undefined;
+  /** What is not said is found from the running service. */
+  readonly place: PlaceFlags;
+  /** Of a ControlNode. */
+  readonly controller: ControllerFlags;
   /** Undefined: the file that the running service executes. */
   readonly binary: string | undefined;
   readonly stateDirectory: string;
   readonly limits: DownloadLimits;
-  readonly restartTimeoutMs: number;
+  readonly times: Times;
   readonly logLevel: LogLevel;
 }
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+const MODES: readonly ControllerMode[] = ['controller', 'controller+worker'];
 
 export const AGENT_HELP = `Usage: refit agent [options]
 
 Upgrades the node it runs on, as the signals on its own object tell.
 
   --object <kind>             node (workers) or controlnode (controllers); default node
-  --name <name>               name of the object; default: the host's name
+  --name <name>               name of the object; default: as the kubelet was told, AUTOPILOT_HOSTNAME, the host's name
   --kubeconfig <file>         default: KUBECONFIG, the pod's service account, ~/.kube/config
-  --status-socket <path>      status socket of the service; default /run/k0s/status.sock
+  --status-socket <path>      status socket of the service; default: as the running service was told
+  --data-dir <directory>      data directory of the service; default: as the running service was told
   --binary <path>             the service's binary; default: the file that its process executes
   --state-dir <directory>     journal and lock; default /var/lib/refit
+  --mode <mode>               of a controller: controller or controller+worker; default: as the service says
+  --api-address <ip>          of a controller's API server; default: as the service says, else the host's first address
   --max-download-bytes <n>    default 1073741824 (1 GiB)
   --download-timeout <time>   for all attempts together; default 6h
   --stall-timeout <time>      without a received byte; default 60s
   --restart-timeout <time>    until the new version answers, else the old one is put back; default 90s
+  --soak <time>               for which the new process must then stay as it is; 0 for not at all; default 5s
+  --ready-timeout <time>      until the node is Ready after that; default 2m
   --log-level <level>         debug, info, warn or error; default info
 
 A time is a number with ms, s, m or h.
@@ -49,8 +63,15 @@ export function parseAgentOptions(args: readonly string[]): AgentOptions | undef
   return {
     kubeconfig: flags.kubeconfig,
     object: oneOf('object', flags.object, Object.keys(SIGNAL_OBJECTS) as (keyof typeof SIGNAL_OBJECTS)[]),
-    name: flags.name ?? hostname().toLowerCase(),
-    statusSocket: flags['status-socket'],
+    name: flags.name,
+    place: {
+      ...(flags['status-socket'] !== undefined && { statusSocket: resolve(flags['status-socket']) }),
+      ...(flags['data-dir'] !== undefined && { dataDirectory: resolve(flags['data-dir']) }),
+    },
+    controller: {
+      mode: flags.mode === undefined ? undefined : oneOf('mode', flags.mode, MODES),
+      apiAddress: toAddress('api-address', flags['api-address']),
+    },
     binary: flags.binary,
     stateDirectory: flags['state-dir'],
     limits: {
@@ -58,7 +79,11 @@ export function parseAgentOptions(args: readonly string[]): AgentOptions | undef
       totalMs: toMilliseconds('download-timeout', flags['download-timeout']),
       stallMs: toMilliseconds('stall-timeout', flags['stall-timeout']),
     },
-    restartTimeoutMs: toMilliseconds('restart-timeout', flags['restart-timeout']),
+    times: {
+      restartTimeoutMs: toMilliseconds('restart-timeout', flags['restart-timeout']),
+      soakMs: flags.soak === '0' ? 0 : toMilliseconds('soak', flags.soak),
+      readyTimeoutMs: toMilliseconds('ready-timeout', flags['ready-timeout']),
+    },
     logLevel: oneOf('log-level', flags['log-level'], LEVELS),
   };
 }
@@ -73,13 +98,18 @@ function readFlags(args: readonly string[]) {
         kubeconfig: { type: 'string' },
         object: { type: 'string', default: 'node' },
         name: { type: 'string' },
-        'status-socket': { type: 'string', default: '/run/k0s/status.sock' },
+        'status-socket': { type: 'string' },
+        'data-dir': { type: 'string' },
         binary: { type: 'string' },
         'state-dir': { type: 'string', default: '/var/lib/refit' },
+        mode: { type: 'string' },
+        'api-address': { type: 'string' },
         'max-download-bytes': { type: 'string', default: '1073741824' },
         'download-timeout': { type: 'string', default: '6h' },
         'stall-timeout': { type: 'string', default: '60s' },
         'restart-timeout': { type: 'string', default: '90s' },
+        soak: { type: 'string', default: '5s' },
+        'ready-timeout': { type: 'string', default: '2m' },
         'log-level': { type: 'string', default: 'info' },
       },
     }).values;
@@ -101,6 +131,11 @@ function toCount(flag: string, text: string): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(count) && count > 0) return count;
   throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not a whole number above 0`);
+}
+
+function toAddress(flag: string, text: string | undefined): string | undefined {
+  if (text === undefined || isAddress(text)) return text;
+  throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not an IP address`);
 }
 
 function oneOf<T extends string>(flag: string, text: string, choices: readonly T[]): T {

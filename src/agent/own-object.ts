@@ -21,6 +21,8 @@ export interface OwnObjectParts {
 /** Longer than a watch lags; not for ever, as versions begin again lower where a cluster is restored from a backup. */
 const ECHO_MS = 60_000;
 
+/** A controller's API server restarts with the update before; the next signal comes as soon as it is back. */
+const RETRY_CAP_MS = 2_000;
 /** Owner of the fields that make the object what it is; signals have another, as the original's leader writes them too. */
 const FIELD_MANAGER = 'refit-agent';
 
@@ -56,7 +58,13 @@ export class OwnObject implements RegisteredObject {
   async follow(signal: AbortSignal): Promise<void> {
     const { client, resource, name, clock, random, log } = this.#parts;
     const fieldSelector = `metadata.name=${name}`;
-    const informer = createInformer(client, resource, { fieldSelector, clock, random, logger: log });
+    const informer = createInformer(client, resource, {
+      fieldSelector,
+      retryCapMs: RETRY_CAP_MS,
+      clock,
+      random,
+      logger: log,
+    });
     informer.addHandler({
       added: (object) => this.#accept(object),
       updated: (object) => this.#accept(object),

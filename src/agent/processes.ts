@@ -31,9 +31,14 @@ export async function findService(path: string, parent: number): Promise<Process
   for (const pid of (await childrenOf(parent)) ?? (await allPids())) {
     const process = await findProcess(pid);
     if (process?.parent !== parent) continue;
-    if ((await executableOf(pid)) === path || (await scriptOf(pid)) === path) return process;
+    if (await wasStartedFrom(pid, path)) return process;
   }
   return undefined;
+}
+
+/** Whatever file is there now. */
+export async function wasStartedFrom(pid: number, path: string): Promise<boolean> {
+  return (await executableOf(pid)) === path || (await scriptOf(pid)) === path;
 }
 
 export async function allPids(): Promise<number[]> {

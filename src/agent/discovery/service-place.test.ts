@@ -1,5 +1,6 @@
 /** Owns the proof that flags win over what is found, what is found over the defaults, and that a doubt is said. */
 import { expect, test, vi } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type LogFields, silentLogger } from '../../util/log.ts';
 import type { ServiceStatus } from '../status-socket.ts';
 import type { FoundService } from './find-services.ts';
@@ -14,7 +15,15 @@ interface Host {
   sockets: Record<string, number>;
 }
 
-function placesOn(host: Host, flags: PlaceFlags = {}): { places: ServicePlaces; said: LogFields[] } {
+interface Scene {
+  readonly places: ServicePlaces;
+  /** What was logged. */
+  readonly said: LogFields[];
+  readonly clock: FakeClock;
+}
+
+function placesOn(host: Host, flags: PlaceFlags = {}): Scene {
+  const clock = new FakeClock();
   const said: LogFields[] = [];
   const askStatus = async (socket: string): Promise<ServiceStatus> => {
     const pid = host.sockets[socket];
@@ -26,46 +35,32 @@ function placesOn(host: Host, flags: PlaceFlags = {}): { places: ServicePlaces; 
       flags,
       findServices: async () => await Promise.resolve(host.services),
       askStatus,
+      clock,
       log,
     }),
     said,
+    clock,
   };
 }
 
 const CUSTOM = { statusSocket: '/srv/k0s.sock', dataDirectory: '/srv/k0s' };
 
-test.each<[string, Host, PlaceFlags, object, boolean, string]>([
-  ['nothing runs', { services: [], sockets: {} }, {}, DEFAULTS, false, 'nothing that looks like the service runs'],
+test.each<[string, Host, PlaceFlags, object, string]>([
+  ['nothing runs', { services: [], sockets: {} }, {}, DEFAULTS, 'nothing that looks like the service runs'],
   [
     'nothing runs, but a flag tells',
     { services: [], sockets: {} },
     { dataDirectory: '/f' },
     { ...DEFAULTS, dataDirectory: '/f' },
-    false,
     'nothing',
   ],
-  [
-    'it runs',
-    { services: [service(7, CUSTOM)], sockets: { '/srv/k0s.sock': 7 } },
-    {},
-    CUSTOM,
-    true,
-    'command line of PID 7',
-  ],
-  [
-    'it does not answer yet',
-    { services: [service(7, CUSTOM)], sockets: {} },
-    {},
-    CUSTOM,
-    false,
-    'command line of PID 7',
-  ],
+  ['it runs', { services: [service(7, CUSTOM)], sockets: { '/srv/k0s.sock': 7 } }, {}, CUSTOM, 'command line of PID 7'],
+  ['it does not answer yet', { services: [service(7, CUSTOM)], sockets: {} }, {}, CUSTOM, 'command line of PID 7'],
   [
     'a flag wins over what is found',
     { services: [service(7, CUSTOM)], sockets: { '/srv/k0s.sock': 7 } },
     { dataDirectory: '/flag' },
     { ...CUSTOM, dataDirectory: '/flag' },
-    true,
     'PID 7',
   ],
   [
@@ -76,7 +71,6 @@ test.each<[string, Host, PlaceFlags, object, boolean, string]>([
     },
     {},
     CUSTOM,
-    true,
     'PID 7',
   ],
   [
@@ -84,7 +78,6 @@ test.each<[string, Host, PlaceFlags, object, boolean, string]>([
     { services: [service(7, CUSTOM), service(8)], sockets: { '/srv/k0s.sock': 7, [DEFAULTS.statusSocket]: 8 } },
     {},
     DEFAULTS,
-    true,
     'each of the PIDs 7, 8 may be the service',
   ],
   [
@@ -92,7 +85,6 @@ test.each<[string, Host, PlaceFlags, object, boolean, string]>([
     { services: [service(7, CUSTOM), service(8)], sockets: { '/srv/k0s.sock': 7, [DEFAULTS.statusSocket]: 8 } },
     { statusSocket: '/srv/k0s.sock' },
     CUSTOM,
-    true,
     'PID 7',
   ],
   [
@@ -100,14 +92,12 @@ test.each<[string, Host, PlaceFlags, object, boolean, string]>([
     { services: [service(7, { hostnameOverride: 'w-7', hostname: 'edge' })], sockets: {} },
     {},
     { ...DEFAULTS, hostnameOverride: 'w-7', hostname: 'edge' },
-    false,
     'PID 7',
   ],
-])('%s', async (_name, host, flags, expected, isFound, why) => {
+])('%s', async (_name, host, flags, expected, why) => {
   const { places, said } = placesOn(host, flags);
   expect(await places.look()).toEqual(expected);
   expect(places.current).toEqual(expected);
-  expect(places.isFound).toBe(isFound);
   expect(said).toMatchObject([{ ...expected, why: expect.stringContaining(why) as string }]);
 });
 
@@ -118,21 +108,47 @@ test('before anybody looked, flags and defaults hold', () => {
 
 test('a service that is restarted with other flags is found anew, and told once', async () => {
   const host: Host = { services: [service(7)], sockets: { [DEFAULTS.statusSocket]: 7 } };
-  const { places, said } = placesOn(host);
+  const { places, said, clock } = placesOn(host);
+  const later = async (): Promise<object> => {
+    await clock.advance(1_000);
+    return await places.look();
+  };
   const changed = vi.fn();
   places.onChange(changed);
   await places.look();
-  await places.look();
+  await later();
   expect(changed).not.toHaveBeenCalled();
   expect(said).toHaveLength(1);
   host.services = [];
-  expect(await places.look()).toEqual(DEFAULTS);
+  expect(await later()).toEqual(DEFAULTS);
   host.services = [service(8, CUSTOM)];
   host.sockets = { '/srv/k0s.sock': 8 };
-  expect(await places.look()).toEqual(CUSTOM);
+  expect(await places.look()).toEqual(DEFAULTS);
+  expect(await later()).toEqual(CUSTOM);
   expect(changed).toHaveBeenCalledTimes(1);
   host.services = [];
-  expect(await places.look()).toEqual(CUSTOM);
+  expect(await later()).toEqual(CUSTOM);
+});
+
+test.each([
+  ['often while it is not found', { services: [], sockets: {} }, 13],
+  ['seldom once it has told its place', { services: [service(7)], sockets: { [DEFAULTS.statusSocket]: 7 } }, 2],
+])('it is looked for %s', async (_name, host, expected) => {
+  let looks = 0;
+  const { places, clock } = placesOn({
+    ...host,
+    get services() {
+      looks++;
+      return host.services;
+    },
+  });
+  const stop = new AbortController();
+  const looking = places.keepLooking(stop.signal);
+  await clock.advance(60_000);
+  stop.abort();
+  await looking;
+  expect(looks).toBe(expected);
+  expect(clock.pending).toBe(0);
 });
 
 test('a process table that cannot be read changes nothing', async () => {
@@ -141,6 +157,7 @@ test('a process table that cannot be read changes nothing', async () => {
     flags: {},
     findServices: async () => await Promise.reject(new Error('EACCES')),
     askStatus: async () => await Promise.reject(new Error('none')),
+    clock: new FakeClock(),
     log: { ...silentLogger, info: (_message, fields = {}) => void said.push(fields) },
   });
   expect(await broken.look()).toEqual(DEFAULTS);

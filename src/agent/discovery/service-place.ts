@@ -1,4 +1,5 @@
 /** Owns where the service keeps its things: as flags say, else as the running service was told, else as the original does. */
+import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
@@ -21,8 +22,13 @@ export interface PlaceParts {
   readonly flags: PlaceFlags;
   readonly findServices: () => Promise<readonly FoundService[]>;
   readonly askStatus: (statusSocket: string) => Promise<ServiceStatus>;
+  readonly clock: Clock;
   readonly log: Logger;
 }
+
+const PAUSE_MS = 1_000;
+const UNKNOWN_POLL_MS = 5_000;
+const FOUND_POLL_MS = 60_000;
 
 interface Finding {
   readonly service?: FoundService;
@@ -39,6 +45,7 @@ export class ServicePlaces {
   #place: ServicePlace;
   #isFound = false;
   #said = '';
+  #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: PlaceParts) {
     this.#parts = parts;
@@ -50,19 +57,28 @@ export class ServicePlaces {
     return this.#place;
   }
 
-  /** False while no running service has told its place. */
-  get isFound(): boolean {
-    return this.#isFound;
-  }
-
   /** Called after each change of `current`; the returned function ends that. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Looks at the processes that run now; where none is the service, what was known stays. Never rejects. */
+  /** Looks until `stop` aborts: often while no service has told its place, since nothing announces that one has begun to. */
+  async keepLooking(stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      await this.look();
+      await sleep(this.#parts.clock, this.#isFound ? FOUND_POLL_MS : UNKNOWN_POLL_MS, stop).catch(() => undefined);
+    }
+  }
+
+  /**
+   * Looks at the processes that run now, no more than once a second; where none is the service, what was known stays.
+   * Never rejects.
+   */
   async look(): Promise<ServicePlace> {
+    const now = this.#parts.clock.monotonic();
+    if (now - this.#lookedAt < PAUSE_MS) return this.#place;
+    this.#lookedAt = now;
     const { service, isProven, why } = await this.#findOne().catch(unknownBecause);
     const found = service === undefined ? this.#place : { ...placeOf(service), ...this.#parts.flags };
     const hasChanged = !sameJson(found, this.#place);

@@ -87,7 +87,6 @@ test.each([
   ['fd00::1', true],
   ['controller.example.com', false],
   ['', false],
-  [undefined, false],
 ])('%j: %j', (text, expected) => {
   expect(isAddress(text)).toBe(expected);
 });

@@ -57,8 +57,8 @@ export function nodeNameOf(object: ControlNode | undefined): string | undefined 
 }
 
 /** Others read the address as that of an API server, and take no name for one. */
-export function isAddress(text: string | undefined): text is string {
-  return text !== undefined && isIP(text) !== 0;
+export function isAddress(text: string): boolean {
+  return isIP(text) !== 0;
 }
 
 function contains(all: Readonly<Record<string, string>> = {}, part: Readonly<Record<string, string>>): boolean {

@@ -55,7 +55,8 @@ function modeOf(status: ServiceStatus | undefined): ControllerMode | undefined {
 }
 
 function addressOf(status: ServiceStatus | undefined, { hasAddress }: DescriptionParts): string | undefined {
-  if (isAddress(status?.apiAddress)) return status.apiAddress;
+  const configured = status?.apiAddress;
+  if (configured !== undefined && isAddress(configured)) return configured;
   return hasAddress() ? undefined : firstAddress();
 }
 
