@@ -32,14 +32,14 @@ async function expectUpdated(rig: Rig, version = NEW, file = '/new'): Promise<vo
 }
 
 describe('an update', () => {
-  test('goes through six statuses with six writes, and changes nothing else in the object', async () => {
+  test('goes through six statuses with eight writes, cordon and its end among them, and changes nothing else', async () => {
     await using rig = await startRig();
     const before = await rig.object();
     rig.startAgent();
     await rig.send('/new', NEW);
     await expectUpdated(rig);
-    expect(rig.changes).toBe(6);
-    expect(writesTo(rig)).toEqual(Array.from({ length: 6 }, () => 200));
+    expect(rig.changes).toBe(8);
+    expect(writesTo(rig)).toEqual(Array.from({ length: 8 }, () => 200));
     expect(rig.server.requests).toMatchObject([{ node: rig.host.name, status: 200, complete: true }]);
     expect(rig.host.starts).toBe(2);
     expect(await rig.installed('.previous')).toBe(rig.server.sha256('/old'));
@@ -196,7 +196,15 @@ describe('a failure leaves the old version running', () => {
       ['Downloading', 'Failed'],
       /it calls itself "v1.36.3\+k0s.2", wanted v1.36.4/,
     ],
-    ['an airgapupdate', {}, '/new', NEW, { kind: 'airgapupdate' }, ['FailedDownload'], /airgapupdate/],
+    [
+      'an airgapupdate on a controller',
+      { role: 'controller' },
+      '/new',
+      NEW,
+      { kind: 'airgapupdate' },
+      ['FailedDownload'],
+      /airgapupdate/,
+    ],
   ])('%s', async (_name, options, file, version, more, statuses, reason) => {
     await using rig = await startRig(options);
     const { pid } = rig.host;

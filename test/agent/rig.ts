@@ -15,6 +15,7 @@ import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/co
 import { SIGNAL_OBJECTS } from '../../src/signal/names.ts';
 import { type AgentReport, decodeReport } from '../../src/signal/report.ts';
 import { type AgentProcess, startAgentProcess } from './agent-process.ts';
+import { electSilentLeader } from './leader-lease.ts';
 
 export const OLD = 'v1.36.3+k0s.0';
 export const NEW = 'v1.36.3+k0s.2';
@@ -91,6 +92,7 @@ export class Rig implements AsyncDisposable {
     const place = { name, role, directory: join(directory, 'host') };
     const host = await startHost({ ...place, version: OLD, restartDelayMs, ...(apiServer && { apiServer }) });
     things.defer(async () => await host.stop());
+    await electSilentLeader(options.admin);
     const rig = new Rig(options, host, server, things);
     await rig.#watchObject();
     rig.#things = things.move();

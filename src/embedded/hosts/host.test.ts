@@ -108,6 +108,6 @@ test('the agent beside it is told every place', async () => {
   const host = await start({ role: 'controller', name: 'c' });
   expect(agentArguments(host, '/kubeconfig').join(' ')).toBe(
     `--name c --object controlnode --kubeconfig /kubeconfig --status-socket ${host.statusSocket} ` +
-      `--binary ${host.binary} --state-dir ${host.stateDirectory}`,
+      `--binary ${host.binary} --state-dir ${host.stateDirectory} --data-dir ${join(directory, 'data')} --soak 0`,
   );
 });

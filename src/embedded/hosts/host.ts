@@ -72,12 +72,15 @@ export async function startHost(options: HostOptions): Promise<Host> {
   };
 }
 
-/** Command line of `refit agent` for a host; the binary is named, as a script's process does not tell it. */
+/**
+ * Command line of `refit agent` for a host; the binary is named, as a script's process does not tell it, and nothing is
+ * watched for longer than it takes to answer, as stand-ins are broken at once or not at all.
+ */
 export function agentArguments(host: Host, kubeconfig: string): string[] {
   const object = host.role === 'controller' ? 'controlnode' : 'node';
   const cluster = ['--name', host.name, '--object', object, '--kubeconfig', kubeconfig];
   const service = ['--status-socket', host.statusSocket, '--binary', host.binary, '--state-dir', host.stateDirectory];
-  return [...cluster, ...service];
+  return [...cluster, ...service, '--data-dir', join(host.directory, 'data'), '--soak', '0'];
 }
 
 const ANSWER_WITHIN_MS = 30_000;
