@@ -1,0 +1,189 @@
+/** Owns the proof of what agents do for their objects beside updates, on a real API server and with the documented rights only. */
+import { globSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { NodeDuties } from '../../src/agent/cordoning/node-duties.ts';
+import { stampNodeLease } from '../../src/agent/cordoning/node-lease.ts';
+import { agentArguments, type Host, startHost } from '../../src/embedded/hosts/host.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { leases, nodes } from '../../src/kube/resources.ts';
+import { isForbidden } from '../../src/kube/status-error.ts';
+import type { Lease } from '../../src/kube/types.ts';
+import { CENTRAL_CORDONING_LABEL, type ControlNode, controlNodes, MODE_ANNOTATION } from '../../src/signal/names.ts';
+import { microTime, systemClock } from '../../src/util/clock.ts';
+import { silentLogger } from '../../src/util/log.ts';
+import { type AgentProcess, startAgentProcess } from '../agent/agent-process.ts';
+import { electSilentLeader } from '../agent/leader-lease.ts';
+import { apply, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
+import { clientOf, PATIENCE, Stage } from './drain-stage.ts';
+import { Workloads } from './drain-workloads.ts';
+
+const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
+const VERSION = 'v1.36.3+k0s.0';
+const { signal } = new AbortController();
+let admin: KubeClient;
+let things = new AsyncDisposableStack();
+
+beforeAll(async () => {
+  admin = await clientOf('admin');
+});
+afterEach(async () => {
+  await things.disposeAsync();
+  things = new AsyncDisposableStack();
+});
+afterAll(() => admin.close());
+
+const installKinds = async (): Promise<void> => {
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+};
+
+async function startStandIn(name: string): Promise<Host> {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-reg-'));
+  things.defer(async () => await rm(directory, { recursive: true }));
+  const host = await startHost({ name, role: 'controller', directory, version: VERSION });
+  things.defer(async () => await host.stop());
+  return host;
+}
+
+async function startAgent(host: Host, user: User, ...more: string[]): Promise<AgentProcess> {
+  const agent = startAgentProcess(ENTRY, [...agentArguments(host, await kubeconfigFor(user)), ...more]);
+  things.defer(async () => void (await agent.stop('SIGKILL')));
+  return agent;
+}
+
+const read = async (name: string): Promise<ControlNode> => await admin.get(controlNodes, name);
+const shows = async (name: string, expected: object): Promise<void> =>
+  await vi.waitFor(async () => expect(await read(name)).toMatchObject(expected), PATIENCE);
+
+const registered = (name: string): object => ({
+  metadata: {
+    labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' },
+    annotations: { [MODE_ANNOTATION]: 'controller' },
+  },
+  status: {
+    addresses: [
+      { address: '10.0.0.7', type: 'InternalIP' },
+      { address: name, type: 'Hostname' },
+    ],
+    k0sVersion: VERSION,
+  },
+});
+
+test('a controller that is there before its kind registers once there is one', async () => {
+  const name = 'reg-early';
+  await kubectlAs('admin', ['delete', 'crd', 'controlnodes.autopilot.k0sproject.io', '--ignore-not-found']);
+  const agent = await startAgent(await startStandIn(name), { controlNode: name }, '--api-address', '10.0.0.7');
+  await vi.waitFor(() => expect(agent.log.join('\n')).toContain('cannot follow the resource'), PATIENCE);
+  await installKinds();
+  await shows(name, registered(name));
+});
+
+test("an object that is deleted comes back, one that is changed is put right, and what is others' stays", async () => {
+  await installKinds();
+  const name = 'reg-kept';
+  await startAgent(await startStandIn(name), { controlNode: name }, '--api-address', '10.0.0.7');
+  await shows(name, registered(name));
+  const { uid } = (await read(name)).metadata;
+  await admin.delete(controlNodes, name);
+  await shows(name, registered(name));
+  expect((await read(name)).metadata.uid).not.toBe(uid);
+  const labels = { 'kubernetes.io/os': 'plan9', pool: 'blue' };
+  const spoiled = { metadata: { labels, annotations: { [MODE_ANNOTATION]: 'controller+worker', theirs: 'kept' } } };
+  await admin.patch(controlNodes, name, spoiled, { type: 'merge' });
+  await admin.patch(controlNodes, name, { status: { k0sVersion: 'v0' } }, { type: 'merge', subresource: 'status' });
+  await shows(name, registered(name));
+  expect((await read(name)).metadata).toMatchObject({ labels: { pool: 'blue' }, annotations: { theirs: 'kept' } });
+});
+
+test('the next agent writes nothing where everything is right', async () => {
+  await installKinds();
+  const name = 'reg-quiet';
+  const host = await startStandIn(name);
+  const first = await startAgent(host, { controlNode: name }, '--api-address', '10.0.0.7');
+  await shows(name, registered(name));
+  await first.stop('SIGTERM');
+  const { resourceVersion } = (await read(name)).metadata;
+  const next = await startAgent(host, { controlNode: name });
+  await vi.waitFor(() => expect(next.log.join('\n')).toContain('agent started'), PATIENCE);
+  // What is put right afterwards was put right by an agent that had seen the object before.
+  await admin.patch(controlNodes, name, { status: { k0sVersion: 'v0' } }, { type: 'merge', subresource: 'status' });
+  await shows(name, registered(name));
+  expect(next.log.filter((line) => /registered|registration put right/.test(line))).toEqual([]);
+  expect(next.log.filter((line) => line.includes('status put right'))).toHaveLength(1);
+  expect(Number((await read(name)).metadata.resourceVersion)).toBeGreaterThan(Number(resourceVersion));
+});
+
+test.each([
+  ['by apply', ['apply', '--server-side', '-f', '-']],
+  ['by create', ['create', '-f', '-']],
+])('an agent creates no object of another name: %s', async (_name, args) => {
+  await installKinds();
+  const object = {
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind: 'ControlNode',
+    metadata: { name: 'reg-other' },
+  };
+  const { ok, stderr } = await kubectlAs({ controlNode: 'reg-own' }, args, JSON.stringify(object));
+  expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringContaining('orbidden') as string });
+});
+
+const leaseOf = async (name: string): Promise<Lease> => await admin.get(leases, name, { namespace: 'kube-node-lease' });
+const MARK = { [CENTRAL_CORDONING_LABEL]: '' };
+
+test('a node marks its own lease: one that its kubelet made, and one that it makes itself', async () => {
+  const name = 'reg-node';
+  await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
+  things.defer(async () => await admin.delete(nodes, name));
+  const client = await clientOf({ node: name });
+  things.defer(() => client.close());
+  await stampNodeLease(client, name, signal);
+  expect(await leaseOf(name)).toMatchObject({ metadata: { labels: MARK }, spec: { holderIdentity: name } });
+  const { resourceVersion } = (await leaseOf(name)).metadata;
+  await stampNodeLease(client, name, signal);
+  expect((await leaseOf(name)).metadata.resourceVersion).toBe(resourceVersion);
+
+  await admin.delete(leases, name, { namespace: 'kube-node-lease' });
+  const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(Date.now()) };
+  const metadata = { name, namespace: 'kube-node-lease', labels: { theirs: 'kept' } };
+  await client.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
+  await stampNodeLease(client, name, signal);
+  expect(await leaseOf(name)).toMatchObject({ metadata: { labels: { ...MARK, theirs: 'kept' } }, spec });
+});
+
+test('a node marks no other lease', async () => {
+  const client = await clientOf({ node: 'reg-node' });
+  things.defer(() => client.close());
+  await expect(stampNodeLease(client, 'reg-other', signal)).rejects.toSatisfy(isForbidden);
+});
+
+const dutiesOf = (client: KubeClient, name: string): NodeDuties =>
+  new NodeDuties({ client, nodeName: () => name, clock: systemClock, random: Math.random, log: silentLogger });
+
+test("a node cordons, empties and uncordons itself with its kubelet's rights", async () => {
+  await electSilentLeader(admin);
+  const stage = await Stage.open('reg-drain');
+  things.defer(async () => await stage.close());
+  const set = new Workloads('reg-drain', 'reg-self');
+  const workloads = [set.of('Deployment', 'app', { replicas: 2 }), set.of('DaemonSet', 'daemon')];
+  const name = await stage.set('reg-self', workloads, 3);
+  // The stage cordons in the controller's name: this node is to do it for itself.
+  await stage.change(name, (node) => ({
+    ...node,
+    metadata: { ...node.metadata, annotations: {} },
+    spec: { ...node.spec, unschedulable: false },
+  }));
+  const client = await clientOf({ node: name });
+  things.defer(() => client.close());
+  const duties = dutiesOf(client, name);
+  expect(await duties.whoCordons({ metadata: { name } }, signal)).toBe('self');
+  await duties.makeWay('plan/1', signal);
+  expect((await admin.get(nodes, name)).spec?.unschedulable).toBe(true);
+  expect(await duties.hasCordon(signal)).toBe(true);
+  const left = (await stage.podsOn(name)).map(({ metadata }) => metadata.name);
+  expect(left).toEqual([expect.stringMatching(/^daemon-/)]);
+  await duties.takeBack(signal);
+  expect((await admin.get(nodes, name)).spec?.unschedulable).toBeUndefined();
+  expect(await duties.hasCordon(signal)).toBe(false);
+});
