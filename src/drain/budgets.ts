@@ -2,6 +2,7 @@
 import { matchesLabels } from '../kube/label-selector.ts';
 import { keyOf } from '../kube/object-key.ts';
 import type { Pod, PodDisruptionBudget } from '../kube/types.ts';
+import { nameSome } from './pod-names.ts';
 import { controllerOf } from './pods.ts';
 
 export interface Obstacle {
@@ -11,6 +12,11 @@ export interface Obstacle {
   readonly pods: readonly string[];
   /** One sentence that says what the budget asks for. */
   readonly reason: string;
+}
+
+/** For people, in the words of a drain that is held up by it. */
+export function tellObstacle({ budget, pods, reason }: Obstacle): string {
+  return `PodDisruptionBudget ${budget} holds ${nameSome(pods)}: ${reason}`;
 }
 
 /**

@@ -7,6 +7,7 @@ import { type Clock, sleep } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 import { Semaphore } from '../util/semaphore.ts';
 import type { DrainOptions } from './options.ts';
+import { nameSome } from './pod-names.ts';
 import { type Refusal, refusalOf } from './refusal.ts';
 
 export interface EvictionParts {
@@ -25,9 +26,6 @@ export interface EvictionParts {
 const RETRY = { base: 1_000, cap: 10_000 };
 /** Requests at a time: the hundred pods of a node need no hundred connections. */
 const PARALLEL = 16;
-
-/** Pods of one line that are told by name. */
-const NAMED = 5;
 
 /** Pods that are refused for one reason. They take turns: one asks, and none before the pause is over. */
 interface Line {
@@ -136,12 +134,6 @@ export class Evictions {
 
 function openLine(refusal: Refusal): Line {
   return { pods: new Map(), turns: new Semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
-}
-
-/** A node can hold a hundred pods of one budget; a status line cannot. */
-function nameSome(names: readonly string[]): string {
-  const [shown, rest] = [names.toSorted().slice(0, NAMED), names.length - NAMED];
-  return shown.join(', ') + (rest > 0 ? ` and ${rest} more` : '');
 }
 
 function uidOf({ metadata }: Pod): string {

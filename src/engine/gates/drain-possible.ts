@@ -1,9 +1,13 @@
 /** Gate: a drain that could never end is not begun, so that no node is cordoned for nothing. */
+import { tellObstacle } from '../../drain/budgets.ts';
+import type { RefusedPod } from '../../drain/pods.ts';
 import { because } from '../reasons.ts';
 import { type Gate, PASS } from './types.ts';
 
 /** Budgets change seldom, and pods come and go: what stands in the way is looked at again. */
 const RECHECK_MS = 5000;
+/** Pods that are told one by one. */
+const MOST_TOLD = 5;
 
 export const drainPossible: Gate = {
   name: 'drain-possible',
@@ -13,14 +17,18 @@ export const drainPossible: Gate = {
       const reason = because('OutlookUnknown', `looking at what a drain of ${name} would meet`);
       return { kind: 'wait', reason, inquiry: { kind: 'outlook', node: node.name } };
     }
-    const [obstacle] = outlook.obstacles;
-    if (obstacle) {
-      const message = `${name} cannot be drained: ${obstacle.reason}`;
+    if (outlook.obstacles.length > 0) {
+      const message = `${name} cannot be drained: ${outlook.obstacles.map(tellObstacle).join('; ')}`;
       return { kind: 'wait', reason: because('DrainBlocked', message), recheckMs: RECHECK_MS };
     }
-    const [refused] = outlook.refused;
-    if (!refused) return PASS;
-    const message = `${name} cannot be drained: pod ${refused.pod} may not be evicted: ${refused.reason}`;
+    if (outlook.refused.length === 0) return PASS;
+    const message = `${name} cannot be drained: ${refusals(outlook.refused)}`;
     return { kind: 'wait', reason: because('DrainRefused', message), recheckMs: RECHECK_MS };
   },
 };
+
+function refusals(refused: readonly RefusedPod[]): string {
+  const told = refused.slice(0, MOST_TOLD).map(({ pod, reason }) => `${pod} ${reason}`);
+  const rest = refused.length - told.length;
+  return [...told, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+}

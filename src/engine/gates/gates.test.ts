@@ -28,7 +28,7 @@ const DOWN: EndpointHealth = { name: 'c2', ready: false, detail: '/readyz says 5
 const SILENT: EndpointHealth = { name: 'c3', ready: false };
 const NODE = { name: 'n1', unschedulable: false, cordonOwner: undefined, tainted: false };
 const CLEAR = { evictable: 2, obstacles: [], refused: [] };
-const OBSTACLE = { budget: 'default/web', pods: ['default/web-1'], reason: 'web allows none of web-1' };
+const OBSTACLE = { budget: 'default/web', pods: ['default/web-1'], reason: 'it wants all of them' };
 const NO_DRAIN = { ...buildPolicy().drain, enabled: false };
 const TWO = { 'linux-amd64': PAYLOAD, 'linux-arm64': PAYLOAD };
 
@@ -203,13 +203,13 @@ const rows: [Gate, string, GateInput, string][] = [
     drainPossible,
     'a budget that never lets go',
     input('worker', { node: NODE, outlook: { ...CLEAR, obstacles: [OBSTACLE] } }),
-    'wait DrainBlocked: n1 cannot be drained: web allows none of web-1',
+    'wait DrainBlocked: n1 cannot be drained: PodDisruptionBudget default/web holds default/web-1: it wants all of them',
   ],
   [
     drainPossible,
     'a pod that may not go',
-    input('worker', { node: NODE, outlook: { ...CLEAR, refused: [{ pod: 'default/db', reason: 'local data' }] } }),
-    'wait DrainRefused: n1 cannot be drained: pod default/db may not be evicted: local data',
+    input('worker', { node: NODE, outlook: { ...CLEAR, refused: [{ pod: 'default/db', reason: 'has local data' }] } }),
+    'wait DrainRefused: n1 cannot be drained: default/db has local data',
   ],
 ];
 
