@@ -124,6 +124,9 @@ describe('a signal whose journal was lost', () => {
     const at = (status: string): Step => nextStep(situation({ signal: signalAt(status, forced), host: newRuns }));
     expect(at('Restart')).toMatchObject({ kind: 'begin', as: { phase: 'failed' } });
     expect(at('UnCordoning')).toMatchObject({ kind: 'begin', as: { phase: 'proven' } });
+    const zero = { ...forced, command: { ...forced.command, version: 'v0.0.0' } };
+    const proven = nextStep(situation({ signal: signalAt('UnCordoning', zero), host: newRuns }));
+    expect(proven).toMatchObject({ kind: 'begin', as: { phase: 'proven' } });
   });
 });
 

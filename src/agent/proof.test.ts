@@ -60,6 +60,16 @@ describe('after the restart', () => {
     expect(at({ signal, journal, host: running(NEW, after, false) })).toEqual(wait(until));
   });
 
+  test('a forced update may bring another version than the plan names, as v0.0.0 does for the original', () => {
+    const zero = { ...forced, command: { ...forced.command, version: 'v0.0.0' } };
+    const signal = signalAt('Restart', zero);
+    const journal = { ...inTime, work: workFor(zero) };
+    expect(at({ signal, journal, host: running(OLD, after) })).toEqual(SOAK);
+    expect(at({ signal, journal, host: running(OLD, after, false) })).toEqual(wait(until));
+    const soaking = { ...journalAt('soaking', { fresh: after, since: NOW - 5_000 }), work: workFor(zero) };
+    expect(at({ signal, journal: soaking, host: running(OLD, after) })).toEqual(UNCORDON);
+  });
+
   test('a forced update to the version that ran before counts only from another process', () => {
     const signal = signalAt('Restart', { ...forced, command: { ...forced.command, version: OLD } });
     const journal = { ...inTime, work: workFor(signal) };

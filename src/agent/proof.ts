@@ -87,14 +87,18 @@ function changeOf({ journal, host: { running, service } }: Working): string | un
     return `crash loop: the process of ${version} (PID ${fresh?.pid}) ended`;
   }
   if (running === undefined || isWanted(running, journal)) return undefined;
-  return running.version === version
+  return running.version === version || isForced(journal)
     ? `the process of ${version} runs another file than the one at ${work.binary}`
     : `the new process calls itself ${running.version} instead of ${version}`;
 }
 
-function isWanted({ version, current }: RunningService, { work }: UpdateJournal): boolean {
-  const { command } = work.signal;
-  return version === command.version && (current || command.forceupdate !== true);
+/** By force any version may be brought, as the original's does: there the file is the proof, else what it calls itself. */
+function isWanted({ version, current }: RunningService, journal: UpdateJournal): boolean {
+  return isForced(journal) ? current : version === journal.work.signal.command.version;
+}
+
+function isForced({ work }: UpdateJournal): boolean {
+  return work.signal.command.forceupdate === true;
 }
 
 function isOther({ process }: RunningService, { process: ended, work }: UpdateJournal): boolean {

@@ -47,9 +47,9 @@ function takeUpUnknown(input: Fresh): Step {
   if (host.running === undefined) return { kind: 'await-service' };
   const { version, forceupdate } = signal.command;
   const status = signal.status?.status;
-  // UnCordoning was written by one who saw the new process; before that, a version alone proves no forced update.
-  const isProof = forceupdate !== true || status === 'UnCordoning';
-  if (host.running.version === version && isProof) return begin(input, { phase: 'proven' });
+  // UnCordoning was written by one who saw the new process; before that, nothing proves a forced update any more.
+  const isProof = forceupdate === true ? status === 'UnCordoning' : host.running.version === version;
+  if (isProof) return begin(input, { phase: 'proven' });
   const reason = `the update stood at ${status}, but the agent's journal of it is gone`;
   return begin(input, { phase: 'failed', failure: { status: 'Failed', reason }, way: 'begun' });
 }
