@@ -5,8 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
-import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
+import { type ControlNode, SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { NEW, OLD, Rig, type RigOptions } from '../agent/rig.ts';
 import { apply, kubeconfigFor, type User } from './control-plane.ts';
 
@@ -22,17 +21,20 @@ async function startRig(name: string, user: User, options: Partial<RigOptions> =
   return await Rig.start({ name, admin, kubeconfig: await kubeconfigFor(user), ...options });
 }
 
+/** Beside the six statuses: a worker's cordon and its end, each of which the cluster answers with a taint; a controller's new version. */
 test.each([
-  ['a worker with its own node credentials', 'worker', 'agent-worker', { node: 'agent-worker' }],
-  ['a controller with its documented role', 'controller', 'agent-controller', { controlNode: 'agent-controller' }],
-] as const)('%s is updated with six writes', async (_name, role, name, user) => {
+  ['a worker with its own node credentials', 'worker', 'agent-worker', { node: 'agent-worker' }, 10],
+  ['a controller with its documented role', 'controller', 'agent-controller', { controlNode: 'agent-controller' }, 7],
+] as const)('%s is updated with few writes', async (_name, role, name, user, most) => {
   await using rig = await startRig(name, user, { role });
-  const before = await rig.object();
   rig.startAgent();
+  await rig.until(async () => expect(role === 'worker' || versionIn(await rig.object())).toBeTruthy());
+  const before = await rig.object();
   await rig.send('/new', NEW);
   await rig.end();
   expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
-  expect(rig.changes).toBe(6);
+  if (role === 'controller') await rig.until(async () => expect(versionIn(await rig.object())).toBe(NEW));
+  expect(rig.changes).toBeLessThanOrEqual(most);
   expect(await rig.host.version()).toBe(NEW);
   expect(await rig.installed()).toBe(rig.server.sha256('/new'));
   expect(await rig.report()).toMatchObject({ from: OLD });
@@ -82,8 +84,13 @@ test('a killed agent is continued by the next one', async () => {
   expect(rig.host.starts).toBe(2);
 });
 
+function versionIn(object: ControlNode): string | undefined {
+  return object.status?.k0sVersion;
+}
+
 /** All that neither the agent nor the cluster's own controllers change: theirs are the taints. */
-function othersPartOf({ metadata, ...rest }: KubeObject & { spec?: object }): unknown {
+function othersPartOf({ metadata, ...rest }: ControlNode & { spec?: object }): unknown {
   const { labels, annotations } = metadata;
-  return { ...rest, spec: { ...rest.spec, taints: undefined }, labels, theirs: annotations?.['example.com/theirs'] };
+  const theirs = annotations?.['example.com/theirs'];
+  return { spec: { ...rest.spec, taints: undefined }, addresses: rest.status?.addresses, labels, theirs };
 }
