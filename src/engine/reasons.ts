@@ -28,6 +28,7 @@ export const REASONS = {
   DrainBlocked: 'a disruption budget does not let a pod go',
   DrainRefused: 'a pod may not be evicted by policy',
   DrainTooLong: 'a drain did not end within its deadline',
+  CannotDecide: 'the API server refused or left unanswered what the next decision hangs on',
   OutlookUnknown: 'nobody has looked yet what a drain would meet',
   ConsentUnknown: 'nobody has asked yet whether the node lets the leader drain it',
   PreconditionsUnknown: 'nobody has asked yet what stands against the plan',

@@ -2,6 +2,7 @@
 import { splitKey } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import { heldBackMs, restOf } from './coalesce.ts';
 import { decide, signalsOf } from './decide.ts';
@@ -10,11 +11,12 @@ import { errandsOf } from './errands.ts';
 import { type Effects, isCurrent, record, runErrands, send } from './execute.ts';
 import { gather, type Known } from './gather.ts';
 import { Answers, type Inquirer } from './inquire.ts';
-import type { Campaign, Decision, Snapshot, Wait } from './model.ts';
+import type { Campaign, Decision, Inquiry, Snapshot, Wait } from './model.ts';
 import { type Announcement, narrate } from './narrate.ts';
 import { careForOrphans } from './orphans.ts';
 import type { View } from './own-writes.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
+import { because } from './reasons.ts';
 import { WatchTimes } from './watch-times.ts';
 import { freshWorld, type Views } from './world.ts';
 
@@ -69,7 +71,7 @@ export function createReconciler<P extends KubeObject>(
       const snapshot = gather(dialect, plan, world, clock.now(), knownTo(options, answers, times));
       const decision = decide(snapshot, policy, clock.now());
       if (decision.inquiries.length > 0) {
-        await answers.add(decision.inquiries, world, plan, policy.drain.options, effects);
+        await inquire(effects, answers, decision.inquiries, world, plan, policy);
         continue;
       }
       const heldMs = decision.record ? heldBackMs(snapshot.campaign, decision.record, clock.now()) : 0;
@@ -88,6 +90,24 @@ export function createReconciler<P extends KubeObject>(
     }
     return LOOK_AGAIN;
   };
+}
+
+/** What cannot be answered holds the plan back, so it is told where people look; then it is asked again, ever more seldom. */
+async function inquire<P extends KubeObject>(
+  options: ReconcilerOptions<P>,
+  answers: Answers,
+  inquiries: readonly Inquiry[],
+  world: World,
+  plan: P,
+  { drain }: CampaignPolicy,
+): Promise<void> {
+  try {
+    await answers.add(inquiries, world, plan, drain.options, options);
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    options.announce(plan, { type: 'Warning', reason: because('CannotDecide', messageOf(error)) });
+    throw error;
+  }
 }
 
 function soonest(...outcomes: readonly Outcome[]): Outcome {

@@ -14,7 +14,7 @@ type Column = 'controller' | 'cattle' | 'viewer' | 'controlNode';
 
 /** Everything that Refit touches and much that it must not, with the verbs that each user has; none where it is not named. */
 const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>> = {
-  'autopilot.k0sproject.io/plans': { controller: READ, viewer: READ },
+  'autopilot.k0sproject.io/plans': { controller: `${READ} update`, viewer: READ },
   'autopilot.k0sproject.io/plans/status': { controller: 'update' },
   'autopilot.k0sproject.io/controlnodes': { controller: `${READ} update`, viewer: READ },
   'autopilot.k0sproject.io/controlnodes=roles-a': {
@@ -49,7 +49,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     viewer: READ,
     controlNode: 'get',
   },
-  'coordination.k8s.io/leases@kube-node-lease': { viewer: READ },
+  'coordination.k8s.io/leases@kube-node-lease': { controller: 'get', viewer: READ },
   'coordination.k8s.io/leases@kube-system': { viewer: READ },
   'core/namespaces': {},
   'core/namespaces=kube-system': { cattle: 'get' },
