@@ -55,3 +55,27 @@ test.each<[string, number, Observation, object]>([
   const after = decide({ ...snapshot, orders }, buildPolicy(), T0 + 2 * MINUTE).record ?? snapshot.campaign;
   expect({ phase: after.phase, state: after.stages[0]?.targets[0]?.state }).toEqual(wanted);
 });
+
+/** A second is the finest that is recorded: everything here happens within one. */
+test('what is tried again in the second of its failure is another attempt, whose failure counts', () => {
+  const orders = { ...NO_ORDERS, retries: new Map([['w1', T0]]) };
+  const decided = (state: 'failed' | 'intended', since: string, observation: Observation) => {
+    const stage = buildStage('worker', [buildTarget('w1', state, { since })]);
+    const reason = because('TargetFailed', 'w1 failed');
+    const campaign = buildCampaign([stage], { phase: state === 'failed' ? 'failed' : 'running', reason });
+    return decide({ ...buildSnapshot(campaign, { w1: { observation } }), orders }, buildPolicy(), T0 + 10);
+  };
+  const again = decided('failed', later(0), failed('404')).record?.stages[0]?.targets[0];
+  expect(again).toMatchObject({ state: 'intended', since: later(1000) });
+  expect(decided('intended', later(1000), failed('404')).signals).toHaveLength(1);
+  const attempt = later(1000);
+  expect(decided('intended', attempt, failed('404', attempt)).record?.stages[0]?.targets[0]?.state).toBe('failed');
+});
+
+test('an intent to try again that grew old is named anew, not by the attempt that failed', () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'intended', { since: later(1000) })]);
+  const orders = { ...NO_ORDERS, retries: new Map([['w1', T0]]) };
+  const snapshot = buildSnapshot(buildCampaign([stage]), { w1: { observation: failed('404') } });
+  const { record } = decide({ ...snapshot, orders }, buildPolicy(), T0 + 2 * MINUTE);
+  expect(record?.stages[0]?.targets[0]).toMatchObject({ state: 'intended', since: later(2 * MINUTE) });
+});

@@ -5,6 +5,7 @@ import { evaluate } from './gates/chain.ts';
 import { AFTER, BEFORE } from './gates/registry.ts';
 import { isLate } from './lateness.ts';
 import type { RecordedState, Snapshot, Stage, Target, TargetFacts, TargetPhase } from './model.ts';
+import { isForgotten } from './orders-carried-out.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { because, isUnasked, type Reason } from './reasons.ts';
 import { freeSlots } from './schedule/slots.ts';
@@ -26,7 +27,7 @@ export function progressOf(
 ): Progress {
   const facts = factsOf(snapshot, target);
   const late = isLate(target, facts, policy, now);
-  const sight = isForgotten(snapshot, target, facts) ? 'none' : sightOf(facts, late);
+  const sight = isForgotten(snapshot, target) ? 'none' : sightOf(facts, late);
   const { phase, effect } = TRANSITIONS[target.state][sight];
   switch (effect) {
     case 'adopt':
@@ -48,12 +49,6 @@ export function progressOf(
 /** The recorded state of a target for which a gate said stop. */
 export function refusedState(reason: Reason): RecordedState {
   return reason.code === 'TargetMissing' ? 'missing' : 'unsupported';
-}
-
-/** Somebody ordered to try again what had failed by then. */
-function isForgotten({ orders }: Snapshot, { name }: Target, { exists, observation }: TargetFacts): boolean {
-  const ordered = orders.retries.get(name);
-  return exists && observation.kind === 'failed' && ordered !== undefined && Date.parse(observation.attempt) <= ordered;
 }
 
 function sightOf({ exists, observation, consent }: TargetFacts, late: boolean): Sight {
