@@ -5,49 +5,17 @@ import { expect, test } from 'vitest';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
-import { loadRecording, type Recording } from '../../doubles/recorded-plan.ts';
-import { NEW, type Stage, type StageOptions, startStage } from '../../doubles/stage.ts';
+import { loadRecording } from '../../doubles/recorded-plan.ts';
+import { runRecorded } from '../../doubles/recorded-run.ts';
+import { installRemovedKind, REMOVED_KIND_FOUND } from '../../doubles/removed-kind.ts';
+import { NEW } from '../../doubles/stage.ts';
 import { linesByObject } from '../../doubles/write-lines.ts';
 
 const C3 = { controllers: ['c3'] };
 
-interface Run {
-  readonly stage: Stage;
-  readonly recording: Recording;
-  /** The lines of what the doubles wrote since the Plan was created, and what was recorded: everything has been seen once they are equal. */
-  compare(): Promise<void>;
-}
-
-/** Compared as in recordings.test.ts; the plan is created when `prepare` is over. */
-async function begin(
-  name: string,
-  cast: Omit<StageOptions, 'plane'>,
-  prepare: (stage: Stage) => Promise<void> | void = () => undefined,
-): Promise<Run & AsyncDisposable> {
-  const recording = loadRecording(name);
-  const stage = await startStage({ picks: recording.picks, ...cast });
-  try {
-    await prepare(stage);
-    const start = stage.recorder.writes.length;
-    await stage.create(recording.plan(stage.downloads));
-    return {
-      stage,
-      recording,
-      compare: async () =>
-        await stage.until(() =>
-          expect(linesByObject(stage.recorder.writes.slice(start))).toEqual(linesByObject(recording.writes)),
-        ),
-      [Symbol.asyncDispose]: async () => await stage[Symbol.asyncDispose](),
-    };
-  } catch (error) {
-    await stage[Symbol.asyncDispose]();
-    throw error;
-  }
-}
-
 test('03a: one failed download ends the plan at once, though another worker might have started', async () => {
   const faults = [{ node: 'w1', status: 404 }];
-  await using run = await begin('03a-download-404', { ...C3, workers: ['w1', 'w2', 'w3'], faults }, (stage) => {
+  await using run = await runRecorded('03a-download-404', { ...C3, workers: ['w1', 'w2', 'w3'], faults }, (stage) => {
     // The recorded leader was slower to look for the next worker than w1 was to fail.
     stage.recorder.hold = async ({ resource, status }) => {
       if (resource !== 'plans/status' || !JSON.stringify(status).includes('SignalSent')) return;
@@ -55,17 +23,17 @@ test('03a: one failed download ends the plan at once, though another worker migh
     };
   });
   await run.stage.untilPlan('ApplyFailed');
-  await run.compare();
+  await run.untilAsRecorded();
   expect(run.stage.downloads.requests).toMatchObject([{ node: 'w1', status: 404 }]);
 });
 
 test('04: a build of another version than the plan names is a dead end, which no edit of the plan opens', async () => {
-  await using run = await begin('04-wrong-version', { ...C3, workers: ['w3'] });
+  await using run = await runRecorded('04-wrong-version', { ...C3, workers: ['w3'] });
   const { stage } = run;
-  await run.compare();
+  await run.untilAsRecorded();
   const version = [{ op: 'replace', path: '/spec/commands/0/k0supdate/version', value: NEW }];
   await stage.client.patch(plans, 'autopilot', version, { type: 'json' });
-  await run.compare();
+  await run.untilAsRecorded();
   expect(await stage.host('w3').version()).toBe(NEW);
   expect([await stage.status('w3'), await stage.isCordoned('w3'), await stage.planState()]).toEqual([
     'Restart',
@@ -76,7 +44,7 @@ test('04: a build of another version than the plan names is a dead end, which no
 
 test('05c: a download of a bundle that a restart interrupts is never taken up again', async () => {
   const cast = { ...C3, workers: ['w1', 'w2'], faults: [{ paceMs: 60_000, times: 4 }] };
-  await using run = await begin('05c-airgap-restart-mid-download', cast);
+  await using run = await runRecorded('05c-airgap-restart-mid-download', cast);
   const { stage } = run;
   await stage.until(async () => {
     expect([await stage.status('w1'), await stage.status('w2')]).toEqual(['Downloading', 'Downloading']);
@@ -84,15 +52,15 @@ test('05c: a download of a bundle that a restart interrupts is never taken up ag
   });
   stage.double('w1').terminate();
   stage.double('w2').crash();
-  await run.compare();
+  await run.untilAsRecorded();
   expect(stage.downloads.requests).toHaveLength(2);
 });
 
 test('06 and 07a: a plan with the id of an earlier one is over before it has begun', async () => {
-  await using run = await begin('06-two-k0supdates', { ...C3, workers: ['w1'] });
+  await using run = await runRecorded('06-two-k0supdates', { ...C3, workers: ['w1'] });
   const { stage } = run;
   await stage.untilPlan('Completed');
-  await run.compare();
+  await run.untilAsRecorded();
   await stage.deletePlan();
   const again = loadRecording('07a-reuse-id');
   const start = stage.recorder.writes.length;
@@ -104,18 +72,18 @@ test('06 and 07a: a plan with the id of an earlier one is over before it has beg
 
 test('07b: a failed download fails the next plan of the same id, too', async () => {
   const name = '07b-reuse-id-after-failed-download';
-  await using run = await begin(name, { ...C3, workers: ['w1'], versions: { w1: NEW } });
+  await using run = await runRecorded(name, { ...C3, workers: ['w1'], versions: { w1: NEW } });
   const { stage, recording } = run;
   await stage.untilPlan('ApplyFailed');
   await stage.deletePlan();
   const plan: Plan = JSON.parse(JSON.stringify(recording.plan(stage.downloads)).replace('/404/x', '/b/k0s-old'));
   await stage.create(plan);
   await stage.untilPlan('ApplyFailed');
-  await run.compare();
+  await run.untilAsRecorded();
 });
 
 test('09: a node that an administrator had cordoned is schedulable afterwards', async () => {
-  await using run = await begin(
+  await using run = await runRecorded(
     '09-admin-cordoned',
     { ...C3, workers: ['w1'], versions: { w1: NEW } },
     async (stage) => {
@@ -125,19 +93,19 @@ test('09: a node that an administrator had cordoned is schedulable afterwards', 
     },
   );
   await run.stage.untilPlan('Completed');
-  await run.compare();
+  await run.untilAsRecorded();
   expect(await run.stage.isCordoned('w1')).toBe(false);
 });
 
 test('14d: a conflict after the binary was put in place wedges the node for ever', async () => {
-  await using run = await begin('14d-conflict-after-rename', { ...C3, workers: ['w1', 'w2'] }, (stage) => {
+  await using run = await runRecorded('14d-conflict-after-rename', { ...C3, workers: ['w1', 'w2'] }, (stage) => {
     stage.holdStatus('w2', 'Restart', async () => {
       const annotations = { 'example.com/x': 'y' };
       await stage.client.patch(nodes, 'w2', { metadata: { annotations } }, { type: 'merge' });
     });
   });
   const { stage } = run;
-  await run.compare();
+  await run.untilAsRecorded();
   await stage.until(async () => expect(await stage.status('w1')).toBe('Completed'));
   const wedged = stage.host('w2');
   expect(await readFile(wedged.binary)).toEqual(await readFile(join(stage.directory, 'k0s-new')));
@@ -153,7 +121,7 @@ test('14d: a conflict after the binary was put in place wedges the node for ever
 });
 
 test('17: a node goes on although its plan is deleted', async () => {
-  await using run = await begin(
+  await using run = await runRecorded(
     '17-delete-plan-midflight',
     { ...C3, workers: ['w1', 'w2'], versions: { w1: NEW, w2: NEW } },
     (stage) => stage.holdStatus('w1', 'Cordoning', async () => await stage.deletePlan()),
@@ -164,7 +132,7 @@ test('17: a node goes on although its plan is deleted', async () => {
 });
 
 test('19: a node that is deleted while it downloads is waited for in vain', async () => {
-  await using run = await begin(
+  await using run = await runRecorded(
     '19-node-deleted-while-sent',
     { ...C3, workers: ['w3'], versions: { w3: NEW } },
     (stage) => stage.holdStatus('w3', 'Cordoning', async () => await stage.client.delete(nodes, 'w3')),
@@ -175,7 +143,61 @@ test('19: a node that is deleted while it downloads is waited for in vain', asyn
     await expect(lease).rejects.toSatisfy(isNotFound);
   });
   stage.double('w3').terminate();
-  await run.compare();
+  await run.untilAsRecorded();
   await stage.register('w3');
   expect(await stage.planState()).toBe('SchedulableWait');
+});
+
+test('12a: a leader that is killed is replaced when its lease has run out, and its successor takes everything up', async () => {
+  const cast = { controllers: ['c3', 'c1', 'c2'], reluctant: ['c1'], workers: ['w2', 'w3'] };
+  const times = { leaseDuration: 2_000, renewDeadline: 1_500 };
+  await using run = await runRecorded('12a-leader-kill9', { ...cast, versions: { w2: NEW, w3: NEW }, times }, (stage) =>
+    stage.holdStatus('w3', 'Cordoning', async () => {
+      stage.double('c3').crash();
+      await stage.until(() => expect(stage.double('c3').lives).toBe(false));
+    }),
+  );
+  await run.stage.untilPlan('Completed');
+  await run.untilAsRecorded();
+});
+
+test('15: a kind that came after the leader had asked for the first time is not found, until another process leads', async () => {
+  const cast = { ...C3, workers: ['w1'] };
+  await using things = new AsyncDisposableStack();
+  await using run = await runRecorded('15-removed-api', cast, async (stage) => {
+    const ask = loadRecording('15-removed-api').plan(stage.downloads);
+    const command = ask.spec.commands[0]?.k0supdate;
+    if (command) command.targets = {};
+    await stage.create(ask);
+    await stage.untilPlan('Completed');
+    await stage.deletePlan();
+    things.use(await installRemovedKind());
+  });
+  const { stage, recording } = run;
+  await run.untilAsRecorded();
+  await stage.deletePlan();
+  stage.double('c3').terminate();
+  await stage.until(() => expect(stage.double('c3').lives).toBe(false));
+  await stage.create(recording.plan(stage.downloads));
+  await stage.untilPlan('Warning');
+  const { status } = await stage.client.get(plans, 'autopilot');
+  expect(status?.commands).toEqual([{ id: 0, state: 'Warning', description: REMOVED_KIND_FOUND }]);
+});
+
+test.each([
+  ['18a-id-change-midflight', {}, [{ op: 'replace', path: '/spec/id', value: 'another' }]],
+  [
+    '18b-command-added-midflight',
+    { versions: { w1: NEW } },
+    [{ op: 'copy', from: '/spec/commands/0', path: '/spec/commands/-' }],
+  ],
+])('%s: the node comes to its end, the plan never does', async (name, cast, edit) => {
+  await using run = await runRecorded(name, { ...C3, workers: ['w1'], ...cast }, (stage) =>
+    stage.holdStatus('w1', 'Cordoning', async () => {
+      await stage.client.patch(plans, 'autopilot', edit, { type: 'json' });
+    }),
+  );
+  await run.stage.until(async () => expect(await run.stage.status('w1')).toBe('Completed'));
+  await run.untilAsRecorded();
+  expect(await run.stage.planState()).toBe('SchedulableWait');
 });

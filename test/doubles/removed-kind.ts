@@ -1,0 +1,33 @@
+/** Owns the kind that the original's own tests use: one that is gone in v99.99.99, with one object of it. */
+import { vi } from 'vitest';
+import { apply, kubectlAs } from '../testenv/control-plane.ts';
+
+const NAME = 'removedcrds.k0s.k0sproject.example.com';
+const DEFINITION = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ${NAME}}
+spec:
+  group: k0s.k0sproject.example.com
+  names: {kind: RemovedCRD, plural: removedcrds, singular: removedcrd, listKind: RemovedCRDList}
+  scope: Cluster
+  versions: [{name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`;
+const OBJECT = '{apiVersion: k0s.k0sproject.example.com/v1beta1, kind: RemovedCRD, metadata: {name: left-over}}';
+
+/** What the original says of it in the status of the Plan. */
+export const REMOVED_KIND_FOUND =
+  'removedcrds.k0s.k0sproject.example.com v1beta1 has been removed in Kubernetes v99.99.99, ' +
+  'but there are 1 such resources in the cluster';
+
+/** Resolves once the object is there; kind and object are gone after the disposal. */
+export async function installRemovedKind(): Promise<AsyncDisposable> {
+  await apply(DEFINITION);
+  await kubectlAs('admin', ['wait', '--for=condition=Established', `crd/${NAME}`]);
+  await vi.waitFor(async () => await apply(OBJECT), { timeout: 30_000 });
+  return {
+    async [Symbol.asyncDispose]() {
+      await kubectlAs('admin', ['delete', 'crd', NAME, '--wait=true']);
+    },
+  };
+}
