@@ -4,7 +4,7 @@ import { admit } from './admission.ts';
 import { factsOf } from './gate-input.ts';
 import type { Campaign, RecordedState, Snapshot, Stage, Target } from './model.ts';
 import { isFinal } from './model.ts';
-import { isForgotten, reopened } from './orders-carried-out.ts';
+import { isForgotten, momentOf, reopened } from './orders-carried-out.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { progressOf, refusedState } from './progress.ts';
 import { because, isUnasked, type Reason } from './reasons.ts';
@@ -60,7 +60,7 @@ function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: n
   const isUnderWay = observation.kind !== 'none' && !isForgotten(snapshot, target);
   const attempt = next === 'intended' && isUnderWay ? observation.attempt : '';
   // A status that holds anything but a time would be refused, and the plan could never go on.
-  return Number.isNaN(Date.parse(attempt)) ? rfc3339(now) : attempt;
+  return Number.isNaN(Date.parse(attempt)) ? momentOf(snapshot, target, now) : attempt;
 }
 
 function conclude({ campaign, orders }: Snapshot, policy: CampaignPolicy): Campaign | undefined {
@@ -90,17 +90,12 @@ function start(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy, now: nu
   const moved =
     stopped.length > 0
       ? stopped.map(({ target, reason }): Target => ({ ...target, state: refusedState(reason), since }))
-      : chosen.map((target): Target => ({ ...target, state: 'intended', since: attemptOf(snapshot, target, since) }));
+      : chosen.map((target): Target => ({ ...target, state: 'intended', since: momentOf(snapshot, target, now) }));
   const started = withTargets(campaign, moved);
   const blocked = chosen.length === 0 && waiting.some(({ reason }) => !isUnasked(reason));
   const reason = campaign.reason ?? stopped[0]?.reason;
   if (started === campaign && blocked === campaign.blocked) return campaign;
   return { ...started, blocked, reason };
-}
-
-/** One that is tried again may wait since a moment that is just to come, and its attempt is named by that. */
-function attemptOf({ orders }: Snapshot, { name, since }: Target, now: string): string {
-  return orders.retries.has(name) && Date.parse(since) > Date.parse(now) ? since : now;
 }
 
 /** A controller that failed stops everything: the next one could cost the quorum. */

@@ -15,7 +15,7 @@ export function reopened(snapshot: Snapshot, now: number): Campaign {
   if (again.length === 0) return campaign;
   const renewed = withTargets(
     campaign,
-    again.map((target): Target => ({ ...target, state: 'pending', since: sinceOf(snapshot, target, now) })),
+    again.map((target): Target => ({ ...target, state: 'pending', since: momentOf(snapshot, target, now) })),
   );
   const failures = targetsIn(renewed, 'failed').length;
   return { ...renewed, phase: 'running', reason: failures > 0 ? campaign.reason : undefined };
@@ -28,9 +28,12 @@ export function isForgotten(snapshot: Snapshot, target: Target): boolean {
   return exists && observation.kind === 'failed' && ordered !== undefined && Date.parse(observation.attempt) <= ordered;
 }
 
-/** Later than the order, to the second: the attempt that comes of it must not be taken for one that is forgotten. */
-function sinceOf({ orders }: Snapshot, { name }: Target, now: number): string {
-  return rfc3339(Math.max(now, (orders.retries.get(name) ?? 0) + SECOND));
+/**
+ * When what is recorded of a target now is said to have happened: of one that is to be tried again after the order, to
+ * the second, so that neither its next attempt nor the end of that is taken for one that is forgotten.
+ */
+export function momentOf({ orders }: Pick<Snapshot, 'orders'>, { name }: Target, now: number): string {
+  return rfc3339(Math.max(now, (orders.retries.get(name) ?? Number.NEGATIVE_INFINITY) + SECOND));
 }
 
 function isDue(snapshot: Snapshot, target: Target): boolean {

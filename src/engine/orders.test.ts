@@ -2,11 +2,11 @@
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../test/builders/campaign-policies.ts';
 import { buildCampaign } from '../../test/builders/campaigns.ts';
-import { failed, working } from '../../test/builders/observations.ts';
+import { failed, succeeded, working } from '../../test/builders/observations.ts';
 import { buildSnapshot } from '../../test/builders/snapshots.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
-import { later, MINUTE, T0 } from '../../test/builders/times.ts';
+import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { decide } from './decide.ts';
 import type { Observation } from './model.ts';
 import { ABORT_ANNOTATION, NO_ORDERS, ordersOn, PAUSE_ANNOTATION, RETRY_ANNOTATION, withRetry } from './orders.ts';
@@ -78,4 +78,15 @@ test('an intent to try again that grew old is named anew, not by the attempt tha
   const snapshot = buildSnapshot(buildCampaign([stage]), { w1: { observation: failed('404') } });
   const { record } = decide({ ...snapshot, orders }, buildPolicy(), T0 + 2 * MINUTE);
   expect(record?.stages[0]?.targets[0]).toMatchObject({ state: 'intended', since: later(2 * MINUTE) });
+});
+
+test('what is done by its own word and still not well fails once, in the second of the order too', () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'failed', { since: later(0) })]);
+  const orders = { ...NO_ORDERS, retries: new Map([['w1', T0]]) };
+  const facts = { w1: { observation: succeeded(later(-3 * HOUR)), ready: false } };
+  const snapshot = { ...buildSnapshot(buildCampaign([stage], { phase: 'failed' }), facts), orders };
+  expect(decide(snapshot, buildPolicy(), T0 + 10).record).toMatchObject({
+    phase: 'failed',
+    stages: [{ targets: [{ state: 'failed', since: later(1000) }] }],
+  });
 });
