@@ -166,7 +166,7 @@ describe('the API', () => {
     const allowed: Readonly<Record<string, RegExp>> = {
       'refit-controller': /^(plans\/status autopilot|events .*|controlnodes controller\d|nodes worker\d)$/,
       ...Object.fromEntries(
-        CONTROLLERS.map((name) => [`refit:controlnode:${name}`, new RegExp(`^controlnodes ${name}$`)]),
+        CONTROLLERS.map((name) => [`refit:controlnode:${name}`, new RegExp(`^controlnodes(/status)? ${name}$`)]),
       ),
       ...Object.fromEntries(WORKERS.map((name) => [`system:node:${name}`, new RegExp(`^nodes ${name}$`)])),
     };
