@@ -10,20 +10,21 @@ import { controllerAddress } from '../tools/cluster/hosts.ts';
 import { type Plane, startRealPlane } from '../tools/cluster/plane.ts';
 import { guardDirectory } from '../tools/controlplane/guard.ts';
 import { runMain } from '../tools/main.ts';
+import { measureAgent } from './agent/measure.ts';
 import { compareClients } from './client/compare.ts';
 import { type Findings, renderFindings, renderJson } from './figures.ts';
 import { planFindings } from './plan/findings.ts';
 import { measurePlan } from './plan/measure.ts';
 import { CONTROLLERS, SLOTS, WORKERS } from './plan/rig.ts';
 
-const PARTS = ['client', 'plan'] as const;
+const PARTS = ['client', 'plan', 'agent'] as const;
 type Part = (typeof PARTS)[number];
 
 const HELP = `Usage: npm run bench [-- options]
 
-Measures Refit on a real kube-apiserver (built on first use, see docs/testenv.md): its client beside the official one, and a
-plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent. Takes some three minutes; docs/benchmark.md
-explains every figure. Nothing is left behind.
+Measures Refit on a real kube-apiserver (built on first use, see docs/testenv.md): its client beside the official one, a
+plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. Takes some three
+minutes; docs/benchmark.md explains every figure. Nothing is left behind.
 
   --only <part>  one of ${PARTS.join(', ')}
   --json         the last line is one JSON object with all figures
@@ -76,6 +77,9 @@ async function measurePart(part: Part, plane: Plane, directory: string, signal: 
     case 'client':
       say('comparing the clients');
       return await compareClients(await plane.kubeconfig('admin'), signal);
+    case 'agent':
+      say('restarting one agent’s service, and killing the agent in its downloads');
+      return await measureAgent({ plane, directory, clock, signal });
     case 'plan':
       return planFindings(await measurePlan({ plane, directory, clock, signal }, say));
   }

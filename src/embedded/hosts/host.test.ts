@@ -29,6 +29,15 @@ async function start(options: Partial<HostOptions> = {}): Promise<Host> {
   return host;
 }
 
+async function statusOf({ statusSocket: socketPath }: Host): Promise<string> {
+  return await new Promise((resolve, reject) => {
+    const asked = request({ socketPath, path: '/status', agent: false }, (response) => {
+      response.setEncoding('utf8').on('data', resolve);
+    });
+    asked.once('error', reject).end();
+  });
+}
+
 test('the file prints its version, from a path with blanks and quotes too', async () => {
   const path = join(directory, 'bin', 'k0s');
   await buildStandIn({ version: NEW, path, bytes: 10_000 });
@@ -38,13 +47,12 @@ test('the file prints its version, from a path with blanks and quotes too', asyn
 
 test('the status socket answers as that of k0s', async () => {
   const host = await start();
-  const answer = await new Promise<string>((resolve, reject) => {
-    const asked = request({ socketPath: host.statusSocket, path: '/status', agent: false }, (response) => {
-      response.setEncoding('utf8').on('data', resolve);
-    });
-    asked.once('error', reject).end();
+  expect(JSON.parse(await statusOf(host))).toMatchObject({
+    Version: OLD,
+    Pid: host.pid,
+    Role: 'worker',
+    SingleNode: false,
   });
-  expect(JSON.parse(answer)).toMatchObject({ Version: OLD, Pid: host.pid, Role: 'worker', SingleNode: false });
 });
 
 test('the supervisor starts what is at the path after every end', async () => {
@@ -77,6 +85,26 @@ test('a power cut ends everything at once and for good', async () => {
   await expect(host.version()).rejects.toThrow();
   await host.stop();
   expect(host.starts).toBe(1);
+});
+
+test('a service that was stopped is started again when somebody says so', async () => {
+  const host = await start();
+  await host.stop();
+  await expect(host.version()).rejects.toThrow();
+  await host.resume();
+  expect(await host.version()).toBe(OLD);
+  expect(host.starts).toBe(2);
+});
+
+test.each([
+  ['controller', [], { Workloads: false, SingleNode: false }, false],
+  ['controller', ['--enable-worker'], { Workloads: true, SingleNode: false }, true],
+  ['controller', ['--single'], { Workloads: false, SingleNode: true }, true],
+  ['worker', [], { Workloads: true, SingleNode: false }, true],
+] as const)('a %s with the flags %j says what it is', async (role, flags, says, runsPods) => {
+  const host = await start({ role, flags, binary: join(directory, 'elsewhere', 'k0s') });
+  expect(JSON.parse(await statusOf(host))).toMatchObject(says);
+  expect(host.runsPods).toBe(runsPods);
 });
 
 test.each(['crashes', 'hangs'] as const)('a build that %s never answers', async (broken) => {

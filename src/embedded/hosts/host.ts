@@ -13,6 +13,10 @@ export interface HostOptions {
   readonly directory: string;
   /** Version that is installed at first. */
   readonly version: string;
+  /** Path of the service's file where it is not `bin/k0s` in the directory. */
+  readonly binary?: string;
+  /** More arguments of the service: with `--enable-worker` or `--single` pods run on a controller, too. */
+  readonly flags?: readonly string[];
   readonly broken?: Broken;
   /** Milliseconds between the end of a service and its next start; 100 where absent. */
   readonly restartDelayMs?: number;
@@ -25,6 +29,8 @@ export interface HostOptions {
 export interface Host {
   readonly name: string;
   readonly role: 'controller' | 'worker';
+  /** True where it has a Node. */
+  readonly runsPods: boolean;
   readonly directory: string;
   readonly binary: string;
   readonly statusSocket: string;
@@ -37,25 +43,29 @@ export interface Host {
   version(): Promise<string>;
   /** As a power cut: the service is gone at once and does not come back. */
   powerOff(): Promise<void>;
-  /** Ends the service for good; its files stay. */
+  /** Ends the service until it is resumed; its files stay. */
   stop(): Promise<void>;
+  /** Starts a service that was stopped; resolves once its status socket answers. */
+  resume(): Promise<void>;
 }
 
 /** Installs the version and starts the service; resolves once its status socket answers, unless it is broken. */
 export async function startHost(options: HostOptions): Promise<Host> {
-  const { name, role, directory, version, broken, apiServer, onService, restartDelayMs = 100 } = options;
-  const binary = join(directory, 'bin', 'k0s');
+  const { name, role, directory, version, flags = [], broken, apiServer, onService, restartDelayMs = 100 } = options;
+  const { binary = join(directory, 'bin', 'k0s') } = options;
   const statusSocket = join(directory, 'run', 'status.sock');
   const stateDirectory = join(directory, 'state');
   await buildStandIn({ version, path: binary, ...(broken && { broken }) });
   await mkdir(join(directory, 'run'), { recursive: true });
   await mkdir(stateDirectory, { recursive: true });
   const api = apiServer === undefined ? [] : ['--listen', apiServer.listen, '--upstream', apiServer.upstream];
-  const supervisor = new Supervisor([binary, role, '--status-socket', statusSocket, ...api], restartDelayMs, onService);
+  const command = [binary, role, '--status-socket', statusSocket, ...flags, ...api];
+  const supervisor = new Supervisor(command, restartDelayMs, onService);
   if (broken === undefined) await firstAnswer(supervisor, statusSocket);
   return {
     name,
     role,
+    runsPods: role === 'worker' || flags.includes('--enable-worker') || flags.includes('--single'),
     directory,
     binary,
     statusSocket,
@@ -69,6 +79,10 @@ export async function startHost(options: HostOptions): Promise<Host> {
     version: async () => await askVersion(statusSocket),
     powerOff: async () => await supervisor.stop('SIGKILL'),
     stop: async () => await supervisor.stop('SIGTERM'),
+    resume: async () => {
+      supervisor.resume();
+      await firstAnswer(supervisor, statusSocket);
+    },
   };
 }
 

@@ -10,6 +10,8 @@ const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     'status-socket': { type: 'string', default: '/run/k0s/status.sock' },
+    'enable-worker': { type: 'boolean', default: false },
+    single: { type: 'boolean', default: false },
     listen: { type: 'string' },
     upstream: { type: 'string', default: '127.0.0.1:6443' },
   },
@@ -48,8 +50,8 @@ function serveStatus(role) {
     Pid: process.pid,
     PPid: process.ppid,
     Role: role,
-    Workloads: role === 'worker',
-    SingleNode: false,
+    Workloads: role === 'worker' || flags['enable-worker'],
+    SingleNode: flags.single,
   };
   const path = flags['status-socket'];
   rmSync(path, { force: true });

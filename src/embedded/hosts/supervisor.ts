@@ -42,6 +42,13 @@ export class Supervisor {
     await gone;
   }
 
+  /** Once it was stopped; starts whatever lies at the path now. */
+  resume(): void {
+    if (!this.#stopped) return;
+    this.#stopped = false;
+    this.#start();
+  }
+
   #start(): void {
     const [program = '', ...args] = this.#command;
     this.#starts++;

@@ -1,0 +1,54 @@
+/** Owns what an agent that is killed in the middle of a download fetches again. */
+import { stat } from 'node:fs/promises';
+import { pathsBeside } from '../../src/agent/paths.ts';
+import type { DownloadServer } from '../../src/embedded/hosts/download-server.ts';
+import { sleep } from '../../src/util/clock.ts';
+import type { AgentRig } from './rig.ts';
+
+export interface ResumeRound {
+  /** Bytes that lay on the disk when the agent was killed: what its successor reads again, from there. */
+  readonly had: number;
+  /** Bytes that the server sent more than once. */
+  readonly again: number;
+}
+
+const ROUNDS = 5;
+const POLL_MS = 1;
+
+/** Kills the agent once in each download, after a share of the bytes that `random` (0 to 1) chooses. */
+export async function measureResumes(
+  rig: AgentRig,
+  { server, path, version, bytes }: { server: DownloadServer; path: string; version: string; bytes: number },
+  random: () => number,
+): Promise<readonly ResumeRound[]> {
+  const { part } = pathsBeside(rig.host.binary);
+  const rounds: ResumeRound[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const earlier = server.requests.length;
+    await rig.send({ id: 0, kind: 'k0supdate', version, url: server.url + path, sha256: server.sha256(path) });
+    await untilSize(part, random() * bytes, rig);
+    await rig.replaceAgent();
+    const had = server.requests.slice(earlier).at(-1)?.bytesSent ?? 0;
+    await rig.reached('Cordoning');
+    const requests = server.requests.slice(earlier);
+    const sent = requests.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
+    rounds.push({ had: requests[1]?.from ?? had, again: sent - bytes });
+    // Taken back before anything else happens, so that the next round begins as this one did.
+    await rig.advance('Failed');
+    await untilGone(pathsBeside(rig.host.binary).staged, rig);
+  }
+  return rounds;
+}
+
+async function untilSize(path: string, bytes: number, { clock, signal }: AgentRig): Promise<void> {
+  while ((await sizeOf(path)) < bytes) await sleep(clock, POLL_MS, signal);
+}
+
+async function untilGone(path: string, { clock, signal }: AgentRig): Promise<void> {
+  while ((await sizeOf(path)) > 0) await sleep(clock, POLL_MS, signal);
+}
+
+/** Bytes; 0 where there is no such file. */
+async function sizeOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => undefined))?.size ?? 0;
+}

@@ -1,0 +1,137 @@
+/** Owns the one worker that the agent is measured on: host, agent as it ships, and the hand that plays its leader. */
+import { join } from 'node:path';
+import type { Host } from '../../src/embedded/hosts/host.ts';
+import { createInformer } from '../../src/kube/informer.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import { encodeAgentPolicy } from '../../src/signal/agent-policy.ts';
+import { decodeSignal, encodeSignal, type SignalCommand, type SignalData } from '../../src/signal/codec.ts';
+import type { Clock } from '../../src/util/clock.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
+import { AGENT_FLAGS, buildRefit } from '../../tools/build/refit.ts';
+import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
+import type { Plane } from '../../tools/cluster/plane.ts';
+
+export interface AgentRigParts {
+  readonly plane: Plane;
+  /** Everything is kept below; the caller removes it. */
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Installed at first. */
+  readonly version: string;
+  readonly onService: (host: string, running: boolean) => void;
+}
+
+/** Where a version is served, and what its bytes are. */
+export interface Payload {
+  readonly url: string;
+  readonly sha256: string;
+}
+
+const RESTART_DELAY_MS = 100;
+/** The leader is played by hand, and nothing is waited for that the agent does not need. */
+const POLICY = encodeAgentPolicy({ cordoning: 'leader', soakMs: 0 });
+
+export class AgentRig implements AsyncDisposable {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly #cluster: Cluster;
+  /** Steady milliseconds at which a watch showed each status of the newest signal. */
+  readonly #seen = new Map<string, number>();
+  readonly #stop = new AbortController();
+  #sent: SignalData | undefined;
+  #wake: () => void = () => undefined;
+
+  private constructor(cluster: Cluster, host: Host, parts: Pick<AgentRigParts, 'clock' | 'signal'>) {
+    this.#cluster = cluster;
+    this.host = host;
+    this.clock = parts.clock;
+    this.signal = parts.signal;
+  }
+
+  static async start(parts: AgentRigParts): Promise<AgentRig> {
+    const { plane, version, onService } = parts;
+    const directory = join(parts.directory, 'agent');
+    const command = await buildRefit(join(directory, 'refit'));
+    const cluster = await startCluster({
+      plane,
+      directory,
+      controllers: 0,
+      workers: 1,
+      version,
+      offers: [],
+      restartDelayMs: RESTART_DELAY_MS,
+      onService,
+      refit: { agent: [...AGENT_FLAGS, command], controller: [command] },
+    });
+    const [host] = cluster.hosts;
+    if (host === undefined) throw new Error('the cluster has no host');
+    const rig = new AgentRig(cluster, host, parts);
+    await rig.#watch();
+    return rig;
+  }
+
+  async send(command: SignalCommand): Promise<void> {
+    this.#seen.clear();
+    this.#sent = { planId: 'bench', created: String(this.clock.monotonic()), command };
+    await this.#write(encodeSignal(this.#sent));
+  }
+
+  /** Writes a status as the leader does. */
+  async advance(status: string): Promise<void> {
+    if (this.#sent === undefined) throw new Error('no signal was sent');
+    const timestamp = rfc3339(this.clock.now());
+    await this.#write(encodeSignal({ ...this.#sent, status: { status, timestamp } }));
+  }
+
+  /** Steady milliseconds at which the status was seen; rejects where the agent fails, or the rig's signal aborts. */
+  async reached(status: string): Promise<number> {
+    for (;;) {
+      this.signal.throwIfAborted();
+      const at = this.#seen.get(status);
+      if (at !== undefined) return at;
+      const failure = ['Failed', 'FailedDownload'].find((each) => this.#seen.has(each));
+      if (failure !== undefined) throw new Error(`the agent reports ${failure}`);
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** SIGKILL, and another agent in its place. */
+  async replaceAgent(): Promise<void> {
+    const agent = this.#cluster.agents.get(this.host.name);
+    if (agent === undefined) throw new Error('no agent runs');
+    process.kill(agent.pid, 'SIGKILL');
+    await agent.stop();
+    await this.#cluster.startAgent(this.host);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#cluster.stop();
+  }
+
+  async #write(annotations: Record<string, string>): Promise<void> {
+    const patch = { metadata: { annotations: { ...annotations, ...POLICY } } };
+    await this.#cluster.client.patch(nodes, this.host.name, patch, { type: 'merge' });
+  }
+
+  async #watch(): Promise<void> {
+    const watching = AbortSignal.any([this.signal, this.#stop.signal]);
+    watching.addEventListener('abort', () => this.#wake(), { once: true });
+    const informer = createInformer(this.#cluster.client, nodes, { fieldSelector: `metadata.name=${this.host.name}` });
+    informer.addHandler({
+      updated: ({ metadata }) => {
+        const seen = decodeSignal(metadata.annotations);
+        const status = seen?.status?.status;
+        if (status === undefined || seen?.created !== this.#sent?.created || this.#seen.has(status)) return;
+        this.#seen.set(status, this.clock.monotonic());
+        this.#wake();
+      },
+    });
+    void informer.run(watching);
+    await informer.whenSynced(watching);
+  }
+}
