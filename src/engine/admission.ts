@@ -4,6 +4,7 @@ import { factsOf, gateInput } from './gate-input.ts';
 import { evaluate } from './gates/chain.ts';
 import { ADMISSION } from './gates/registry.ts';
 import type { Campaign, Snapshot, Target } from './model.ts';
+import { abortReason } from './orders.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { payloadProblems } from './policy/payload-rules.ts';
 import { judgeVersions } from './policy/version-rules.ts';
@@ -20,7 +21,7 @@ export function admit(snapshot: Snapshot, policy: CampaignPolicy, now: number): 
   if (problem) return { ...campaign, phase: 'invalid', reason: because(problem.code, listed(problems)) };
   // What the policy would refuse is judged only here: it must be readable first.
   if (preconditions === 'unasked' || policy.problems.length > 0) return campaign;
-  if (orders.abort !== undefined) return { ...campaign, phase: 'failed', reason: because('Aborted', orders.abort) };
+  if (orders.abort !== undefined) return { ...campaign, phase: 'failed', reason: abortReason(orders.abort) };
   const [unmet] = preconditions ?? [];
   if (unmet) return { ...campaign, phase: 'invalid', reason: because(unmet.code, listed(preconditions ?? [])) };
   const broken = [...payloadProblems(campaign.stages, policy), ...versionProblems(snapshot, policy)];

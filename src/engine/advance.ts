@@ -4,6 +4,7 @@ import { admit } from './admission.ts';
 import { factsOf } from './gate-input.ts';
 import type { Campaign, RecordedState, Snapshot, Stage, Target } from './model.ts';
 import { isFinal } from './model.ts';
+import { abortReason } from './orders.ts';
 import { isForgotten, momentOf, reopened } from './orders-carried-out.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { progressOf, refusedState } from './progress.ts';
@@ -64,10 +65,10 @@ function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: n
 }
 
 function conclude({ campaign, orders }: Snapshot, policy: CampaignPolicy): Campaign | undefined {
-  const isAborted = orders.abort !== undefined && activeStage(campaign) !== undefined;
-  if (isAborted) {
+  const { abort } = orders;
+  if (abort !== undefined && activeStage(campaign) !== undefined) {
     if (targetsIn(campaign, 'intended').length > 0) return undefined;
-    return { ...campaign, phase: 'failed', blocked: false, reason: because('Aborted', `aborted: ${orders.abort}`) };
+    return { ...campaign, phase: 'failed', blocked: false, reason: abortReason(abort) };
   }
   if (!isOverBudget(campaign, policy)) {
     // What a plan was changed into while it ran may hold more than was recorded: while that cannot be right, it is not done.

@@ -3,6 +3,7 @@ import { isOwnedBy } from './cordons.ts';
 import { factsOf } from './gate-input.ts';
 import type { Campaign, Errand, Snapshot, Stage, Target, TargetFacts } from './model.ts';
 import { isFinal } from './model.ts';
+import { abortReason } from './orders.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { progressOf } from './progress.ts';
 import { because, type Reason } from './reasons.ts';
@@ -51,7 +52,7 @@ function canStop({ observation }: TargetFacts): boolean {
 }
 
 function stopReason({ campaign, orders }: Snapshot, { name }: Target): Reason {
-  if (orders.abort !== undefined) return because('Aborted', `aborted: ${orders.abort}`);
+  if (orders.abort !== undefined) return abortReason(orders.abort);
   return campaign.reason ?? because('TargetFailed', `${name} was given up`);
 }
 

@@ -11,9 +11,10 @@ import { nodes, type Resource } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Dialect, World } from './dialect.ts';
-import { record, send } from './execute.ts';
+import { record, runErrands, send } from './execute.ts';
 import type { Campaign, Signalling } from './model.ts';
 import { OwnWrites } from './own-writes.ts';
+import { because } from './reasons.ts';
 
 const plans: Resource = { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false };
 const plan: KubeObject = { metadata: { name: 'plan', resourceVersion: '7' } };
@@ -115,4 +116,13 @@ test('every request ends with the signal of its reconcile', async () => {
   await record(effects, world, buildTablePlan({ workers: ['w1'] }), campaign, campaign, 0);
   await send(effects, world, plan, campaign, signals.slice(0, 1));
   expect(given.map((options) => options.signal)).toEqual([signal, signal, signal]);
+});
+
+test('a withdrawal that the dialect has no way to write is nothing written: it must not be decided on at once again', async () => {
+  const dialect = { signal: {} } as unknown as Dialect;
+  const effects = { dialect, client: {} as KubeClient, ownWrites: new OwnWrites() };
+  const reason = because('Aborted', 'stopped by order');
+  const target = buildTarget('w1', 'intended');
+  const errands = [{ kind: 'withdraw', stage, target, reason } as const];
+  expect(await runErrands(effects, buildWorld([], []), buildCampaign([stage]), errands, 0)).toBe(false);
 });

@@ -173,10 +173,11 @@ async function runErrand<P extends KubeObject>(
   const isEnd = errand.kind === 'go-on' || errand.kind === 'withdraw';
   if (isEnd && errand.node !== undefined) drains?.forget(errand.node);
   // One after the other: the second is right only once the first is done.
-  for (const instruction of instructionsFor(dialect, world, campaign, errand, now)) {
+  const instructions = instructionsFor(dialect, world, campaign, errand, now);
+  for (const instruction of instructions) {
     if (!(await carryOut(effects, instruction))) return false;
   }
-  return true;
+  return instructions.length > 0;
 }
 
 /** Asks past all caches whether the plan, and the ledgers of those targets, are still as they were decided on. */

@@ -5,6 +5,7 @@ import { factsOf } from './gate-input.ts';
 import { timeLeft } from './lateness.ts';
 import type { Campaign, Inquiry, Snapshot, Stage, Target, TargetPhase, Wait } from './model.ts';
 import { isFinal } from './model.ts';
+import { abortReason } from './orders.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { progressOf } from './progress.ts';
 import { because } from './reasons.ts';
@@ -102,8 +103,9 @@ function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: Campaig
 function stopOf({ campaign, orders }: Snapshot): Pick<Wait, 'gate' | 'reason'> {
   const { problems, reason } = campaign;
   if (orders.abort !== undefined) {
-    const message = `aborted (${orders.abort}): nothing new starts, and what cannot be taken back finishes`;
-    return { gate: 'not-aborted', reason: because('Aborted', message) };
+    const { code, message } = abortReason(orders.abort);
+    const reason = because(code, `${message}; nothing new starts, and what cannot be taken back finishes`);
+    return { gate: 'not-aborted', reason };
   }
   const [problem] = problems;
   if (problem) {

@@ -1,5 +1,6 @@
 /** Owns what people order while a plan runs: annotations of ours on the plan, whatever wrote it. */
 import type { KubeObject } from '../kube/types.ts';
+import { because, type Reason } from './reasons.ts';
 
 export const PAUSE_ANNOTATION = 'upgrade.refit.dev/pause';
 /** Holds the words of whoever ordered it. */
@@ -25,6 +26,22 @@ export function ordersOn({ metadata: { annotations = {} } }: KubeObject): Orders
     ...(abort === undefined ? {} : { abort: abort || 'no reason was given' }),
     retries: retriesIn(retry ?? ''),
   };
+}
+
+/** Why a campaign ends that somebody aborted with these words: the same wherever it is told. */
+export function abortReason(words: string): Reason {
+  return because('Aborted', `stopped by order: ${words}`);
+}
+
+/** The object without any: whoever makes a plan of it anew starts without what was ordered of the last one. */
+export function withoutOrders<T extends KubeObject>(object: T): T {
+  const {
+    [PAUSE_ANNOTATION]: _p,
+    [ABORT_ANNOTATION]: _a,
+    [RETRY_ANNOTATION]: _r,
+    ...annotations
+  } = object.metadata.annotations ?? {};
+  return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
 /** The text with one retry more; earlier ones of the same target are replaced. */

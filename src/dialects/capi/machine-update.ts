@@ -1,6 +1,7 @@
 /** Owns what stands on a Node about the update of its Machine: what was asked for, and how far that is recorded to be. */
 import { z } from 'zod';
 import type { CampaignPhase, RecordedState, Role } from '../../engine/model.ts';
+import { withoutOrders } from '../../engine/orders.ts';
 import { REASONS, type ReasonCode } from '../../engine/reasons.ts';
 import type { KubeObject } from '../../kube/types.ts';
 
@@ -54,8 +55,9 @@ export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord
   return record?.uid === uid ? record : undefined;
 }
 
+/** What was ordered of an earlier update does not hold for this one. */
 export function withUpdate<T extends KubeObject>(node: T, update: MachineUpdate): T {
-  return annotated(node, UPDATE_ANNOTATION, update);
+  return annotated(withoutOrders(node), UPDATE_ANNOTATION, update);
 }
 
 export function withRecord<T extends KubeObject>(node: T, record: UpdateRecord): T {

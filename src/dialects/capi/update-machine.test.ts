@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { refusal } from '../../../test/builders/memory-api.ts';
 import { MachineScene } from '../../../test/capi/machine-scene.ts';
 import { machines } from '../../api/capi/machine.ts';
+import { ABORT_ANNOTATION } from '../../engine/orders.ts';
 import { nodes } from '../../kube/resources.ts';
 import { decodeSignal } from '../../signal/codec.ts';
 import { updateOn } from './machine-update.ts';
@@ -92,6 +93,17 @@ test('a failed update fails every call, until another version is wanted or the r
   expect(await scene.ask('w1')).toMatchObject(failed(why));
   scene.api.change(nodes, 'w1', (node) => ({ ...node, metadata: { ...node.metadata, annotations: {} } }));
   expect(await scene.ask('w1')).toMatchObject(underWay('node w1 is about to begin'));
+});
+
+test('what was ordered of one update does not hold for the next', async () => {
+  const scene = new MachineScene(['w1']);
+  scene.api.change(nodes, 'w1', (node) => ({
+    ...node,
+    metadata: { ...node.metadata, annotations: { [ABORT_ANNOTATION]: 'not that one', mine: 'yes' } },
+  }));
+  await scene.ask('w1');
+  expect(scene.node('w1').metadata.annotations).toMatchObject({ mine: 'yes' });
+  expect(scene.node('w1').metadata.annotations).not.toHaveProperty(ABORT_ANNOTATION);
 });
 
 test('two calls at once ask for one update', async () => {

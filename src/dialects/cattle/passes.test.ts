@@ -9,6 +9,7 @@ import { decide } from '../../engine/decide.ts';
 import type { Instruction, World } from '../../engine/dialect.ts';
 import { gather } from '../../engine/gather.ts';
 import { type Campaign } from '../../engine/model.ts';
+import { ABORT_ANNOTATION } from '../../engine/orders.ts';
 import { DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
 import { jobs, nodes, secrets } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
@@ -126,6 +127,11 @@ const running = (applying: string[], more: object[] = []): CattlePlan['status'] 
   latestHash: HASH,
   applying,
 });
+
+const aborted = (status?: CattlePlan['status']): CattlePlan => {
+  const plan = of({}, status);
+  return { ...plan, metadata: { ...plan.metadata, annotations: { [ABORT_ANNOTATION]: 'wrong image' } } };
+};
 
 interface Expected {
   readonly conditions?: string[];
@@ -305,6 +311,29 @@ const rows: [string, Pass, Expected][] = [
         'Validated False Error secrets "s" not found',
       ],
     },
+  ],
+  [
+    'aborted: an intent without a Job is forgotten, and nothing is recorded twice',
+    { plan: aborted(running(['host-a'])), nodes: [node('a'), node('b')] },
+    {
+      conditions: ['Complete False SyncJob', ...GOOD, 'RefitAborted True Aborted stopped by order: wrong image'],
+      applying: [],
+    },
+  ],
+  [
+    'aborted with a Job at work: it comes to its end first',
+    { plan: aborted(running(['host-a'])), nodes: [node('a'), node('b')], jobs: [job('a')] },
+    { conditions: ['Complete False SyncJob', ...GOOD], applying: ['host-a'] },
+  ],
+  [
+    'aborted before it began',
+    { plan: aborted(), nodes: [node('a')] },
+    { conditions: ['Complete False Resolved', ...GOOD, 'RefitAborted True Aborted stopped by order: wrong image'] },
+  ],
+  [
+    'an abort that was taken back begins it anew, and is forgotten',
+    { plan: of({}, running([], [{ type: 'RefitAborted', status: 'True', message: 'aborted' }])), nodes: [node('a')] },
+    { conditions: ['Complete False SyncJob', ...GOOD], applying: ['host-a'], signalled: ['a'] },
   ],
   [
     'conditions of others stay',

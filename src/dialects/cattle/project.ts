@@ -9,11 +9,12 @@ import { ignoredBy, NOT_READY, verdictsOf } from './judgement.ts';
 /** Our own conditions; each is there only while it is true. */
 export const FAILED_TYPE = 'RefitFailedNodes';
 export const WAITING_TYPE = 'RefitWaits';
-const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, 'RefitIgnores']);
+export const ABORTED_TYPE = 'RefitAborted';
+const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, 'RefitIgnores']);
 
 export function project(campaign: Campaign, plan: CattlePlan, now: number): CattlePlan {
   const applying = applyingOf(campaign);
-  const own = [failedNodes(campaign), waiting(campaign), ignoredBy(plan, campaign.problems)].flatMap(
+  const own = [failedNodes(campaign), waiting(campaign), aborted(campaign), ignoredBy(plan, campaign.problems)].flatMap(
     (verdict) => verdict ?? [],
   );
   const verdicts = [completeness(campaign, plan, applying), ...verdictsOf(plan, campaign.problems), ...own];
@@ -67,4 +68,10 @@ function waiting({ blocked }: Campaign): Verdict | undefined {
   if (!blocked) return undefined;
   const message = 'a slot is free, but a gate lets no node start: see refit status';
   return { type: WAITING_TYPE, status: 'True', reason: 'Gate', message };
+}
+
+/** It ends nothing for good: taken back, the order is forgotten with the next record. */
+function aborted({ phase, reason }: Campaign): Verdict | undefined {
+  if (phase !== 'failed' || reason?.code !== 'Aborted') return undefined;
+  return { type: ABORTED_TYPE, status: 'True', reason: 'Aborted', message: reason.message };
 }

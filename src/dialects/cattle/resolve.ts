@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { Campaign, CampaignPhase, RecordedState, Target } from '../../engine/model.ts';
+import { ordersOn } from '../../engine/orders.ts';
 import { because, type Reason } from '../../engine/reasons.ts';
 import { sourceOf } from '../../engine/source.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
@@ -13,7 +14,7 @@ import { conditionOf } from './conditions.ts';
 import { hostnameOf, jobNameOf } from './job.ts';
 import { isRecorded, type Judgement, judge, type SecretLookup } from './judgement.ts';
 import { DISABLED, HOSTNAME_LABEL, hashLabelOf } from './names.ts';
-import { FAILED_TYPE, WAITING_TYPE } from './project.ts';
+import { ABORTED_TYPE, FAILED_TYPE, WAITING_TYPE } from './project.ts';
 import { selectorText } from './selector-text.ts';
 import { unfinishedJobs } from './signal.ts';
 
@@ -42,15 +43,22 @@ export function resolve(plan: CattlePlan, world: World, now: number, secretOf: S
   };
 }
 
-/** Nothing ends a Plan for good: a new version, a new node or a mended field begins it anew. */
+/** Nothing ends a Plan for good: a new version, a new node, a mended field or an order taken back begins it anew. */
 function phaseOf(plan: CattlePlan, judgement: Judgement, targets: readonly Target[]): CampaignPhase {
   if (!isRecorded(plan, judgement)) return 'new';
   if (judgement.problems.length > 0) return targets.some(({ state }) => state === 'intended') ? 'running' : 'invalid';
+  if (isAborted(plan) && !targets.some(({ state }) => state === 'intended')) return 'failed';
   const isComplete = conditionOf(plan, 'Complete')?.status === 'True';
   return isComplete && targets.every(({ state }) => state === 'done') ? 'done' : 'running';
 }
 
+/** Ordered, and recorded to be so. */
+function isAborted(plan: CattlePlan): boolean {
+  return ordersOn(plan).abort !== undefined && conditionOf(plan, ABORTED_TYPE) !== undefined;
+}
+
 function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefined {
+  if (isAborted(plan)) return because('Aborted', conditionOf(plan, ABORTED_TYPE)?.message ?? '');
   const { reason, message = '' } = conditionOf(plan, 'Complete') ?? {};
   const isFailure = reason === 'JobFailed' && targets.some(({ state }) => state === 'failed');
   return isFailure ? because('TargetFailed', message) : undefined;
