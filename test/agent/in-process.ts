@@ -1,6 +1,6 @@
 /** Owns an agent in this process, on a stand-in host with a service of its own, without an API server. */
 import * as files from 'node:fs/promises';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
@@ -85,13 +85,11 @@ export class Place implements AsyncDisposable {
 
   static async start(name: string, builds: Builds): Promise<Place> {
     const directory = join(builds.directory, name);
-    const host = await startHost({ name, role: 'worker', directory, version: OLD, restartDelayMs: 1 });
-    await mkdir(join(directory, 'data'));
-    return new Place(host, builds);
+    return new Place(await startHost({ name, role: 'worker', directory, version: OLD, restartDelayMs: 1 }), builds);
   }
 
   get images(): string {
-    return join(this.host.directory, 'data', 'images');
+    return join(this.host.dataDirectory, 'images');
   }
 
   async journal(): Promise<string> {
@@ -140,7 +138,7 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
   const duties = node.dutiesUntil(fuse);
   const clock: Clock = more.clock ?? systemClock;
   const tools = { clock, random: Math.random, log: silentLogger };
-  const current = { statusSocket, dataDirectory: join(host.directory, 'data') };
+  const current = { statusSocket, dataDirectory: host.dataDirectory };
   const places = { current, look: async () => await Promise.resolve(current) };
   const effects: EffectTools = {
     ...tools,

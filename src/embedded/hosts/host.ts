@@ -35,6 +35,8 @@ export interface Host {
   readonly binary: string;
   readonly statusSocket: string;
   readonly stateDirectory: string;
+  /** Where airgap bundles belong, in `images`. */
+  readonly dataDirectory: string;
   /** PID of the service, undefined while none runs. */
   readonly pid: number | undefined;
   /** How often the service was started. */
@@ -56,8 +58,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const statusSocket = join(directory, 'run', 'status.sock');
   const stateDirectory = join(directory, 'state');
   await buildStandIn({ version, path: binary, ...(broken && { broken }) });
-  await mkdir(join(directory, 'run'), { recursive: true });
-  await mkdir(stateDirectory, { recursive: true });
+  const dataDirectory = join(directory, 'data');
+  for (const path of [join(directory, 'run'), stateDirectory, dataDirectory]) await mkdir(path, { recursive: true });
   const api = apiServer === undefined ? [] : ['--listen', apiServer.listen, '--upstream', apiServer.upstream];
   const command = [binary, role, '--status-socket', statusSocket, ...flags, ...api];
   const supervisor = new Supervisor(command, restartDelayMs, onService);
@@ -70,6 +72,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     binary,
     statusSocket,
     stateDirectory,
+    dataDirectory,
     get pid() {
       return supervisor.pid;
     },
@@ -94,7 +97,7 @@ export function agentArguments(host: Host, kubeconfig: string): string[] {
   const object = host.role === 'controller' ? 'controlnode' : 'node';
   const cluster = ['--name', host.name, '--object', object, '--kubeconfig', kubeconfig];
   const service = ['--status-socket', host.statusSocket, '--binary', host.binary, '--state-dir', host.stateDirectory];
-  return [...cluster, ...service, '--data-dir', join(host.directory, 'data'), '--soak', '0'];
+  return [...cluster, ...service, '--data-dir', host.dataDirectory, '--soak', '0'];
 }
 
 const ANSWER_WITHIN_MS = 30_000;
