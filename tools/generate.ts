@@ -7,14 +7,16 @@ import { definitionOf } from '../src/api/crd.ts';
 import { CUSTOM_KINDS } from '../src/api/registry.ts';
 import { crdReference } from './reference/crds.ts';
 import { errorReference } from './reference/errors.ts';
+import { metricReference } from './reference/metrics.ts';
 import { reasonReference } from './reference/reasons.ts';
 
 /** Every generated file: its path from the root of the repository, and its text. A test compares them to the tree. */
-export function generatedFiles(): ReadonlyMap<string, string> {
+export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ...CUSTOM_KINDS.map((kind): [string, string] => [crdPath(kind), crdYaml(kind)]),
     ['docs/reference/crds.md', crdReference(CUSTOM_KINDS)],
     ['docs/reference/errors.md', errorReference()],
+    ['docs/reference/metrics.md', await metricReference()],
     ['docs/reference/reasons.md', reasonReference()],
   ]);
 }
@@ -31,7 +33,7 @@ function crdYaml(kind: CustomKind): string {
 
 if (import.meta.main) {
   const root = new URL('../', import.meta.url);
-  for (const [path, text] of generatedFiles()) {
+  for (const [path, text] of await generatedFiles()) {
     const file = new URL(path, root);
     mkdirSync(dirname(file.pathname), { recursive: true });
     writeFileSync(file, text);

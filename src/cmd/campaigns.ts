@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { upgradePolicies } from '../api/refit/upgrade-policy.ts';
 import { createDrains, type Drains } from '../drain/drains.ts';
-import type { DrainOptions } from '../drain/options.ts';
 import { lookAhead } from '../drain/outlook.ts';
 import { campaignController } from '../engine/controller.ts';
-import type { Dialect, Endpoint } from '../engine/dialect.ts';
+import type { Dialect } from '../engine/dialect.ts';
 import { askControlPlane } from '../engine/health.ts';
+import type { Inquirer } from '../engine/inquire.ts';
 import type { CampaignPolicy } from '../engine/policy/campaign-policy.ts';
 import { policyFor } from '../engine/policy/choose-policy.ts';
 import { policyController } from '../engine/policy/policy-controller.ts';
@@ -52,58 +52,55 @@ const READYZ_TIMEOUT_MS = 5000;
 
 /** Rejects where what the dialects watch cannot be listed: informers would try again for ever. */
 export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSignal): Promise<Manager> {
-  const { dialects, client, config, apiPort, log, metrics, policy } = parts;
+  const { dialects, client, config, log, metrics } = parts;
+  await tryAccess(parts, signal);
+  const identity = randomBytes(16).toString('hex');
+  const labels = parts.leaseLabels ? { labels: parts.leaseLabels } : {};
+  const times = timesOf(parts.leaseDurationMs);
+  const election = createElection({ client, ...parts.lease, identity, ...labels, ...times, clock, logger: log });
+  const manager = createManager({ election, clock, logger: log, metrics });
+  addControllers(manager, fencedClient(client, election), parts, signal);
+  if (parts.healthAddress !== undefined) {
+    const waitingFor = (): string[] => manager.waitingFor();
+    const health = createHealthServer({ address: parts.healthAddress, metrics, waitingFor });
+    await health.listening;
+    manager.addRunnable(health);
+  }
+  log.info(`${parts.component} starts`, {
+    identity,
+    server: config.server,
+    dialects: dialects.map(({ name }) => name),
+  });
+  return manager;
+}
+
+async function tryAccess({ dialects, client, lease }: CampaignsParts, signal: AbortSignal): Promise<void> {
   await client.list(upgradePolicies, { limit: 1, signal });
   for (const { plans, namespace: home, fieldSelector, watched } of dialects) {
     for (const { resource, namespace } of [{ resource: plans, namespace: home }, ...watched]) {
-      await client.list(resource, {
-        limit: 1,
-        signal,
-        namespace,
-        fieldSelector: resource === plans ? fieldSelector : undefined,
-      });
+      const own = resource === plans ? fieldSelector : undefined;
+      await client.list(resource, { limit: 1, signal, namespace, fieldSelector: own });
     }
   }
-  await getLease(client, parts.lease, signal);
-  const identity = randomBytes(16).toString('hex');
-  const times = timesOf(parts.leaseDurationMs);
-  const labels = parts.leaseLabels ? { labels: parts.leaseLabels } : {};
-  const election = createElection({
-    client,
-    ...parts.lease,
-    identity,
-    ...labels,
-    ...times,
-    clock,
-    logger: log,
-  });
+  await getLease(client, lease, signal);
+}
+
+/** `writer` writes only while we lead. */
+function addControllers(manager: Manager, writer: KubeClient, parts: CampaignsParts, signal: AbortSignal): void {
+  const { dialects, client, log, metrics, policy } = parts;
   const events = createEventRecorder({ client, component: parts.component, clock, logger: log });
-  const manager = createManager({ election, clock, logger: log, metrics });
   manager.addRunnable(events);
-  const writer = fencedClient(client, election);
   const drains = createDrains({ client: writer, clock, random: Math.random, log });
   manager.addRunnable(endingDrains(drains), 'leading');
   const policies = createInformer(client, upgradePolicies, { logger: log });
-  const inquirer = {
-    askControlPlane: async (endpoints: readonly Endpoint[], stop?: AbortSignal) => {
-      const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, signal: stop };
-      return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
-    },
-    lookAhead: async (node: string, options: DrainOptions, stop?: AbortSignal) =>
-      await lookAhead(client, node, options, stop ?? signal),
-  };
+  const shared = { reader: client, writer, policies, drains, inquirer: inquirerOf(parts, signal), clock, log, metrics };
   const campaigns = dialects.map((dialect) =>
     campaignController(dialect, {
-      reader: client,
-      writer,
+      ...shared,
       policyFor: ({ metadata: { name, namespace } }) =>
         policyFor(policies.list(), { dialect: dialect.name, name, namespace }, policy),
-      policies,
-      drains,
-      inquirer,
-      clock,
-      log,
-      announce: (plan, { type, reason }) => events.record(plan, { type, reason: reason.code, message: reason.message }),
+      announce: (object, { type, reason }) =>
+        events.record(object, { type, reason: reason.code, message: reason.message }),
     }),
   );
   for (const campaign of campaigns) manager.addController(campaign);
@@ -116,21 +113,16 @@ export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSigna
       isPlan: (name, object) => dialects.find((dialect) => dialect.name === name)?.isPlan?.(object) ?? true,
     }),
   );
-  if (parts.healthAddress !== undefined) {
-    const health = createHealthServer({
-      address: parts.healthAddress,
-      metrics,
-      waitingFor: () => manager.waitingFor(),
-    });
-    await health.listening;
-    manager.addRunnable(health);
-  }
-  log.info(`${parts.component} starts`, {
-    identity,
-    server: config.server,
-    dialects: dialects.map(({ name }) => name),
-  });
-  return manager;
+}
+
+function inquirerOf({ client, config, apiPort }: CampaignsParts, signal: AbortSignal): Inquirer {
+  return {
+    askControlPlane: async (endpoints, stop) => {
+      const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, signal: stop };
+      return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
+    },
+    lookAhead: async (node, options, stop) => await lookAhead(client, node, options, stop ?? signal),
+  };
 }
 
 /** Whoever leads next begins them anew: a drain that goes on under a lease that is lost only fails. */

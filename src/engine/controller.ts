@@ -5,6 +5,7 @@ import { createInformer, type Informer } from '../kube/informer.ts';
 import { keyOf } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Controller } from '../runtime/controller.ts';
+import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import { fromMapping, fromObject, generationChanged, type Predicate, type Source } from '../runtime/sources.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
@@ -14,6 +15,7 @@ import type { Announcement } from './narrate.ts';
 import { OwnWrites } from './own-writes.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { createReconciler } from './reconciler.ts';
+import { createTeller } from './teller.ts';
 import { viewsOf } from './world.ts';
 
 export interface CampaignParts {
@@ -29,7 +31,9 @@ export interface CampaignParts {
   readonly policies?: Informer | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  announce(plan: KubeObject, announcement: Announcement): void;
+  readonly metrics?: Metrics | undefined;
+  /** `object` is the plan, or what stands for a target. */
+  announce(object: KubeObject, announcement: Announcement): void;
 }
 
 /** One plan at a time: gates on the health of the cluster mean little where two decide at once. */
@@ -62,11 +66,11 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Camp
     const all = plans.list().filter(isPlan).map(keyOf);
     return all.length > 0 || !dialect.orphans ? all : [ORPHANS];
   };
+  const effects = { dialect, client: writer, ownWrites: new OwnWrites() };
   const reconcile = createReconciler({
     ...parts,
-    dialect,
-    client: writer,
-    ownWrites: new OwnWrites(),
+    ...effects,
+    teller: createTeller({ ...effects, log, metrics: parts.metrics ?? noMetrics, announce: parts.announce }),
     plans,
     views: viewsOf(watched.map(({ resource, informer }) => [resource, informer])),
   });

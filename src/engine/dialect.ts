@@ -60,6 +60,8 @@ export interface Dialect<P extends KubeObject = KubeObject> {
   versionOf?(object: KubeObject): string | undefined;
   /** Every controller of the cluster. */
   endpoints(world: World): readonly Endpoint[];
+  /** True where the plan's status has no room for conditions of ours. */
+  readonly conditionsInAnnotation?: boolean;
   /** True where the versions of a plan are those of Kubernetes, and must follow each other as its rules say. */
   readonly judgesVersions?: boolean;
   /** Every object of the world that works for another campaign than this one, where they can. */

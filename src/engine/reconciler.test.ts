@@ -15,11 +15,13 @@ import {
 import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
+import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Dialect } from './dialect.ts';
 import type { Observation, Role } from './model.ts';
 import { OwnWrites } from './own-writes.ts';
 import { createReconciler, type Outcome } from './reconciler.ts';
+import { createTeller } from './teller.ts';
 import { viewsOf } from './world.ts';
 
 /** One leader before one API server; nothing shows in its views until they catch up. */
@@ -34,15 +36,13 @@ class Leader {
     const plans = api.view(spoken.plans);
     const watched = spoken.watched.map(({ resource }) => [resource, api.view(resource)] as const);
     this.#catchUps = [plans, ...watched.map(([, view]) => view)].map((view) => () => view.catchUp());
+    const effects = { dialect: spoken, client: api.client, ownWrites: new OwnWrites() };
     this.#reconcile = createReconciler<TablePlan>({
-      dialect: spoken,
-      client: api.client,
-      ownWrites: new OwnWrites(),
+      ...effects,
       plans,
       views: viewsOf(watched),
       policyFor: () => buildPolicy(),
       clock,
-      log: silentLogger,
       inquirer: {
         askControlPlane: async (endpoints) => {
           this.asked.push(endpoints.map(({ name }) => name));
@@ -50,7 +50,14 @@ class Leader {
           return await Promise.resolve(health);
         },
       },
-      announce: (_plan, { reason }) => this.told.push(`${reason.code}: ${reason.message}`),
+      teller: createTeller<TablePlan>({
+        ...effects,
+        log: silentLogger,
+        metrics: noMetrics,
+        announce: (object, { reason }) => {
+          if ('spec' in object) this.told.push(`${reason.code}: ${reason.message}`);
+        },
+      }),
     });
   }
 

@@ -3,20 +3,18 @@ import { splitKey } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import type { Logger } from '../util/log.ts';
 import { heldBackMs, restOf } from './coalesce.ts';
 import { decide, signalsOf } from './decide.ts';
-import type { World } from './dialect.ts';
 import { errandsOf } from './errands.ts';
 import { type Effects, isCurrent, record, runErrands, send } from './execute.ts';
 import { gather, type Known } from './gather.ts';
 import { Answers, type Inquirer } from './inquire.ts';
-import type { Campaign, Decision, Inquiry, Snapshot, Wait } from './model.ts';
-import { type Announcement, narrate } from './narrate.ts';
+import type { Decision, Inquiry } from './model.ts';
 import { careForOrphans } from './orphans.ts';
 import type { View } from './own-writes.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { because } from './reasons.ts';
+import type { Teller, Turn } from './teller.ts';
 import { WatchTimes } from './watch-times.ts';
 import { freshWorld, type Views } from './world.ts';
 
@@ -26,9 +24,9 @@ export interface ReconcilerOptions<P extends KubeObject> extends Effects<P> {
   /** What binds the plan at this moment. */
   policyFor(plan: P): CampaignPolicy;
   readonly clock: Clock;
-  readonly log: Logger;
   readonly inquirer: Inquirer;
-  announce(plan: P, announcement: Announcement): void;
+  /** Nobody is told anything where absent. */
+  readonly teller?: Teller<P> | undefined;
 }
 
 /** What the runtime tells of one reconcile. */
@@ -65,31 +63,41 @@ export function createReconciler<P extends KubeObject>(
       signal?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
       if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.isPlan?.(plan) === false) {
+        options.teller?.gone(key);
         return await careForOrphans(effects, world, plans);
       }
       const policy = options.policyFor(plan);
-      const snapshot = gather(dialect, plan, world, clock.now(), knownTo(options, answers, times));
-      const decision = decide(snapshot, policy, clock.now());
-      if (decision.inquiries.length > 0) {
-        await inquire(effects, answers, decision.inquiries, world, plan, policy);
-        continue;
-      }
-      const heldMs = decision.record ? heldBackMs(snapshot.campaign, decision.record, clock.now()) : 0;
-      if (decision.record && heldMs === 0) {
-        const recorded = await recordAndTell(effects, world, plan, snapshot.campaign, decision.record, decision.waits);
-        if (!recorded) return LOOK_AGAIN;
-      } else {
-        const due = heldMs > 0 ? withoutRecord(decision, heldMs, snapshot, policy, clock.now()) : decision;
-        const outcome = await act(effects, world, plan, snapshot.campaign, due);
-        if (outcome)
-          return {
-            ...soonest(outcome, await careForOrphans(effects, world, plans)),
-            restMs: restOf(snapshot.campaign),
-          };
-      }
+      const now = clock.now();
+      const snapshot = gather(dialect, plan, world, now, knownTo(options, answers, times));
+      const outcome = await take(effects, answers, { world, plan, policy, snapshot, now });
+      if (outcome) return { ...outcome, ...soonest(outcome, await careForOrphans(effects, world, plans)) };
     }
     return LOOK_AGAIN;
   };
+}
+
+/** One decision and what follows from it; undefined where the next one can be taken at once. */
+async function take<P extends KubeObject>(
+  options: ReconcilerOptions<P>,
+  answers: Answers,
+  turn: Turn<P>,
+): Promise<Outcome | undefined> {
+  const { snapshot, policy, now } = turn;
+  const decision = decide(snapshot, policy, now);
+  if (decision.inquiries.length > 0) {
+    await inquire(options, answers, decision.inquiries, turn);
+    return undefined;
+  }
+  const heldMs = decision.record ? heldBackMs(snapshot.campaign, decision.record, now) : 0;
+  if (decision.record && heldMs === 0) {
+    if (!(await record(options, turn.world, turn.plan, snapshot.campaign, decision.record, now))) return LOOK_AGAIN;
+    options.teller?.recorded(turn, decision.record, decision.waits);
+    return undefined;
+  }
+  const outcome = await act(options, turn, heldMs > 0 ? withoutRecord(decision, heldMs, turn) : decision);
+  if (!outcome) return undefined;
+  await options.teller?.decided(turn, decision);
+  return { ...outcome, restMs: restOf(snapshot.campaign) };
 }
 
 /** What cannot be answered holds the plan back, so it is told where people look; then it is asked again, ever more seldom. */
@@ -97,20 +105,18 @@ async function inquire<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   answers: Answers,
   inquiries: readonly Inquiry[],
-  world: World,
-  plan: P,
-  { drain }: CampaignPolicy,
+  { world, plan, policy }: Turn<P>,
 ): Promise<void> {
   try {
-    await answers.add(inquiries, world, plan, drain.options, options);
+    await answers.add(inquiries, world, plan, policy.drain.options, options);
   } catch (error) {
     options.signal?.throwIfAborted();
-    options.announce(plan, { type: 'Warning', reason: because('CannotDecide', messageOf(error)) });
+    options.teller?.failed(plan, because('CannotDecide', messageOf(error)));
     throw error;
   }
 }
 
-function soonest(...outcomes: readonly Outcome[]): Outcome {
+function soonest(...outcomes: readonly Outcome[]): Pick<Outcome, 'requeueAfterMs'> {
   const times = outcomes.flatMap(({ requeueAfterMs }) => requeueAfterMs ?? []);
   return times.length === 0 ? {} : { requeueAfterMs: Math.min(...times) };
 }
@@ -131,53 +137,31 @@ function knownTo<P extends KubeObject>(
 }
 
 /** What is recorded already is signalled, and cared for, at once all the same. */
-function withoutRecord(
+function withoutRecord<P extends KubeObject>(
   decision: Decision,
   heldMs: number,
-  snapshot: Snapshot,
-  policy: CampaignPolicy,
-  now: number,
+  { snapshot, policy, now }: Turn<P>,
 ): Decision {
   const recheckAfterMs = Math.min(heldMs, decision.recheckAfterMs ?? heldMs);
   const [signals, errands] = [signalsOf(snapshot, policy, now), errandsOf(snapshot, policy, now)];
   return { ...decision, signals, errands, recheckAfterMs };
 }
 
-async function recordAndTell<P extends KubeObject>(
-  options: ReconcilerOptions<P>,
-  world: World,
-  plan: P,
-  before: Campaign,
-  after: Campaign,
-  waits: readonly Wait[],
-): Promise<boolean> {
-  if (!(await record(options, world, plan, before, after, options.clock.now()))) return false;
-  for (const announcement of narrate(before, after, waits)) {
-    options.log.info(announcement.reason.message, { plan: plan.metadata.name, reason: announcement.reason.code });
-    options.announce(plan, announcement);
-  }
-  return true;
-}
-
 /** Undefined where something was written that the next decision hangs on. */
 async function act<P extends KubeObject>(
   options: ReconcilerOptions<P>,
-  world: World,
-  plan: P,
-  campaign: Campaign,
+  turn: Turn<P>,
   { signals, errands, recheckAfterMs }: Decision,
 ): Promise<Outcome | undefined> {
+  const { world, plan, snapshot } = turn;
+  const { campaign } = snapshot;
   const sent = await send(options, world, plan, campaign, signals);
-  for (const { signalling, result } of sent) {
-    options.log.info(`signal ${result}`, { target: signalling.target.name, version: signalling.stage.version });
-  }
+  options.teller?.sent(turn, sent);
   if (sent.some(({ result }) => result === 'outdated')) return LOOK_AGAIN;
   if (errands.length === 0) return { requeueAfterMs: recheckAfterMs };
   const targets = errands.map(({ target }) => target);
   if (!(await isCurrent(options, world, plan, targets))) return LOOK_AGAIN;
-  for (const { kind, target } of errands) {
-    options.log.info(`errand ${kind}`, { target: target.name, plan: plan.metadata.name });
-  }
+  options.teller?.runs(turn, errands);
   if (await runErrands(options, world, campaign, errands, options.clock.now())) return undefined;
   // What only begins a drain tells by itself when it is through; a write that was refused is decided on anew.
   return errands.every(({ kind }) => kind === 'drain') ? { requeueAfterMs: recheckAfterMs } : LOOK_AGAIN;

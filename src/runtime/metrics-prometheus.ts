@@ -1,6 +1,7 @@
 /** Owns the Metrics of a real process: kept by prom-client, exposed in Prometheus' text format. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Metrics } from './metrics.ts';
+import { planMetrics } from './metrics-of-plans.ts';
 
 /** Seconds; from a decision in memory to a reconcile that runs into its deadline. */
 const RECONCILE_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];
@@ -37,6 +38,7 @@ export function prometheusMetrics(): Metrics {
     buckets: REQUEST_BUCKETS,
     registers,
   });
+  const plans = planMetrics(registers);
   const leading = new Gauge({ name: 'refit_leading', help: '1 while this process holds the lease.', registers });
   return {
     reconciled: (controller, outcome, seconds) => reconciles.observe({ controller, outcome }, seconds),
@@ -46,6 +48,7 @@ export function prometheusMetrics(): Metrics {
       latency.observe({ verb, resource }, ms / 1000);
     },
     leading: (now) => leading.set(now ? 1 : 0),
+    ...plans,
     expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
   };
 }

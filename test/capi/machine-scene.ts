@@ -11,7 +11,6 @@ import { viewsOf } from '../../src/engine/world.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
-import { silentLogger } from '../../src/util/log.ts';
 import { buildPolicy } from '../builders/campaign-policies.ts';
 import { MemoryApi } from '../builders/memory-api.ts';
 import { buildNode } from '../builders/nodes.ts';
@@ -69,9 +68,7 @@ export class MachineScene {
       views: viewsOf([[nodes, view]]),
       policyFor: () => POLICY,
       clock: this.clock,
-      log: silentLogger,
       inquirer: { askControlPlane: async () => await Promise.resolve(this.health) },
-      announce: () => undefined,
     })(name);
   }
 

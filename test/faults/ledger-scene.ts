@@ -15,7 +15,6 @@ import { nodes, type Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
 import { controlNodes } from '../../src/signal/names.ts';
-import { silentLogger } from '../../src/util/log.ts';
 import { type LaggingView, MemoryApi } from '../builders/memory-api.ts';
 import { buildControlNode, buildNode } from '../builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
@@ -70,11 +69,9 @@ export class LedgerScene {
       views: viewsOf(views),
       policyFor: () => DEFAULT_POLICY,
       clock: this.#clock,
-      log: silentLogger,
       inquirer: {
         askControlPlane: async (all) => await Promise.resolve(all.map(({ name }) => ({ name, ready: true }))),
       },
-      announce: () => undefined,
     });
     return { views, reconcile: async () => await reconcile('autopilot') };
   }
@@ -115,7 +112,9 @@ export class LedgerScene {
       if (isDue) throw new Died();
       return answer;
     };
-    const mortal: Pick<KubeClient, 'get' | 'create' | 'replace'> = {
+    const mortal: Pick<KubeClient, 'get' | 'create' | 'replace' | 'raw'> = {
+      // It serves none of the kinds that a version may have removed.
+      raw: async () => await call('raw', async () => await Promise.resolve({ status: 404, body: '' })),
       get: async (resource, name, options) => await call('get', async () => await client.get(resource, name, options)),
       create: async (resource, object) => await call('create', async () => await client.create(resource, object)),
       replace: async (resource, object, options) =>

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { generatedFiles } from '../../tools/generate.ts';
 import { ROOT } from './tree.ts';
 
-const generated = generatedFiles();
+const generated = await generatedFiles();
 
 test.each([...generated.keys()])('%s is up to date', (path) => {
   expect(readFileSync(`${ROOT}${path}`, 'utf8')).toBe(generated.get(path));

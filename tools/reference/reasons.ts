@@ -6,8 +6,8 @@ export function reasonReference(): string {
   return `${[
     '# Reasons',
     '',
-    'Made from `src/engine/reasons.ts` by `npm run generate`: change it there. The same code stands in the event on the plan,',
-    'in the log and in `refit status`; a sentence beside it names the field or node, what was found and what would be right.',
+    'Made from `src/engine/reasons.ts` by `npm run generate`: change it there. The same code stands in events on plans and nodes,',
+    'in the log, in [metrics](metrics.md), in conditions and in `refit status`; a sentence beside it names the field or node, what was found and what would be right.',
     '',
     '| reason | meaning |',
     '|---|---|',

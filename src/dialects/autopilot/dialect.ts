@@ -37,6 +37,7 @@ export const autopilot: Dialect<Plan> = {
       version: status?.k0sVersion,
     })),
   judgesVersions: true,
+  conditionsInAnnotation: true,
   preconditions,
   versionOf: (object) =>
     (object as ControlNode).status?.k0sVersion ?? (object as Node).status?.nodeInfo?.kubeletVersion,

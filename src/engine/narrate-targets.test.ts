@@ -1,0 +1,56 @@
+/** Owns the table of what is told on the object of each target. */
+import { expect, test } from 'vitest';
+import { buildPolicy } from '../../test/builders/campaign-policies.ts';
+import { buildCampaign } from '../../test/builders/campaigns.ts';
+import { failed, succeeded, working } from '../../test/builders/observations.ts';
+import { buildSnapshot } from '../../test/builders/snapshots.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
+import { later, T0 } from '../../test/builders/times.ts';
+import type { Observation, RecordedState } from './model.ts';
+import { narrateErrands, narrateSignals, narrateTargets, type TargetAnnouncement } from './narrate-targets.ts';
+import { because } from './reasons.ts';
+
+const campaignOf = (state: RecordedState) =>
+  buildCampaign([buildStage('worker', [buildTarget('w1', state, { since: later(0) })], { version: 'v2' })]);
+const said = (announcements: readonly TargetAnnouncement[]): string[] =>
+  announcements.map(({ type, target, reason }) => `${type} ${target.name} ${reason.code}: ${reason.message}`);
+
+const REPORTED: Observation = {
+  kind: 'succeeded',
+  attempt: later(0),
+  since: later(0),
+  report: { from: 'v1', spent: { Downloading: 4000, Restart: 8000 } },
+};
+
+test.each<[string, Observation, RecordedState, string[]]>([
+  ['done', REPORTED, 'done', ['Normal w1 Completed: is at v2 (before: v1) after 12 s']],
+  ['done without a report', succeeded(), 'done', ['Normal w1 Completed: is at v2']],
+  ['failed', failed('404'), 'failed', ['Warning w1 TargetFailed: w1: 404']],
+  ['still at work', working('Restart'), 'intended', []],
+])('%s', (_name, observation, state, told) => {
+  const snapshot = buildSnapshot(campaignOf('intended'), { w1: { observation } });
+  expect(said(narrateTargets(snapshot, campaignOf(state), buildPolicy(), T0))).toEqual(told);
+});
+
+test('a signal, a cordon and an end before the service is touched', () => {
+  const campaign = campaignOf('intended');
+  const [stage] = campaign.stages;
+  const [target] = stage?.targets ?? [];
+  if (!stage || !target) throw new Error('there is no target');
+  const reason = because('Aborted', 'aborted: wrong version');
+  expect([
+    ...said(narrateSignals(campaign, [{ stage, target, agent: {} }])),
+    ...said(
+      narrateErrands(campaign, [
+        { kind: 'cordon', stage, target, node: 'w1', owner: 'o' },
+        { kind: 'drain', stage, target, node: 'w1', options: { localData: 'evict', unmanagedPods: 'evict' } },
+        { kind: 'withdraw', stage, target, reason },
+      ]),
+    ),
+  ]).toEqual([
+    'Normal w1 Signalled: told to go to v2 by Plan plan',
+    'Normal w1 Draining: cordoned to be drained for Plan plan',
+    'Warning w1 Aborted: aborted: wrong version',
+  ]);
+});

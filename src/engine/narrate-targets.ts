@@ -1,0 +1,81 @@
+/** Owns the story of each node: what is told on its own object when its target begins, is done, fails or is stopped. */
+import { formatDuration } from '../util/duration.ts';
+import { factsOf } from './gate-input.ts';
+import { PLAN_HOLDS } from './ledgers.ts';
+import type { Campaign, Errand, Signalling, Snapshot, Stage, Target } from './model.ts';
+import type { Announcement } from './narrate.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
+import { progressOf } from './progress.ts';
+import { because, type Reason } from './reasons.ts';
+
+/** What is told on the object that stands for the target. */
+export interface TargetAnnouncement extends Announcement {
+  readonly stage: Stage;
+  readonly target: Target;
+}
+
+/** Of what is recorded now and was not before: `snapshot` is what the record was decided on. */
+export function narrateTargets(
+  snapshot: Snapshot,
+  after: Campaign,
+  policy: CampaignPolicy,
+  now: number,
+): TargetAnnouncement[] {
+  const before = new Map(snapshot.campaign.stages.flatMap(({ targets }) => targets.map((it) => [it.key, it.state])));
+  return after.stages.flatMap((stage) =>
+    stage.targets
+      .filter(({ key, state }) => before.get(key) !== state)
+      .flatMap((target) => ending(snapshot, stage, target, policy, now) ?? []),
+  );
+}
+
+function ending(
+  snapshot: Snapshot,
+  stage: Stage,
+  target: Target,
+  policy: CampaignPolicy,
+  now: number,
+): TargetAnnouncement | undefined {
+  if (target.state === 'done') {
+    return isQuiet(snapshot.campaign)
+      ? undefined
+      : { type: 'Normal', reason: doneReason(snapshot, stage, target), stage, target };
+  }
+  if (target.state !== 'failed') return undefined;
+  const recorded = snapshot.campaign.stages.flatMap(({ targets }) => targets).find(({ key }) => key === target.key);
+  const { reason } = progressOf(snapshot, stage, recorded ?? target, policy, now);
+  return { type: 'Warning', reason, stage, target };
+}
+
+function doneReason(snapshot: Snapshot, { version }: Stage, target: Target): Reason {
+  const { observation } = factsOf(snapshot, target);
+  const { from, spent } = observation.kind === 'none' ? {} : (observation.report ?? {});
+  const took = Object.values(spent ?? {}).reduce((sum, ms) => sum + ms, 0);
+  const before = from === undefined ? '' : ` (before: ${from})`;
+  return because('Completed', `is at ${version}${before}${took > 0 ? ` after ${formatDuration(took)}` : ''}`);
+}
+
+export function narrateSignals(campaign: Campaign, signals: readonly Signalling[]): TargetAnnouncement[] {
+  if (isQuiet(campaign)) return [];
+  return signals.map(({ stage, target }) => {
+    const message = `told to go to ${stage.version} by ${campaign.source.kind} ${campaign.source.name}`;
+    return { type: 'Normal', reason: because('Signalled', message), stage, target };
+  });
+}
+
+/** Whoever is stopped, or whose pods are about to go, is told so, however many there are. */
+export function narrateErrands(campaign: Campaign, errands: readonly Errand[]): TargetAnnouncement[] {
+  const { kind, name } = campaign.source;
+  return errands.flatMap((errand): TargetAnnouncement[] => {
+    const { stage, target } = errand;
+    if (errand.kind === 'withdraw') return [{ type: 'Warning', reason: errand.reason, stage, target }];
+    if (errand.kind !== 'cordon' || isQuiet(campaign)) return [];
+    const reason = because('Draining', `cordoned to be drained for ${kind} ${name}`);
+    return [{ type: 'Normal', reason, stage, target }];
+  });
+}
+
+/** Of very many nodes only what goes wrong is told: an event for every step would be more than a server minds. */
+function isQuiet({ stages }: Campaign): boolean {
+  return stages.reduce((sum, { targets }) => sum + targets.length, 0) > PLAN_HOLDS;
+}

@@ -1,0 +1,62 @@
+/** Owns the table of a plan's conditions: what is told where it runs, where something holds it back, and where it is over. */
+import { expect, test } from 'vitest';
+import { buildCampaign } from '../../test/builders/campaigns.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { later, T0 } from '../../test/builders/times.ts';
+import type { Campaign, Wait } from './model.ts';
+import { because } from './reasons.ts';
+import { conditionsOf } from './tell-conditions.ts';
+
+const RUNNING = buildCampaign([buildStage('worker', ['w1'])]);
+const wait = (gate: string, code: Wait['reason']['code']): Wait => ({
+  gate,
+  reason: because(code, 'why'),
+  since: later(0),
+});
+
+function told(campaign: Campaign, waits: readonly Wait[] = []): string[] {
+  return conditionsOf(campaign, waits, [], T0).map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+}
+
+test.each<[string, Campaign, readonly Wait[], string[]]>([
+  [
+    'it runs',
+    RUNNING,
+    [wait('slots', 'NoFreeSlot'), wait('stages', 'EarlierStage')],
+    ['Blocked=False NothingWaits', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],
+  ],
+  [
+    'a gate holds it back',
+    RUNNING,
+    [wait('node-ready', 'NodeNotReady')],
+    ['Blocked=True NodeNotReady', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],
+  ],
+  [
+    'nobody has asked yet: no news',
+    RUNNING,
+    [wait('drain-possible', 'OutlookUnknown')],
+    ['Blocked=False NothingWaits', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],
+  ],
+  [
+    'it failed',
+    { ...RUNNING, phase: 'failed', reason: because('TargetFailed', 'w1: 404') },
+    [],
+    ['Blocked=False NothingWaits', 'Degraded=True TargetFailed', 'Progressing=False TargetFailed'],
+  ],
+  [
+    'it is done',
+    { ...RUNNING, phase: 'done' },
+    [],
+    ['Blocked=False NothingWaits', 'Degraded=False NothingFailed', 'Progressing=False Completed'],
+  ],
+])('%s', (_name, campaign, waits, conditions) => {
+  expect(told(campaign, waits)).toEqual(conditions);
+});
+
+test('the time of a condition moves with its status, and not with its words', () => {
+  const first = conditionsOf(RUNNING, [wait('node-ready', 'NodeNotReady')], [], T0);
+  const second = conditionsOf(RUNNING, [wait('drain', 'DrainBlocked')], first, T0 + 1000);
+  const third = conditionsOf(RUNNING, [], second, T0 + 2000);
+  const times = [first, second, third].map((list) => list.find(({ type }) => type === 'Blocked')?.lastTransitionTime);
+  expect(times).toEqual([later(0), later(0), later(2000)]);
+});

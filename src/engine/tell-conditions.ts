@@ -1,0 +1,89 @@
+/** Owns the conditions of plans whose own status has no room for them: they stand in an annotation of ours. */
+import type { KubeClient } from '../kube/client.ts';
+import type { Resource } from '../kube/resources.ts';
+import { isConflict, isNotFound } from '../kube/status-error.ts';
+import type { Condition, KubeObject } from '../kube/types.ts';
+import { withCondition } from '../runtime/conditions.ts';
+import type { Campaign, Wait } from './model.ts';
+import { isFinal } from './model.ts';
+import type { OwnWrites } from './own-writes.ts';
+import { isUnasked } from './reasons.ts';
+
+/** JSON: a list as in `status.conditions` of other kinds. */
+export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';
+
+/** Words of the ordinary course of things, which are no reason to look. */
+const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
+
+/**
+ * Progressing: it is carried out · Blocked: something beside the slots holds targets back · Degraded: a target failed or
+ * the plan was refused. The list that was there is returned where nothing changed.
+ */
+export function conditionsOf(
+  campaign: Campaign,
+  waits: readonly Wait[],
+  known: readonly Condition[],
+  now: number,
+): readonly Condition[] {
+  const { phase, reason, source } = campaign;
+  const over = isFinal(campaign);
+  const wait = waits.find((each) => !ORDINARY.has(each.gate) && !isUnasked(each.reason));
+  const truth = (is: boolean): 'True' | 'False' => (is ? 'True' : 'False');
+  const name = `${source.kind} ${source.name}`;
+  const isBad = reason !== undefined || (over && phase !== 'done');
+  const ended = phase === 'done' ? 'Completed' : (reason?.code ?? 'TargetFailed');
+  const progress = over ? { reason: ended, message: reason?.message ?? `${name} is ${phase}` } : RUNNING;
+  const blocked = wait ? { reason: wait.reason.code, message: wait.reason.message } : FREE;
+  const degraded = isBad ? { reason: reason?.code ?? 'TargetFailed', message: reason?.message ?? phase } : WELL;
+  return [
+    { type: 'Progressing', status: truth(!over), ...progress },
+    { type: 'Blocked', status: truth(wait !== undefined), ...blocked },
+    { type: 'Degraded', status: truth(isBad), ...degraded },
+  ].reduce<readonly Condition[]>((list, condition) => withCondition(list, condition, now), known);
+}
+
+const RUNNING = { reason: 'InFlight', message: 'it is carried out' };
+const FREE = { reason: 'NothingWaits', message: 'nothing but slots and stages holds targets back' };
+const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
+
+/** Writes them where their words changed; whoever came before is seen by the watch, and all is decided again then. */
+export async function tellConditions<P extends KubeObject>(
+  { client, ownWrites, plans, signal }: Writing<P>,
+  plan: P,
+  campaign: Campaign,
+  waits: readonly Wait[],
+  now: number,
+): Promise<void> {
+  const known = parse(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
+  const conditions = conditionsOf(campaign, waits, known, now);
+  if (wordsOf(conditions) === wordsOf(known)) return;
+  const annotations = { ...plan.metadata.annotations, [CONDITIONS_ANNOTATION]: JSON.stringify(conditions) };
+  const told = { ...plan, metadata: { ...plan.metadata, annotations } };
+  try {
+    ownWrites.remember(plans, await client.replace(plans, told, { signal }));
+  } catch (error) {
+    if (!isConflict(error) && !isNotFound(error)) throw error;
+  }
+}
+
+interface Writing<P extends KubeObject> {
+  readonly client: KubeClient;
+  readonly ownWrites: OwnWrites;
+  readonly plans: Resource<P>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Messages hold counts and names that change all the time: only another reason is worth a write. */
+function wordsOf(conditions: readonly Condition[]): string {
+  return conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`).join();
+}
+
+function parse(text = '[]'): readonly Condition[] {
+  try {
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) ? (list as Condition[]) : [];
+  } catch (error) {
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,87 @@
+/** Owns telling people and machines what the engine does: in the log, by events, by metrics and by conditions, in the same words. */
+import type { KubeObject } from '../kube/types.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import type { Logger } from '../util/log.ts';
+import type { Dialect, World } from './dialect.ts';
+import type { Effects, Sent } from './execute.ts';
+import { measurePlan, measureSteps } from './measure.ts';
+import type { Campaign, Decision, Errand, Snapshot, Wait } from './model.ts';
+import { type Announcement, narrate } from './narrate.ts';
+import { narrateErrands, narrateSignals, narrateTargets, type TargetAnnouncement } from './narrate-targets.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
+import type { Reason } from './reasons.ts';
+import { tellConditions } from './tell-conditions.ts';
+
+/** All that one decision is taken on. */
+export interface Turn<P extends KubeObject> {
+  readonly world: World;
+  readonly plan: P;
+  readonly policy: CampaignPolicy;
+  readonly snapshot: Snapshot;
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+}
+
+export interface Teller<P extends KubeObject> {
+  recorded(turn: Turn<P>, after: Campaign, waits: readonly Wait[]): void;
+  sent(turn: Turn<P>, sent: readonly Sent[]): void;
+  runs(turn: Turn<P>, errands: readonly Errand[]): void;
+  /** Nothing is left to do now. */
+  decided(turn: Turn<P>, decision: Decision): Promise<void>;
+  failed(plan: P, reason: Reason): void;
+  /** There is no such plan any more. */
+  gone(key: string): void;
+}
+
+export interface TellerParts<P extends KubeObject> extends Pick<Effects<P>, 'client' | 'ownWrites'> {
+  readonly dialect: Dialect<P>;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** `object` is the plan, or what stands for a target. */
+  announce(object: KubeObject, announcement: Announcement): void;
+}
+
+export function createTeller<P extends KubeObject>(parts: TellerParts<P>): Teller<P> {
+  const { dialect, log, metrics } = parts;
+  const onPlan = (plan: P, announcement: Announcement): void => {
+    log.info(announcement.reason.message, { plan: nameOf(plan), reason: announcement.reason.code });
+    parts.announce(plan, announcement);
+  };
+  const onTargets = ({ plan, world }: Turn<P>, announcements: readonly TargetAnnouncement[]): void => {
+    for (const { stage, target, type, reason } of announcements) {
+      const object = dialect.objectOf(stage, target, world);
+      if (object) parts.announce(object, { type, reason });
+      log.info(reason.message, { plan: nameOf(plan), node: target.name, reason: reason.code });
+    }
+  };
+  return {
+    recorded(turn, after, waits) {
+      const { snapshot, plan, policy, now } = turn;
+      for (const announcement of narrate(snapshot.campaign, after, waits)) onPlan(plan, announcement);
+      onTargets(turn, narrateTargets(snapshot, after, policy, now));
+      measureSteps(metrics, dialect.name, snapshot, after);
+    },
+    sent(turn, sent) {
+      const written = sent.filter(({ result }) => result === 'written').map(({ signalling }) => signalling);
+      onTargets(turn, narrateSignals(turn.snapshot.campaign, written));
+    },
+    runs(turn, errands) {
+      for (const { kind, target } of errands) {
+        log.info('errand', { step: kind, node: target.name, plan: nameOf(turn.plan) });
+      }
+      onTargets(turn, narrateErrands(turn.snapshot.campaign, errands));
+    },
+    async decided(turn, decision) {
+      const { plan, snapshot, now } = turn;
+      measurePlan(metrics, dialect.name, nameOf(plan), snapshot, decision);
+      if (dialect.conditionsInAnnotation !== true || snapshot.campaign.phase === 'new') return;
+      await tellConditions({ ...parts, plans: dialect.plans }, plan, snapshot.campaign, decision.waits, now);
+    },
+    failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
+    gone: (key) => metrics.forgetPlan(dialect.name, key),
+  };
+}
+
+function nameOf({ metadata: { name, namespace } }: KubeObject): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
