@@ -86,7 +86,7 @@ test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, obj
 
 test('a budget that nobody has counted for yet', async () => {
   const api = cluster([['web', { labels: { app: 'web' } }]]);
-  api.budgets = [buildBudget('web', { minAvailable: 1 })];
+  api.budgets = [buildBudget('web', { minAvailable: 1 }, { observedGeneration: 0 })];
   expect(await lookAtDrain(api.client, 'n1', DEFAULT_DRAIN, 0, signal)).toEqual({
     left: 1,
     blockedBy: 'PodDisruptionBudget default/web holds default/web: it is still being processed by the server',
