@@ -24,12 +24,23 @@ export function tellObstacle({ budget, pods, reason }: Obstacle): string {
  * to spare only now is none of these: it may have later.
  */
 export function hopelessBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): Obstacle[] {
+  return obstaclesFor(pods, budgets, refusalOf);
+}
+
+/** What stands in the way of the eviction of `pods` at this moment, whatever becomes of it. */
+export function holdingBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): Obstacle[] {
+  return obstaclesFor(pods, budgets, (budget, pod) => refusalOf(budget, pod) ?? refusalNow(budget, pod));
+}
+
+type Judge = (budget: PodDisruptionBudget, pod: Pod) => string | undefined;
+
+function obstaclesFor(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[], judge: Judge): Obstacle[] {
   const held = new Map<string, { reason: string; pods: string[] }>();
   for (const pod of pods) {
     const guards = budgets.filter((budget) => guardsPod(budget, pod)).toSorted(byKey);
     const [first] = guards;
     if (first === undefined || pod.status?.phase === 'Pending') continue;
-    const reason = guards.length > 1 ? tooManyBudgets(guards) : refusalOf(first, pod);
+    const reason = guards.length > 1 ? tooManyBudgets(guards) : judge(first, pod);
     if (reason === undefined) continue;
     const key = `${keyOf(first)}\n${reason}`;
     held.set(key, { reason, pods: [...(held.get(key)?.pods ?? []), keyOf(pod)] });
@@ -56,6 +67,16 @@ function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   if (minAvailable === undefined && maxUnavailable === undefined)
     return 'it has neither minAvailable nor maxUnavailable';
   return failureOf(budget) ?? (hasCurrentStatus(budget) ? refusalByStatus(budget, pod) : refusalBySpec(budget));
+}
+
+/** In the words in which API servers refuse an eviction. */
+function refusalNow(budget: PodDisruptionBudget, pod: Pod): string | undefined {
+  if (isSpared(budget, pod)) return undefined;
+  if (!hasCurrentStatus(budget)) return 'it is still being processed by the server';
+  const { disruptionsAllowed = 0, desiredHealthy = 0, currentHealthy = 0 } = budget.status ?? {};
+  return disruptionsAllowed > 0
+    ? undefined
+    : `it needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
 }
 
 /** A pod that is not Ready may go where its budget says so, or has the healthy pods it needs without this one. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { PodApi } from '../../test/builders/pod-api.ts';
 import { buildBudget, buildPod, type PodTraits } from '../../test/builders/pods.ts';
 import { DEFAULT_DRAIN } from './options.ts';
-import { lookAhead } from './outlook.ts';
+import { lookAhead, lookAtDrain } from './outlook.ts';
 
 const { signal } = new AbortController();
 
@@ -51,4 +51,44 @@ test('where nothing has to go, no budget is asked about', async () => {
     refused: [],
   });
   expect(api.reads).toEqual(['list pods spec.nodeName=n1', 'get daemonsets default/ds']);
+});
+
+test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, object]>([
+  [
+    'a budget that may let go later',
+    { currentHealthy: 1 },
+    {
+      left: 2,
+      blockedBy:
+        'PodDisruptionBudget default/web holds default/web: it needs 1 healthy pods and has 1 currently; ' +
+        'default/ending was to end by 2026-01-01T00:00:00Z (the kubelet has not reported its end)',
+    },
+  ],
+  [
+    'one that has a pod to spare',
+    { currentHealthy: 2, disruptionsAllowed: 1 },
+    {
+      left: 2,
+      blockedBy: 'default/ending was to end by 2026-01-01T00:00:00Z (the kubelet has not reported its end)',
+    },
+  ],
+])('a drain that somebody else carries out: %s', async (_name, status, progress) => {
+  const labels = { app: 'web' };
+  const api = cluster([
+    ['web', { labels }],
+    ['ending', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
+    ['agent', { controller: 'DaemonSet/ds' }],
+  ]);
+  api.budgets = [buildBudget('web', { minAvailable: 1 }, { expectedPods: 2, desiredHealthy: 1, ...status })];
+  const now = Date.UTC(2026, 0, 1, 1);
+  expect(await lookAtDrain(api.client, 'n1', DEFAULT_DRAIN, now, signal)).toEqual(progress);
+});
+
+test('a budget that nobody has counted for yet', async () => {
+  const api = cluster([['web', { labels: { app: 'web' } }]]);
+  api.budgets = [buildBudget('web', { minAvailable: 1 }, { observedGeneration: 0 })];
+  expect(await lookAtDrain(api.client, 'n1', DEFAULT_DRAIN, 0, signal)).toEqual({
+    left: 1,
+    blockedBy: 'PodDisruptionBudget default/web holds default/web: it is still being processed by the server',
+  });
 });

@@ -38,7 +38,7 @@ export const COMBINATIONS: Readonly<Record<string, Combination>> = {
 };
 
 export interface MixedOptions
-  extends Pick<ClusterOptions, 'controllers' | 'workers' | 'version' | 'offers' | 'onService' | 'breakFor'> {
+  extends Omit<ClusterOptions, 'plane' | 'directory' | 'agents' | 'restartDelayMs' | 'refit'> {
   readonly combination: Combination;
   /** Milliseconds between the end of a service and its next start; 300 where absent. */
   readonly restartDelayMs?: number;
@@ -78,7 +78,8 @@ export async function startMixed(options: MixedOptions): Promise<Mixed> {
   const cluster = await startCluster({ ...wanted, ...agents, plane, directory, restartDelayMs });
   things.defer(async () => await cluster.stop());
   things.defer(async () => await clear(cluster));
-  things.use(await grantNodeRights(cluster.client));
+  // Where nothing is of k0s, the rights that Refit documents must do.
+  if (combination.leader !== 'refit' || combination.agents === 'k0s') things.use(await grantNodeRights(cluster.client));
   const makers = new Doubles(cluster, { ...TIMES, ...times }, things);
 
   let leader: K0sLeader | undefined;
@@ -129,7 +130,8 @@ class Doubles {
   }
 
   async startAgent(host: Host): Promise<void> {
-    const { name, role } = host;
+    const { name, runsPods } = host;
+    const role = host.role === 'controller' && runsPods ? 'controller+worker' : host.role;
     const by = role === 'worker' ? `system:node:${name}` : 'kubernetes-admin';
     // Controllers come first, in the order of their addresses.
     const address = controllerAddress(this.#cluster.hosts.indexOf(host) + 1);
@@ -179,8 +181,8 @@ async function expectHolder({ client }: Cluster): Promise<void> {
   if (!spec?.holderIdentity) throw new Error('nobody leads');
 }
 
-/** The next test finds neither plan nor node, and a lease that nobody holds. */
-async function clear({ client, hosts }: Cluster): Promise<void> {
+/** The next test finds no plan, and a lease that nobody holds. */
+async function clear({ client }: Cluster): Promise<void> {
   const gone = async (resource: Resource, name: string, namespace?: string): Promise<void> => {
     await client.delete(resource, name, { namespace }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
@@ -188,9 +190,4 @@ async function clear({ client, hosts }: Cluster): Promise<void> {
   };
   await gone(plans, 'autopilot');
   await gone(leases, LEADER_LEASE.name, LEADER_LEASE.namespace);
-  for (const { name, role } of hosts) {
-    if (role === 'controller') await gone(controlNodes, name);
-    else await gone(nodes, name);
-    await gone(leases, name, 'kube-node-lease');
-  }
 }

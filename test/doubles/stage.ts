@@ -58,6 +58,7 @@ const { leaseDuration, renewDeadline, drain, readyz, stall } = timesOf(1);
 const TIMES: Times = { ...timesOf(SCALE), leaseDuration, renewDeadline, drain, readyz, stall };
 /** RestartSec of the original's unit, as much shorter. */
 const RESTART_DELAY_MS = 10_000 * SCALE;
+const PLAYED = 'kwok.x-k8s.io/node';
 const PATIENCE = { timeout: 30_000, interval: 20 };
 
 /** On the control plane of the test run. */
@@ -168,6 +169,14 @@ export class Stage implements AsyncDisposable {
       const { status } = await this.client.get(nodes, name);
       expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
     });
+  }
+
+  /** As a node is whose kubelet has died: nobody says that it is well. */
+  async unready(name: string): Promise<void> {
+    // Without the annotation its kubelet is no longer played.
+    await this.client.patch(nodes, name, { metadata: { annotations: { [PLAYED]: null } } }, { type: 'merge' });
+    const conditions = [{ type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: '' }];
+    await this.client.patch(nodes, name, { status: { conditions } }, { type: 'strategic', subresource: 'status' });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,16 +1,18 @@
 /** Owns the proof of what agents do for their objects beside updates, on a real API server and with the documented rights only. */
 import { globSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { NodeDuties } from '../../src/agent/cordoning/node-duties.ts';
 import { stampNodeLease } from '../../src/agent/cordoning/node-lease.ts';
-import { agentArguments, type Host, startHost } from '../../src/embedded/hosts/host.ts';
+import { startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
+import { agentArguments, type Host, type HostOptions, startHost } from '../../src/embedded/hosts/host.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { leases, nodes } from '../../src/kube/resources.ts';
 import { isForbidden } from '../../src/kube/status-error.ts';
 import type { Lease } from '../../src/kube/types.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
 import { CENTRAL_CORDONING_LABEL, type ControlNode, controlNodes, MODE_ANNOTATION } from '../../src/signal/names.ts';
 import { microTime, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
@@ -39,10 +41,10 @@ const installKinds = async (): Promise<void> => {
   for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
 };
 
-async function startStandIn(name: string): Promise<Host> {
+async function startStandIn(name: string, more: Partial<HostOptions> = {}): Promise<Host> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-reg-'));
   things.defer(async () => await rm(directory, { recursive: true }));
-  const host = await startHost({ name, role: 'controller', directory, version: VERSION });
+  const host = await startHost({ name, role: 'controller', directory, version: VERSION, ...more });
   things.defer(async () => await host.stop());
   return host;
 }
@@ -127,6 +129,43 @@ test.each([
   };
   const { ok, stderr } = await kubectlAs({ controlNode: 'reg-own' }, args, JSON.stringify(object));
   expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringContaining('orbidden') as string });
+});
+
+test('mode, name of the Node and place of bundles are found from the service; a bundle comes by that Node', async () => {
+  await installKinds();
+  const [name, node] = ['reg-both', 'reg-both-edge'];
+  const rights = await readFile('deploy/rbac-controlnode-workloads.yaml', 'utf8');
+  await apply(rights.replaceAll('CONTROL_NODE', name).replaceAll('NODE', node));
+  await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: node } });
+  things.defer(async () => await admin.delete(nodes, node));
+  const data = await mkdtemp(join(tmpdir(), 'refit-data-'));
+  things.defer(async () => await rm(data, { recursive: true }));
+  const bundle = join(data, 'bundle.tar');
+  await writeFile(bundle, 'images');
+  const server = await startDownloadServer({ files: { '/bundle.tar': bundle } });
+  things.defer(async () => await server.stop());
+  const flags = ['--enable-worker', '--data-dir', data, `--kubelet-extra-args=--v=2 --hostname-override=${node}`];
+  const host = await startStandIn(name, { flags });
+  const told = agentArguments(host, await kubeconfigFor({ controlNode: name }));
+  // All but the data directory: that is to be found.
+  const args = told.filter((word, i) => word !== '--data-dir' && told[i - 1] !== '--data-dir');
+  const agent = startAgentProcess(ENTRY, args);
+  things.defer(async () => void (await agent.stop('SIGKILL')));
+  await shows(name, {
+    metadata: {
+      labels: { 'kubernetes.io/hostname': node },
+      annotations: { [MODE_ANNOTATION]: 'controller+worker' },
+    },
+  });
+  await vi.waitFor(async () => expect((await leaseOf(node)).metadata.labels).toMatchObject(MARK), PATIENCE);
+  const command = { id: 0, kind: 'airgapupdate', url: `${server.url}/bundle.tar`, version: 'v1' } as const;
+  const annotations = encodeSignal({ planId: 'p', created: '2026-01-01T00:00:00Z', command });
+  await admin.patch(nodes, node, { metadata: { annotations } }, { type: 'merge' });
+  await vi.waitFor(async () => {
+    const signal = decodeSignal((await admin.get(nodes, node)).metadata.annotations);
+    expect({ status: signal?.status?.status, log: agent.log.slice(-5) }).toMatchObject({ status: 'Completed' });
+  }, PATIENCE);
+  expect(await readFile(join(data, 'images', 'bundle.tar'), 'utf8')).toBe('images');
 });
 
 const leaseOf = async (name: string): Promise<Lease> => await admin.get(leases, name, { namespace: 'kube-node-lease' });

@@ -10,11 +10,12 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
 import { systemClock } from '../../src/util/clock.ts';
+import type { User } from '../controlplane/kubeconfig.ts';
 import { freePort } from '../controlplane/ports.ts';
 import { type Process, startProcess } from '../controlplane/process.ts';
 import { startHosts } from './hosts.ts';
 import { keepReady } from './kubelet.ts';
-import { examplePlan, installDefinitions } from './objects.ts';
+import { deleteObjects, examplePlan, installDefinitions } from './objects.ts';
 import type { Plane } from './plane.ts';
 
 export interface ClusterOptions {
@@ -29,6 +30,14 @@ export interface ClusterOptions {
   readonly offers: readonly string[];
   /** Milliseconds between the end of a service and its next start. */
   readonly restartDelayMs: number;
+  /** More that the download server has: from the path of a URL to a file. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** More arguments of the controllers' services: with `--enable-worker` or `--single` they get Nodes, too. */
+  readonly serviceFlags?: readonly string[];
+  /** More arguments of the agents. */
+  readonly agentFlags?: readonly string[];
+  /** True where kwok is to play pods on the Nodes. */
+  readonly played?: boolean;
   /** Hosts that get an agent of Refit; all where absent. */
   readonly agents?: readonly string[];
   /** Nodes that get damaged bytes. */
@@ -88,17 +97,23 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     controllers,
     workers,
     workerLabels: { pool: 'blue' },
+    controllerFlags: options.serviceFlags,
+    played: options.played,
     version: options.version,
     restartDelayMs: options.restartDelayMs,
     upstream: new URL(plane.url).host,
     apiPort,
     onService: options.onService,
   });
+  // After the agents, which would put some of it back.
+  started.defer(async () => {
+    await Promise.all(hosts.map(async ({ name }) => await deleteObjects(client, name)));
+  });
   started.defer(async () => void (await Promise.all(hosts.map(async (host) => await host.stop()))));
   started.use(
     keepReady(
       client,
-      hosts.filter(({ role }) => role === 'worker'),
+      hosts.filter(({ runsPods }) => runsPods),
     ),
   );
 
@@ -106,10 +121,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   started.defer(async () => await processes.stop());
   const agents = new Map<string, Process>();
   const startAgent = async (host: Host): Promise<void> => {
-    const kubeconfig = await plane.kubeconfig(
-      host.role === 'controller' ? { controlNode: host.name } : { node: host.name },
-    );
-    const args = [...refit.agent, 'agent', ...agentArguments(host, kubeconfig)];
+    const kubeconfig = await plane.kubeconfig(userOn(host));
+    const args = [...refit.agent, 'agent', ...agentArguments(host, kubeconfig), ...(options.agentFlags ?? [])];
     agents.set(host.name, await processes.start(`agent-${host.name}`, args));
   };
   await Promise.all(hosts.filter(({ name }) => options.agents?.includes(name) ?? true).map(startAgent));
@@ -140,13 +153,24 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   };
 }
 
+/** As whom the agent on a host works. */
+function userOn({ name, role, runsPods }: Host): User {
+  if (role === 'worker') return { node: name };
+  return runsPods ? { controlNode: name, node: name } : { controlNode: name };
+}
+
 /** Where the download server has a version. */
 export function payloadPath(version: string): string {
   return `/${version}/k0s`;
 }
 
 /** Each version, and beside it its checksum as `sha256sum` writes it. */
-async function serveVersions({ directory, offers, breakFor = [] }: ClusterOptions): Promise<DownloadServer> {
+async function serveVersions({
+  directory,
+  offers,
+  files: more,
+  breakFor = [],
+}: ClusterOptions): Promise<DownloadServer> {
   const files = await Promise.all(
     offers.map(async (version) => {
       const path = join(directory, 'payloads', version);
@@ -159,7 +183,7 @@ async function serveVersions({ directory, offers, breakFor = [] }: ClusterOption
       return [[url, path] as const, [`${url}.sha256`, `${path}.sha256`] as const];
     }),
   );
-  return await startDownloadServer({ files: Object.fromEntries(files.flat()), breakFor });
+  return await startDownloadServer({ files: { ...Object.fromEntries(files.flat()), ...more }, breakFor });
 }
 
 /** The processes of Refit itself, each with a log file in the cluster's directory. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { type Host, type HostOptions, startHost } from '../../src/embedded/hosts/host.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createControlNode, createNode } from './objects.ts';
+import { createControlNode, createNode, createPlayedNode } from './objects.ts';
 
 export interface HostsOptions {
   readonly client: KubeClient;
@@ -11,6 +11,10 @@ export interface HostsOptions {
   readonly controllers: readonly string[];
   readonly workers: readonly string[];
   readonly workerLabels: Readonly<Record<string, string>>;
+  /** More arguments of the controllers' services: with `--enable-worker` or `--single` they get Nodes, too. */
+  readonly controllerFlags?: readonly string[] | undefined;
+  /** True where kwok is to play pods on the Nodes. */
+  readonly played?: boolean | undefined;
   readonly version: string;
   /** Milliseconds between the end of a service and its next start. */
   readonly restartDelayMs: number;
@@ -28,21 +32,24 @@ export function controllerAddress(index: number): string {
 
 /** In the order of the names; where one fails, those that were started are ended again. */
 export async function startHosts(options: HostsOptions): Promise<Host[]> {
-  const { client, controllers, workers, upstream, apiPort } = options;
+  const { client, controllers, workers, workerLabels, controllerFlags = [], played, upstream, apiPort } = options;
+  const register = played === true ? createPlayedNode : createNode;
   const starting = [
     ...controllers.map(async (name, index) => {
       const address = controllerAddress(index + 1);
       const host = await start(options, {
         name,
         role: 'controller',
+        flags: controllerFlags,
         apiServer: { listen: `${address}:${apiPort}`, upstream },
       });
-      await createControlNode(client, name, address);
+      await createControlNode(client, name, address, host.runsPods ? 'controller+worker' : 'controller');
+      if (host.runsPods) await register(client, name, {});
       return host;
     }),
     ...workers.map(async (name) => {
       const host = await start(options, { name, role: 'worker' });
-      await createNode(client, name, options.workerLabels);
+      await register(client, name, workerLabels);
       return host;
     }),
   ];
@@ -52,7 +59,10 @@ export async function startHosts(options: HostsOptions): Promise<Host[]> {
   return await Promise.all(starting);
 }
 
-async function start(options: HostsOptions, own: Pick<HostOptions, 'name' | 'role' | 'apiServer'>): Promise<Host> {
+async function start(
+  options: HostsOptions,
+  own: Pick<HostOptions, 'name' | 'role' | 'flags' | 'apiServer'>,
+): Promise<Host> {
   const { directory, version, restartDelayMs, onService } = options;
   return await startHost({
     ...own,

@@ -6,11 +6,12 @@ import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { namespaces, nodes, type Resource } from '../../src/kube/resources.ts';
+import { leases, namespaces, nodes, type Resource } from '../../src/kube/resources.ts';
 import { isAlreadyExists, isNotFound } from '../../src/kube/status-error.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
-import { type ControlNode, controlNodes } from '../../src/signal/names.ts';
+import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../src/signal/names.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
+import { simulatedNode } from '../controlplane/simulated-nodes.ts';
 
 const CRD_DIRECTORY = join(import.meta.dirname, '..', '..', 'deploy', 'crds');
 const POLL_MS = 50;
@@ -58,14 +59,19 @@ export async function createMissing(client: KubeClient, resource: Resource, obje
 const PLATFORM = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
 
 /** As k0s registers a controller; `address` is where its API server is asked for `/readyz`. */
-export async function createControlNode(client: KubeClient, name: string, address: string): Promise<void> {
+export async function createControlNode(
+  client: KubeClient,
+  name: string,
+  address: string,
+  mode: 'controller' | 'controller+worker' = 'controller',
+): Promise<void> {
   const created = await client.create(controlNodes, {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',
     kind: 'ControlNode',
     metadata: {
       name,
       labels: { 'kubernetes.io/hostname': name, ...PLATFORM },
-      annotations: { 'autopilot.k0sproject.io/mode': 'controller' },
+      annotations: { [MODE_ANNOTATION]: mode },
     },
   });
   const addresses = [
@@ -83,6 +89,27 @@ export async function createNode(client: KubeClient, name: string, labels: Recor
     kind: 'Node',
     metadata: { name, labels: { 'kubernetes.io/hostname': name, ...PLATFORM, ...labels } },
   });
+}
+
+/** One on which kwok plays pods, with room for them from the start: kwok would only make it for a node that isn't Ready. */
+export async function createPlayedNode(
+  client: KubeClient,
+  name: string,
+  labels: Record<string, string>,
+): Promise<void> {
+  const { metadata, ...rest } = simulatedNode(name);
+  const room = { cpu: '8', memory: '16Gi', pods: '110' };
+  const status = { ...rest.status, capacity: room, allocatable: room };
+  await client.create(nodes, { ...rest, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } }, status });
+}
+
+/** Takes away what the objects above and their agents made. */
+export async function deleteObjects(client: KubeClient, name: string): Promise<void> {
+  for (const [resource, namespace] of [[controlNodes], [nodes], [leases, 'kube-node-lease']] as const) {
+    await client.delete(resource, name, { namespace }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+  }
 }
 
 /** Says that the node is Ready and runs `version`, as its kubelet does every few seconds. */

@@ -9,14 +9,13 @@ import { issueClient, type Subject, type Validity, validFrom } from './certs.ts'
 import { applyManifest } from './kubectl.ts';
 
 /** See docs/testenv.md for what each may do; `node` is a worker's kubelet, `controlNode` the agent on a controller. */
-export type User =
-  | 'admin'
-  | 'controller'
-  | 'cattle'
-  | 'capi'
-  | 'viewer'
-  | { readonly node: string }
-  | { readonly controlNode: string };
+export type User = 'admin' | 'controller' | 'cattle' | 'capi' | 'viewer' | { readonly node: string } | ControlNodeUser;
+
+/** `node` names its Node where pods run there, too. */
+interface ControlNodeUser {
+  readonly controlNode: string;
+  readonly node?: string;
+}
 
 /** How to reach a running control plane from any process: everything else is in its directory. */
 export interface Place {
@@ -34,7 +33,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 export async function kubeconfigFor(place: Place, user: User): Promise<string> {
   const path = join(place.directory, 'kubeconfigs', `${fileName(user)}.yaml`);
   if (existsSync(path)) return path;
-  if (typeof user === 'object' && 'controlNode' in user) await grantControlNode(place, user.controlNode);
+  if (typeof user === 'object' && 'controlNode' in user) await grantControlNode(place, user);
   return await writeKubeconfig(place, path, subjectOf(user), validFrom(Date.now()));
 }
 
@@ -73,17 +72,22 @@ export async function writeKubeconfig(place: Place, path: string, subject: Subje
 export function subjectOf(user: User): Subject {
   if (user === 'admin') return { commonName: 'admin', organization: 'system:masters' };
   if (typeof user === 'string') return { commonName: `refit-${user}` };
-  if ('node' in user) return { commonName: `system:node:${user.node}`, organization: 'system:nodes' };
-  return { commonName: `refit:controlnode:${user.controlNode}` };
+  if ('controlNode' in user) return { commonName: `refit:controlnode:${user.controlNode}` };
+  return { commonName: `system:node:${user.node}`, organization: 'system:nodes' };
 }
 
 function fileName(user: User): string {
   if (typeof user === 'string') return user;
-  return 'node' in user ? `node-${user.node}` : `controlnode-${user.controlNode}`;
+  if (!('controlNode' in user)) return `node-${user.node}`;
+  return `controlnode-${user.controlNode}${user.node === undefined ? '' : `-node-${user.node}`}`;
 }
 
 /** RBAC names objects one by one, so each control node has a role of its own. */
-async function grantControlNode(place: Place, name: string): Promise<void> {
-  const template = await readFile(join(ROOT, 'deploy', 'rbac-controlnode.yaml'), 'utf8');
-  await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), template.replaceAll('CONTROL_NODE', name));
+async function grantControlNode(place: Place, { controlNode, node }: ControlNodeUser): Promise<void> {
+  const files = ['rbac-controlnode.yaml', ...(node === undefined ? [] : ['rbac-controlnode-workloads.yaml'])];
+  for (const file of files) {
+    const template = await readFile(join(ROOT, 'deploy', file), 'utf8');
+    const manifest = template.replaceAll('CONTROL_NODE', controlNode).replaceAll('NODE', node ?? '');
+    await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), manifest);
+  }
 }

@@ -10,6 +10,9 @@ const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     'status-socket': { type: 'string', default: '/run/k0s/status.sock' },
+    // Of no use to it, but to whoever reads its command line.
+    'data-dir': { type: 'string' },
+    'kubelet-extra-args': { type: 'string' },
     'enable-worker': { type: 'boolean', default: false },
     single: { type: 'boolean', default: false },
     listen: { type: 'string' },
