@@ -35,13 +35,13 @@ test('calls are counted by side, verb and resource, most first, with those that 
     { side: 'agents on workers', verb: 'update', resource: 'nodes', calls: 3, refused: 1 },
     { side: 'controller', verb: 'update', resource: 'plans/status', ...once },
     { side: 'agents on controllers', verb: 'update', resource: 'controlnodes', ...once },
-    { side: 'controller', verb: 'create', resource: 'events', ...once },
   ]);
 });
 
 test.each([
   ['reads', event('refit-controller', 'watch', 'nodes')],
   ['leases', event('refit-controller', 'update', 'leases')],
+  ['Events', event('refit-controller', 'create', 'events', 201)],
   ["the rig's kubelet", event('admin', 'patch', 'nodes/status')],
   ['viewers', event('refit-viewer', 'update', 'nodes', 403)],
   ['what is about no object', { verb: 'create', user: { username: 'refit-controller' } }],

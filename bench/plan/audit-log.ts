@@ -43,15 +43,17 @@ export function sinceCreation(events: readonly AuditEvent[], plan: string): Audi
   return creation < 0 ? [] : events.slice(creation + 1);
 }
 
+const NOT_COUNTED = ['leases', 'events'];
+
 /**
  * Mutating calls of Refit's processes, refused ones included, most first. Leases are left out: they are renewed by the
- * clock, whether a plan runs or not. Whoever else writes (the rig's kubelet and administrator) is none of Refit.
+ * clock, whether a plan runs or not. So are Events: they are for people, limited in number, and dropped under pressure. Whoever else writes (the rig's kubelet and administrator) is none of Refit.
  */
 export function countMutatingCalls(events: readonly AuditEvent[]): CallCount[] {
   const counts = new Map<string, CallCount>();
   for (const { verb, user, objectRef, responseStatus } of events) {
     const side = SIDES.find(([pattern]) => pattern.test(user.username))?.[1];
-    if (side === undefined || objectRef === undefined || objectRef.resource === 'leases') continue;
+    if (side === undefined || objectRef === undefined || NOT_COUNTED.includes(objectRef.resource)) continue;
     if (!MUTATING.includes(verb)) continue;
     const resource = [objectRef.resource, objectRef.subresource].filter(Boolean).join('/');
     const key = `${side} ${verb} ${resource}`;

@@ -23,7 +23,10 @@ const WORKERS = ['worker1', 'worker2', 'worker3', 'worker4', 'worker5', 'worker6
 const LEFT_OUT = 'worker7';
 const CONCURRENT = 5;
 const STATUSES = ['', 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'];
-/** All sides together, leases apart: 8 to 9, as the benchmark measures; a lost race on a loaded machine costs one more. */
+/**
+ * All sides together, without leases and Events, which are for people and may be dropped: 8 to 9, as the benchmark measures;
+ * a lost race on a loaded machine costs one more.
+ */
 const MUTATING_CALLS_PER_NODE = 10;
 
 const outages = new Motion();
@@ -164,7 +167,7 @@ describe('the API', () => {
   test('only the documented users wrote, each what it may, and few times a node', async () => {
     const writes = (await mutations()).filter(({ resource }) => resource !== 'leases');
     const allowed: Readonly<Record<string, RegExp>> = {
-      'refit-controller': /^(plans\/status autopilot|events .*|controlnodes controller\d|nodes worker\d)$/,
+      'refit-controller': /^(plans(\/status)? autopilot|events .*|controlnodes controller\d|nodes worker\d)$/,
       ...Object.fromEntries(
         CONTROLLERS.map((name) => [`refit:controlnode:${name}`, new RegExp(`^controlnodes(/status)? ${name}$`)]),
       ),
@@ -172,7 +175,8 @@ describe('the API', () => {
     };
     const unexpected = writes.filter(({ user, resource, name }) => !allowed[user]?.test(`${resource} ${name}`));
     expect(unexpected).toEqual([]);
-    expect(writes.length / (CONTROLLERS.length + WORKERS.length)).toBeLessThanOrEqual(MUTATING_CALLS_PER_NODE);
+    const calls = writes.filter(({ resource }) => resource !== 'events').length;
+    expect(calls / (CONTROLLERS.length + WORKERS.length)).toBeLessThanOrEqual(MUTATING_CALLS_PER_NODE);
   });
 
   test('the plan tells its beginning and its end in events', async () => {
