@@ -39,6 +39,11 @@ export class K0sLeader {
     this.#turns.start();
   }
 
+  /** True while it leads, and is at work as that. */
+  get leads(): boolean {
+    return this.#turns.state === 'leading';
+  }
+
   /** As SIGTERM ends it: the lease is given back. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error('terminated'));

@@ -34,9 +34,14 @@ export class K0sNode {
     return this.#options.host.name;
   }
 
-  /** True while a process runs and its autopilot is at work, or about to be. */
-  get lives(): boolean {
-    return this.#life !== undefined;
+  /** True while a process runs and its autopilot is at work. */
+  get isAtWork(): boolean {
+    return this.#life?.isAtWork ?? false;
+  }
+
+  /** True while its process leads, and is at work as that. */
+  get leads(): boolean {
+    return this.#life?.leads ?? false;
   }
 
   /** Comes to life as often as the host's process does. */

@@ -72,6 +72,14 @@ export class K0sProcess {
     });
   }
 
+  get isAtWork(): boolean {
+    return this.#manager?.begun ?? (this.leads || this.#turns?.state === 'pending');
+  }
+
+  get leads(): boolean {
+    return this.#turns?.state === 'leading';
+  }
+
   /** As SIGTERM ends it: the lease is given back. */
   async terminate(): Promise<void> {
     this.#stop.abort(new Error('terminated'));

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import type { Host } from '../../src/embedded/hosts/host.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
@@ -86,8 +86,12 @@ export async function startMixed(options: MixedOptions): Promise<Mixed> {
   if (combination.leader === 'refit') await cluster.startController('refit-controller', controllerFlags);
   else leader = await makers.startLeader(combination.leader);
   await vi.waitFor(async () => await expectHolder(cluster), PATIENCE);
+  await vi.waitFor(() => expect(leader?.leads ?? true).toBe(true), PATIENCE);
   // Only now: a k0s controller stands for the lease, too, and would take it.
   if (combination.agents === 'k0s') for (const host of cluster.hosts) await makers.startAgent(host);
+  await vi.waitFor(() => {
+    for (const double of makers.doubles.values()) expect(double.isAtWork).toBe(true);
+  }, PATIENCE);
   const { recorder, logs, doubles } = makers;
   const everything = things.move();
   return {

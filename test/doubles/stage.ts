@@ -238,20 +238,8 @@ export class Stage implements AsyncDisposable {
     this.doubles.set(name, double);
     double.start();
     things.defer(async () => await double.stop());
-    await this.until(() => expect(this.#isAtWork(name)).toBe(true));
-    if (this.#options.controllers[0] === name) await this.until(async () => expect(await this.#holder()).not.toBe(''));
-  }
-
-  /** The first thing that every double writes is that it is there. */
-  #isAtWork(name: string): boolean {
-    const says = this.#roleOf(name) === 'worker' ? 'leases' : 'controlnodes/status';
-    return this.recorder.writes.some((write) => write.via === name && write.resource === says && write.code !== 0);
-  }
-
-  async #holder(): Promise<string> {
-    const { namespace, name } = LEADER_LEASE;
-    const lease = await this.client.get(leases, name, { namespace });
-    return lease.spec?.holderIdentity ?? '';
+    const leads = this.#options.controllers[0] === name;
+    await this.until(() => expect(leads ? double.leads : double.isAtWork).toBe(true));
   }
 
   #pick(candidates: readonly string[]): string {

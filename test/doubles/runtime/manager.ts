@@ -42,6 +42,7 @@ export class Manager implements Cache {
   readonly #informers = new Map<string, Informer>();
   readonly #loops: WorkLoop[] = [];
   readonly #runs: Promise<void>[] = [];
+  #begun = false;
 
   constructor({ client, logger, signal, resources, controllers }: ManagerParts) {
     for (const resource of resources) {
@@ -56,6 +57,7 @@ export class Manager implements Cache {
     this.#loops.push(...loops.map(({ loop }) => loop));
     const begun = this.#whenSynced(signal).then(() => {
       for (const { controller, loop } of loops) this.#connect(controller, loop);
+      this.#begun = true;
     });
     // Only the signal's abort keeps a cache from being complete at last.
     this.#runs.push(begun.catch(() => undefined));
@@ -67,6 +69,11 @@ export class Manager implements Cache {
 
   list<T extends KubeObject>(resource: Resource<T>): T[] {
     return this.#informer(resource).list() as T[];
+  }
+
+  /** True once its controllers are at work. */
+  get begun(): boolean {
+    return this.#begun;
   }
 
   /** No controller begins before everything is there. */

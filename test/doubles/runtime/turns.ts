@@ -11,7 +11,7 @@ export class Turns {
   readonly #build: Build;
   readonly #signal: AbortSignal;
   readonly #candidate: Candidate;
-  #current: { readonly stop: AbortController; readonly manager: Manager } | undefined;
+  #current: { readonly stop: AbortController; readonly manager: Manager; readonly leads: boolean } | undefined;
   #changes: Promise<void> = Promise.resolve();
   #standing: Promise<void> = Promise.resolve();
 
@@ -26,6 +26,12 @@ export class Turns {
   start(): void {
     this.#turn(false);
     this.#standing = this.#candidate.run(this.#signal);
+  }
+
+  /** Whether what belongs to the present turn is at work, and whether that is the leader's. */
+  get state(): 'starting' | 'pending' | 'leading' {
+    if (this.#current?.manager.begun !== true) return 'starting';
+    return this.#current.leads ? 'leading' : 'pending';
   }
 
   /** Once the signal has aborted: whoever led gives the lease back. */
@@ -49,7 +55,8 @@ export class Turns {
       if (this.#signal.aborted) return;
       const stop = new AbortController();
       try {
-        this.#current = { stop, manager: await this.#build(leads, AbortSignal.any([this.#signal, stop.signal])) };
+        const manager = await this.#build(leads, AbortSignal.any([this.#signal, stop.signal]));
+        this.#current = { stop, manager, leads };
       } catch (error) {
         this.#parts.logger.error('the manager does not start', { problem: messageOf(error) });
       }

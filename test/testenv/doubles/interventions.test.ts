@@ -154,7 +154,7 @@ test('12a: a leader that is killed is replaced when its lease has run out, and i
   await using run = await runRecorded('12a-leader-kill9', { ...cast, versions: { w2: NEW, w3: NEW }, times }, (stage) =>
     stage.holdStatus('w3', 'Cordoning', async () => {
       stage.double('c3').crash();
-      await stage.until(() => expect(stage.double('c3').lives).toBe(false));
+      await stage.until(() => expect(stage.double('c3').isAtWork).toBe(false));
     }),
   );
   await run.stage.untilPlan('Completed');
@@ -177,7 +177,7 @@ test('15: a kind that came after the leader had asked for the first time is not 
   await run.untilAsRecorded();
   await stage.deletePlan();
   stage.double('c3').terminate();
-  await stage.until(() => expect(stage.double('c3').lives).toBe(false));
+  await stage.until(() => expect(stage.double('c3').isAtWork).toBe(false));
   await stage.create(recording.plan(stage.downloads));
   await stage.untilPlan('Warning');
   const { status } = await stage.client.get(plans, 'autopilot');
