@@ -12,6 +12,7 @@ import { decodeSignal, encodeSignal, type SignalCommand, type SignalData } from 
 import { AGENT_POLICY_ANNOTATION, FENCE_ANNOTATION, REPORT_ANNOTATION } from '../signal/names.ts';
 import { decodeReport, encodeReport } from '../signal/report.ts';
 import { rfc3339 } from '../util/clock.ts';
+import { onceForEach } from '../util/memo.ts';
 
 export interface Carriers {
   /** The objects that stand for the targets of a stage and carry their signals. */
@@ -35,7 +36,7 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
       const object = objectOf(world, stage, target.name);
       const signal = decodeSignal(object?.metadata.annotations);
       if (!object || !signal || !isFor(signal, stage) || !belongs(object, signal, campaign)) return { kind: 'none' };
-      return observe(object, signal);
+      return observe(object.metadata);
     },
 
     send(world, campaign, signalling) {
@@ -137,7 +138,11 @@ export function strangersAmong({ all }: Carriers): (world: World, campaign: Camp
     );
 }
 
-function observe({ metadata }: KubeObject, { created, status }: SignalData): Observation {
+/** What stands on an object, once for each of its versions. */
+const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
+  const signal = decodeSignal(metadata.annotations);
+  if (!signal) return { kind: 'none' };
+  const { created, status } = signal;
   if (!status) return { kind: 'sent', attempt: created, since: created };
   const report = decodeReport(metadata.annotations, created);
   const seen = { attempt: created, since: status.timestamp, report };
@@ -152,7 +157,7 @@ function observe({ metadata }: KubeObject, { created, status }: SignalData): Obs
     default:
       return { kind: 'working', step: status.status, ...seen, ...STEPS[status.status] };
   }
-}
+});
 
 const STEPS: Readonly<Record<string, { part: Step; asks?: 'drain' | 'uncordon'; withdrawable?: boolean } | undefined>> =
   {

@@ -4,6 +4,7 @@ import { keyOf } from '../kube/object-key.ts';
 import { compareResourceVersions } from '../kube/resource-version.ts';
 import { pathOf, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { onceForEach } from '../util/memo.ts';
 
 /** What an informer shows of one kind of object: it lags behind the server. */
 export type View<T extends KubeObject> = Pick<Informer<T>, 'get' | 'list' | 'resourceVersion'>;
@@ -19,12 +20,15 @@ export class OwnWrites {
 
   /** The newest that is known: the view's object, or our own last write where the view has not caught up with it. */
   latest<T extends KubeObject>(resource: Resource<T>, view: View<T>, name: string, namespace?: string): T | undefined {
-    const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
     const seen = view.get(name, namespace);
-    const written = this.#of(resource).get(key) as T | undefined;
+    const own = this.#of(resource);
+    // Most of the time there is none, and thousands of objects are asked for.
+    if (own.size === 0) return seen;
+    const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
+    const written = own.get(key) as T | undefined;
     if (!written) return seen;
     if (hasReached(seen?.metadata.resourceVersion ?? view.resourceVersion(), written.metadata.resourceVersion)) {
-      this.#of(resource).delete(key);
+      own.delete(key);
       return seen;
     }
     return written;
@@ -32,19 +36,30 @@ export class OwnWrites {
 
   /** All that the view lists and all that it does not list yet, each as `latest` knows it. */
   latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): T[] {
-    const known = new Map([...view.list(), ...this.#of(resource).values()].map((object) => [keyOf(object), object]));
-    return [...known.values()].flatMap(
-      ({ metadata: { name, namespace } }) => this.latest(resource, view, name, namespace) ?? [],
+    const own = this.#of(resource);
+    if (own.size === 0) return view.list();
+    const written = new Map(
+      [...own].map(([key, { metadata }]) => [key, this.latest(resource, view, metadata.name, metadata.namespace)]),
     );
+    const listed = view.list().flatMap((object) => {
+      const key = keyOf(object);
+      if (!written.has(key)) return object;
+      const newest = written.get(key);
+      written.delete(key);
+      return newest ?? [];
+    });
+    return [...listed, ...[...written.values()].filter((object) => object !== undefined)];
   }
 
   #of(resource: Resource): Map<string, KubeObject> {
-    const kind = pathOf(resource);
+    const kind = kindOf(resource);
     const objects = this.#written.get(kind) ?? new Map<string, KubeObject>();
     this.#written.set(kind, objects);
     return objects;
   }
 }
+
+const kindOf = onceForEach((resource: Resource) => pathOf(resource));
 
 function hasReached(seen: string | undefined, wanted: string | undefined): boolean {
   return wanted === undefined || (seen !== undefined && compareResourceVersions(seen, wanted) >= 0);

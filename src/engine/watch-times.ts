@@ -2,10 +2,17 @@
 import type { Clock } from '../util/clock.ts';
 import type { Observation } from './model.ts';
 
+interface Seen {
+  readonly observation: Observation;
+  readonly words: string;
+  /** Milliseconds by the steady clock. */
+  readonly at: number;
+}
+
 export class WatchTimes {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** By key of the target. */
-  readonly #seen = new Map<string, { readonly words: string; readonly at: number }>();
+  readonly #seen = new Map<string, Seen>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -13,12 +20,13 @@ export class WatchTimes {
 
   /** Milliseconds by the steady clock. */
   watchedMs(key: string, observation: Observation): number {
-    const words = wordsOf(observation);
     const now = this.#clock.monotonic();
     const known = this.#seen.get(key);
-    if (known?.words === words) return now - known.at;
-    this.#seen.set(key, { words, at: now });
-    return 0;
+    if (known?.observation === observation) return now - known.at;
+    const words = wordsOf(observation);
+    const at = known?.words === words ? known.at : now;
+    this.#seen.set(key, { observation, words, at });
+    return now - at;
   }
 }
 

@@ -1,6 +1,7 @@
 /** Owns the World as the controller sees it: informers, corrected by its own last writes. */
 import { apiVersionOf, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { onceForEach } from '../util/memo.ts';
 import type { World } from './dialect.ts';
 import type { OwnWrites, View } from './own-writes.ts';
 
@@ -27,6 +28,4 @@ export function freshWorld(views: Views, ownWrites: OwnWrites): World {
   };
 }
 
-function kindOf(resource: Resource): string {
-  return `${apiVersionOf(resource)}/${resource.plural}`;
-}
+const kindOf = onceForEach((resource: Resource) => `${apiVersionOf(resource)}/${resource.plural}`);

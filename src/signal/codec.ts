@@ -1,5 +1,6 @@
 /** Owns the text of a signal: encoding to and decoding from the two annotations, exactly as k0s reads and writes them. */
 import { isRecord } from '../util/json.ts';
+import { onceForEach } from '../util/memo.ts';
 import { SIGNAL_DATA_ANNOTATION, SIGNAL_VERSION_ANNOTATION } from './names.ts';
 
 export interface SignalCommand {
@@ -23,14 +24,19 @@ export type Annotations = Readonly<Record<string, string>>;
 
 /** Undefined where there is no signal, or none that a k0s node would accept. */
 export function decodeSignal(annotations: Annotations | undefined): SignalData | undefined {
-  if (annotations?.[SIGNAL_VERSION_ANNOTATION] !== 'v2') return undefined;
+  return annotations && decode(annotations);
+}
+
+/** Thousands of nodes are looked at every second, and next to none of them has changed. */
+const decode = onceForEach((annotations: Annotations): SignalData | undefined => {
+  if (annotations[SIGNAL_VERSION_ANNOTATION] !== 'v2') return undefined;
   try {
     return toSignal(JSON.parse(annotations[SIGNAL_DATA_ANNOTATION] ?? ''));
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-}
+});
 
 /** The two annotations of a signal, in the key order and with the escapes that k0s itself writes. */
 export function encodeSignal({ planId, created, command, status }: SignalData): Record<string, string> {
