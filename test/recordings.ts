@@ -27,6 +27,13 @@ export function recordedObjects(): CustomObject[] {
   );
 }
 
+/** One of the recorded objects, of whatever kind, by its name in the file. */
+export function recordedObject(name: string): KubeObject {
+  const object = (read('objects.json') as Record<string, KubeObject>)[name];
+  if (object === undefined) throw new Error(`no object ${name} was recorded`);
+  return object;
+}
+
 /** One call that changed something, as the API servers logged it, with what matters of the object. */
 export interface RecordedWrite {
   /** Seconds after the first Plan's creation. */

@@ -1,5 +1,5 @@
 /** Owns clusters in which Refit and k0s meet: a leader of the one, agents of the other, and everything else as in ours. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
@@ -166,9 +166,9 @@ class Doubles {
   }
 }
 
-/** The plan, the signals, and the ends of the doubles' logs. */
-async function story({ client, hosts }: Cluster, logs: Doubles['logs']): Promise<string> {
-  const { status } = await client.get(plans, 'autopilot');
+/** The plan, the signals, and the ends of all logs. */
+async function story({ client, hosts, directory }: Cluster, logs: Doubles['logs']): Promise<string> {
+  const { status } = await client.get(plans, 'autopilot').catch(() => ({ status: undefined }));
   const signals = await Promise.all(
     hosts.map(async ({ name, role }) => {
       const { metadata } = await client.get<KubeObject>(role === 'worker' ? nodes : controlNodes, name);
@@ -176,7 +176,11 @@ async function story({ client, hosts }: Cluster, logs: Doubles['logs']): Promise
     }),
   );
   const said = [...logs].map(([name, lines]) => `${name} said:\n${lines.slice(-5).join('')}`);
-  return [JSON.stringify(status), ...signals, ...said].join('\n');
+  const files = (await readdir(join(directory, 'logs'))).map(async (name) => {
+    const text = await readFile(join(directory, 'logs', name), 'utf8');
+    return `${name}:\n${text.trim().split('\n').slice(-8).join('\n')}`;
+  });
+  return [JSON.stringify(status), ...signals, ...said, ...(await Promise.all(files))].join('\n');
 }
 
 async function expectHolder({ client }: Cluster): Promise<void> {

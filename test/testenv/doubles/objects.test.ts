@@ -1,0 +1,61 @@
+/** Owns the proof that what the doubles keep in the API looks as what real k0s kept there: leases, and the ControlNode. */
+import { expect, test } from 'vitest';
+import { leases } from '../../../src/kube/resources.ts';
+import type { KubeObject, Lease } from '../../../src/kube/types.ts';
+import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../../src/signal/names.ts';
+import { LEADER_LEASE } from '../../doubles/runtime/lease-election.ts';
+import { type Stage, startStage } from '../../doubles/stage.ts';
+import { recordedObject } from '../../recordings.ts';
+
+async function leaderLease(stage: Stage): Promise<Lease> {
+  return await stage.client.get(leases, LEADER_LEASE.name, { namespace: LEADER_LEASE.namespace });
+}
+
+/** With every text that differs between two clusters replaced by what kind of text it is. */
+function shapeOf({ metadata, ...rest }: KubeObject): unknown {
+  const { name, labels, annotations } = metadata;
+  const text = JSON.stringify({ ...rest, metadata: { name, labels, annotations } });
+  return JSON.parse(
+    text
+      .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z/g, 'a time')
+      .replaceAll(/"[0-9a-f]{32}"/g, '"an identity"')
+      .replaceAll(/"(?:\d+\.){3}\d+"/g, '"an address"'),
+  );
+}
+
+test('a held lease, a released one, and the one of its next holder', async () => {
+  await using stage = await startStage({ controllers: ['c3', 'c1'] });
+  const held = await leaderLease(stage);
+  expect(shapeOf({ ...held, spec: { ...held.spec, leaseTransitions: 1 } } as Lease)).toEqual(
+    shapeOf(recordedObject('lease-held')),
+  );
+  // As its release, too, is a write: the next holder waits until it has been seen.
+  let released: Lease | undefined;
+  stage.recorder.hold = async ({ via, resource, name }) => {
+    if (via !== 'c1' || resource !== 'leases' || name !== LEADER_LEASE.name) return;
+    released ??= await leaderLease(stage);
+  };
+  stage.double('c3').terminate();
+  await stage.until(() => expect(stage.double('c1').leads).toBe(true));
+  expect(shapeOf(released ?? held)).toEqual(shapeOf(recordedObject('lease-just-after-graceful-release')));
+  expect(released?.metadata.labels?.[CENTRAL_CORDONING_LABEL]).toBe(held.spec?.holderIdentity);
+  const next = await leaderLease(stage);
+  expect(next.spec?.leaseTransitions).toBe((held.spec?.leaseTransitions ?? 0) + 1);
+  expect(next.metadata.labels?.[CENTRAL_CORDONING_LABEL]).toBe(next.spec?.holderIdentity);
+});
+
+test('a worker marks its own lease', async () => {
+  await using stage = await startStage({ controllers: ['c3'], workers: ['w1'] });
+  const lease = await stage.client.get(leases, 'w1', { namespace: 'kube-node-lease' });
+  const recorded: Lease = recordedObject('node-lease-worker');
+  expect(lease.metadata.labels).toEqual(recorded.metadata.labels);
+});
+
+test('the ControlNode of a controller', async () => {
+  await using stage = await startStage({ controllers: ['c1'] });
+  const { metadata, ...recorded } = recordedObject('controlnode');
+  // The recorded one has been signalled.
+  const mode = Object.entries(metadata.annotations ?? {}).filter(([key]) => key.endsWith('/mode'));
+  const expected = { ...recorded, metadata: { ...metadata, annotations: Object.fromEntries(mode) } };
+  expect(shapeOf(await stage.client.get(controlNodes, 'c1'))).toEqual(shapeOf(expected));
+});
