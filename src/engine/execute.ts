@@ -1,6 +1,7 @@
 /** Owns the effects of a decision: writes with preconditions, each harmless when it is repeated. */
 import type { Drains } from '../drain/drains.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { nodes } from '../kube/resources.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Dialect, Instruction, Split, World } from './dialect.ts';
@@ -167,7 +168,10 @@ async function runErrand<P extends KubeObject>(
 ): Promise<boolean> {
   const { drains, dialect } = effects;
   if (errand.kind === 'drain') {
-    drains?.begin(errand.node, errand.options);
+    // A cache may show the cordon of a node that has been let back since: pods are evicted from none that is open.
+    const object = world.get(nodes, errand.node);
+    const isAsSeen = object && (await areUnchanged(effects.client, [{ resource: nodes, object }], effects.signal));
+    if (isAsSeen) drains?.begin(errand.node, errand.options);
     return false;
   }
   const isEnd = errand.kind === 'go-on' || errand.kind === 'withdraw';
