@@ -35,7 +35,7 @@ function errandFor(
   if (target.state === 'intended') return progressOf(snapshot, stage, target, policy, now).errand;
   // Given up while it was at work, and now it is through: somebody has to let it back.
   const isThrough = observation.kind === 'working' && observation.asks === 'uncordon' && facts.consent !== false;
-  if (isThrough && target.state === 'failed') {
+  if (isThrough && mustStop(snapshot, target)) {
     return { kind: 'go-on', stage, target, node: node?.name, uncordon: policy.drain.uncordon };
   }
   return tidying(snapshot.campaign, stage, target, facts);
@@ -57,12 +57,19 @@ function stopReason({ campaign, orders }: Snapshot, { name }: Target): Reason {
 }
 
 /** A cordon or a taint of ours stays only as long as the target needs it. */
-function tidying(campaign: Campaign, stage: Stage, target: Target, { node }: TargetFacts): Errand | undefined {
+function tidying(campaign: Campaign, stage: Stage, target: Target, facts: TargetFacts): Errand | undefined {
+  const { node } = facts;
   if (!node) return undefined;
   const isOver = isFinal(campaign) || target.state !== 'pending';
-  const cordon = isOwnedBy(campaign, node.cordonOwner) && !isNeededElsewhere(campaign, stage, target);
+  const isNeeded = isAtWork(facts) || isNeededElsewhere(campaign, stage, target);
+  const cordon = isOwnedBy(campaign, node.cordonOwner) && !isNeeded;
   const taint = node.tainted && isOver;
   return cordon || taint ? { kind: 'tidy', stage, target, node: node.name, cordon, taint } : undefined;
+}
+
+/** Given up, and yet in the middle of it: pods must not come before its end. A node that is not Ready gets none anyway. */
+function isAtWork({ observation: { kind }, ready }: TargetFacts): boolean {
+  return (kind === 'sent' || kind === 'working') && ready !== false;
 }
 
 /** Another command of the plan may be at work on the same node. */
