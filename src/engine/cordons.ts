@@ -6,6 +6,7 @@ export function ownerOf({ source }: Pick<Campaign, 'source'>, { since }: Pick<Ta
   return `${source.uid}/${since}`;
 }
 
-export function isOwnedBy({ source }: Pick<Campaign, 'source'>, owner: string | undefined): boolean {
-  return owner?.startsWith(`${source.uid}/`) === true;
+/** A node that cordons itself knows only the plan's own name for this run. */
+export function isOwnedBy({ source, id }: Pick<Campaign, 'source' | 'id'>, owner: string | undefined): boolean {
+  return owner?.startsWith(`${source.uid}/`) === true || (id !== '' && owner?.startsWith(`${id}/`) === true);
 }

@@ -28,7 +28,7 @@ function orphanOf(object: KubeObject, role: Role, plans: readonly Plan[]): Orpha
     return orphan(object, role, uidIn(annotations?.[FENCE_ANNOTATION]) ?? '', signal);
   }
   const owner = uidIn(cordonOwner(object));
-  const isOwned = owner !== undefined && plans.some(({ metadata }) => metadata.uid === owner);
+  const isOwned = plans.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
   if (owner !== undefined && !isOwned) return orphan(object, role, owner, signal);
   const isStray = plans.length === 0 && withoutPendingTaint(object as Node) !== object;
   return isStray ? orphan(object, role, '', signal) : undefined;
