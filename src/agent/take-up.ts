@@ -32,7 +32,9 @@ function takeUpNew(input: Fresh): Step {
   const { signal, host, node } = input;
   const { running } = host;
   if (running === undefined) return { kind: 'await-service' };
-  if (running.version === signal.command.version && signal.command.forceupdate !== true) {
+  // A process that runs another file than the one at the path is as it should be only until its next start.
+  const isThere = running.version === signal.command.version && running.current;
+  if (isThere && signal.command.forceupdate !== true) {
     // Past Cordoning somebody may have cordoned the node for this signal, and undoes it only at UnCordoning; a cordon
     // of ours that an earlier signal left behind goes the same way.
     const isCordoned = signal.status?.status === 'Cordoning' || node.isCordoned === true;
