@@ -8,6 +8,8 @@ import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/co
 export class MemoryStore {
   readonly statuses: string[] = [];
   object: KubeObject = { metadata: { name: 'worker1', resourceVersion: '1', annotations: { theirs: 'kept' } } };
+  /** Called before each write of the agent, which finds itself overtaken by whatever this changes. */
+  beforeWrite: () => void = () => undefined;
   readonly #watchers = new Set<() => void>();
 
   send(signal: SignalData, more: Record<string, string> = {}): void {
@@ -63,6 +65,7 @@ export function viewOf(store: MemoryStore): SignalObject {
     follow: async () => await Promise.resolve(),
     async write(object) {
       await Promise.resolve();
+      store.beforeWrite();
       store.put(object);
     },
     refresh: async () => await Promise.resolve(),

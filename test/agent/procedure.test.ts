@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadJournal, saveJournal } from '../../src/agent/journal-file.ts';
 import { encodeAgentPolicy } from '../../src/signal/agent-policy.ts';
-import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
+import { SIGNAL_DATA_ANNOTATION, SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { encodeReport } from '../../src/signal/report.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { Fuse } from './fuse.ts';
@@ -247,6 +247,57 @@ describe('the node', () => {
     place.store.change(condition('True'));
     await place.ended();
     expect(place.store.statuses).toEqual([...SIGNAL_STATUSES]);
+  });
+});
+
+describe('an object that', () => {
+  test('somebody else changes before every write costs a second write, and nothing else', async () => {
+    await using place = await startPlace();
+    const { store, host } = place;
+    let overtaken = 0;
+    let isSecond = false;
+    store.beforeWrite = () => {
+      isSecond = !isSecond;
+      if (isSecond) store.change({ annotations: { overtaken: String(++overtaken) } });
+    };
+    place.startAgent();
+    place.send('/good');
+    await place.ended();
+    expect(store.statuses).toEqual([...SIGNAL_STATUSES]);
+    expect(overtaken).toBe(SIGNAL_STATUSES.length);
+    expect(requestsOf(place)).toMatchObject([{ complete: true }]);
+    expect(host.starts).toBe(2);
+    expect(await host.version()).toBe(NEW);
+  });
+
+  test('loses its signal to garbage is tidied up after, and takes the next one', async () => {
+    await using place = await startPlace();
+    const { store, node } = place;
+    node.cordoner = 'leader';
+    place.startAgent();
+    place.send('/good');
+    await place.until(() => expect(store.statuses.at(-1)).toBe('Cordoning'));
+    store.change({ annotations: { [SIGNAL_DATA_ANNOTATION]: '{"planId":' } });
+    await place.until(async () => expect(await place.journal()).toContain('"idle"'));
+    expect(await leftovers(place)).toEqual([]);
+    node.cordoner = 'self';
+    place.send('/good');
+    await place.ended();
+    expect(await place.host.version()).toBe(NEW);
+  });
+
+  test('gets the signal anew at a late status has it begun from the start', async () => {
+    await using place = await startPlace();
+    const { store, node } = place;
+    node.cordoner = 'leader';
+    place.startAgent();
+    place.send('/wrong');
+    await place.until(() => expect(store.statuses.at(-1)).toBe('Cordoning'));
+    node.cordoner = 'self';
+    place.send('/good');
+    await place.ended();
+    expect(store.statuses).toEqual(['Downloading', 'Cordoning', ...SIGNAL_STATUSES]);
+    expect(await place.host.version()).toBe(NEW);
   });
 });
 
