@@ -90,6 +90,35 @@ test('the echo of an own write, and what came before it, says nothing', async ()
   await shows(object, '21');
 });
 
+test('the answer to an own write says nothing once the watch has shown what others wrote after it', async () => {
+  const { client, push } = scripted([at('5')]);
+  const answer = Promise.withResolvers<KubeObject>();
+  const object = follow(Object.assign(client, { replace: async () => await answer.promise }));
+  await shows(object, '5');
+  const written = object.write(at('5'));
+  push({ type: 'MODIFIED', object: at('20') });
+  push({ type: 'MODIFIED', object: at('21') });
+  await shows(object, '21');
+  answer.resolve(at('20'));
+  await written;
+  await shows(object, '21');
+});
+
+test('neither does one that comes after the watch has shown that the object is gone, nor an old read', async () => {
+  const { client, push } = scripted([at('5')]);
+  const answer = Promise.withResolvers<KubeObject>();
+  const answers = { replace: async () => await answer.promise, get: async () => await answer.promise };
+  const object = follow(Object.assign(client, answers));
+  await shows(object, '5');
+  const written = object.write(at('5'));
+  const read = object.refresh();
+  push({ type: 'DELETED', object: at('21') });
+  await shows(object, undefined);
+  answer.resolve(at('20'));
+  await Promise.all([written, read]);
+  await shows(object, undefined);
+});
+
 test('after a while lower versions are believed again: the cluster came from a backup', async () => {
   let elapsed = 0;
   const { client, push } = scripted([at('5')]);

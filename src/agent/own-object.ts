@@ -18,8 +18,19 @@ export interface OwnObjectParts {
   readonly log: Logger;
 }
 
-/** Longer than a watch lags; not for ever, as versions begin again lower where a cluster is restored from a backup. */
+/**
+ * Longer than a watch lags, or an answer is on its way; not for ever, as versions begin again lower where a cluster is
+ * restored from a backup.
+ */
 const ECHO_MS = 60_000;
+
+/** What was learned last in one of the two ways, and when. */
+interface Mark {
+  readonly resourceVersion: string;
+  readonly at: number;
+}
+
+const NEVER: Mark = { resourceVersion: '0', at: Number.NEGATIVE_INFINITY };
 
 /** A controller's API server restarts with the update before; the next signal comes as soon as it is back. */
 const RETRY_CAP_MS = 2_000;
@@ -32,7 +43,8 @@ export class OwnObject implements RegisteredObject {
   #newest: KubeObject | undefined;
   #version = 0;
   #isKnown = false;
-  #written = { resourceVersion: '0', at: Number.NEGATIVE_INFINITY };
+  #written = NEVER;
+  #watched = NEVER;
 
   constructor(parts: OwnObjectParts) {
     this.#parts = parts;
@@ -66,9 +78,9 @@ export class OwnObject implements RegisteredObject {
       logger: log,
     });
     informer.addHandler({
-      added: (object) => this.#accept(object),
-      updated: (object) => this.#accept(object),
-      deleted: () => this.#set(undefined),
+      added: (object) => this.#saw(object, object),
+      updated: (object) => this.#saw(object, object),
+      deleted: (object) => this.#saw(object, undefined),
     });
     const following = informer.run(signal);
     await informer.whenSynced(signal).then(
@@ -95,24 +107,33 @@ export class OwnObject implements RegisteredObject {
 
   async refresh(): Promise<void> {
     try {
-      this.#accept(await this.#parts.client.get(this.#parts.resource, this.#parts.name));
+      const object = await this.#parts.client.get(this.#parts.resource, this.#parts.name);
+      if (!this.#isOutdated(object, this.#written) && !this.#isOutdated(object, this.#watched)) this.#set(object);
     } catch (error) {
       if (!isNotFound(error)) throw error;
       this.#set(undefined);
     }
   }
 
+  /** An answer may come after the watch has shown what others wrote since, and the watch shows nothing twice. */
   #wrote(object: KubeObject): void {
-    this.#written = { resourceVersion: object.metadata.resourceVersion ?? '0', at: this.#parts.clock.monotonic() };
-    this.#set(object);
+    this.#written = this.#mark(object);
+    if (!this.#isOutdated(object, this.#watched)) this.#set(object);
   }
 
   /** A watch lags behind our own writes: what is not newer than the last of them says nothing. */
-  #accept(object: KubeObject): void {
-    const { resourceVersion, at } = this.#written;
+  #saw(event: KubeObject, now: KubeObject | undefined): void {
+    this.#watched = this.#mark(event);
+    if (now === undefined || !this.#isOutdated(event, this.#written)) this.#set(now);
+  }
+
+  #mark({ metadata: { resourceVersion = '0' } }: KubeObject): Mark {
+    return { resourceVersion, at: this.#parts.clock.monotonic() };
+  }
+
+  #isOutdated({ metadata }: KubeObject, { resourceVersion, at }: Mark): boolean {
     const isFresh = this.#parts.clock.monotonic() - at < ECHO_MS;
-    if (isFresh && compareResourceVersions(object.metadata.resourceVersion ?? '0', resourceVersion) <= 0) return;
-    this.#set(object);
+    return isFresh && compareResourceVersions(metadata.resourceVersion ?? '0', resourceVersion) <= 0;
   }
 
   #set(object: KubeObject | undefined): void {
