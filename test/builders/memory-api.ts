@@ -56,14 +56,12 @@ export class MemoryApi {
   view<T extends KubeObject>(resource: Resource<T>): LaggingView<T> {
     let seen = new Map<string, T>();
     let version: string | undefined;
-    const prefix = `${pathOf(resource)}/`;
     return {
       get: (name) => seen.get(name),
       list: () => [...seen.values()],
       resourceVersion: () => version,
       catchUp: () => {
-        const all = [...this.#objects].filter(([path]) => path.startsWith(prefix));
-        seen = new Map(all.map(([, object]) => [object.metadata.name, structuredClone(object) as T]));
+        seen = new Map(this.#all(resource).map((object) => [object.metadata.name, object]));
         version = String(this.#version);
       },
     };
@@ -73,6 +71,8 @@ export class MemoryApi {
     const used = {
       get: async <T extends KubeObject>(resource: Resource<T>, name: string) =>
         await this.#answer(`get ${resource.plural}/${name}`, () => this.read(resource, name)),
+      listAll: async <T extends KubeObject>(resource: Resource<T>) =>
+        await this.#answer(`list ${resource.plural}`, () => ({ items: this.#all(resource) })),
       replace: async <T extends KubeObject>(resource: Resource<T>, object: T, { subresource }: WriteOptions = {}) =>
         await this.#answer(
           `replace ${[resource.plural, object.metadata.name, subresource].filter(Boolean).join('/')}`,
@@ -82,6 +82,13 @@ export class MemoryApi {
         await this.#answer(`create ${resource.plural}/${object.metadata.name}`, () => this.#create(resource, object)),
     };
     return used as unknown as KubeClient;
+  }
+
+  /** Whatever a selector says. */
+  #all<T extends KubeObject>(resource: Resource<T>): T[] {
+    const prefix = `${pathOf(resource)}/`;
+    const all = [...this.#objects].filter(([path]) => path.startsWith(prefix));
+    return all.map(([, object]) => structuredClone(object) as T);
   }
 
   async #answer<T>(call: string, answer: () => T): Promise<T> {

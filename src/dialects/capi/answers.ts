@@ -2,7 +2,7 @@
 import { HOOK_GROUP, type UpdateMachineResponse } from '../../api/capi/hooks.ts';
 
 const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;
-/** Seconds; a call costs two reads, and the steps of an update take seconds to minutes. */
+/** Seconds; a call costs a few reads, and the steps of an update take seconds to minutes. */
 const RETRY_SECONDS = 2;
 
 export const DONE: UpdateMachineResponse = { ...HEAD, status: 'Success', retryAfterSeconds: 0 };

@@ -1,10 +1,13 @@
 /** Owns the proof of UpdateMachine: idempotent, done only when it is true, one update after the other, and believed only as far as the API goes. */
 import { describe, expect, test } from 'vitest';
 import { refusal } from '../../../test/builders/memory-api.ts';
+import { buildBudget, buildPod } from '../../../test/builders/pods.ts';
+import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { MachineScene } from '../../../test/capi/machine-scene.ts';
 import { machines } from '../../api/capi/machine.ts';
+import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION } from '../../engine/orders.ts';
-import { nodes } from '../../kube/resources.ts';
+import { nodes, podDisruptionBudgets, pods } from '../../kube/resources.ts';
 import { decodeSignal } from '../../signal/codec.ts';
 import { updateOn } from './machine-update.ts';
 
@@ -165,6 +168,43 @@ test('a checksum that is none stops it before anything is asked for', async () =
   scene.checksum = '<html>';
   await expect(scene.ask('w1')).rejects.toThrow('https://example.com/v1.35.1.sha256 does not begin with a SHA-256');
   expect(updateOn(scene.node('w1'))).toBeUndefined();
+});
+
+describe('what only the leader knows is looked up by whoever is asked', () => {
+  const budget = buildBudget('web', { minAvailable: 1 }, { expectedPods: 1, desiredHealthy: 1, currentHealthy: 1 });
+  const withPod = (role: 'worker' | 'controller'): MachineScene => {
+    const scene = new MachineScene(['m1'], role);
+    scene.api.put(pods, buildPod('web', { node: 'm1', labels: { app: 'web' } }));
+    return scene;
+  };
+
+  test.each(['worker', 'controller'] as const)('a budget in the way of a %s, before it begins', async (role) => {
+    const scene = withPod(role);
+    scene.api.put(podDisruptionBudgets, budget);
+    await scene.ask('m1');
+    const { message } = await scene.ask('m1');
+    expect(message).toMatch(/^m1 cannot be drained: .*it wants 1 of its 1 pods healthy at all times/);
+  });
+
+  test('how far the drain is, and that only while there is one', async () => {
+    const scene = withPod('worker');
+    await scene.ask('m1');
+    await scene.lead('m1');
+    scene.report('m1', 'Cordoning');
+    expect(await scene.ask('m1')).toMatchObject(underWay('m1 is being drained'));
+    scene.api.change(nodes, 'm1', (node) => ({ ...node, spec: { unschedulable: true } }));
+    expect(await scene.ask('m1')).toMatchObject(underWay('1 pod is left on node m1'));
+    scene.report('m1', 'ApplyingUpdate');
+    expect(await scene.ask('m1')).toMatchObject(underWay('m1 is at ApplyingUpdate'));
+  });
+
+  test('what a policy says', async () => {
+    const scene = new MachineScene(['w1']);
+    scene.api.put(upgradePolicies, buildUpgradePolicy('calm', { paused: true }));
+    await scene.ask('w1');
+    const { message } = await scene.ask('w1');
+    expect(message).toContain('UpgradePolicy calm');
+  });
 });
 
 describe('Machines of the control plane', () => {

@@ -1,31 +1,22 @@
 /** Owns the answer to UpdateMachine: the request is kept on the Node, and whoever is asked tells what stands there. */
 import { randomUUID } from 'node:crypto';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../api/capi/hooks.ts';
-import { decide } from '../../engine/decide.ts';
-import type { World } from '../../engine/dialect.ts';
-import { gather, platformOf } from '../../engine/gather.ts';
-import { isFinal } from '../../engine/model.ts';
-import { OwnWrites } from '../../engine/own-writes.ts';
-import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
-import { isUnasked } from '../../engine/reasons.ts';
-import { freshWorld, viewsOf } from '../../engine/world.ts';
+import { platformOf } from '../../engine/gather.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
-import { type Clock, rfc3339 } from '../../util/clock.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import { parseVersion } from '../../util/version.ts';
 import { DONE, failure, underWay } from './answers.ts';
 import { isDisabled } from './claim.ts';
-import { capi } from './dialect.ts';
 import { type Clients, type Found, findNode } from './find-node.ts';
 import { type MachineUpdate, updateOn, withUpdate } from './machine-update.ts';
 import { findPayload, type PayloadSource, type ReadText } from './payload.ts';
+import { type ProgressParts, progressOf } from './progress.ts';
 
-export interface UpdateParts extends Clients {
+export interface UpdateParts extends Clients, ProgressParts {
   readonly source: PayloadSource;
   readonly readText: ReadText;
-  readonly policy: CampaignPolicy;
-  readonly clock: Clock;
 }
 
 interface Wanted {
@@ -55,7 +46,7 @@ export async function updateMachine(
 async function follow(parts: UpdateParts, wanted: Wanted, found: Found, signal: AbortSignal) {
   const { node } = found;
   const update = updateOn(node);
-  const progress = update && progressOf(parts, node);
+  const progress = update && (await progressOf(parts, node, signal));
   const isSame = update?.version === wanted.version && update.machine === machineOf(wanted);
   if (progress && !progress.isOver) {
     // Another update is brought to its end first: a node must not be left in the middle of one.
@@ -64,24 +55,6 @@ async function follow(parts: UpdateParts, wanted: Wanted, found: Found, signal: 
   if (progress && isSame) return progress.failed ? failure(progress.message) : verified(node, wanted);
   if (kubeletOf(node) === wanted.version) return DONE;
   return await begin(parts, wanted, found, signal);
-}
-
-interface Progress {
-  readonly isOver: boolean;
-  readonly failed: boolean;
-  readonly message: string;
-}
-
-/** In the words of the very decision that the leader takes, but for the health of API servers: only the leader asks for that. */
-function progressOf({ policy, clock }: UpdateParts, node: Node): Progress {
-  const { name } = node.metadata;
-  const snapshot = gather(capi, node, worldOf(node), clock.now(), { isOnlyLooking: true });
-  const { campaign } = snapshot;
-  const [wait] = decide(snapshot, policy, clock.now()).waits;
-  const told =
-    wait && isUnasked(wait.reason) ? `node ${name} waits until every API server is ready` : wait?.reason.message;
-  const message = campaign.reason?.message ?? told ?? `node ${name} is about to begin`;
-  return { isOver: isFinal(campaign), failed: campaign.phase !== 'done', message };
 }
 
 /** The caller takes a Machine for up to date only once its kubelet says so, and after this answer it never asks again. */
@@ -115,12 +88,6 @@ async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, 
     if (!isConflict(error)) throw error;
   }
   return underWay(`node ${name} is about to begin`);
-}
-
-/** What stands on the Node is all that the words depend on; the others of the cluster only the leader looks at. */
-function worldOf(node: Node): World {
-  const view = { get: () => node, list: () => [node], resourceVersion: () => node.metadata.resourceVersion };
-  return freshWorld(viewsOf([[nodes, view]]), new OwnWrites());
 }
 
 function versionOf({ spec }: UpdateMachineRequest['desired']['machine']): string | undefined {

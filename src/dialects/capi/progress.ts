@@ -1,0 +1,95 @@
+/** Owns what is told of an update under way: the words of the leader's own decision, with what only the leader knows looked up anew. */
+import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+import { lookAhead, lookAtDrain } from '../../drain/outlook.ts';
+import { decide } from '../../engine/decide.ts';
+import type { World } from '../../engine/dialect.ts';
+import { gather, type Known } from '../../engine/gather.ts';
+import type { Snapshot, Wait } from '../../engine/model.ts';
+import { isFinal } from '../../engine/model.ts';
+import { OwnWrites } from '../../engine/own-writes.ts';
+import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
+import { policyFor } from '../../engine/policy/choose-policy.ts';
+import { isUnasked } from '../../engine/reasons.ts';
+import { freshWorld, viewsOf } from '../../engine/world.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { nodes } from '../../kube/resources.ts';
+import type { Node } from '../../kube/types.ts';
+import type { Clock } from '../../util/clock.ts';
+import { capi } from './dialect.ts';
+
+export interface ProgressParts {
+  /** Of the cluster that has the Nodes. */
+  readonly workload: KubeClient;
+  /** What binds updates that no UpgradePolicy covers. */
+  readonly policy: CampaignPolicy;
+  readonly clock: Clock;
+}
+
+export interface Progress {
+  readonly isOver: boolean;
+  readonly failed: boolean;
+  readonly message: string;
+}
+
+/** Of a Node with a request. Any replica may be asked, and only one of them leads: so nothing of it rests on memory. */
+export async function progressOf(parts: ProgressParts, node: Node, signal: AbortSignal): Promise<Progress> {
+  const policy = await policyOf(parts, node, signal);
+  const snapshot = await look(parts, node, policy, signal);
+  const { campaign } = snapshot;
+  const told = wordsOf(snapshot, policy, parts.clock.now()) ?? `node ${node.metadata.name} is about to begin`;
+  return {
+    isOver: isFinal(campaign),
+    failed: campaign.phase !== 'done',
+    message: campaign.reason?.message ?? told,
+  };
+}
+
+/** Only the leader may say that a drain took too long: for whoever looks on it has no end. */
+async function policyOf({ workload, policy }: ProgressParts, node: Node, signal: AbortSignal): Promise<CampaignPolicy> {
+  const { items } = await workload.listAll(upgradePolicies, { signal });
+  const found = policyFor(items, { dialect: capi.name, name: node.metadata.name }, policy);
+  return { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
+}
+
+/** API servers count as ready, since only the leader asks them. */
+async function look(
+  { workload, clock }: ProgressParts,
+  node: Node,
+  policy: CampaignPolicy,
+  signal: AbortSignal,
+): Promise<Snapshot> {
+  const { name } = node.metadata;
+  const world = worldOf(node);
+  const now = clock.now();
+  const seeing = (known: Known): Snapshot =>
+    gather(capi, node, world, now, { isOnlyLooking: true, controlPlane: [], ...known });
+  const snapshot = seeing({ outlooks: new Map() });
+  const { options } = policy.drain;
+  if (isDrained(snapshot, node)) {
+    const progress = await lookAtDrain(workload, name, options, now, signal);
+    return seeing({ drainOf: () => ({ kind: 'draining', since: now, ...progress }) });
+  }
+  if (!decide(snapshot, policy, now).inquiries.some(({ kind }) => kind === 'outlook')) return snapshot;
+  return seeing({ outlooks: new Map([[name, await lookAhead(workload, name, options, signal)]]) });
+}
+
+function isDrained({ facts }: Snapshot, { metadata, spec }: Node): boolean {
+  const observation = facts.get(metadata.name)?.observation;
+  return observation?.kind === 'working' && observation.asks === 'drain' && spec?.unschedulable === true;
+}
+
+/** Where nothing else holds it back, an API server may. */
+function wordsOf(snapshot: Snapshot, policy: CampaignPolicy, now: number): string | undefined {
+  const waitIn = (seen: Snapshot): Wait | undefined => decide(seen, policy, now).waits[0];
+  const wait = waitIn(snapshot);
+  const unasked = waitIn({ ...snapshot, controlPlane: undefined });
+  const isHeld = wait !== undefined && wait.gate !== 'intended';
+  if (isHeld || !unasked || !isUnasked(unasked.reason)) return wait?.reason.message;
+  return `node ${unasked.target} waits until every API server is ready`;
+}
+
+/** What stands on the Node is all that the words depend on; the others of the cluster only the leader looks at. */
+function worldOf(node: Node): World {
+  const view = { get: () => node, list: () => [node], resourceVersion: () => node.metadata.resourceVersion };
+  return freshWorld(viewsOf([[nodes, view]]), new OwnWrites());
+}

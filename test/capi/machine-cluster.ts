@@ -1,0 +1,101 @@
+/** Owns Machines with their Nodes and agents on the real API server, and the extension that updates them as the documented user. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, vi } from 'vitest';
+import { machines } from '../../src/api/capi/machine.ts';
+import { customResourceDefinitions } from '../../src/api/crd.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
+import { type Extension, prepareExtension } from '../../tools/cluster/hook-extension.ts';
+import { createMachine, installMachines } from '../../tools/cluster/machines.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
+import { controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
+import { type CallerOptions, callHook, type Protocol } from './hook-caller.ts';
+import { askCanUpdate, driveUpdate, type ManagerOptions, writeDesired } from './machine-manager.ts';
+
+export const FROM = 'v1.35.0';
+export const TO = 'v1.35.1';
+
+export interface MachineClusterOptions {
+  /** Nodes worker1, worker2, … with a Machine each. */
+  readonly workers: number;
+  /** Whose Machine is of the control plane. */
+  readonly controlPlane?: string;
+  /** True where pods run on the Nodes. */
+  readonly played?: boolean;
+}
+
+export interface MachineCluster extends AsyncDisposable {
+  readonly cluster: Cluster;
+  readonly directory: string;
+  readonly extension: Extension;
+  /** The process that runs now; whoever starts another one puts it here. */
+  running: Process;
+  /** As Cluster API calls. */
+  manager(protocol: Protocol, onCall?: ManagerOptions['onCall']): ManagerOptions;
+  whenCallable(protocol: Protocol): Promise<void>;
+  /** From the first question to the last answer. */
+  update(node: string, options: ManagerOptions): Promise<void>;
+}
+
+export function machineOf(node: string): string {
+  return `machine-of-${node}`;
+}
+
+export async function openMachineCluster(options: MachineClusterOptions): Promise<MachineCluster> {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-capi-'));
+  const cluster = await startCluster({
+    plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
+    directory,
+    controllers: 0,
+    workers: options.workers,
+    version: FROM,
+    offers: [TO],
+    restartDelayMs: 300,
+    ...(options.played === undefined ? {} : { played: options.played }),
+  });
+  const { client } = cluster;
+  await installMachines(client, systemClock);
+  for (const { name: node } of cluster.hosts) {
+    const controlPlane = node === options.controlPlane;
+    await createMachine(client, { name: machineOf(node), version: FROM, node, controlPlane });
+  }
+  const extension = await prepareExtension({ cluster, directory, kubeconfig: await kubeconfigFor('capi') });
+  const callerOf = (protocol: Protocol): CallerOptions => ({
+    url: extension.url,
+    authority: extension.authority,
+    protocol,
+  });
+  return {
+    cluster,
+    directory,
+    extension,
+    running: await extension.start('extension'),
+    manager: (protocol, onCall = () => undefined) => ({
+      client,
+      caller: callerOf(protocol),
+      clock: systemClock,
+      onCall,
+    }),
+    // Until it listens nobody can be called, and a manager would ask again, too.
+    async whenCallable(protocol) {
+      const call = async (): Promise<void> =>
+        expect(await callHook(callerOf(protocol), 'discovery', {})).toMatchObject({ status: 'Success' });
+      await vi.waitFor(call, { timeout: 30_000 });
+    },
+    async update(node, manager) {
+      const wanted = { machine: machineOf(node), version: TO };
+      expect(await askCanUpdate(manager, wanted)).toEqual([]);
+      await writeDesired(manager, wanted);
+      await driveUpdate(manager, wanted);
+    },
+    async [Symbol.asyncDispose]() {
+      await client.delete(customResourceDefinitions, `${machines.plural}.${machines.group}`);
+      for (const { name } of cluster.hosts) await client.delete(nodes, name);
+      await cluster.stop();
+      await rm(directory, { recursive: true });
+    },
+  };
+}
