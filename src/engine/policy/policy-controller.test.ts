@@ -102,5 +102,6 @@ test('every policy is looked at again when one changes what it says, or a plan c
   expect(woken(() => policies?.updated?.({ ...policy }, policy))).toEqual([]);
   expect(woken(() => plans?.added?.(boat))).toEqual(both);
   expect(woken(() => plans?.updated?.(boat, boat))).toEqual([]);
+  expect(woken(() => plans?.updated?.(boat, { metadata: { name: 'no-plan' } }))).toEqual(both);
   expect(woken(() => plans?.deleted?.(boat))).toEqual(both);
 });

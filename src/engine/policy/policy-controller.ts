@@ -6,7 +6,7 @@ import { keyOf } from '../../kube/object-key.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Controller } from '../../runtime/controller.ts';
-import { fromMapping, generationChanged } from '../../runtime/sources.ts';
+import { fromMapping, generationChanged, type Predicate } from '../../runtime/sources.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { PlanRef } from './choose-policy.ts';
 import { withStatus } from './policy-status.ts';
@@ -27,13 +27,18 @@ const TIMEOUT_MS = 60_000;
 export function policyController(parts: PolicyParts): Controller {
   const { policies } = parts;
   const all = (): string[] => policies.list().map(keyOf);
-  const cameOrWent = (_object: KubeObject, previous?: KubeObject): boolean => previous === undefined;
+  const cameOrWent =
+    (dialect: string): Predicate<KubeObject> =>
+    (object, previous) =>
+      previous === undefined || parts.isPlan(dialect, object) !== parts.isPlan(dialect, previous);
   return {
     name: 'policies',
     sources: [
       // One more or less changes for which plans the others count.
       fromMapping(policies, all, { when: generationChanged }),
-      ...Object.values(parts.plans).map((informer) => fromMapping(informer, all, { when: cameOrWent })),
+      ...Object.entries(parts.plans).map(([dialect, informer]) =>
+        fromMapping(informer, all, { when: cameOrWent(dialect) }),
+      ),
     ],
     reconcile: async (key, { signal }) => await report(parts, key, signal),
     concurrency: 1,
