@@ -1,5 +1,8 @@
 /** Owns the object as it is to be written: the one last seen, with a new status in the signal and a report beside it. */
+import { withCordon } from '../drain/cordon.ts';
+import { nodes } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { decodeAgentPolicy } from '../signal/agent-policy.ts';
 import type { SignalData } from '../signal/codec.ts';
 import { encodeSignal } from '../signal/codec.ts';
 import type { AgentReport } from '../signal/report.ts';
@@ -25,7 +28,14 @@ export function withStatus(
   const status = { status: step.status, timestamp: rfc3339(now) };
   const report = reportOf(step, journal, decodeReport(annotations, signal.created) ?? { created: signal.created });
   const ours = { ...encodeSignal({ ...signal, status }), ...encodeReport(report) };
-  return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...ours } } };
+  const told = { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...ours } } };
+  return step.status === 'Cordoning' ? cordoned(told) : told;
+}
+
+/** In the leader's name, where it asked for that: one write then says that the node is ready to be drained, and makes it so. */
+function cordoned(object: KubeObject): KubeObject {
+  const { cordonFor } = decodeAgentPolicy(object.metadata.annotations);
+  return object.kind === nodes.kind && cordonFor !== undefined ? withCordon(object, cordonFor) : object;
 }
 
 /** What was reported for this signal before stays, so that a journal that was lost takes nothing along. */

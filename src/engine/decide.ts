@@ -3,6 +3,7 @@
  * function runs in the controller, in `refit status`, in the tests and in the explorer; there is no second copy of a rule.
  */
 import { advance } from './advance.ts';
+import { ownerOf } from './cordons.ts';
 import { errandsOf } from './errands.ts';
 import { explain } from './explain.ts';
 import { factsOf } from './gate-input.ts';
@@ -37,9 +38,11 @@ export function signalsOf(snapshot: Snapshot, policy: CampaignPolicy, now: numbe
   if (!stage || isFinal(snapshot.campaign) || snapshot.campaign.unread) return [];
   return stage.targets.flatMap((target) => {
     if (progressOf(snapshot, stage, target, policy, now).effect !== 'signal') return [];
-    const { agent } = policy;
+    const { node, platform = '' } = factsOf(snapshot, target);
+    const owner = ownerOf(snapshot.campaign, target);
+    const agent = node && policy.drain.enabled ? { ...policy.agent, cordonFor: owner } : policy.agent;
     if (!stage.payloads) return [{ stage, target, agent }];
-    const payload = stage.payloads[factsOf(snapshot, target).platform ?? ''];
+    const payload = stage.payloads[platform];
     return payload ? [{ stage, target, payload, agent }] : [];
   });
 }

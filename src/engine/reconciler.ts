@@ -96,8 +96,8 @@ async function take<P extends KubeObject>(
   }
   const outcome = await act(options, turn, heldMs > 0 ? withoutRecord(decision, heldMs, turn) : decision);
   if (!outcome) return undefined;
-  await options.teller?.decided(turn, decision);
-  return { ...outcome, restMs: restOf(snapshot.campaign) };
+  const requeueAfterMs = await options.teller?.decided(turn, decision);
+  return { ...soonest(outcome, { requeueAfterMs }), restMs: restOf(snapshot.campaign) };
 }
 
 /** What cannot be answered holds the plan back, so it is told where people look; then it is asked again, ever more seldom. */

@@ -11,7 +11,7 @@ const RUNNING = buildCampaign([buildStage('worker', ['w1'])]);
 const wait = (gate: string, code: Wait['reason']['code']): Wait => ({
   gate,
   reason: because(code, 'why'),
-  since: later(0),
+  since: later(-10_000),
 });
 
 function told(campaign: Campaign, waits: readonly Wait[] = []): string[] {
@@ -51,6 +51,11 @@ test.each<[string, Campaign, readonly Wait[], string[]]>([
   ],
 ])('%s', (_name, campaign, waits, conditions) => {
   expect(told(campaign, waits)).toEqual(conditions);
+});
+
+test('what has just begun to hold targets back is not told yet', () => {
+  const waits = [{ ...wait('node-ready', 'NodeNotReady'), since: later(-9_000) }];
+  expect(told(RUNNING, waits)).toContain('Blocked=False NothingWaits');
 });
 
 test('the time of a condition moves with its status, and not with its words', () => {

@@ -12,6 +12,9 @@ import { isUnasked } from './reasons.ts';
 /** JSON: a list as in `status.conditions` of other kinds. */
 export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';
 
+/** Milliseconds that something must hold targets back before it is told: most of it passes, and each word is a write. */
+const SETTLE_MS = 10_000;
+
 /** Words of the ordinary course of things, which are no reason to look. */
 const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
 
@@ -27,7 +30,7 @@ export function conditionsOf(
 ): readonly Condition[] {
   const { phase, reason, source } = campaign;
   const over = isFinal(campaign);
-  const wait = waits.find((each) => !ORDINARY.has(each.gate) && !isUnasked(each.reason));
+  const wait = waits.find((each) => isRemarkable(each) && now - Date.parse(each.since) >= SETTLE_MS);
   const truth = (is: boolean): 'True' | 'False' => (is ? 'True' : 'False');
   const name = `${source.kind} ${source.name}`;
   const isBad = reason !== undefined || (over && phase !== 'done');
@@ -42,21 +45,31 @@ export function conditionsOf(
   ].reduce<readonly Condition[]>((list, condition) => withCondition(list, condition, now), known);
 }
 
+function isRemarkable({ gate, reason }: Wait): boolean {
+  return !ORDINARY.has(gate) && !isUnasked(reason);
+}
+
 const RUNNING = { reason: 'InFlight', message: 'it is carried out' };
 const FREE = { reason: 'NothingWaits', message: 'nothing but slots and stages holds targets back' };
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
-/** Writes them where their words changed; whoever came before is seen by the watch, and all is decided again then. */
+/**
+ * Writes them where their words changed; whoever came before is seen by the watch, and all is decided again then. Returns
+ * the milliseconds after which something that is new has lasted long enough to be told.
+ */
 export async function tellConditions<P extends KubeObject>(
   { client, ownWrites, plans, signal }: Writing<P>,
   plan: P,
   campaign: Campaign,
   waits: readonly Wait[],
   now: number,
-): Promise<void> {
+): Promise<number | undefined> {
   const known = parse(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
   const conditions = conditionsOf(campaign, waits, known, now);
-  if (wordsOf(conditions) === wordsOf(known)) return;
+  const fresh = waits.filter(isRemarkable).map(({ since }) => Date.parse(since) + SETTLE_MS - now);
+  const soonest = Math.min(...fresh.filter((ms) => ms > 0));
+  const laterMs = Number.isFinite(soonest) ? soonest : undefined;
+  if (wordsOf(conditions) === wordsOf(known)) return laterMs;
   const annotations = { ...plan.metadata.annotations, [CONDITIONS_ANNOTATION]: JSON.stringify(conditions) };
   const told = { ...plan, metadata: { ...plan.metadata, annotations } };
   try {
@@ -64,6 +77,7 @@ export async function tellConditions<P extends KubeObject>(
   } catch (error) {
     if (!isConflict(error) && !isNotFound(error)) throw error;
   }
+  return laterMs;
 }
 
 interface Writing<P extends KubeObject> {

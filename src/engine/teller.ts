@@ -26,8 +26,8 @@ export interface Teller<P extends KubeObject> {
   recorded(turn: Turn<P>, after: Campaign, waits: readonly Wait[]): void;
   sent(turn: Turn<P>, sent: readonly Sent[]): void;
   runs(turn: Turn<P>, errands: readonly Errand[]): void;
-  /** Nothing is left to do now. */
-  decided(turn: Turn<P>, decision: Decision): Promise<void>;
+  /** Nothing is left to do now; resolves with the milliseconds after which there may be more to tell. */
+  decided(turn: Turn<P>, decision: Decision): Promise<number | undefined>;
   failed(plan: P, reason: Reason): void;
   /** There is no such plan any more. */
   gone(key: string): void;
@@ -74,8 +74,8 @@ export function createTeller<P extends KubeObject>(parts: TellerParts<P>): Telle
     async decided(turn, decision) {
       const { plan, snapshot, now } = turn;
       measurePlan(metrics, dialect.name, nameOf(plan), snapshot, decision);
-      if (dialect.conditionsInAnnotation !== true || snapshot.campaign.phase === 'new') return;
-      await tellConditions({ ...parts, plans: dialect.plans }, plan, snapshot.campaign, decision.waits, now);
+      if (dialect.conditionsInAnnotation !== true || snapshot.campaign.phase === 'new') return undefined;
+      return await tellConditions({ ...parts, plans: dialect.plans }, plan, snapshot.campaign, decision.waits, now);
     },
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
     gone: (key) => metrics.forgetPlan(dialect.name, key),

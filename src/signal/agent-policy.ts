@@ -11,6 +11,11 @@ export interface AgentPolicy {
   readonly restartTimeoutMs?: number;
   /** How long the node may take to be Ready after that. */
   readonly readyTimeoutMs?: number;
+  /**
+   * In whose name the agent cordons its own Node in the very write that says it is ready to be drained: the leader need
+   * not write for that. It is the leader who drains, and who lifts the cordon.
+   */
+  readonly cordonFor?: string;
   /** `leader`: whoever wrote the signal cordons, drains and uncordons; absent: as the leader's lease tells. */
   readonly cordoning?: 'leader';
 }
@@ -27,7 +32,12 @@ export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPo
   const value = parse(annotations?.[AGENT_POLICY_ANNOTATION]);
   if (!isRecord(value)) return {};
   const times = TIMES.flatMap((name) => (isTime(value[name]) ? [[name, value[name]]] : []));
-  return { ...Object.fromEntries(times), ...(value['cordoning'] === 'leader' ? { cordoning: 'leader' } : {}) };
+  const { cordoning, cordonFor } = value;
+  return {
+    ...Object.fromEntries(times),
+    ...(typeof cordonFor === 'string' && cordonFor !== '' ? { cordonFor } : {}),
+    ...(cordoning === 'leader' ? { cordoning } : {}),
+  };
 }
 
 function isTime(value: unknown): value is number {
