@@ -94,7 +94,7 @@ export class K0sNode {
     const ask = firstSlow(host, role === 'worker' ? times : { firstStatus: 0 }, clock);
     return {
       binaryDirectory: dirname(host.binary),
-      imagesDirectory: join(host.directory, 'data', 'images'),
+      imagesDirectory: join(host.dataDirectory, 'images'),
       // The original names no node: the servers of tests tell their callers apart by what stands in brackets.
       userAgent: `k0s/${version} (${host.name})`,
       version: async () => (await ask()).version,

@@ -1,13 +1,11 @@
 /** Owns a cluster of nothing but original k0s: doubles on stand-in hosts, real API server, and a record of all that they write. */
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
-import { type DownloadServer, type Fault, startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
+import type { DownloadServer, Fault } from '../../src/embedded/hosts/download-server.ts';
 import { type Host, startHost } from '../../src/embedded/hosts/host.ts';
-import { buildStandIn } from '../../src/embedded/hosts/stand-in.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
@@ -26,14 +24,12 @@ import { controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
 import { K0sNode } from './k0s-node.ts';
 import type { Role } from './k0s-process.ts';
 import { grantNodeRights } from './node-rights.ts';
+import { OLD, servePayloads } from './payload-files.ts';
 import { LEADER_LEASE } from './runtime/lease-election.ts';
 import { Recorder } from './runtime/recorder.ts';
 import { surroundingsFor } from './surroundings.ts';
 import { type Times, timesOf } from './times.ts';
 import { statusOf } from './write-lines.ts';
-
-export const OLD = 'v1.36.3+k0s.0';
-export const NEW = 'v1.36.3+k0s.2';
 
 export interface StageOptions {
   readonly plane: Pick<Plane, 'url' | 'kubeconfig'>;
@@ -79,6 +75,8 @@ export class Stage implements AsyncDisposable {
   readonly #options: StageOptions;
   readonly #picks: string[];
   #apiPort = 0;
+  #everything = new AsyncDisposableStack();
+  /** Hosts and their doubles, which may come later. */
   #things = new AsyncDisposableStack();
 
   private constructor(options: StageOptions, client: KubeClient, directory: string, downloads: DownloadServer) {
@@ -104,9 +102,10 @@ export class Stage implements AsyncDisposable {
     things.defer(async () => await stage.#clear());
     stage.#apiPort = await freePort();
     const { controllers, workers = [] } = options;
-    for (const [index, name] of [...controllers, ...workers].entries()) await stage.#addHost(name, index, things);
-    for (const name of [...controllers, ...workers]) await stage.#startDouble(name, things);
-    stage.#things = things.move();
+    stage.#things = things.use(new AsyncDisposableStack());
+    for (const [index, name] of [...controllers, ...workers].entries()) await stage.#addHost(name, index);
+    for (const name of [...controllers, ...workers]) await stage.#bringToWork(name);
+    stage.#everything = things.move();
     return stage;
   }
 
@@ -171,6 +170,14 @@ export class Stage implements AsyncDisposable {
     });
   }
 
+  /** A worker that is called otherwise than the Node its kubelet registers as; not waited for. */
+  async addStray(name: string, node: string): Promise<K0sNode> {
+    const directory = join(this.directory, name);
+    const host = await startHost({ name, role: 'worker', directory, version: OLD, restartDelayMs: RESTART_DELAY_MS });
+    this.#things.defer(async () => await host.stop());
+    return await this.#startDouble(host, 'worker', { node });
+  }
+
   /** As a node is whose kubelet has died: nobody says that it is well. */
   async unready(name: string): Promise<void> {
     // Without the annotation its kubelet is no longer played.
@@ -180,7 +187,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#things.disposeAsync();
+    await this.#everything.disposeAsync();
   }
 
   #roleOf(name: string): Role {
@@ -192,7 +199,7 @@ export class Stage implements AsyncDisposable {
     return this.#roleOf(name) === 'worker' ? nodes : controlNodes;
   }
 
-  async #addHost(name: string, index: number, things: AsyncDisposableStack): Promise<void> {
+  async #addHost(name: string, index: number): Promise<void> {
     const role = this.#roleOf(name);
     const { plane, versions } = this.#options;
     const listen = `${controllerAddress(index + 1)}:${this.#apiPort}`;
@@ -204,26 +211,28 @@ export class Stage implements AsyncDisposable {
       restartDelayMs: RESTART_DELAY_MS,
       ...(role === 'worker' ? {} : { apiServer: { listen, upstream: new URL(plane.url).host } }),
     });
-    things.defer(async () => await host.stop());
+    this.#things.defer(async () => await host.stop());
     this.hosts.set(name, host);
     if (role !== 'controller') await this.register(name);
   }
 
-  async #startDouble(name: string, things: AsyncDisposableStack): Promise<void> {
+  async #bringToWork(name: string): Promise<void> {
     const role = this.#roleOf(name);
+    const double = await this.#startDouble(this.host(name), role, role === 'worker' ? { node: name } : 'admin');
+    const leads = this.#options.controllers[0] === name;
+    await this.until(() => expect(leads ? double.leads : double.isAtWork).toBe(true));
+  }
+
+  async #startDouble(host: Host, role: Role, user: { readonly node: string } | 'admin'): Promise<K0sNode> {
+    const { name } = host;
     const { plane, picks, reluctant = [], times } = this.#options;
-    const config = await loadClusterConfig({
-      path: await plane.kubeconfig(role === 'worker' ? { node: name } : 'admin'),
-    });
-    const by = role === 'worker' ? `system:node:${name}` : 'kubernetes-admin';
     const log: string[] = [];
     this.logs.set(name, log);
-    const own = { ...TIMES, ...times, ...(reluctant.includes(name) ? { leaseRetry: 3_600_000 } : {}) };
     const surroundings = surroundingsFor({
-      config,
-      author: { by, via: name },
+      config: await loadClusterConfig({ path: await plane.kubeconfig(user) }),
+      author: { by: user === 'admin' ? 'kubernetes-admin' : `system:node:${user.node}`, via: name },
       recorder: this.recorder,
-      times: own,
+      times: { ...TIMES, ...times, ...(reluctant.includes(name) ? { leaseRetry: 3_600_000 } : {}) },
       apiPort: this.#apiPort,
       logger: jsonLogger(
         (line) => log.push(line),
@@ -232,14 +241,13 @@ export class Stage implements AsyncDisposable {
       ),
       ...(picks && { pick: (candidates) => this.#pick(candidates) }),
     });
-    things.defer(() => surroundings.close());
+    this.#things.defer(() => surroundings.close());
     const address = controllerAddress([...this.hosts.keys()].indexOf(name) + 1);
-    const double = new K0sNode({ ...surroundings, host: this.host(name), role, address });
+    const double = new K0sNode({ ...surroundings, host, role, address });
     this.doubles.set(name, double);
     double.start();
-    things.defer(async () => await double.stop());
-    const leads = this.#options.controllers[0] === name;
-    await this.until(() => expect(leads ? double.leads : double.isAtWork).toBe(true));
+    this.#things.defer(async () => await double.stop());
+    return double;
   }
 
   #pick(candidates: readonly string[]): string {
@@ -264,19 +272,4 @@ export class Stage implements AsyncDisposable {
       await gone(leases, name, 'kube-node-lease');
     }
   }
-}
-
-async function servePayloads(directory: string, faults: readonly Fault[]): Promise<DownloadServer> {
-  const at = (name: string): string => join(directory, name);
-  await buildStandIn({ version: OLD, path: at('k0s-old') });
-  await buildStandIn({ version: NEW, path: at('k0s-new') });
-  await writeFile(at('bundle20.tar'), randomBytes(64_000));
-  await writeFile(at('garbage'), randomBytes(1_000));
-  const files = {
-    '/b/k0s-old': at('k0s-old'),
-    '/b/k0s-new': at('k0s-new'),
-    '/w/bundle20.tar': at('bundle20.tar'),
-    '/w/garbage': at('garbage'),
-  };
-  return await startDownloadServer({ files, faults });
 }

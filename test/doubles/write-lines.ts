@@ -19,14 +19,14 @@ export function linesByObject(writes: readonly Write[]): Record<string, string[]
   return groups;
 }
 
-/** What the leader did to Nodes while it cordoned and uncordoned them, in its own order, runs of equal lines as one. */
+/** How the leader cordoned and drained Nodes, over all of them, in its own order; runs of equal lines as one. */
 export function cordonLines(writes: readonly Write[]): string[] {
-  const isCordoning = ({ by, resource, annotations }: Write): boolean =>
-    !by.startsWith('system:node:') &&
-    (resource === 'pods/eviction' || (resource === 'nodes' && !(annotations && statusOf(annotations) === 'none')));
-  const lines = writes.filter(isCordoning).map((write) => {
+  const lines = writes.flatMap((write) => {
     if (write.resource === 'pods/eviction') return `eviction ${write.code}`;
-    return `${write.name} ${lineOf(write)[0]?.[1]}`;
+    const isCordon = write.verb === 'patch' && JSON.stringify(write.body) === '{"spec":{"unschedulable":true}}';
+    const isEnd = statusOf(write.annotations ?? {}) === 'ApplyingUpdate';
+    const isItsOwn = write.resource === 'nodes' && !write.by.startsWith('system:node:');
+    return isItsOwn && (isCordon || isEnd) ? `${write.name} ${lineOf(write)[0]?.[1]}` : [];
   });
   return lines.filter((line, index) => line !== lines[index - 1]);
 }

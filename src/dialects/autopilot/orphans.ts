@@ -24,7 +24,9 @@ function orphanOf(object: KubeObject, role: Role, plans: readonly Plan[]): Orpha
   // Somebody else's campaign, who looks after it.
   if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
   const signal = decodeSignal(annotations);
-  if (signal && !isOver(signal) && !plans.some((plan) => isOf(object, signal, plan))) {
+  if (signal && !isOver(signal)) {
+    // Whoever follows the signal lifts the cordon in its time: the node may be in the middle of what the old plan began.
+    if (plans.some((plan) => isOf(object, signal, plan))) return undefined;
     return orphan(object, role, uidIn(annotations?.[FENCE_ANNOTATION]) ?? '', signal);
   }
   const owner = uidIn(cordonOwner(object));

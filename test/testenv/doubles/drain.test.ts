@@ -66,15 +66,23 @@ async function deploy(
   };
 }
 
+async function forbidEvictions(): Promise<AsyncDisposable> {
+  const metadata = { name: 'web', namespace: NAMESPACE };
+  const spec = { minAvailable: '100%', selector: { matchLabels: labels } };
+  const budget = { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata, spec };
+  await admin.create(budgets, budget);
+  return { [Symbol.asyncDispose]: async () => await admin.delete(budgets, 'web', { namespace: NAMESPACE }) };
+}
+
 async function podsThere(): Promise<Pod[]> {
   return (await admin.list(pods, { namespace: NAMESPACE })).items;
 }
 
 /**
- * Beside what recordings.test.ts compares: all that the leader did to Nodes, over all of them, in its own order. How many pods
+ * Beside what recordings.test.ts compares: how the leader cordoned and drained, over all Nodes, in its own order. How many pods
  * stood on which node is the scheduler's choice, so a run of evictions counts as one.
  */
-test('three workers at once: drained one after the other, and none goes on before the last is empty', async () => {
+test('#46: three workers at once: drained one after the other, and none goes on before the last is empty', async () => {
   const recording = loadRecording('plan-3w-drain-concurrent3');
   const workers = ['w1', 'w2', 'w3'];
   // Pods that are evicted are looked for after as long as in the original: meanwhile all others are cordoned.
@@ -103,19 +111,29 @@ test('three workers at once: drained one after the other, and none goes on befor
   expect(writes.filter(({ resource }) => resource === 'pods/eviction').length).toBeGreaterThan(6);
 });
 
-test('a budget that allows nothing is asked without a pause', async () => {
+test('#47: a budget that allows nothing is asked without a pause', async () => {
   await using stage = await startStage({ controllers: ['c1'], workers: ['w1'] });
   await using _ = await deploy(1, async (condition) => await stage.until(condition));
-  const metadata = { name: 'web', namespace: NAMESPACE };
-  const spec = { minAvailable: 1, selector: { matchLabels: labels } };
-  const budget = { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata, spec };
-  await admin.create(budgets, budget);
+  const budget = await forbidEvictions();
   const recording = loadRecording('06-two-k0supdates');
   await stage.create(recording.plan(stage.downloads));
   const refused = (): number =>
     stage.recorder.writes.filter(({ resource, code }) => resource === 'pods/eviction' && code === 429).length;
   await stage.until(() => expect(refused()).toBeGreaterThan(200));
   expect(await stage.isCordoned('w1')).toBe(true);
-  await admin.delete(budgets, 'web', { namespace: NAMESPACE });
+  await budget[Symbol.asyncDispose]();
   await stage.until(async () => expect(await stage.status('w1')).toBe('Completed'));
+});
+
+test('#28: a drain that takes too long is begun again and again, and the node stays cordoned', async () => {
+  await using stage = await startStage({ controllers: ['c1'], workers: ['w1'], times: { drain: 300 } });
+  await using _ = await deploy(1, async (condition) => await stage.until(condition));
+  await using things = new AsyncDisposableStack();
+  things.use(await forbidEvictions());
+  await stage.create(loadRecording('06-two-k0supdates').plan(stage.downloads));
+  const attempts = (): number =>
+    stage.logs.get('c1')?.filter((line) => line.includes('not drained in time')).length ?? 0;
+  await stage.until(() => expect(attempts()).toBeGreaterThan(2));
+  expect([await stage.isCordoned('w1'), await stage.status('w1')]).toEqual([true, 'Cordoning']);
+  expect(await stage.planState()).toBe('SchedulableWait');
 });

@@ -5,10 +5,10 @@ import { expect, test } from 'vitest';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
+import { NEW } from '../../doubles/payload-files.ts';
 import { loadRecording } from '../../doubles/recorded-plan.ts';
 import { runRecorded } from '../../doubles/recorded-run.ts';
 import { installRemovedKind, REMOVED_KIND_FOUND } from '../../doubles/removed-kind.ts';
-import { NEW } from '../../doubles/stage.ts';
 import { linesByObject } from '../../doubles/write-lines.ts';
 
 const C3 = { controllers: ['c3'] };

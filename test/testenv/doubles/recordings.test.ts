@@ -1,7 +1,7 @@
 /** Owns the proof that the doubles of k0s write what real k0s was recorded to write, in the same order, with the same answers. */
 import { test } from 'vitest';
+import { NEW } from '../../doubles/payload-files.ts';
 import { type Cast, runRecorded } from '../../doubles/recorded-run.ts';
-import { NEW } from '../../doubles/stage.ts';
 
 /** `c1` and `c3` lead, as in the recordings. */
 const THREE = { controllers: ['c1', 'c2', 'c3'], reluctant: ['c2'] };

@@ -3,11 +3,12 @@ import { expect, test } from 'vitest';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../../src/signal/names.ts';
+import { NEW } from '../../doubles/payload-files.ts';
 import { VARIANTS } from '../../doubles/quirks.ts';
 import { loadRecording } from '../../doubles/recorded-plan.ts';
 import { LEADER_LEASE } from '../../doubles/runtime/lease-election.ts';
 import type { Write } from '../../doubles/runtime/recorder.ts';
-import { NEW, type Stage, startStage } from '../../doubles/stage.ts';
+import { type Stage, startStage } from '../../doubles/stage.ts';
 import { linesByObject } from '../../doubles/write-lines.ts';
 
 const OLDER = VARIANTS['<=1.34'];

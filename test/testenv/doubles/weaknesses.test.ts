@@ -7,9 +7,10 @@ import { expect, test } from 'vitest';
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import { nodes, type Resource } from '../../../src/kube/resources.ts';
 import { SIGNAL_DATA_ANNOTATION } from '../../../src/signal/names.ts';
+import { NEW, OLD } from '../../doubles/payload-files.ts';
 import { loadRecording } from '../../doubles/recorded-plan.ts';
 import { runRecorded } from '../../doubles/recorded-run.ts';
-import { NEW, OLD, type Stage, startStage } from '../../doubles/stage.ts';
+import { type Stage, startStage } from '../../doubles/stage.ts';
 import { signalled, statusOf } from '../../doubles/write-lines.ts';
 
 const C3 = { controllers: ['c3'] };
@@ -59,6 +60,19 @@ test('#3: in the same way all controllers restart together', async () => {
   await stage.until(() =>
     expect(controllers.map((name) => stage.host(name).pid)).toEqual(controllers.map(() => undefined)),
   );
+});
+
+test('#11: a controller that is down and not in the plan keeps nobody from taking down another one', async () => {
+  await using stage = await startStage({ controllers: ['c3', 'c1'] });
+  await stage.host('c1').powerOff();
+  const plan = loadRecording('08e-controllers-unparsable').plan(stage.downloads);
+  const [command] = plan.spec.commands;
+  if (command?.k0supdate) {
+    command.k0supdate = { ...command.k0supdate, version: NEW, forceupdate: true };
+    command.k0supdate.targets = { controllers: { discovery: { static: { nodes: ['c3'] } } } };
+  }
+  await stage.create(plan);
+  await stage.until(() => expect(stage.host('c3').starts).toBe(2));
 });
 
 test('#20: an edit of a plan that has failed does nothing', async () => {
@@ -184,5 +198,15 @@ test('airgap: a bundle is called what the server calls it, made harmless', async
   if (command?.airgapupdate) command.airgapupdate.platforms = { 'linux-amd64': { url } };
   await stage.create(plan);
   await stage.untilPlan('Completed');
-  expect(await readdir(join(stage.host('w3').directory, 'data', 'images'))).toEqual(['my na_me.tar']);
+  expect(await readdir(join(stage.host('w3').dataDirectory, 'images'))).toEqual(['my na_me.tar']);
+});
+
+test('#22 and #34: a worker whose Node has another name gives up after 120 refusals, and says nothing but in its log', async () => {
+  await using stage = await startStage(C3);
+  const stray = await stage.addStray('w4', 'node4');
+  await stage.until(() => expect(stage.logs.get('w4')?.join('')).toContain('given up'));
+  const refused = stage.recorder.writes.filter(({ via }) => via === 'w4');
+  expect(refused).toHaveLength(120);
+  expect(new Set(refused.map(({ resource, code }) => `${resource} ${code}`))).toEqual(new Set(['leases 403']));
+  expect(stray.isAtWork).toBe(false);
 });

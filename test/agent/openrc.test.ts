@@ -1,0 +1,46 @@
+/** Owns the proof of restarts under OpenRC itself: a real supervise-daemon, in a jail of its own. */
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { OPENRC, runInJail, whyNoOpenRc } from './openrc/jail.ts';
+
+const why = whyNoOpenRc();
+
+interface Seen {
+  readonly tookMs: number;
+  readonly respawnDelayMs: number;
+  readonly isBesideLeftAlone: boolean;
+  readonly saidWhileWaiting: number;
+  readonly isSupervised: boolean;
+  readonly said: readonly { readonly msg: string; readonly of?: string }[];
+}
+
+if (why === undefined) describe('under OpenRC', suite);
+else test(`under OpenRC: left out, since ${why}`, () => expect(OPENRC).toContain('openrc'));
+
+function suite(): void {
+  let seen: Seen;
+  beforeAll(() => {
+    const inside = join(import.meta.dirname, 'openrc', 'inside.ts');
+    const { status, stdout, stderr } = runInJail([process.execPath, inside], 100_000);
+    expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
+    seen = JSON.parse(stdout) as Seen;
+  });
+
+  test('the new process starts at once, not after the respawn delay', () => {
+    expect(seen.tookMs).toBeLessThan(seen.respawnDelayMs / 2);
+    expect(seen.said[0]).toMatchObject({ msg: 'restart ordered', of: 'OpenRC service k0sworker' });
+  });
+
+  test('what needs the service, as an agent may, is not restarted with it', () => {
+    expect(seen.isBesideLeftAlone).toBe(true);
+  });
+
+  test('a supervisor that is about to start the service is not disturbed', () => {
+    expect(seen.saidWhileWaiting).toBe(1);
+  });
+
+  test('where the supervisor has given up, the service is started again under another', () => {
+    expect(seen.isSupervised).toBe(true);
+    expect(seen.said).toHaveLength(2);
+  });
+}

@@ -1,0 +1,98 @@
+/** Runs inside the jail: restarts a service under real OpenRC as the agent does, and prints what was seen as one JSON object. */
+import { execFileSync } from 'node:child_process';
+import { chmod, writeFile } from 'node:fs/promises';
+import type { ProcessId } from '../../../src/agent/host.ts';
+import { findProcess } from '../../../src/agent/processes.ts';
+import { createCommands } from '../../../src/agent/restart/commands.ts';
+import { OpenRc } from '../../../src/agent/restart/openrc.ts';
+import { ServiceRestarter } from '../../../src/agent/restart/service-restarter.ts';
+import { Systemd } from '../../../src/agent/restart/systemd.ts';
+import { askStatus } from '../../../src/agent/status-socket.ts';
+import { sleep, systemClock } from '../../../src/util/clock.ts';
+import { jsonLogger } from '../../../src/util/log.ts';
+
+const BINARY = '/usr/local/bin/k0s';
+const SOCKET = '/run/k0s.sock';
+const RESPAWN_DELAY_S = 20;
+
+/** Answers as k0s does. The usual stand-in ends with whoever holds its standard input, which here is nobody. */
+const SERVICE = `#!${process.execPath}
+const answer = JSON.stringify({ Version: 'v1', Pid: process.pid });
+require('node:fs').rmSync('${SOCKET}', { force: true });
+require('node:http').createServer((_, response) => response.end(answer)).listen('${SOCKET}');
+`;
+
+const said: unknown[] = [];
+const log = jsonLogger(
+  (line) => void said.push(JSON.parse(line)),
+  () => systemClock.now(),
+  'info',
+);
+const commands = createCommands(process.env, systemClock);
+const restarter = new ServiceRestarter([new Systemd(commands), new OpenRc(commands)], log);
+
+async function addService(name: string, lines: readonly string[]): Promise<void> {
+  const path = `/etc/init.d/${name}`;
+  await writeFile(path, ['#!/sbin/openrc-run', 'supervisor=supervise-daemon', ...lines, ''].join('\n'));
+  await chmod(path, 0o755);
+}
+
+const rcService = (...args: string[]): void => void execFileSync('rc-service', args, { stdio: 'ignore' });
+
+/** The process that answers, once it is another than `former`. */
+async function nextAfter(former: ProcessId | undefined): Promise<ProcessId> {
+  for (;;) {
+    const status = await askStatus(SOCKET, 1_000).catch(() => undefined);
+    const process = status && (await findProcess(status.pid));
+    if (process !== undefined && process.started !== former?.started) return process;
+    await sleep(systemClock, 20);
+  }
+}
+
+function kill(...pids: number[]): void {
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
+}
+
+await writeFile(BINARY, SERVICE);
+await chmod(BINARY, 0o755);
+await addService('k0sworker', [
+  `command=${BINARY}`,
+  `command_args="worker --status-socket ${SOCKET}"`,
+  `respawn_delay=${RESPAWN_DELAY_S}`,
+  'retry="SIGTERM/90/SIGKILL/5"',
+  'supervise_daemon_args="--stdout /dev/null --stderr /dev/null"',
+]);
+await addService('refit', ['command=/bin/sleep', 'command_args=100000', 'depend() { need k0sworker; }']);
+rcService('refit', 'start');
+const dependent = (): string => execFileSync('pgrep', ['-f', '^/bin/sleep 100000'], { encoding: 'utf8' }).trim();
+
+const first = await nextAfter(undefined);
+const beside = dependent();
+const orderedAt = performance.now();
+await restarter.restart(first, BINARY);
+const second = await nextAfter(first);
+const tookMs = performance.now() - orderedAt;
+const isBesideLeftAlone = dependent() === beside;
+
+// The supervisor is between two processes: it is left to it.
+kill(second.pid);
+while ((await findProcess(second.pid)) !== undefined) await sleep(systemClock, 20);
+await restarter.restart(second, BINARY);
+const saidWhileWaiting = said.length;
+
+// The supervisor has given up.
+kill(second.parent);
+while ((await findProcess(second.parent)) !== undefined) await sleep(systemClock, 20);
+await restarter.restart(second, BINARY);
+const third = await nextAfter(second);
+
+const isSupervised = third.parent !== second.parent && third.parent !== first.parent;
+const seen = {
+  tookMs,
+  respawnDelayMs: RESPAWN_DELAY_S * 1000,
+  isBesideLeftAlone,
+  saidWhileWaiting,
+  isSupervised,
+  said,
+};
+process.stdout.write(`${JSON.stringify(seen)}\n`);

@@ -1,0 +1,34 @@
+/** Owns running a program beside real OpenRC, where its packages are unpacked and this process may make namespaces. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const NAMESPACES = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child'];
+
+/** Where `.ci/run` unpacks them. */
+export const OPENRC = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'refit', 'openrc');
+
+/** Why it cannot be; undefined where it can. */
+export function whyNoOpenRc(): string | undefined {
+  if (process.getuid?.() !== 0) return 'only root may make namespaces';
+  if (!existsSync(join(OPENRC, 'usr/sbin/supervise-daemon'))) return `${OPENRC} does not hold Debian's package openrc`;
+  const { status, stderr, error } = runInJail(['true'], 60_000);
+  return status === 0 ? undefined : `the jail cannot be made: ${error?.message ?? stderr.trim().split('\n').at(-1)}`;
+}
+
+/** Everything that the program started is gone when this returns. */
+export function runInJail(
+  program: readonly string[],
+  timeoutMs: number,
+): { status: number | null; stdout: string; stderr: string; error?: Error | undefined } {
+  const directory = mkdtempSync(join(tmpdir(), 'refit-openrc-'));
+  const enter = join(import.meta.dirname, 'enter-jail.sh');
+  try {
+    const args = [...NAMESPACES, 'sh', enter, OPENRC, directory, ROOT, ...program];
+    return spawnSync('unshare', args, { encoding: 'utf8', timeout: timeoutMs, killSignal: 'SIGKILL' });
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
