@@ -10,7 +10,7 @@ import { apply, controlPlane, expiredKubeconfig, kubectlAs, type User } from './
 
 const READ = 'get list watch';
 
-type Column = 'controller' | 'cattle' | 'viewer' | 'controlNode';
+type Column = 'controller' | 'cattle' | 'viewer' | 'controlNode' | 'busy';
 
 /** Everything that Refit touches and much that it must not, with the verbs that each user has; none where it is not named. */
 const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>> = {
@@ -25,6 +25,12 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'autopilot.k0sproject.io/controlnodes=roles-b': { controller: `${READ} update`, viewer: READ },
   'autopilot.k0sproject.io/controlnodes/status=roles-a': { controlNode: 'update' },
   'autopilot.k0sproject.io/controlnodes/status=roles-b': {},
+  'autopilot.k0sproject.io/controlnodes=roles-busy': {
+    controller: `${READ} update`,
+    viewer: READ,
+    busy: `${READ} create update patch`,
+  },
+  'autopilot.k0sproject.io/controlnodes/status=roles-busy': { busy: 'update' },
   'autopilot.k0sproject.io/updateconfigs': {},
   'upgrade.refit.dev/upgradepolicies': { controller: READ, viewer: READ },
   'upgrade.refit.dev/upgradepolicies/status': { controller: 'update' },
@@ -35,6 +41,12 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'upgrade.cattle.io/plans/status@system-upgrade': { cattle: 'update' },
   'upgrade.cattle.io/plans@default': { viewer: READ },
   'core/nodes': { controller: `${READ} update`, cattle: `${READ} update`, viewer: READ },
+  'core/nodes=roles-b': {
+    controller: `${READ} update`,
+    cattle: `${READ} update`,
+    viewer: READ,
+    busy: `${READ} update`,
+  },
   'core/nodes/status': {},
   'core/events@default': { controller: 'create patch', viewer: READ },
   'core/events@system-upgrade': {
@@ -48,13 +60,16 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     controller: 'get create update',
     viewer: READ,
     controlNode: 'get',
+    busy: 'get',
   },
+  'coordination.k8s.io/leases@kube-node-lease=roles-a': { controller: 'get', viewer: READ },
+  'coordination.k8s.io/leases@kube-node-lease=roles-b': { controller: 'get', viewer: READ, busy: 'create patch' },
   'coordination.k8s.io/leases@kube-node-lease': { controller: 'get', viewer: READ },
   'coordination.k8s.io/leases@kube-system': { viewer: READ },
   'core/namespaces': {},
   'core/namespaces=kube-system': { cattle: 'get' },
-  'core/pods@default': { controller: 'list watch' },
-  'core/pods/eviction@default': { controller: 'create' },
+  'core/pods@default': { busy: 'list watch', controller: 'list watch' },
+  'core/pods/eviction@default': { busy: 'create', controller: 'create' },
   'policy/poddisruptionbudgets@default': { controller: 'list' },
   'core/secrets@kube-system': {},
   'core/secrets@system-upgrade': { cattle: 'list watch' },
@@ -62,11 +77,11 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'core/serviceaccounts/token@default': {},
   'batch/jobs@default': { viewer: READ },
   'batch/jobs@system-upgrade': { cattle: 'list watch create update', viewer: READ },
-  'apps/daemonsets@kube-system': { controller: 'get' },
+  'apps/daemonsets@kube-system': { busy: 'get', controller: 'get' },
   'apiextensions.k8s.io/customresourcedefinitions': { cattle: 'create' },
   'rbac.authorization.k8s.io/clusterroles': {},
   'certificates.k8s.io/certificatesigningrequests': {},
-  '/readyz': { controller: 'get', cattle: 'get', viewer: 'get', controlNode: 'get' }, // system:public-info-viewer, for everybody
+  '/readyz': { controller: 'get', cattle: 'get', viewer: 'get', controlNode: 'get', busy: 'get' }, // system:public-info-viewer, for everybody
   '/readyz/etcd': { controller: 'get', viewer: 'get' },
   '/metrics': {},
 };
@@ -88,6 +103,7 @@ test.each([
   ['the controller of cattle Plans', 'cattle', 'cattle'],
   ['the viewer', 'viewer', 'viewer'],
   ['the agent on a controller', { controlNode: 'roles-a' }, 'controlNode'],
+  ['the agent on a controller that runs pods', { controlNode: 'roles-busy', node: 'roles-b' }, 'busy'],
 ] as const)('%s may do exactly what is documented', async (_name, user, column) => {
   const expected = Object.fromEntries(Object.entries(ACCESS).map(([target, row]) => [target, row[column] ?? '']));
   expect(await reviewAccess(user, Object.keys(ACCESS))).toEqual(expected);
@@ -101,6 +117,24 @@ const watch = (path: string, name: string): string[] => [
   '--raw',
   `${path}?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3D${name}`,
 ];
+
+test.each([
+  ["reads the leader's lease", ['get', 'lease', 'k0s-autopilot-controller', '-n', 'k0s-autopilot'], 'NotFound'],
+  ['reads no other lease there', ['get', 'lease', 'other', '-n', 'k0s-autopilot'], 'Forbidden'],
+  ['lists none', ['get', 'leases', '-n', 'k0s-autopilot'], 'Forbidden'],
+  ['reads no secret', ['get', 'secret', 'roles-a', '-n', 'k0s-autopilot'], 'Forbidden'],
+])('the agent on a worker %s', async (_name, args, outcome) => {
+  await kubectlAs('admin', [
+    'delete',
+    'lease',
+    'k0s-autopilot-controller',
+    '-n',
+    'k0s-autopilot',
+    '--ignore-not-found',
+  ]);
+  const { stderr } = await kubectlAs({ node: 'roles-a' }, args);
+  expect(stderr).toContain(outcome);
+});
 
 describe.each([
   ['the agent on a worker', { node: 'roles-a' }, 'nodes', '/api/v1/nodes'],
