@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { expect, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import type { Host } from '../../src/embedded/hosts/host.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
 import { leases, nodes, type Resource } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
@@ -75,9 +77,12 @@ export async function startMixed(options: MixedOptions): Promise<Mixed> {
   things.defer(async () => await rm(directory, { recursive: true }));
   const plane = { url: controlPlane().url, kubeconfig: kubeconfigFor };
   const agents = combination.agents === 'refit' ? {} : { agents: [] };
+  const client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  things.defer(() => client.close());
+  // After the end of whoever led, who would put the lease back.
+  things.defer(async () => await clear(client));
   const cluster = await startCluster({ ...wanted, ...agents, plane, directory, restartDelayMs });
   things.defer(async () => await cluster.stop());
-  things.defer(async () => await clear(cluster));
   // Where nothing is of k0s, the rights that Refit documents must do.
   if (combination.leader !== 'refit' || combination.agents === 'k0s') things.use(await grantNodeRights(cluster.client));
   const makers = new Doubles(cluster, { ...TIMES, ...times }, things);
@@ -190,7 +195,7 @@ async function expectHolder({ client }: Cluster): Promise<void> {
 }
 
 /** The next test finds no plan, and a lease that nobody holds. */
-async function clear({ client }: Cluster): Promise<void> {
+async function clear(client: KubeClient): Promise<void> {
   const gone = async (resource: Resource, name: string, namespace?: string): Promise<void> => {
     await client.delete(resource, name, { namespace }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
