@@ -6,13 +6,14 @@ import { backoffDelay } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { ActiveJournal, Journal } from './journal.ts';
-import { IDLE, journalAfter, journalBefore, noticed, resumed } from './journal.ts';
+import { IDLE } from './journal.ts';
 import type { LookParts } from './look.ts';
 import { Look } from './look.ts';
 import { isAtRest, isStanding, nextStep } from './next-step.ts';
 import { withStatus } from './report-writer.ts';
 import type { Outcome, Step } from './step.ts';
 import type { StepInput } from './step-input.ts';
+import { journalAfter, journalBefore, noticed, resumed } from './transitions.ts';
 import { changeOrTimeout } from './wake-up.ts';
 
 /** An agent follows one object with one journal: a host that has two objects runs two agents. */

@@ -3,10 +3,11 @@ import { expect, test } from 'vitest';
 import type { SignalData } from '../signal/codec.ts';
 import type { HostFacts, ProcessId } from './host.ts';
 import type { Journal } from './journal.ts';
-import { IDLE, journalAfter, journalBefore, resumed } from './journal.ts';
+import { IDLE } from './journal.ts';
 import { nextStep } from './next-step.ts';
 import type { Step } from './step.ts';
 import type { StepInput } from './step-input.ts';
+import { journalAfter, journalBefore, resumed } from './transitions.ts';
 
 const id = (pid: number): ProcessId => ({ pid, started: `boot/${pid}`, parent: 1 });
 const key: SignalData = {
