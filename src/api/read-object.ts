@@ -34,17 +34,23 @@ export function readObject(
   kinds: readonly [CustomKind, ...CustomKind[]],
 ): { readonly kind: CustomKind; readonly object: KubeObject } {
   const fail = (why: string): never => {
-    throw new RefitError('REFIT_FILE', `${file}: ${why}`);
+    throw new RefitError('REFIT_FILE', `${file}: ${why}`, { hint: FIELDS_HINT });
   };
-  const wanted = kinds[0].resource.kind;
+  const wanted = [...new Set(kinds.map(({ resource }) => resource.kind))].join(' or ');
   const [found, second] = documentsOf(text, fail).filter((value) => value !== null);
   if (found === undefined) return fail(`is empty, expected one ${wanted}`);
   if (second !== undefined) return fail(`holds ${titleOf(found)} and ${titleOf(second)}, expected one ${wanted} only`);
   const kind = kinds.find((each) => isOf(found, each));
-  const groups = kinds.map(({ resource }) => apiVersionOf(resource)).join(' or ');
-  if (!kind) return fail(`holds ${titleOf(found)}, expected a ${wanted} of ${groups}`);
+  if (!kind) return fail(`holds ${titleOf(found)}, expected ${kinds.map(nameOf).join(' or ')}`);
   const issue = kind.schema.extend(HEADER).safeParse(found, { reportInput: true }).error?.issues[0];
-  return issue === undefined ? { kind, object: found as KubeObject } : fail(describe(issue));
+  return issue === undefined ? { kind, object: found as KubeObject } : fail(describe(issue, kind.resource.kind));
+}
+
+const FIELDS_HINT = 'docs/reference/crds.md has every field';
+
+function nameOf({ resource }: CustomKind): string {
+  const { kind } = resource;
+  return `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind} of ${apiVersionOf(resource)}`;
 }
 
 /** As strict as `kubectl apply`, which refuses misspelt fields too: a lost `sha256` would be a file nobody verifies. */
@@ -73,8 +79,8 @@ function titleOf(value: unknown): string {
     : 'an object without kind and apiVersion';
 }
 
-function describe(issue: Issue): string {
-  const field = pathOf(issue.path);
+function describe(issue: Issue, kind: string): string {
+  const field = pathOf(issue.path) || `the ${kind}`;
   if (issue.code === 'unrecognized_keys') return `${field}: has no member ${issue.keys.join(', ')}, check the spelling`;
   if (issue.code !== 'invalid_type') return `${field}: ${issue.message}`;
   const expected = EXPECTED[issue.expected] ?? issue.expected;
@@ -100,5 +106,5 @@ function shortened(text: string): string {
 /** As JSONPath writes it: `spec.commands[0].k0supdate`. */
 function pathOf(path: Issue['path']): string {
   const parts = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`));
-  return parts.join('').replace(/^\./, '') || 'the Plan';
+  return parts.join('').replace(/^\./, '');
 }

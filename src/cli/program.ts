@@ -44,7 +44,18 @@ export interface StatusFlags extends ConnectionFlags {
 
 export interface PreviewFlags extends ConnectionFlags {
   readonly file?: string;
+  readonly downloads: boolean;
   readonly output: 'text' | 'json';
+}
+
+export interface OrderFlags extends ConnectionFlags {
+  /** As `choosePlan` takes it; the only one that it can mean where absent. */
+  readonly plan?: string;
+}
+
+export interface AbortFlags extends OrderFlags {
+  /** Who did it where absent. */
+  readonly reason?: string;
 }
 
 export interface KubeadmFlags extends ConnectionFlags {
@@ -64,6 +75,10 @@ export interface Actions {
   status(flags: StatusFlags): Promise<number>;
   why(node: string | undefined, flags: ConnectionFlags): Promise<number>;
   preview(flags: PreviewFlags): Promise<number>;
+  pause(flags: OrderFlags): Promise<number>;
+  resume(flags: OrderFlags): Promise<number>;
+  abort(flags: AbortFlags): Promise<number>;
+  retry(node: string, flags: OrderFlags): Promise<number>;
   validate(file: string): Promise<number>;
   kubeadmPlan(flags: KubeadmFlags): Promise<number>;
   kubeadmApply(flags: KubeadmApplyFlags): Promise<number>;
@@ -104,6 +119,7 @@ function createProgram(actions: Actions, end: (code: number) => void): Command {
     .addOption(new Option('-o, --output <form>', 'form of the output').choices(FORMS).default('text'))
     .action(async (flags: StatusFlags) => end(await actions.status(flags)));
   addExplanations(program, actions, end);
+  addOrders(program, actions, end);
   program
     .command('validate')
     .description('Says of a plan file whether it can be carried out as written; asks no cluster.')
@@ -126,8 +142,27 @@ function addExplanations(program: Command, actions: Actions, end: (code: number)
   )
     .option('-f, --file <file>', 'file with one Plan; default: the plans of the cluster that are not over')
     .addOption(new Option('-o, --output <form>', 'form of the output').choices(['text', 'json']).default('text'))
+    .option('--no-downloads', 'ask no server for the downloads; default: each is asked whether it has them')
     .addHelpText('after', '\nA manifest of kubeadm is shown by `refit kubeadm plan`; of Cluster API there is no file.')
     .action(async (flags: PreviewFlags) => end(await actions.preview(flags)));
+}
+
+function addOrders(program: Command, actions: Actions, end: (code: number) => void): void {
+  const order = (name: string, description: string): Command =>
+    connected(program.command(name).description(description)).option(
+      '--plan <kind/name>',
+      'the plan; default: the only one that is not over, else the last one',
+    );
+  order('pause', 'Lets nothing new start; what is under way finishes.').action(async (flags: OrderFlags) =>
+    end(await actions.pause(flags)),
+  );
+  order('resume', 'Lets a paused plan go on.').action(async (flags: OrderFlags) => end(await actions.resume(flags)));
+  order('abort', 'Ends a plan: takes back what is not begun on its node, and lets the rest finish.')
+    .option('--reason <text>', 'why, for whoever looks at the plan; default: who did it')
+    .action(async (flags: AbortFlags) => end(await actions.abort(flags)));
+  order('retry', 'Lets a node that failed go again, and its plan with it.')
+    .argument('<node>', 'name of the node')
+    .action(async (node: string, flags: OrderFlags) => end(await actions.retry(node, flags)));
 }
 
 function hookOptions(command: Command): Command {

@@ -48,7 +48,7 @@ test('two problems: both, each with field, what was found and what would be righ
   expect(await lineOf(path)).toBe(
     `REFIT_FILE: ${path}: spec.id must name this run, such as "2026-11-20"; found ""; ` +
       'spec.commands[0].k0supdate.version must be a version such as "v1.36.3+k0s.0"; found "latest" ' +
-      '(check the path and what the file holds)',
+      '(correct that; docs/autopilot.md says more)',
   );
 });
 
@@ -56,13 +56,29 @@ test.each([
   [
     'a kubeconfig',
     'apiVersion: v1\nkind: Config\n',
-    'holds a Config of v1, expected a Plan of autopilot.k0sproject.io/v1beta2',
+    'holds a Config of v1, expected a Plan of autopilot.k0sproject.io/v1beta2 or an UpgradePolicy of upgrade.refit.dev/v1alpha1',
   ],
-  ['nothing', '', 'is empty, expected one Plan'],
+  ['nothing', '', 'is empty, expected one Plan or UpgradePolicy'],
   ['no YAML', 'a: [\n', 'is not YAML: Flow sequence in block collection'],
   ['something else', '- 1\n', 'holds a list, expected a Plan'],
 ])('%s', async (_name, text, words) => {
   expect(await lineOf(await file(text))).toContain(`plan.yaml: ${words}`);
+});
+
+test('an UpgradePolicy: that it can be read, or every field that cannot', async () => {
+  const head = 'apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: nightly}\n';
+  const window = '{days: [Monday], start: "22:00", length: 4h, timeZone: Europe/Berlin}';
+  let told = '';
+  const path = await file(`${head}spec: {windows: [${window}]}\n`);
+  expect(await validate(path, (text) => (told += text))).toBe(0);
+  expect(told).toBe(`${path}: UpgradePolicy nightly can be read\n`);
+  const wrong = await lineOf(await file(`${head}spec: {soak: 0h, windows: [${window.replace('Berlin', 'Bonn')}]}\n`));
+  expect(wrong).toContain('UpgradePolicy nightly: spec.soak must be a time above zero');
+  expect(wrong).toContain('spec.windows[0].timeZone must be');
+  expect(wrong).toMatch(/\(correct that; docs\/policy\.md says more\)$/);
+  expect(await lineOf(await file(`${head}spec: {failureBudgets: 3}\n`))).toContain(
+    'spec: has no member failureBudgets',
+  );
 });
 
 test('no file at all', async () => {

@@ -1,25 +1,49 @@
-/** Owns `refit validate`: says of a plan file, without any cluster, whether it can be carried out as written. */
+/** Owns `refit validate`: says of a plan or a policy in a file, without any cluster, whether it can be carried out as written. */
 import { readFile } from 'node:fs/promises';
-import { parsePlanFile } from '../api/autopilot/read-plan.ts';
+import { type Plan, planKind } from '../api/autopilot/plan.ts';
+import { readObject } from '../api/read-object.ts';
+import { type UpgradePolicy, upgradePolicyKind } from '../api/refit/upgrade-policy.ts';
 import { problemsOf } from '../dialects/autopilot/problems.ts';
+import { readPolicy } from '../engine/policy/read-policy.ts';
+import type { Reason } from '../engine/reasons.ts';
 import { EXIT, messageOf, RefitError } from '../util/errors.ts';
 
 /** Resolves with the exit code; rejects with REFIT_FILE naming the file, each field, what was found and what would be right. */
 export async function validate(path: string, write: (text: string) => void): Promise<number> {
-  const plan = parsePlanFile(await readText(path), path);
-  const problems = problemsOf(plan);
-  if (problems.length > 0)
-    throw new RefitError('REFIT_FILE', `${path}: ${problems.map(({ message }) => message).join('; ')}`);
-  const commands = plan.spec.commands.length;
-  write(
-    `${path}: Plan ${plan.metadata.name} (${plan.spec.id}) with ${commands} command${commands === 1 ? '' : 's'} can be carried out\n`,
-  );
+  const { kind, object } = readObject(await readText(path), path, [planKind, upgradePolicyKind]);
+  const { title, problems, page } =
+    kind === planKind ? judgePlan(object as Plan) : judgePolicy(object as UpgradePolicy);
+  if (problems.length > 0) {
+    const message = problems.map((problem) => problem.message).join('; ');
+    throw new RefitError('REFIT_FILE', `${path}: ${message}`, { hint: `correct that; ${page} says more` });
+  }
+  write(`${path}: ${title}\n`);
   return EXIT.ok;
+}
+
+interface Judgement {
+  /** What is said where nothing is wrong. */
+  readonly title: string;
+  readonly problems: readonly Reason[];
+  /** Where people read on. */
+  readonly page: string;
+}
+
+function judgePlan(plan: Plan): Judgement {
+  const commands = plan.spec.commands.length;
+  const title = `Plan ${plan.metadata.name} (${plan.spec.id}) with ${commands} command${commands === 1 ? '' : 's'}`;
+  return { title: `${title} can be carried out`, problems: problemsOf(plan), page: 'docs/autopilot.md' };
+}
+
+function judgePolicy(policy: UpgradePolicy): Judgement {
+  const title = `UpgradePolicy ${policy.metadata.name} can be read`;
+  return { title, problems: readPolicy(policy).problems, page: 'docs/policy.md' };
 }
 
 /** Rejects with REFIT_FILE. */
 export async function readText(path: string): Promise<string> {
   return await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new RefitError('REFIT_FILE', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
+    const hint = 'check the path';
+    throw new RefitError('REFIT_FILE', `cannot read ${path}: ${messageOf(error)}`, { cause: error, hint });
   });
 }

@@ -29,6 +29,15 @@ export function timeLeft(target: Target, facts: TargetFacts, policy: CampaignPol
   return Math.min(Math.max(whole, grace), stepDeadlineMs(observation, policy) - watchedMs);
 }
 
+/**
+ * When the time of its step is over by its own word, in milliseconds since the Unix epoch, for those who only look: whoever
+ * decides counts from when it saw that word. Infinity where there is no end; never NaN.
+ */
+export function stepEnd({ observation }: TargetFacts, policy: CampaignPolicy): number {
+  const since = observation.kind === 'none' ? Number.NaN : Date.parse(observation.since);
+  return Number.isNaN(since) ? Number.POSITIVE_INFINITY : since + stepDeadlineMs(observation, policy);
+}
+
 function stepDeadlineMs(observation: Observation, { stepDeadlines }: CampaignPolicy): number {
   const step = stepOf(observation);
   // A drain has a deadline with a choice, and the leader that drains keeps it.

@@ -15,6 +15,7 @@ export interface ExecCredential {
 
 /** Milliseconds after which a plugin that says nothing is killed: it may have to ask a distant identity provider. */
 const PLUGIN_TIMEOUT_MS = 60_000;
+const PLUGIN_HINT = 'run the plugin by hand to see what it wants';
 
 export class ExecPlugin {
   readonly #config: ExecConfig;
@@ -56,7 +57,7 @@ export class ExecPlugin {
         if (!error) return resolve(out);
         const hint = installHint ? `; ${installHint}` : '';
         const message = `exec plugin ${command} failed: ${err.trim() || messageOf(error)}${hint}`;
-        reject(new RefitError('REFIT_KUBECONFIG', message, { cause: error }));
+        reject(new RefitError('REFIT_KUBECONFIG', message, { cause: error, hint: PLUGIN_HINT }));
       });
       child.stdin?.end();
     });
@@ -78,14 +79,18 @@ function execInfo(config: ExecConfig, cluster: ClusterConfig, caText: string | u
 function readCredential(stdout: string, command: string): ExecCredential {
   const status = statusOf(stdout);
   if (!status)
-    throw new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} printed no ExecCredential with a status`);
+    throw new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} printed no ExecCredential with a status`, {
+      hint: PLUGIN_HINT,
+    });
   const text = (field: string): string | undefined => {
     const value = status[field];
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
   const [token, certificate, key] = [text('token'), text('clientCertificateData'), text('clientKeyData')];
   if (!token && !certificate)
-    throw new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} gave no token or certificate`);
+    throw new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} gave no token or certificate`, {
+      hint: PLUGIN_HINT,
+    });
   const expiresAt = Date.parse(text('expirationTimestamp') ?? '');
   return {
     ...(token ? { token } : {}),

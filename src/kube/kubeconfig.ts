@@ -97,7 +97,11 @@ function resolve(files: readonly Merged[], wanted: string | undefined): ClusterC
     contexts: new Map([...late.contexts, ...early.contexts]),
   }));
   const name = wanted ?? merged.currentContext;
-  if (!name) throw new RefitError('REFIT_KUBECONFIG', `${merged.files}: current-context is not set`);
+  if (!name) {
+    const known = [...merged.contexts.keys()].join(', ') || 'none';
+    const hint = `choose a context with --context; defined: ${known}`;
+    throw new RefitError('REFIT_KUBECONFIG', `${merged.files}: current-context is not set`, { hint });
+  }
   const context = entryNamed(merged.contexts, 'context', name, merged.files);
   const cluster = entryNamed(merged.clusters, 'cluster', referenced(context, 'cluster'), merged.files);
   const user = entryNamed(merged.users, 'user', referenced(context, 'user'), merged.files);
@@ -119,7 +123,8 @@ function entryNamed(entries: ReadonlyMap<string, Entry>, kind: string, name: str
   const entry = entries.get(name);
   if (entry) return entry;
   const known = [...entries.keys()].join(', ') || 'none';
-  throw new RefitError('REFIT_KUBECONFIG', `${files}: ${kind} "${name}" is not defined (defined: ${known})`);
+  const hint = kind === 'context' ? 'choose another with --context, or correct current-context' : 'correct the context';
+  throw new RefitError('REFIT_KUBECONFIG', `${files}: ${kind} "${name}" is not defined (defined: ${known})`, { hint });
 }
 
 /** Undefined outside a pod. */

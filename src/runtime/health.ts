@@ -66,7 +66,12 @@ async function listen(server: Server, address: string): Promise<AddressInfo> {
   const host = (match[1] ?? '').replace(/^\[|\]$/g, '');
   return await new Promise((resolve, reject) => {
     server.once('error', (cause) =>
-      reject(new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, { cause })),
+      reject(
+        new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, {
+          cause,
+          hint: 'choose another address, or end what listens there',
+        }),
+      ),
     );
     server.listen(Number(match[2]), host === '' ? undefined : host, () => resolve(server.address() as AddressInfo));
   });

@@ -59,6 +59,11 @@ export const ERRORS = {
     exit: EXIT.failed,
     hint: 'see docs/kubeadm.md for the rules',
   },
+  REFIT_ORDER: {
+    meaning: 'What was ordered makes no sense for this plan, or this node of it.',
+    exit: EXIT.failed,
+    hint: 'see `refit status`',
+  },
   REFIT_NO_CRD: {
     meaning: 'The API server does not know the kinds that Refit works with.',
     exit: EXIT.failed,
@@ -84,14 +89,22 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+interface RefitErrorOptions extends ErrorOptions {
+  /** What to do, where that is not what the code advises. */
+  readonly hint?: string;
+}
+
 /** An error with a code from the registry; `cause` is always kept. */
 export class RefitError extends Error {
   readonly code: ErrorCode;
+  readonly #hint: string;
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
+  constructor(code: ErrorCode, message: string, options: RefitErrorOptions = {}) {
+    const { hint, ...rest } = options;
+    super(message, rest);
     this.name = 'RefitError';
     this.code = code;
+    this.#hint = hint ?? ERRORS[code].hint;
   }
 
   get exitCode(): number {
@@ -100,7 +113,7 @@ export class RefitError extends Error {
 
   /** The one line a person gets: code, what happened, what to do. Servers and nodes may have brought line breaks and worse. */
   get line(): string {
-    return `${this.code}: ${printable(this.message.trim().replaceAll(/\s+/g, ' '))} (${ERRORS[this.code].hint})`;
+    return `${this.code}: ${printable(this.message.trim().replaceAll(/\s+/g, ' '))} (${this.#hint})`;
   }
 }
 

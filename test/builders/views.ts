@@ -1,6 +1,8 @@
 /** Owns what `refit status` sees, for tests: plans and nodes through the real dialect and the real decision. */
 import type { Plan, TargetStatus } from '../../src/api/autopilot/plan.ts';
-import { type AskControlPlane, observe } from '../../src/cli/status/observe.ts';
+import type { UpgradePolicy } from '../../src/api/refit/upgrade-policy.ts';
+import { type Looking, observe } from '../../src/cli/status/observe.ts';
+import type { AskControlPlane, Sources } from '../../src/cli/status/sources.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
@@ -11,15 +13,30 @@ import { buildWorld } from './worlds.ts';
 export const READY: AskControlPlane = async (endpoints) =>
   await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: true })));
 
-/** One look, that many milliseconds after the beginning; every API server is ready unless told otherwise. */
+/** Every API server is ready, and no pod is anywhere, unless told otherwise. */
+export function buildLooking(sources: Partial<Sources> = {}, policies: readonly UpgradePolicy[] = []): Looking {
+  return {
+    sources: {
+      controlPlane: READY,
+      outlook: async () => await Promise.resolve({ evictable: 0, obstacles: [], refused: [] }),
+      drain: async () => await Promise.resolve({ left: 0 }),
+      preconditions: async () => await Promise.resolve([]),
+      consent: async () => await Promise.resolve(true),
+      ...sources,
+    },
+    policies: { list: () => policies },
+  };
+}
+
+/** One look, that many milliseconds after the beginning. */
 export async function lookAt(
   plans: readonly Plan[],
   controllers: readonly KubeObject[],
   workers: readonly KubeObject[],
   now: number,
-  ask: AskControlPlane = READY,
+  looking: Looking = buildLooking(),
 ): Promise<PlanView[]> {
-  return await observe(autopilot, { plans: () => plans, world: buildWorld(controllers, workers) }, ask, now);
+  return await observe(autopilot, { plans: () => plans, world: buildWorld(controllers, workers) }, looking, now);
 }
 
 /** The object with a signal on it; in addition to what it says already. */

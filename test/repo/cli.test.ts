@@ -38,6 +38,10 @@ async function helpOf(...args: string[]): Promise<string> {
     status: never,
     why: never,
     preview: never,
+    pause: never,
+    resume: never,
+    abort: never,
+    retry: never,
     validate: never,
     kubeadmPlan: never,
     kubeadmApply: never,
@@ -63,12 +67,15 @@ function optionsIn(help: string): Option[] {
   });
 }
 
+const ORDERS = ['pause', 'resume', 'abort', 'retry'];
+
 const COMMANDS: readonly (readonly [string, () => Promise<string>])[] = [
   ['controller', async () => await helpOf('controller', '--help')],
   ['capi-extension', async () => await helpOf('capi-extension', '--help')],
   ['status', async () => await helpOf('status', '--help')],
   ['why', async () => await helpOf('why', '--help')],
   ['preview', async () => await helpOf('preview', '--help')],
+  ...ORDERS.map((order) => [order, async () => await helpOf(order, '--help')] as const),
   ['kubeadm', async () => await helpOf('kubeadm', 'apply', '--help')],
   ['agent', async () => await Promise.resolve(AGENT_HELP)],
 ];
@@ -79,8 +86,8 @@ test.each(COMMANDS)('refit %s: the page has its options, in order, with their de
   const rows = rowsOf(section(`refit ${command}`).split('\n### ')[0] ?? '');
   expect(rows.map(([name]) => name)).toEqual(options.map(({ name }) => `\`${name}\``));
   const known = options.filter(({ preset }) => preset !== undefined);
-  // All that `why` can be told is which cluster to ask, and that has no default in one word.
-  expect(known.length > 0).toBe(command !== 'why');
+  // All that these can be told has no default in one word, such as which cluster to ask.
+  expect(known.length > 0).toBe(!['why', ...ORDERS].includes(command));
   const written = new Map(rows.map(([name, preset]) => [name, preset]));
   expect(known.map(({ name }) => written.get(`\`${name}\``))).toEqual(known.map(({ preset }) => `\`${preset}\``));
 });
@@ -127,12 +134,27 @@ const EVERYTHING: Complete<StatusView> = {
           maxInFlight: 1,
           active: true,
           targets: [
-            { name: '', phase: 'failed', step: '', since: '', from: '', spent: {}, failure: '', rolledBack: true },
+            {
+              name: '',
+              phase: 'failed',
+              step: '',
+              since: '',
+              from: '',
+              spent: {},
+              failure: '',
+              rolledBack: true,
+              drains: 'node',
+              gone: true,
+            },
           ],
         },
       ],
-      waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '' }],
+      waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '', until: '' }],
       next: [''],
+      policy: '',
+      paused: 'order',
+      abort: '',
+      unseen: [''],
     },
   ],
 };
@@ -161,7 +183,19 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
       present: 'new',
       reason: '',
       stages: [{ command: 0, role: 'worker', version: '', maxInFlight: 1, done: 0, moving: [''], waves: [['']] }],
-      waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '' }],
+      waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '', until: '' }],
+      policy: { name: '', rule: '' },
+      drains: {
+        nodes: 1,
+        evictable: 1,
+        blocked: [
+          { target: '', budgets: [{ budget: '', pods: [''], reason: '' }], refused: [{ pod: '', reason: '' }] },
+        ],
+        unseen: '',
+      },
+      downloads: [{ platform: '', version: '', url: '', verified: true, reachable: true, bytes: 1, problem: '' }],
+      duration: { ms: 1, perTargetMs: 1, basis: 'assumed', samples: 0 },
+      unseen: [''],
     },
   ],
 };

@@ -6,14 +6,27 @@ import type { KubeObject } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { PreviewFlags } from '../program.ts';
-import { type AskControlPlane, observe } from '../status/observe.ts';
-import { inSession, type LoadedDialect, type LookParts, lookOnce, type Session } from '../status/session.ts';
+import { type Inspection, inspect, type Looking, viewAt } from '../status/observe.ts';
+import { inSession, type LoadedDialect, type LookParts, type Session } from '../status/session.ts';
 import { readText } from '../validate.ts';
+import { probeDownloads } from './downloads.ts';
+import { lookAtDrains } from './drains.ts';
+import { durationOf } from './duration.ts';
+import { policyRule } from './policy-rule.ts';
 import { renderPreview } from './text.ts';
-import { type PlanPreview, previewOf } from './view.ts';
+import { type Outlooks, type PlanPreview, previewOf } from './view.ts';
+import { stagePreview } from './waves.ts';
 
 /** Dialects whose plans are written as files; their objects are the only ones that a file may hold. */
 const KINDS = [planKind, cattlePlanKind] as const;
+
+/** How plans are looked at beside the gates. */
+interface PreviewParts {
+  readonly looking: Looking;
+  /** Downloads are not asked for where absent. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly signal: AbortSignal;
+}
 
 /** Resolves with 0; rejects with REFIT_FILE where the file's plan would be refused or do nothing, once it is shown. */
 export async function showPreview(flags: PreviewFlags, parts: LookParts): Promise<number> {
@@ -21,46 +34,82 @@ export async function showPreview(flags: PreviewFlags, parts: LookParts): Promis
   const read = file === undefined ? undefined : readObject(await readText(file), file, KINDS);
   return await inSession(flags, parts, 'refit-preview', async (session) => {
     const now = parts.clock.now();
-    const plans = read ? [await previewFile(read, session, now)] : await previewOpen(session, now, parts.signal);
+    const { looking } = session;
+    const { signal } = parts;
+    const preview = { looking, signal, ...(flags.downloads ? { fetch: globalThis.fetch } : {}) };
+    const plans = read ? [await previewFile(read, session, preview, now)] : await previewOpen(session, preview, now);
     const json = flags.output === 'json';
     parts.output.write(json ? `${JSON.stringify({ plans }, undefined, 2)}\n` : renderPreview({ plans }));
     const problem = file === undefined ? undefined : plans[0]?.reason;
-    if (problem !== undefined) throw new RefitError('REFIT_FILE', `${file}: ${problem}`);
+    if (problem !== undefined)
+      throw new RefitError('REFIT_FILE', `${file}: ${problem}`, { hint: 'what is shown above is this plan' });
     return EXIT.ok;
   });
 }
 
 type Read = ReturnType<typeof readObject>;
 
-async function previewFile({ kind: { resource }, object }: Read, session: Session, now: number): Promise<PlanPreview> {
+async function previewFile(
+  { kind: { resource }, object }: Read,
+  session: Session,
+  parts: PreviewParts,
+  now: number,
+): Promise<PlanPreview> {
   const seen = session.loaded.find(({ dialect }) => dialect.plans === resource);
   if (!seen) throw new RefitError('REFIT_NO_CRD', `the cluster lacks ${resource.plural}.${resource.group}`);
-  return await previewNew(object, seen, session.ask, now);
+  return await previewNew(object, seen, parts, now);
 }
 
 /** As if it were created at `now`, with nothing recorded: whatever the file holds beside its spec is another run's. */
 export async function previewNew(
   object: KubeObject,
   seen: LoadedDialect,
-  ask: AskControlPlane,
+  parts: PreviewParts,
   now: number,
 ): Promise<PlanPreview> {
   const { status: _recorded, ...plan } = object as KubeObject & { status?: unknown };
   const metadata = { ...plan.metadata, uid: '', creationTimestamp: rfc3339(now) };
   const { name, namespace } = metadata;
-  const isNamesake = ({ metadata: it }: KubeObject): boolean =>
-    it.name === name && (namespace === undefined || it.namespace === namespace);
-  const lookAt = async (...plans: KubeObject[]) =>
-    await observe(seen.dialect, { plans: () => plans, world: seen.world }, ask, now);
-  const [[view], [present]] = await Promise.all([
-    lookAt({ ...plan, metadata }),
-    lookAt(...seen.plans().filter(isNamesake).slice(0, 1)),
-  ]);
-  if (!view) throw new Error(`the plan ${name} was not looked at`);
-  return previewOf(view, present);
+  const { dialect, world } = seen;
+  const present = seen
+    .plans()
+    .find(({ metadata: it }) => it.name === name && (namespace === undefined || it.namespace === namespace));
+  const inspection = await inspect(dialect, { ...plan, metadata }, world, parts.looking, now);
+  const phase = present && dialect.resolve(present, world, now).phase;
+  return await previewAt(inspection, parts, now, phase);
 }
 
-async function previewOpen(session: Session, now: number, signal: AbortSignal): Promise<PlanPreview[]> {
-  const { plans } = await lookOnce(session, now, signal);
-  return plans.filter(({ phase }) => phase === 'new' || phase === 'running').map((plan) => previewOf(plan));
+async function previewOpen(session: Session, parts: PreviewParts, now: number): Promise<PlanPreview[]> {
+  const all = session.loaded.flatMap((seen) => seen.plans().map((plan) => ({ seen, plan })));
+  const previews = await Promise.all(
+    all.map(async ({ seen, plan }) => {
+      const inspection = await inspect(seen.dialect, plan, seen.world, parts.looking, now);
+      const { phase } = inspection.snapshot.campaign;
+      return phase === 'new' || phase === 'running' ? [await previewAt(inspection, parts, now)] : [];
+    }),
+  );
+  return previews.flat().toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function previewAt(
+  inspection: Inspection,
+  { looking, fetch, signal }: PreviewParts,
+  now: number,
+  present?: PlanPreview['phase'],
+): Promise<PlanPreview> {
+  const { dialect, plan, snapshot } = inspection;
+  const view = viewAt(inspection, now);
+  const [drains, downloads] = await Promise.all([
+    lookAtDrains(inspection, looking.sources),
+    fetch ? probeDownloads(snapshot.campaign, { fetch, signal }) : [],
+  ]);
+  const policy = policyRule(looking.policies, dialect.name, plan);
+  const duration = durationOf(view.stages.map(stagePreview), inspection);
+  const outlooks: Outlooks = {
+    ...(policy ? { policy } : {}),
+    ...(drains ? { drains } : {}),
+    ...(downloads.length > 0 ? { downloads } : {}),
+    ...(duration ? { duration } : {}),
+  };
+  return previewOf(view, outlooks, present);
 }

@@ -1,9 +1,15 @@
-/** Owns `refit preview` as text for people: each stage with its waves, then what keeps targets from starting now. */
+/** Owns `refit preview` as text for people: each stage with its waves, what keeps targets from starting, and what it takes. */
+import { tellObstacle } from '../../drain/budgets.ts';
+import { formatDuration } from '../../util/duration.ts';
 import { listed } from '../phrases.ts';
-import type { PlanPreview, PreviewView, StagePreview } from './view.ts';
+import type { Download } from './downloads.ts';
+import type { DrainPreview } from './drains.ts';
+import type { Duration } from './duration.ts';
+import type { PlanPreview, PreviewView } from './view.ts';
+import type { StagePreview } from './waves.ts';
 
 /** More than this nobody reads; the JSON form has all of them. */
-const [MOST_WAVES, MOST_NAMES] = [12, 8];
+const [MOST_WAVES, MOST_NAMES, MOST_BLOCKED] = [12, 8, 12];
 
 export function renderPreview({ plans }: PreviewView): string {
   const blocks = plans.map((plan) => renderPlan(plan).join('\n'));
@@ -11,16 +17,29 @@ export function renderPreview({ plans }: PreviewView): string {
 }
 
 function renderPlan(plan: PlanPreview): string[] {
-  const { kind, name, id, phase, present, reason, stages, waits } = plan;
+  const { kind, name, id, phase, present, reason, stages, waits, unseen = [] } = plan;
   const found = stages.filter(({ done, moving, waves }) => done + moving.length + waves.length > 0);
   return [
     `${kind} ${name}${id === '' ? '' : ` (${id})`}  ${phase}`,
-    ...(present === undefined ? [] : [`  present  the cluster has a plan of that name, which is ${present}`]),
-    ...(reason === undefined ? [] : [`  problem  ${reason}`]),
+    ...(present === undefined ? [] : [line('present', `the cluster has a plan of that name, which is ${present}`)]),
+    ...(reason === undefined ? [] : [line('problem', reason)]),
+    ...policyLines(plan),
     ...found.flatMap(stageLines),
-    ...waits.map(({ gate, reason: { message } }) => `  waits    ${message} (${gate})`),
-    ...(found.length === 0 && reason === undefined ? ['  nothing  no target is left'] : []),
+    ...waits.map(({ gate, reason: { message } }) => line('waits', `${message} (${gate})`)),
+    ...(plan.drains ? drainLines(plan.drains) : []),
+    ...(plan.downloads ?? []).map(downloadLine),
+    ...(plan.duration ? [durationLine(plan.duration)] : []),
+    ...unseen.map((what) => line('unseen', what)),
+    ...(found.length === 0 && reason === undefined ? [line('nothing', 'no target is left')] : []),
   ];
+}
+
+function line(heading: string, text: string): string {
+  return `  ${heading.padEnd(8)} ${text}`;
+}
+
+function policyLines({ policy }: PlanPreview): string[] {
+  return policy === undefined ? [] : [line('policy', `UpgradePolicy ${policy.name}: it ${policy.rule}`)];
 }
 
 function stageLines({ command, role, version, maxInFlight, done, moving, waves }: StagePreview): string[] {
@@ -33,4 +52,40 @@ function stageLines({ command, role, version, maxInFlight, done, moving, waves }
       .map((names, index) => `    ${`wave ${index + 1}`.padEnd(8)} ${listed(names, MOST_NAMES)}`),
     ...(rest > 0 ? [`    and ${rest} more waves`] : []),
   ];
+}
+
+function drainLines({ nodes, evictable, blocked, unseen }: DrainPreview): string[] {
+  const rest = blocked.length - MOST_BLOCKED;
+  return [
+    ...(evictable > 0 ? [line('drains', `${evictable} pods would be evicted from ${nodes} nodes`)] : []),
+    ...blocked.slice(0, MOST_BLOCKED).map(({ target, budgets, refused }) => {
+      const why = [...budgets.map(tellObstacle), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
+      return line('blocked', `${target} cannot be drained: ${why.join('; ')}`);
+    }),
+    ...(rest > 0 ? [line('', `and ${rest} more`)] : []),
+    ...(unseen === undefined ? [] : [line('unseen', `whether nodes can be drained: ${unseen}`)]),
+  ];
+}
+
+/** Bytes as people write them on disks: powers of ten. */
+const [KB, MB] = [1000, 1_000_000];
+
+function downloadLine({ platform, version, url, reachable, bytes, problem, verified }: Download): string {
+  const size = bytes === undefined ? 'of unknown size' : sizeOf(bytes);
+  const what = reachable ? size : `NOT reachable from here: ${problem ?? 'no reason was given'}`;
+  return line('download', `${version} for ${platform}: ${what}${verified ? '' : ', without sha256'} (${url})`);
+}
+
+function sizeOf(bytes: number): string {
+  if (bytes >= MB) return `${(bytes / MB).toFixed(1)} MB`;
+  return bytes >= KB ? `${(bytes / KB).toFixed(1)} kB` : `${bytes} bytes`;
+}
+
+function durationLine({ ms, perTargetMs, basis, samples }: Duration): string {
+  const each = `${formatDuration(perTargetMs)} a wave`;
+  const why =
+    basis === 'measured'
+      ? `what nine in ten took the last time, measured on ${samples === 1 ? '1 node' : `${samples} nodes`}`
+      : 'assumed for a node with nothing to drain, since none of these has told yet; downloads come on top';
+  return line('takes', `about ${formatDuration(ms)} without waiting: ${each}, ${why}`);
 }

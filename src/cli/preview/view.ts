@@ -1,55 +1,50 @@
 /** Owns what `refit preview` tells: a stable JSON form (docs/reference/cli.md), made of what `refit status` sees. */
 import type { CampaignPhase } from '../../engine/model.ts';
-import { isMoving } from '../status/stage-lines.ts';
-import type { PlanView, StageView } from '../status/view.ts';
-
-export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight'> {
-  /** How many are done. */
-  readonly done: number;
-  /** Names of those under way. */
-  readonly moving: readonly string[];
-  /** Names of those not begun, in order, as many together as there are slots. */
-  readonly waves: readonly (readonly string[])[];
-}
+import type { PlanView } from '../status/view.ts';
+import type { Download } from './downloads.ts';
+import type { DrainPreview } from './drains.ts';
+import type { Duration } from './duration.ts';
+import type { PolicyRule } from './policy-rule.ts';
+import { type StagePreview, stagePreview } from './waves.ts';
 
 /** `reason`: why the plan is refused as it stands, does nothing, or is about to end badly. */
-export interface PlanPreview extends Pick<PlanView, 'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'waits'> {
+export interface PlanPreview
+  extends Pick<PlanView, 'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'waits' | 'unseen'>,
+    Outlooks {
   /** Phase of the plan that the cluster has under the name of the file's. */
   readonly present?: CampaignPhase;
   readonly stages: readonly StagePreview[];
+}
+
+/** What was found out beside the plan and its nodes. */
+export interface Outlooks {
+  /** Absent where no UpgradePolicy covers the plan. */
+  readonly policy?: PolicyRule;
+  /** Absent where no target's Node is drained by the leader. */
+  readonly drains?: DrainPreview;
+  /** By the machine where this runs; absent where nobody wanted to know, or there is nothing to download. */
+  readonly downloads?: readonly Download[];
+  /** Absent where nobody has anything left to do. */
+  readonly duration?: Duration;
 }
 
 export interface PreviewView {
   readonly plans: readonly PlanPreview[];
 }
 
-export function previewOf(plan: PlanView, present?: PlanView): PlanPreview {
-  const { dialect, kind, name, id, phase, reason, stages, waits } = plan;
+export function previewOf(plan: PlanView, outlooks: Outlooks = {}, present?: CampaignPhase): PlanPreview {
+  const { dialect, kind, name, id, phase, reason, stages, waits, unseen } = plan;
   return {
     dialect,
     kind,
     name,
     id,
     phase,
-    ...(present === undefined ? {} : { present: present.phase }),
+    ...(present === undefined ? {} : { present }),
     ...(reason === undefined ? {} : { reason }),
     stages: stages.map(stagePreview),
     waits,
-  };
-}
-
-function stagePreview({ command, role, version, maxInFlight, targets }: StageView): StagePreview {
-  const pending = targets.filter(({ phase }) => phase === 'pending').map(({ name }) => name);
-  const size = Math.max(1, maxInFlight);
-  return {
-    command,
-    role,
-    version,
-    maxInFlight,
-    done: targets.filter(({ phase }) => phase === 'done').length,
-    moving: targets.filter(isMoving).map(({ name }) => name),
-    waves: Array.from({ length: Math.ceil(pending.length / size) }, (_, index) =>
-      pending.slice(index * size, (index + 1) * size),
-    ),
+    ...outlooks,
+    ...(unseen === undefined ? {} : { unseen }),
   };
 }

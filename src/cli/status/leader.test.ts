@@ -15,7 +15,11 @@ const held = { state: 'held', holder: 'abc', since: later(-60_000) };
 test.each<[string, Lease | undefined, object]>([
   ['no lease', undefined, { state: 'none' }],
   ['a lease without a spec', { metadata: { name: 'a' } }, { state: 'none' }],
-  ['a lease that was given back', lease({ holderIdentity: '', renewTime: later(0) }), { state: 'none' }],
+  [
+    'a lease that was given back',
+    lease({ holderIdentity: '', renewTime: later(0) }),
+    { state: 'none', since: later(0) },
+  ],
   ['a lease that was just renewed', lease({ holderIdentity: 'abc', renewTime: later(0) }), held],
   ['the clock here is a minute behind', lease({ holderIdentity: 'abc', renewTime: later(60 * SECOND) }), held],
   ['run out by less than clocks may differ', lease({ holderIdentity: 'abc', renewTime: later(-45 * SECOND) }), held],

@@ -12,8 +12,8 @@ import { rfc3339 } from '../../util/clock.ts';
 export type LeaderView =
   /** The lease cannot be read. */
   | { readonly state: 'unknown' }
-  /** Nobody holds it. */
-  | { readonly state: 'none' }
+  /** Nobody holds it: it was given back at `since`, RFC 3339, or never held. */
+  | { readonly state: 'none'; readonly since?: string }
   /** `since` when, RFC 3339. */
   | { readonly state: 'held'; readonly holder: string; readonly since: string }
   /** It has run out: the holder was last heard of at `since`, RFC 3339. */
@@ -45,8 +45,8 @@ export function followLeader(client: KubeClient, first: LeaderView, signal: Abor
 
 export function leaderOf(lease: Lease | undefined, now: number): LeaderView {
   const holder = lease ? holderOf(lease) : '';
-  if (holder === '') return { state: 'none' };
   const { renewTime = '', leaseDurationSeconds = 0, acquireTime = '' } = lease?.spec ?? {};
+  if (holder === '') return { state: 'none', ...(renewTime === '' ? {} : { since: toSecond(renewTime) }) };
   const end = Date.parse(renewTime) + leaseDurationSeconds * 1000;
   if (now > end + CLOCK_TOLERANCE_MS) return { state: 'silent', holder, since: toSecond(renewTime) };
   return { state: 'held', holder, since: toSecond(acquireTime) };

@@ -22,11 +22,15 @@ export function notesOf({ leader, silentSince, plans }: StatusView): Note[] {
     notes.push({ text: 'The API server does not answer: what follows is old', since: silentSince });
   } else if (plans.some(isOpen)) {
     const advice = 'nothing moves until a `refit controller` runs';
-    if (leader.state === 'none') notes.push({ text: `No controller leads: ${advice}` });
+    if (leader.state === 'none') notes.push({ text: `No controller leads: ${advice}`, ...sinceOf(leader) });
     if (leader.state === 'silent')
       notes.push({ text: `The leading controller is silent: ${advice}`, since: leader.since });
   }
   return notes;
+}
+
+function sinceOf({ since }: { readonly since?: string }): { since?: string } {
+  return since === undefined ? {} : { since };
 }
 
 /** Of plans that others carry out, nothing is known about who leads. */

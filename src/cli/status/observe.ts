@@ -1,32 +1,111 @@
 /** Owns the look at all plans at one moment, through the very decision that the controller takes. */
 import { decide } from '../../engine/decide.ts';
-import type { Dialect, Endpoint } from '../../engine/dialect.ts';
+import type { Dialect, World } from '../../engine/dialect.ts';
 import { explain } from '../../engine/explain.ts';
+import { factsOf } from '../../engine/gate-input.ts';
 import { gather } from '../../engine/gather.ts';
-import type { Decision, EndpointHealth, Snapshot } from '../../engine/model.ts';
-import { type CampaignPolicy, DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
+import type { Snapshot } from '../../engine/model.ts';
+import { isFinal } from '../../engine/model.ts';
+import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { Answers, type DrainInquiry, type Question } from './answers.ts';
 import type { Loaded } from './load.ts';
+import { type Policies, policyOf } from './policies.ts';
+import type { Sources } from './sources.ts';
 import { type PlanView, viewOf } from './view.ts';
 
-export type AskControlPlane = (endpoints: readonly Endpoint[]) => Promise<readonly EndpointHealth[]>;
+/** Whom to ask for what the objects do not tell, and what plans are held to. */
+export interface Looking {
+  readonly sources: Sources;
+  readonly policies: Policies;
+}
 
-/** How long a node may take is the controller's to know (--target-deadline): no end is told that may be another's. */
-const POLICY: CampaignPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
+/** One plan at one moment. */
+export interface Inspection {
+  readonly dialect: Dialect;
+  readonly plan: KubeObject;
+  readonly world: World;
+  readonly snapshot: Snapshot;
+  readonly policy: CampaignPolicy;
+  /** What could not be seen, one sentence each. */
+  readonly unseen: readonly string[];
+}
 
-/** The API servers are asked only where a decision hangs on them. Nothing is written. */
-export async function observe(
-  dialect: Dialect,
-  loaded: Loaded,
-  ask: AskControlPlane,
-  now: number,
-): Promise<PlanView[]> {
-  const views = loaded.plans().map(async (plan) => {
-    const snapshot = sinceCreation(gather(dialect, plan, loaded.world, now, { isOnlyLooking: true }));
-    if (!wantsHealth(decide(snapshot, POLICY, now))) return viewAt(dialect, snapshot, now);
-    const controlPlane = await ask(dialect.endpoints(loaded.world));
-    return viewAt(dialect, { ...snapshot, controlPlane }, now);
-  });
+/** Nothing is written. */
+export async function observe(dialect: Dialect, loaded: Loaded, looking: Looking, now: number): Promise<PlanView[]> {
+  const views = loaded
+    .plans()
+    .map(async (plan) => viewAt(await inspect(dialect, plan, loaded.world, looking, now), now));
   return (await Promise.all(views)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Gates asked one after the other, each more than a plan has: so that a fault cannot spin. */
+const MAX_ROUNDS = 10;
+
+/** As the leader does: what a decision hangs on is asked for, until nothing is left to ask. */
+export async function inspect(
+  dialect: Dialect,
+  plan: KubeObject,
+  world: World,
+  { sources, policies }: Looking,
+  now: number,
+): Promise<Inspection> {
+  const policy = policyOf(policies, dialect, plan);
+  const answers = new Answers(sources, { dialect, plan, world, options: policy.drain.options });
+  const look = (): Snapshot => sinceCreation(gather(dialect, plan, world, now, answers.known));
+  let snapshot = look();
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const questions = questionsOf(snapshot, policy, answers, now);
+    if (questions.length === 0) break;
+    await answers.add(questions);
+    snapshot = look();
+  }
+  const { unseen } = policies;
+  return {
+    dialect,
+    plan,
+    world,
+    snapshot,
+    policy,
+    unseen: [...(unseen === undefined ? [] : [unseen]), ...answers.unseen],
+  };
+}
+
+/** Explains what is recorded, and not what will be: without a controller that never comes. */
+export function viewAt({ dialect, snapshot, policy, unseen }: Inspection, now: number): PlanView {
+  const upcoming = decide(snapshot, policy, now).record ?? snapshot.campaign;
+  return viewOf(dialect, { snapshot, explanation: explain(snapshot, policy, now), upcoming, policy, unseen });
+}
+
+/** Of what is recorded, and of what would be recorded next: a plan that nobody has taken up yet has gates, too. */
+function questionsOf(snapshot: Snapshot, policy: CampaignPolicy, answers: Answers, now: number): Question[] {
+  const inquiries = [...explain(snapshot, policy, now).inquiries, ...decide(snapshot, policy, now).inquiries];
+  const drains = drainsIn(snapshot, policy, now).filter(({ node }) => !answers.knowsDrainOf(node));
+  const asked = new Map([...inquiries, ...drains].map((question) => [keyOf(question), question]));
+  return [...asked.values()];
+}
+
+function keyOf(question: Question): string {
+  if (question.kind === 'consent') return `consent ${question.target.key}`;
+  return 'node' in question ? `${question.kind} ${question.node}` : question.kind;
+}
+
+/**
+ * What the leader drains at this moment. When it began it alone knows: the word of the node is close to it, but never so
+ * long ago that the drain would have failed, since nobody but the leader may say that.
+ */
+function drainsIn({ campaign, facts }: Snapshot, policy: CampaignPolicy, now: number): DrainInquiry[] {
+  if (isFinal(campaign) || !policy.drain.enabled) return [];
+  const earliest = now - policy.stepDeadlines.drain + 1000;
+  return campaign.stages.flatMap(({ targets }) =>
+    targets.flatMap((target): DrainInquiry[] => {
+      const { observation, consent, node } = factsOf({ facts }, target);
+      const isDrained = observation.kind === 'working' && observation.asks === 'drain' && consent === true;
+      if (!isDrained || !node?.unschedulable || target.state !== 'intended') return [];
+      const began = Date.parse(observation.since);
+      return [{ kind: 'drain', node: node.name, since: Math.max(Number.isNaN(began) ? now : began, earliest) }];
+    }),
+  );
 }
 
 /** The targets of a plan without status wait since it was created, not since somebody looked. */
@@ -39,14 +118,4 @@ function sinceCreation(snapshot: Snapshot): Snapshot {
     targets: stage.targets.map((target) => ({ ...target, since })),
   }));
   return { ...snapshot, campaign: { ...campaign, stages } };
-}
-
-/** Explains what is recorded, and not what will be: without a controller that never comes. */
-function viewAt(dialect: Dialect, snapshot: Snapshot, now: number): PlanView {
-  const upcoming = decide(snapshot, POLICY, now).record ?? snapshot.campaign;
-  return viewOf(dialect, { snapshot, explanation: explain(snapshot, POLICY, now), upcoming, policy: POLICY });
-}
-
-function wantsHealth({ inquiries }: Decision): boolean {
-  return inquiries.some(({ kind }) => kind === 'control-plane');
 }

@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildLooking, lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import type { Node } from '../../kube/types.ts';
 import type { ControlNode } from '../../signal/names.ts';
 import { encodeReport } from '../../signal/report.ts';
 import type { LeaderView } from './leader.ts';
-import type { AskControlPlane } from './observe.ts';
 import { render } from './render.ts';
+import type { AskControlPlane } from './sources.ts';
 
 const PIPE = {
   hasColours: false,
@@ -50,7 +50,7 @@ interface Situation {
 /** One minute after the beginning. */
 async function textOf(situation: Situation, form: 'text' | 'wide' = 'text', look = PIPE): Promise<string[]> {
   const { plans = [], controllers = [C1, C2, C3], workers = [W1, W2, W3], leader = LED, ask = READY } = situation;
-  const views = await lookAt(plans, controllers, workers, T0 + MINUTE, ask);
+  const views = await lookAt(plans, controllers, workers, T0 + MINUTE, buildLooking({ controlPlane: ask }));
   return (await render({ leader, plans: views }, form, T0 + MINUTE, look)).trimEnd().split('\n');
 }
 
@@ -92,7 +92,7 @@ describe('before anything moves', () => {
       [
         'Plan autopilot  invalid  to v1.36.3+k0s.2',
         '  why     spec.id …',
-        '  next    nothing: this plan is over; delete it, and apply it again once what is wrong is mended',
+        '  next    nothing: this plan is over; mend the cause, delete the plan, and apply it again',
       ],
     ],
     [
@@ -115,7 +115,7 @@ describe('before anything moves', () => {
         'Plan autopilot (id1)  incomplete after 1 s, 59 s ago  to v1.36.3+k0s.2',
         '  controllers  0/2  ✗○',
         '  why     controller c1 does not exist',
-        '  next    nothing: this plan is over; delete it, and apply it again once what is wrong is mended',
+        '  next    nothing: this plan is over; mend the cause, delete the plan, and apply it again',
       ],
     ],
   ])('%s', async (_name, situation, lines) => {
@@ -273,7 +273,7 @@ describe('at the end', () => {
       '  why     w1: FailedDownload: 404',
       '          w2: Failed: no socket after 90 s (its previous version runs again)',
       '          w3 gave up at Restart',
-      '  next    nothing: this plan is over; delete it, and apply it again once what is wrong is mended',
+      '  next    nothing: this plan is over; mend the cause, in the plan too if it lies there, then `refit retry NODE` for each of w1, w2, w3; or delete the plan, and apply it again',
     ]);
   });
 

@@ -1,7 +1,9 @@
 /** Owns the sentences about targets: one for each while they are few, one for all at the same point where they are many. */
+
+import type { Wait } from '../../engine/model.ts';
 import { age, listed } from '../phrases.ts';
 import { isMoving } from './stage-lines.ts';
-import type { PlanView, TargetView, WaitView } from './view.ts';
+import type { PlanView, TargetView } from './view.ts';
 
 /** More than this of a kind are told together, so that a screen holds everything. */
 const FEW = 8;
@@ -16,7 +18,8 @@ export function failureLines({ stages, reason, waits }: PlanView): string[] {
   return rest > 0 ? [...news.slice(0, FEW), `and ${rest} more, see refit status -o wide`] : news;
 }
 
-function failureOf({ name, failure, step, rolledBack }: TargetView): string {
+function failureOf({ name, failure, step, rolledBack, gone }: TargetView): string {
+  if (gone === true) return `${name} is gone: there is no such node`;
   const why =
     failure === undefined ? `${name} gave up${step === undefined ? '' : ` at ${step}`}` : `${name}: ${failure}`;
   return rolledBack === true ? `${why} (its previous version runs again)` : why;
@@ -36,30 +39,36 @@ export function movingLines({ stages, waits }: PlanView, now: number): string[] 
     .map(({ place, count, longest: { name, since } }) => `${count} ${place} (longest: ${name} for ${age(since, now)})`);
 }
 
-function movingLine(target: TargetView, wait: WaitView | undefined, now: number): string {
+function movingLine(target: TargetView, wait: Wait | undefined, now: number): string {
   const time = `for ${age(target.since, now)}`;
   if (wait === undefined || !isHeld(target, wait)) return `${target.name} ${placeOfOne(target)} (${time})`;
-  const place = target.phase === 'verifying' ? 'reports success, but' : 'cannot be signalled:';
+  const place = heldPlaceOf(target);
   return `${target.name} ${place} ${wait.reason.message} (${wait.gate}, ${time})`;
 }
 
-function placeOfOne({ phase, step = phase }: TargetView): string {
+function heldPlaceOf({ phase, step = phase }: TargetView): string {
+  if (phase === 'verifying') return 'reports success, but';
+  return phase === 'working' ? `is at ${step}, and` : 'cannot be signalled:';
+}
+
+function placeOfOne({ phase, step = phase, drains }: TargetView): string {
   if (phase === 'intended') return 'is about to be signalled';
   if (phase === 'signalled') return 'is signalled, and its agent has not answered yet';
-  return phase === 'verifying' ? 'reports success' : `is at ${step}`;
+  if (phase === 'verifying') return 'reports success';
+  return drains === 'node' ? `is at ${step}, which it does itself` : `is at ${step}`;
 }
 
 /** Where many are, in words that fit each of them. */
-function placeOfMany(target: TargetView, wait: WaitView | undefined): string {
+function placeOfMany(target: TargetView, wait: Wait | undefined): string {
   const { phase, step = phase } = target;
   const gate = wait !== undefined && isHeld(target, wait) ? `, held by ${wait.gate}` : '';
   if (phase === 'intended') return `about to be signalled${gate}`;
   if (phase === 'signalled') return 'signalled, without an answer yet';
-  return phase === 'verifying' ? `reporting success${gate}` : `at ${step}`;
+  return phase === 'verifying' ? `reporting success${gate}` : `at ${step}${gate}`;
 }
 
 /** Without a gate the wait names the phase itself. */
-function isHeld({ phase }: TargetView, { gate }: WaitView): boolean {
+function isHeld({ phase }: TargetView, { gate }: Wait): boolean {
   return gate !== phase;
 }
 
@@ -80,7 +89,7 @@ export function waitLines({ stages, waits }: PlanView, now: number): string[] {
   );
 }
 
-function waitLine({ target, gate, reason, since }: WaitView, now: number): string {
+function waitLine({ target, gate, reason, since }: Wait, now: number): string {
   const where = target === undefined ? '' : `${gate}, `;
   return `${reason.message} (${where}for ${age(since, now)})`;
 }

@@ -1,6 +1,7 @@
 /** Owns what every command that only looks works with: a connection, and the plans of all dialects that the cluster has. */
-import type { Dialect } from '../../engine/dialect.ts';
+import type { Dialect, Endpoint } from '../../engine/dialect.ts';
 import { askControlPlane } from '../../engine/health.ts';
+import type { EndpointHealth } from '../../engine/model.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createClient } from '../../kube/http-client.ts';
 import { loadClusterConfig } from '../../kube/kubeconfig.ts';
@@ -12,7 +13,9 @@ import { Contact } from './contact.ts';
 import { installedOf } from './installed.ts';
 import { askLeader } from './leader.ts';
 import { type Loaded, loadOnce } from './load.ts';
-import { type AskControlPlane, observe } from './observe.ts';
+import { type Looking, observe } from './observe.ts';
+import { loadPolicies } from './policies.ts';
+import { sourcesOf } from './sources.ts';
 import type { StatusView } from './view.ts';
 
 export interface LookParts {
@@ -26,7 +29,7 @@ export interface Session {
   readonly client: KubeClient;
   /** Hears of every request of the client. */
   readonly contact: Contact;
-  readonly ask: AskControlPlane;
+  readonly looking: Looking;
   /** Of each dialect that the cluster has, as of the beginning. */
   readonly loaded: readonly LoadedDialect[];
 }
@@ -47,7 +50,7 @@ export async function inSession(
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   const contact = new Contact(clock);
   const client = createClient(config, { userAgent, onRequest: (record) => contact.note(record) });
-  const ask: AskControlPlane = async (endpoints) =>
+  const ask = async (endpoints: readonly Endpoint[]): Promise<readonly EndpointHealth[]> =>
     await askControlPlane(
       endpoints,
       async (host) => await askReadyz(config, host, { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
@@ -57,7 +60,11 @@ export async function inSession(
     const loaded = await Promise.all(
       installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, signal)) })),
     );
-    return await work({ client, contact, ask, loaded });
+    const looking = {
+      sources: sourcesOf(client, ask, clock, signal),
+      policies: await loadPolicies(client, signal),
+    };
+    return await work({ client, contact, looking, loaded });
   } finally {
     client.close();
   }
@@ -65,11 +72,11 @@ export async function inSession(
 
 /** One look at everything. */
 export async function lookOnce(
-  { client, ask, loaded }: Session,
+  { client, looking, loaded }: Session,
   now: number,
   signal: AbortSignal,
 ): Promise<StatusView> {
   const leader = await askLeader(client, now, signal);
-  const plans = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, ask, now)));
+  const plans = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, looking, now)));
   return { leader, plans: plans.flat() };
 }

@@ -1,4 +1,5 @@
 /** Owns `refit status` as text for people: one screen a plan, whatever its size, that says what runs, waits and comes next. */
+import { mendingOf } from '../operators.ts';
 import { age, listed, wrapped } from '../phrases.ts';
 import type { Medium, Style } from './medium.ts';
 import { failureLines, movingLines, waitLines } from './sentences.ts';
@@ -53,9 +54,10 @@ export function timesOf({ phase, created, ended }: PlanView, now: number): strin
   return ended === undefined ? '' : ` after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`;
 }
 
-function nextLines({ phase, reason, next }: PlanView): string[] {
+function nextLines(view: PlanView): string[] {
+  const { phase, reason, next } = view;
   if (phase === 'failed' || phase === 'incomplete' || phase === 'invalid') {
-    return ['nothing: this plan is over; delete it, and apply it again once what is wrong is mended'];
+    return [`nothing: this plan is over; ${mendingOf(view)}`];
   }
   if (phase === 'new' && reason !== undefined) return ['nothing: as it stands, this plan will be refused'];
   return next.length > 0 ? [listed(next, NEXT_NAMES)] : [];

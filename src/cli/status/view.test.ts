@@ -77,6 +77,7 @@ const EXPECTED: StatusView = {
           gate: 'working',
           reason: { code: 'InFlight', message: 'w1 is at Restart' },
           since: '2026-11-20T08:00:40Z',
+          until: '2026-11-20T08:14:45Z',
         },
         {
           gate: 'slots',
@@ -93,7 +94,7 @@ test('json is what docs/reference/cli.md describes', async () => {
   expect(JSON.parse(await render(await look(T0 + MINUTE), 'json', T0 + MINUTE, LOOK))).toEqual(EXPECTED);
 });
 
-test('the same an hour later, to the byte: no end is told that only another process knows', async () => {
+test('the same an hour later, to the byte: an end is told as a moment, and only where it is no other process that knows it', async () => {
   const at = async (now: number): Promise<string> => await render(await look(now), 'json', now, LOOK);
   expect(await at(T0 + 5 * HOUR)).toBe(await at(T0 + MINUTE));
 });

@@ -3,11 +3,13 @@ import { isStopping } from '../../engine/advance.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import type { Explanation } from '../../engine/explain.ts';
 import { factsOf } from '../../engine/gate-input.ts';
+import { stepEnd } from '../../engine/lateness.ts';
 import type { Campaign, CampaignPhase, Role, Snapshot, Stage, Target, TargetPhase, Wait } from '../../engine/model.ts';
 import { isFinal } from '../../engine/model.ts';
 import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import { activeStage } from '../../engine/stages.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import { printable } from '../../util/printable.ts';
 import type { LeaderView } from './leader.ts';
 
@@ -26,6 +28,10 @@ export interface TargetView {
   readonly failure?: string;
   /** True where the agent put back what was there before. */
   readonly rolledBack?: boolean;
+  /** Who cordons, drains and uncordons it, while it is at one of these. */
+  readonly drains?: 'leader' | 'node';
+  /** True where its object is not there any more. */
+  readonly gone?: boolean;
 }
 
 export interface StageView {
@@ -37,9 +43,6 @@ export interface StageView {
   readonly active: boolean;
   readonly targets: readonly TargetView[];
 }
-
-/** Without an end: how long a node may take is known to the controller only. */
-export type WaitView = Omit<Wait, 'until'>;
 
 export interface PlanView {
   readonly dialect: string;
@@ -55,9 +58,17 @@ export interface PlanView {
   /** One sentence: why it ended badly, is about to, or cannot start. */
   readonly reason?: string;
   readonly stages: readonly StageView[];
-  readonly waits: readonly WaitView[];
+  readonly waits: readonly Wait[];
   /** Names of the targets that start next, in order. */
   readonly next: readonly string[];
+  /** Name of the UpgradePolicy that it is held to; absent where that is none. */
+  readonly policy?: string;
+  /** Who holds back whatever has not begun: somebody's order, or the policy. */
+  readonly paused?: 'order' | 'policy';
+  /** The words of whoever aborted it. */
+  readonly abort?: string;
+  /** What could not be seen, so that nothing of it is told; one sentence each. */
+  readonly unseen?: readonly string[];
 }
 
 export interface StatusView {
@@ -73,6 +84,7 @@ export interface Look {
   readonly explanation: Pick<Explanation, 'waits' | 'phases'>;
   readonly upcoming: Campaign;
   readonly policy: CampaignPolicy;
+  readonly unseen: readonly string[];
 }
 
 export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
@@ -93,7 +105,19 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
     stages: campaign.stages.map((stage) => stageView(stage, look)),
     waits: waitsOf(look),
     next: nextOf(look),
+    ...bindings(look),
   });
+}
+
+/** What holds it beside its own text. */
+function bindings({ snapshot, policy, unseen }: Look): Pick<PlanView, 'policy' | 'paused' | 'abort' | 'unseen'> {
+  const { paused, abort } = snapshot.orders;
+  return {
+    ...(policy.name === undefined ? {} : { policy: policy.name }),
+    ...(paused || policy.paused ? { paused: paused ? 'order' : 'policy' } : {}),
+    ...(abort === undefined ? {} : { abort }),
+    ...(unseen.length === 0 ? {} : { unseen }),
+  };
 }
 
 /** Nodes write some of it, and those who look are administrators: nothing in it may steer their terminal. */
@@ -103,9 +127,24 @@ function harmless(view: PlanView): PlanView {
 }
 
 /** An end that is seen and not yet recorded is nothing to wait for, be it that of a target or a refusal of the plan. */
-function waitsOf({ snapshot: { campaign }, explanation: { waits }, upcoming }: Look): WaitView[] {
-  if (campaign.phase === 'new' && isFinal(upcoming)) return [];
-  return waits.filter(({ gate }) => gate !== 'done' && gate !== 'failed');
+function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: Look): Wait[] {
+  if (snapshot.campaign.phase === 'new' && isFinal(upcoming)) return [];
+  const ends = stepEnds(snapshot, policy);
+  return waits
+    .filter(({ gate }) => gate !== 'done' && gate !== 'failed')
+    .map((wait) => (wait.target === undefined ? wait : withEnd(wait, ends.get(wait.target))));
+}
+
+/** Of targets under way, by name, in milliseconds since the Unix epoch. */
+function stepEnds(snapshot: Snapshot, policy: CampaignPolicy): Map<string, number> {
+  const moving = snapshot.campaign.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'intended'));
+  return new Map(moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]));
+}
+
+/** Whichever is over first: the time of the step, or that of the whole. */
+function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
+  const { until = '' } = wait;
+  return Number.isFinite(end) && !(Date.parse(until) <= end) ? { ...wait, until: rfc3339(end) } : wait;
 }
 
 function endOf(campaign: Campaign): { ended?: string } {
@@ -127,8 +166,9 @@ function stageView(stage: Stage, { snapshot, explanation: { phases } }: Look): S
 }
 
 function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): TargetView {
-  const { observation } = factsOf(snapshot, target);
-  if (observation.kind === 'none') return { name: target.name, phase, since: target.since };
+  const { exists, observation, consent } = factsOf(snapshot, target);
+  const gone = exists ? {} : { gone: true };
+  if (observation.kind === 'none') return { name: target.name, phase, since: target.since, ...gone };
   const { from, spent, rolledBack } = observation.report ?? {};
   const isOpen = target.state === 'intended' || target.state === 'pending';
   return {
@@ -140,6 +180,9 @@ function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): Tar
     ...(spent === undefined ? {} : { spent }),
     ...(observation.kind === 'failed' && phase === 'failed' ? { failure: observation.message } : {}),
     ...(rolledBack === undefined ? {} : { rolledBack }),
+    ...(observation.kind === 'working' && observation.asks !== undefined && isOpen
+      ? { drains: consent === false ? 'node' : 'leader' }
+      : {}),
   };
 }
 

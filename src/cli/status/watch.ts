@@ -5,7 +5,8 @@ import { type Clock, sleep } from '../../util/clock.ts';
 import type { Contact } from './contact.ts';
 import { askLeader, followLeader } from './leader.ts';
 import { follow } from './load.ts';
-import { type AskControlPlane, observe } from './observe.ts';
+import { type Looking, observe } from './observe.ts';
+import { followPolicies } from './policies.ts';
 import type { PlanView, StatusView } from './view.ts';
 
 export interface WatchParts {
@@ -13,7 +14,7 @@ export interface WatchParts {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  readonly ask: AskControlPlane;
+  readonly looking: Looking;
   /** Hears of every request of the client. */
   readonly contact: Contact;
 }
@@ -23,7 +24,7 @@ const AGAIN_MS = 1000;
 
 /** The last view given is the one in which every plan has ended. Throws the signal's reason where that aborts first. */
 export async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
-  const { dialects, client, clock, ask, contact } = parts;
+  const { dialects, client, clock, contact } = parts;
   const stop = new AbortController();
   const signal = AbortSignal.any([parts.signal, stop.signal]);
   const changes = new Changes();
@@ -34,10 +35,13 @@ export async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView>
         ...(await follow(client, dialect, signal, () => changes.note())),
       })),
     );
+    const { sources, policies: first } = parts.looking;
+    const policies = await followPolicies(client, first, signal, () => changes.note());
+    const looking = { sources, policies };
     const leader = followLeader(client, await askLeader(client, clock.now(), signal), signal);
     for (;;) {
       const [now, began] = [clock.now(), clock.monotonic()];
-      const views = await Promise.all(followed.map(async (each) => await observe(each.dialect, each, ask, now)));
+      const views = await Promise.all(followed.map(async (each) => await observe(each.dialect, each, looking, now)));
       const plans = views.flat();
       const { silentSince } = contact;
       yield { leader: leader(now), ...(silentSince === undefined ? {} : { silentSince }), plans };

@@ -1,7 +1,9 @@
 /** Owns the table of `refit status -o wide`: one line for each target, with versions and reasons. */
+
+import type { Wait } from '../../engine/model.ts';
 import { age } from '../phrases.ts';
 import { table } from '../table.ts';
-import type { PlanView, TargetView, WaitView } from './view.ts';
+import type { PlanView, TargetView } from './view.ts';
 
 export function renderTargets({ stages, waits }: PlanView, now: number): string[] {
   const holding = new Map(waits.map((wait) => [wait.target, wait]));
@@ -20,7 +22,7 @@ export function renderTargets({ stages, waits }: PlanView, now: number): string[
 }
 
 /** That a target is at its step stands in the line already. */
-function reasonOf({ failure, phase, step }: TargetView, wait: WaitView | undefined): string {
+function reasonOf({ failure, phase, step }: TargetView, wait: Wait | undefined): string {
   if (failure !== undefined) return failure;
   if (phase === 'failed') return step === undefined ? 'gave up' : `gave up at ${step}`;
   if (phase === 'done' || wait === undefined || wait.reason.code === 'InFlight') return '';

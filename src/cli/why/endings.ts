@@ -1,60 +1,55 @@
-/** Owns what ends each wait, who carries a plan out, and what there is to do once it has failed. */
+/** Owns what ends each wait, in clauses that begin with "when"; what a person can do about it stands in the same clause. */
+import type { Wait } from '../../engine/model.ts';
 import type { ReasonCode } from '../../engine/reasons.ts';
+import type { PlanView } from '../status/view.ts';
 
-/** Clauses; codes that no wait ever has are absent. */
-export const ENDINGS: Partial<Record<ReasonCode, string>> = {
-  InFlight: 'the node reports that it is done, or that it failed',
-  Intended: 'the signal is written',
-  Signalled: 'the node answers its signal',
-  NoFreeSlot: 'one of those under way is done',
-  EarlierStage: 'the earlier stage is done',
-  FinishingInFlight: 'those under way come to their end, and the plan with them',
-  ControlPlaneNotReady: 'every API server answers that it is ready',
-  OthersAtWork: 'those nodes come to their end, or give no sign of life for long enough',
-  NodeNotReady: 'the node is Ready',
-  InvalidPlan: 'the plan is put right',
+type Ending = (plan: PlanView, wait: Wait) => string;
+
+const says =
+  (text: string): Ending =>
+  () =>
+    text;
+/** The moment is known. */
+const at =
+  (text: string): Ending =>
+  (_plan, { until }) =>
+    until === undefined ? text : `${text}, at ${until}`;
+/** Something else would have to be written in the policy. */
+const policyHas =
+  (change: string, patch?: object): Ending =>
+  ({ policy = 'NAME' }) => {
+    const command = `kubectl patch upgradepolicy ${policy} --type=merge -p '${JSON.stringify({ spec: patch })}'`;
+    return `UpgradePolicy ${policy} ${change}${patch === undefined ? '' : ` (${command})`}`;
+  };
+
+/** Codes that no wait ever has are absent. */
+const ENDINGS: Partial<Record<ReasonCode, Ending>> = {
+  InFlight: says('the node reports that it is done, or that it failed'),
+  Intended: says('the signal is written'),
+  Signalled: says('the node answers its signal; where it does not, see that its agent runs'),
+  NoFreeSlot: says('one of those under way is done'),
+  EarlierStage: says('the earlier stage is done'),
+  FinishingInFlight: says('those under way come to their end, and the plan with them'),
+  ControlPlaneNotReady: says('every API server answers that it is ready'),
+  OthersAtWork: says('those nodes come to their end, or give no sign of life for long enough'),
+  NodeNotReady: says('the node is Ready'),
+  Draining: says('the pods are gone'),
+  DrainBlocked: says('the budget lets its pods go: run more replicas of them, or change it'),
+  DrainRefused: says('those pods are gone, or spec.drain of the policy lets them be evicted'),
+  RecordUnread: says('what is recorded of the plan can be read again'),
+  Aborted: says('those under way come to their end, and the plan with them'),
+  Paused: (plan, wait) =>
+    plan.paused === 'policy'
+      ? policyHas('is not paused any more', { paused: false })(plan, wait)
+      : '`refit resume` is given',
+  WindowClosed: at('the window opens'),
+  WindowTooShort: at('a window opens that is long enough'),
+  Blackout: at('the blackout is over'),
+  TooManyUnavailable: says('one of those nodes is back, or maxUnavailable of the policy is raised'),
+  PolicyUnreadable: policyHas('is corrected'),
+  InvalidPlan: says('the plan is put right'),
 };
 
-export interface Operator {
-  /** Whose work the plan is. */
-  readonly name: string;
-  /** What ends the patience with a node under way. */
-  readonly limit: string;
-  /** What to do once a target has failed, or the plan was refused. */
-  readonly mend: string;
-}
-
-const AGENT_LIMIT = 'its --target-deadline has passed since the signal (2 h unless set)';
-
-const OPERATORS: Readonly<Record<string, Operator>> = {
-  autopilot: {
-    name: '`refit controller`',
-    limit: AGENT_LIMIT,
-    mend: 'mend the cause, delete the plan, and apply it again',
-  },
-  cattle: {
-    name: 'the system-upgrade-controller',
-    limit: 'its Job has failed or taken its whole time',
-    mend: 'mend the cause and the Plan; a node whose Job failed gets another one with another version',
-  },
-  kubeadm: {
-    name: '`refit kubeadm apply`',
-    limit: '2 h have passed since it began',
-    mend: 'mend the cause, and run `refit kubeadm apply` again: it goes on where it was left',
-  },
-  capi: {
-    name: '`refit capi-extension`',
-    limit: AGENT_LIMIT,
-    mend: 'mend the cause, and take the request off the Node: the next call begins anew',
-  },
-};
-
-const UNKNOWN: Operator = {
-  name: 'its own controller',
-  limit: 'its time is over',
-  mend: 'mend the cause, delete the plan, and apply it again',
-};
-
-export function operatorOf(dialect: string): Operator {
-  return OPERATORS[dialect] ?? UNKNOWN;
+export function endingOf(plan: PlanView, wait: Wait): string | undefined {
+  return ENDINGS[wait.reason.code]?.(plan, wait);
 }

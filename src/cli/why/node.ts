@@ -15,7 +15,7 @@ export function explainNode(status: StatusView, plan: PlanView, node: string, no
       .map((target) => [
         `${node} is a ${stage.role} of ${titleOf(plan)}, which is ${plan.phase}${timesOf(plan, now)}.`,
         ...sentencesOf(plan, stage, target, now),
-        ...(isOpen(plan) && target.phase !== 'done' ? operationOf(status, plan) : []),
+        ...(isOpen(plan) && target.phase !== 'done' ? operationOf(status, plan, now) : []),
       ]),
   );
 }
@@ -55,6 +55,14 @@ function turnOf(plan: PlanView, own: PlanView, stage: StageView, { name, since }
 const SHARED: ReadonlySet<ReasonCode> = new Set([
   'NoFreeSlot',
   'FinishingInFlight',
+  'Aborted',
+  'Paused',
+  'PolicyUnreadable',
+  'WindowClosed',
+  'WindowTooShort',
+  'Blackout',
+  'TooManyUnavailable',
+  'RecordUnread',
   'InvalidPlan',
   'ControlPlaneNotReady',
   'OthersAtWork',

@@ -4,7 +4,7 @@ import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildLooking, lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { withUpdate } from '../../dialects/capi/machine-update.ts';
@@ -13,7 +13,8 @@ import { DIALECTS } from '../../dialects/registry.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import type { LeaderView } from '../status/leader.ts';
-import { type AskControlPlane, observe } from '../status/observe.ts';
+import { observe } from '../status/observe.ts';
+import type { AskControlPlane } from '../status/sources.ts';
 import type { PlanView } from '../status/view.ts';
 import { paragraphsOf } from './command.ts';
 
@@ -28,7 +29,12 @@ function why(plans: readonly PlanView[], node?: string, leader: LeaderView = HEL
 async function lookOf(name: string, plan: KubeObject, ...workers: readonly Node[]): Promise<PlanView[]> {
   const dialect = DIALECTS.find((each) => each.name === name);
   if (!dialect) throw new Error(`no dialect ${name}`);
-  return await observe(dialect, { plans: () => [plan], world: buildWorldOf([nodes, workers], [jobs, []]) }, READY, NOW);
+  return await observe(
+    dialect,
+    { plans: () => [plan], world: buildWorldOf([nodes, workers], [jobs, []]) },
+    buildLooking(),
+    NOW,
+  );
 }
 
 const commands = [
@@ -58,8 +64,8 @@ test('a plan that runs: what is under way, what waits since when, what ends it',
   expect(why(await lookAt([running], [], [W1, W2, W3], NOW))).toEqual([
     'Plan autopilot (id1) is running for 1 min: 0 of 3 targets are done. Under way: w1 is at Restart (for 30 s). ' +
       'Waiting: 2 more workers wait for the only slot (for 59 s). This ends when the node reports that it is done, or ' +
-      'that it failed; when one of those under way is done. A node under way has failed when its --target-deadline has ' +
-      'passed since the signal (2 h unless set). Next: w2.',
+      'that it failed; when one of those under way is done. Where w1 stays as it is, it has ' +
+      'failed at 2026-11-20T08:14:35Z. Next: w2.',
   ]);
 });
 
@@ -100,7 +106,13 @@ test('a controller behind one that a gate holds', async () => {
   const down: AskControlPlane = async (endpoints) =>
     await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: false, detail: 'no answer' })));
   const two = buildPlan({}, statusOf('Schedulable', recorded({ c1: 'SignalPending', c2: 'SignalPending' }), []));
-  const views = await lookAt([two], [buildControlNode('c1'), buildControlNode('c2')], [], NOW, down);
+  const views = await lookAt(
+    [two],
+    [buildControlNode('c1'), buildControlNode('c2')],
+    [],
+    NOW,
+    buildLooking({ controlPlane: down }),
+  );
   expect(why(views, 'c2')[0]).toContain('(no answer) is not ready (api-servers-ready, for');
   expect(why(views, 'c2')[0]).toContain('1 more controller waits for the only slot');
   expect(why(views, 'c2')[0]).toContain('This ends when every API server answers that it is ready;');
@@ -114,7 +126,8 @@ test('nobody leads', async () => {
 test('a plan that failed: why, and what to do; of its nodes too', async () => {
   const gone = signalled(buildNode('w1'), { created: later(1000), status: 'Failed', timestamp: later(30_000) });
   const views = await lookAt([failed], [], [gone, W2, W3], NOW);
-  const advice = 'What to do: mend the cause, delete the plan, and apply it again.';
+  const advice =
+    'What to do: mend the cause, in the plan too if it lies there, then `refit retry w1`; or delete the plan, and apply it again.';
   expect(why(views)[0]).toContain('failed after 1 s, 59 s ago: 0 of 3 targets are done. Why: w1: Failed: no socket');
   expect(why(views)[0]).toMatch(new RegExp(`${advice}$`));
   expect(why(views, 'w1')[0]).toContain("Why: w1: Failed: the reason stands in the node's log.");
@@ -154,7 +167,14 @@ test('a Plan of the system-upgrade-controller: whose work it is, and what is wro
 });
 
 test('kubeadm and Cluster API', async () => {
-  const request = { version: 'v1.36.3', concurrent: 1, leader: ['w1'], followers: [], workers: ['w2', 'w3'] };
+  const request = {
+    version: 'v1.36.3',
+    concurrent: 1,
+    leader: ['w1'],
+    followers: [],
+    kubelets: [],
+    workers: ['w2', 'w3'],
+  };
   const metadata = { name: 'refit-kubeadm', namespace: 'kube-system', uid: 'u', creationTimestamp: later(0) };
   const [text] = why(await lookOf('kubeadm', { ...newPlan(request), metadata }, buildNode('w1'), W2, W3), 'w2');
   expect(text).toContain('It waits until the controllers are done (for 1 min). It is for `refit kubeadm apply`');

@@ -98,7 +98,12 @@ async function listen(server: Http2SecureServer, address: string): Promise<Addre
   const bare = host.replace(/^\[|\]$/g, '');
   return await new Promise((resolve, reject) => {
     server.once('error', (cause) =>
-      reject(new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, { cause })),
+      reject(
+        new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, {
+          cause,
+          hint: 'choose another address, or end what listens there',
+        }),
+      ),
     );
     server.listen(Number(port), bare === '' ? undefined : bare, () => resolve(server.address() as AddressInfo));
   });

@@ -1,7 +1,8 @@
 /** Owns the proof that a file becomes a Plan, or one line that a person can act on. */
 import { expect, test } from 'vitest';
-import { RefitError } from '../../util/errors.ts';
-import { parsePlanFile } from './read-plan.ts';
+import { RefitError } from '../util/errors.ts';
+import { type Plan, planKind } from './autopilot/plan.ts';
+import { readObject } from './read-object.ts';
 
 const PLAN = `apiVersion: autopilot.k0sproject.io/v1beta2
 kind: Plan
@@ -30,6 +31,10 @@ spec:
                 labels: environment=staging
                 fields: metadata.name=worker2
 `;
+
+function parsePlanFile(text: string, file: string): Plan {
+  return readObject(text, file, [planKind]).object as Plan;
+}
 
 function refusal(text: string): string {
   try {

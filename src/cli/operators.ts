@@ -1,0 +1,81 @@
+/** Owns who carries a plan out, by dialect, and what there is to do once it has failed. */
+import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
+import { formatDuration } from '../util/duration.ts';
+import { listed } from './phrases.ts';
+import type { PlanView } from './status/view.ts';
+
+export interface Operator {
+  /** Whose work the plan is. */
+  readonly name: string;
+  /** What ends the patience with a node under way whose step has no end of its own. */
+  readonly limit: string;
+  /** What lets the whole begin anew, also where somebody aborted it. */
+  readonly takeBack: string;
+  /** What to do once a target has failed, or the plan was refused. */
+  readonly mend: string;
+  /** True where `refit retry` lets a failed node go again by itself. */
+  readonly retries: boolean;
+}
+
+const AGENT_LIMIT = 'its --target-deadline has passed since the signal';
+const ANEW = 'delete the plan, and apply it again';
+
+const OPERATORS: Readonly<Record<string, Operator>> = {
+  autopilot: {
+    name: '`refit controller`',
+    limit: AGENT_LIMIT,
+    takeBack: ANEW,
+    mend: `mend the cause, ${ANEW}`,
+    retries: true,
+  },
+  cattle: {
+    name: 'the system-upgrade-controller',
+    limit: 'its Job has failed or taken its whole time',
+    takeBack: 'take the annotation upgrade.refit.dev/abort off the Plan',
+    mend: 'mend the cause and the Plan; a node whose Job failed gets another one with another version',
+    retries: false,
+  },
+  kubeadm: {
+    name: '`refit kubeadm apply`',
+    limit: `${formatDuration(DEFAULT_POLICY.targetDeadlineMs)} have passed since it began`,
+    takeBack: 'run `refit kubeadm apply` again: it goes on where it was left',
+    mend: 'mend the cause, and run `refit kubeadm apply` again: it goes on where it was left',
+    retries: false,
+  },
+  capi: {
+    name: '`refit capi-extension`',
+    limit: AGENT_LIMIT,
+    takeBack: 'take the request off the Node: the next call begins anew',
+    mend: 'mend the cause, and take the request off the Node: the next call begins anew',
+    retries: true,
+  },
+};
+
+const UNKNOWN: Operator = {
+  name: 'its own controller',
+  limit: 'its time is over',
+  takeBack: ANEW,
+  mend: `mend the cause, ${ANEW}`,
+  retries: false,
+};
+
+export function operatorOf(dialect: string): Operator {
+  return OPERATORS[dialect] ?? UNKNOWN;
+}
+
+/** Names of failed nodes that are told one by one. */
+const MOST_NAMES = 5;
+
+/** What to do about a plan that failed, wholly or in part, or was refused. */
+export function mendingOf({ dialect, phase, abort, stages }: PlanView): string {
+  const { takeBack, mend, retries } = operatorOf(dialect);
+  if (abort !== undefined) return takeBack;
+  const failed = stages.flatMap(({ targets }) => targets).filter((target) => target.phase === 'failed');
+  if (!retries || failed.length === 0 || phase === 'invalid') return mend;
+  const names = listed(
+    failed.map(({ name }) => name),
+    MOST_NAMES,
+  );
+  const retry = failed.length === 1 ? `\`refit retry ${names}\`` : `\`refit retry NODE\` for each of ${names}`;
+  return `mend the cause, in the plan too if it lies there, then ${retry}; or ${takeBack}`;
+}

@@ -1,0 +1,66 @@
+/** Owns looking ahead of all drains of a plan: how many pods would move, and what would hold them or be refused, by node. */
+import type { Obstacle } from '../../drain/budgets.ts';
+import type { RefusedPod } from '../../drain/pods.ts';
+import { factsOf } from '../../engine/gate-input.ts';
+import { messageOf } from '../../util/errors.ts';
+import { Semaphore } from '../../util/semaphore.ts';
+import type { Inspection } from '../status/observe.ts';
+import type { Sources } from '../status/sources.ts';
+
+export interface DrainPreview {
+  /** Nodes that were looked at. */
+  readonly nodes: number;
+  /** Pods on them that would be evicted. */
+  readonly evictable: number;
+  /** What stands in the way at this moment, by node; none of the others. */
+  readonly blocked: readonly BlockedDrain[];
+  /** Why nodes were not looked at. */
+  readonly unseen?: string;
+}
+
+interface BlockedDrain {
+  readonly target: string;
+  readonly budgets: readonly Obstacle[];
+  readonly refused: readonly RefusedPod[];
+}
+
+/** Each is some requests: of more than this nobody would read the answer. */
+const MOST_NODES = 200;
+const AT_ONCE = 8;
+
+/** Undefined where nothing of the plan is to be drained by its leader; never rejects. */
+export async function lookAtDrains(
+  { snapshot, policy }: Inspection,
+  sources: Pick<Sources, 'outlook'>,
+): Promise<DrainPreview | undefined> {
+  if (!policy.drain.enabled) return undefined;
+  const pending = snapshot.campaign.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'pending'));
+  const byNode = new Map(
+    pending.flatMap((target) => {
+      const { node } = factsOf(snapshot, target);
+      return node ? [[node.name, target.name] as const] : [];
+    }),
+  );
+  if (byNode.size === 0) return undefined;
+  const some = [...byNode].slice(0, MOST_NODES);
+  const places = new Semaphore(AT_ONCE);
+  const looks = await Promise.allSettled(
+    some.map(async ([node, target]) => ({
+      target,
+      outlook: await places.within(async () => await sources.outlook(node, policy.drain.options)),
+    })),
+  );
+  const seen = looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
+  const problem = looks.find((look) => look.status === 'rejected')?.reason as unknown;
+  const rest = byNode.size - some.length;
+  const unseen =
+    problem === undefined ? (rest > 0 ? `${rest} more nodes were not looked at` : undefined) : messageOf(problem);
+  return {
+    nodes: seen.length,
+    evictable: seen.reduce((sum, { outlook }) => sum + outlook.evictable, 0),
+    blocked: seen
+      .filter(({ outlook }) => outlook.obstacles.length + outlook.refused.length > 0)
+      .map(({ target, outlook: { obstacles, refused } }) => ({ target, budgets: obstacles, refused })),
+    ...(unseen === undefined ? {} : { unseen }),
+  };
+}

@@ -1,0 +1,43 @@
+/** Owns how long a plan is expected to take, and on what that is based. */
+import { decodeSignal } from '../../signal/codec.ts';
+import { decodeReport } from '../../signal/report.ts';
+import type { Inspection } from '../status/observe.ts';
+import type { StagePreview } from './waves.ts';
+
+/** All in milliseconds. */
+export interface Duration {
+  readonly ms: number;
+  readonly perTargetMs: number;
+  /** measured: what nine in ten of these nodes took the last time · assumed: nothing is known of them. */
+  readonly basis: 'measured' | 'assumed';
+  /** Nodes that it was measured on. */
+  readonly samples: number;
+}
+
+/** A node of k0s, from its signal to its last word, with nothing to drain and next to nothing to download: docs/benchmark.md. */
+const ASSUMED_MS = 20_000;
+
+/** Waves one after the other; undefined where nothing is left to do. */
+export function durationOf(stages: readonly StagePreview[], inspection: Inspection): Duration | undefined {
+  const waves = stages.reduce((sum, stage) => sum + stage.waves.length + (stage.moving.length > 0 ? 1 : 0), 0);
+  if (waves === 0) return undefined;
+  const spent = measured(inspection);
+  const perTargetMs = spent[Math.ceil(spent.length * 0.9) - 1] ?? ASSUMED_MS;
+  const basis = spent.length > 0 ? 'measured' : 'assumed';
+  return { ms: waves * perTargetMs, perTargetMs, basis, samples: spent.length };
+}
+
+/** What each target told of its last update, of this plan or an earlier one, where that came to a good end; in order. */
+function measured({ dialect, world, snapshot }: Inspection): number[] {
+  const targets = snapshot.campaign.stages.flatMap((stage) => stage.targets.map((target) => ({ stage, target })));
+  return targets
+    .flatMap(({ stage, target }) => {
+      const annotations = dialect.objectOf(stage, target, world)?.metadata.annotations;
+      const signal = decodeSignal(annotations);
+      if (signal?.status?.status !== 'Completed') return [];
+      const { spent } = decodeReport(annotations, signal.created) ?? {};
+      return spent === undefined ? [] : [Object.values(spent).reduce((sum, ms) => sum + ms, 0)];
+    })
+    .filter((ms) => ms > 0)
+    .toSorted((a, b) => a - b);
+}

@@ -1,0 +1,135 @@
+/** Owns the answers of one look at one plan: what decisions hang on, as far as whoever looks may see it. */
+import type { DrainOptions } from '../../drain/options.ts';
+import type { Outlook } from '../../drain/outlook.ts';
+import type { Dialect, World } from '../../engine/dialect.ts';
+import type { Known } from '../../engine/gather.ts';
+import type { DrainView, EndpointHealth, Inquiry } from '../../engine/model.ts';
+import type { Reason } from '../../engine/reasons.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { messageOf } from '../../util/errors.ts';
+import type { Sources } from './sources.ts';
+
+/** A drain that the leader carries out: what it has in memory must be looked at afresh. */
+export interface DrainInquiry {
+  readonly kind: 'drain';
+  readonly node: string;
+  /** Milliseconds since the Unix epoch: when it is taken to have begun. */
+  readonly since: number;
+}
+
+export type Question = Inquiry | DrainInquiry;
+
+interface Subject {
+  readonly dialect: Dialect;
+  readonly plan: KubeObject;
+  readonly world: World;
+  readonly options: DrainOptions;
+}
+
+/** Questions of a kind in one look: each is a request, and hundreds of nodes may be at one point. */
+const MOST_OF_A_KIND = 20;
+const CLEAR: Outlook = { evictable: 0, obstacles: [], refused: [] };
+
+export class Answers {
+  readonly #sources: Sources;
+  readonly #subject: Subject;
+  #controlPlane: readonly EndpointHealth[] | undefined;
+  #preconditions: readonly Reason[] | undefined;
+  readonly #outlooks = new Map<string, Outlook>();
+  readonly #consents = new Map<string, boolean>();
+  readonly #drains = new Map<string, DrainView>();
+  readonly #unseen = new Set<string>();
+
+  constructor(sources: Sources, subject: Subject) {
+    this.#sources = sources;
+    this.#subject = subject;
+  }
+
+  get known(): Known {
+    return {
+      controlPlane: this.#controlPlane,
+      preconditions: this.#preconditions,
+      outlooks: this.#outlooks,
+      consents: this.#consents,
+      drainOf: (node) => this.#drains.get(node),
+    };
+  }
+
+  /** What could not be seen, one sentence for each kind; decisions are told as if nothing stood in the way there. */
+  get unseen(): readonly string[] {
+    return [...this.#unseen];
+  }
+
+  knowsDrainOf(node: string): boolean {
+    return this.#drains.has(node);
+  }
+
+  /** Never rejects for an answer that was refused: who may see less is told less. */
+  async add(questions: readonly Question[]): Promise<void> {
+    const counts = new Map<string, number>();
+    await Promise.all(
+      questions.map(async (question) => {
+        const count = (counts.get(question.kind) ?? 0) + 1;
+        counts.set(question.kind, count);
+        await this.#answer(question, count <= MOST_OF_A_KIND);
+      }),
+    );
+  }
+
+  async #answer(question: Question, isAsked: boolean): Promise<void> {
+    const { dialect, plan, world, options } = this.#subject;
+    const sources = this.#sources;
+    const asking = async <T>(what: string, ask: () => Promise<T>, neutral: T): Promise<T> =>
+      isAsked ? await this.#orNeutral(what, ask, neutral) : neutral;
+    switch (question.kind) {
+      case 'control-plane':
+        this.#controlPlane ??= await asking(
+          'whether the API servers are ready',
+          async () => await sources.controlPlane(dialect.endpoints(world)),
+          [],
+        );
+        return;
+      case 'preconditions':
+        this.#preconditions = await asking(
+          'whether objects are left that the new version does not serve',
+          async () => await sources.preconditions(dialect, plan),
+          [],
+        );
+        return;
+      case 'outlook': {
+        const { node } = question;
+        this.#outlooks.set(
+          node,
+          await asking('whether nodes can be drained', async () => await sources.outlook(node, options), CLEAR),
+        );
+        return;
+      }
+      case 'consent': {
+        const { stage, target } = question;
+        this.#consents.set(
+          target.key,
+          await asking('who drains a node', async () => await sources.consent(dialect, stage, target, world), true),
+        );
+        return;
+      }
+      case 'drain': {
+        const { node, since } = question;
+        const progress = await asking('how far drains are', async () => await sources.drain(node, options), undefined);
+        const state: DrainView =
+          progress === undefined || progress.left === 0
+            ? { kind: 'drained', since }
+            : { kind: 'draining', since, ...progress };
+        this.#drains.set(node, state);
+      }
+    }
+  }
+
+  async #orNeutral<T>(what: string, ask: () => Promise<T>, neutral: T): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      this.#unseen.add(`${what}: ${messageOf(error)}`);
+      return neutral;
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/** Owns which UpgradePolicy holds a plan, as whoever looks can see it. */
+import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+import { INDEPENDENT } from '../../dialects/registry.ts';
+import type { Dialect } from '../../engine/dialect.ts';
+import { type CampaignPolicy, DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
+import { policyFor } from '../../engine/policy/choose-policy.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { createInformer } from '../../kube/informer.ts';
+import { isForbidden, isNotFound } from '../../kube/status-error.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { messageOf } from '../../util/errors.ts';
+
+export interface Policies {
+  list(): readonly UpgradePolicy[];
+  /** Why none can be seen, where that says nothing about whether there are any. */
+  readonly unseen?: string;
+}
+
+const NO_POLICIES: Policies = { list: () => [] };
+
+/**
+ * For plans that no policy covers: how long a node may take over all is said by the `--target-deadline` of whoever carries
+ * them out, which nobody else knows. What each step may take has defaults that nothing but a policy changes.
+ */
+const UNCOVERED: CampaignPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
+
+/** As of now. A cluster without the kind has none, and whoever may not see them is told what they are without. */
+export async function loadPolicies(client: KubeClient, signal: AbortSignal): Promise<Policies> {
+  try {
+    const { items } = await client.listAll(upgradePolicies, { signal });
+    return { list: () => items };
+  } catch (error) {
+    if (isNotFound(error)) return NO_POLICIES;
+    if (isForbidden(error)) return { list: () => [], unseen: `what policies say: ${messageOf(error)}` };
+    throw error;
+  }
+}
+
+/** Follows them until `signal` aborts; what `first` could not see stays unseen. */
+export async function followPolicies(
+  client: KubeClient,
+  first: Policies,
+  signal: AbortSignal,
+  onChange: () => void,
+): Promise<Policies> {
+  if (first === NO_POLICIES || first.unseen !== undefined) return first;
+  const informer = createInformer(client, upgradePolicies);
+  void informer.run(signal);
+  await informer.whenSynced(signal);
+  informer.addHandler({ added: onChange, updated: onChange, deleted: onChange });
+  return { list: () => informer.list() };
+}
+
+export function policyOf(policies: Policies, dialect: Pick<Dialect, 'name'>, { metadata }: KubeObject): CampaignPolicy {
+  const { name, namespace } = metadata;
+  if (INDEPENDENT.has(dialect.name)) return UNCOVERED;
+  return policyFor(policies.list(), { dialect: dialect.name, name, namespace }, UNCOVERED);
+}

@@ -1,0 +1,58 @@
+/** Owns asking what no watch shows, for those who only look: by their own rights, and not anew at every look. */
+import type { DrainProgress } from '../../drain/drain.ts';
+import type { DrainOptions } from '../../drain/options.ts';
+import { lookAhead, lookAtDrain, type Outlook } from '../../drain/outlook.ts';
+import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
+import type { EndpointHealth, Stage, Target } from '../../engine/model.ts';
+import type { Reason } from '../../engine/reasons.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { Clock } from '../../util/clock.ts';
+
+/** Each reads only, and rejects where the API server refuses or does not answer. */
+export interface Sources {
+  controlPlane(endpoints: readonly Endpoint[]): Promise<readonly EndpointHealth[]>;
+  outlook(node: string, options: DrainOptions): Promise<Outlook>;
+  drain(node: string, options: DrainOptions): Promise<DrainProgress>;
+  preconditions(dialect: Dialect, plan: KubeObject): Promise<readonly Reason[]>;
+  /** Whether the target leaves it to the leader to cordon, drain and uncordon. */
+  consent(dialect: Dialect, stage: Stage, target: Target, world: World): Promise<boolean>;
+}
+
+export type AskControlPlane = Sources['controlPlane'];
+
+/** Milliseconds for which an answer counts: a watch looks every second, and none of this changes that fast. */
+const KEPT_MS = 5000;
+
+export function sourcesOf(
+  client: KubeClient,
+  askControlPlane: AskControlPlane,
+  clock: Clock,
+  signal: AbortSignal,
+): Sources {
+  const kept = new Map<string, { readonly at: number; readonly answer: Promise<unknown> }>();
+  const once = async <T>(key: string, ask: () => Promise<T>): Promise<T> => {
+    const known = kept.get(key);
+    if (known && clock.monotonic() - known.at < KEPT_MS) return await (known.answer as Promise<T>);
+    const answer = ask();
+    kept.set(key, { at: clock.monotonic(), answer });
+    return await answer;
+  };
+  return {
+    controlPlane: askControlPlane,
+    outlook: async (node, options) =>
+      await once(`outlook ${node}`, async () => await lookAhead(client, node, options, signal)),
+    drain: async (node, options) =>
+      await once(`drain ${node}`, async () => await lookAtDrain(client, node, options, clock.now(), signal)),
+    preconditions: async (dialect, plan) =>
+      await once(
+        `preconditions ${dialect.name} ${plan.metadata.uid ?? ''}`,
+        async () => (await dialect.preconditions?.(client, plan, signal)) ?? [],
+      ),
+    consent: async (dialect, stage, target, world) =>
+      await once(
+        `consent ${dialect.name} ${target.key}`,
+        async () => (await dialect.care?.consents?.(client, stage, target, world, signal)) ?? false,
+      ),
+  };
+}
