@@ -10,79 +10,87 @@ import { apply, controlPlane, expiredKubeconfig, kubectlAs, type User } from './
 
 const READ = 'get list watch';
 
-type Column = 'controller' | 'cattle' | 'viewer' | 'controlNode' | 'busy';
+type Column = 'controller' | 'cattle' | 'viewer' | 'operator' | 'controlNode' | 'busy';
+
+/** Those who only look. */
+const LOOK = { viewer: READ, operator: READ };
+const LOOK_ONCE = { viewer: 'list', operator: 'list' };
 
 /** Everything that Refit touches and much that it must not, with the verbs that each user has; none where it is not named. */
 const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>> = {
-  'autopilot.k0sproject.io/plans': { controller: `${READ} update`, viewer: READ },
+  'autopilot.k0sproject.io/plans': { controller: `${READ} update`, ...LOOK, operator: `${READ} patch` },
   'autopilot.k0sproject.io/plans/status': { controller: 'update' },
-  'autopilot.k0sproject.io/controlnodes': { controller: `${READ} update`, viewer: READ },
+  'autopilot.k0sproject.io/controlnodes': { controller: `${READ} update`, ...LOOK },
   'autopilot.k0sproject.io/controlnodes=roles-a': {
     controller: `${READ} update`,
-    viewer: READ,
+    ...LOOK,
     controlNode: `${READ} create update patch`,
   },
-  'autopilot.k0sproject.io/controlnodes=roles-b': { controller: `${READ} update`, viewer: READ },
+  'autopilot.k0sproject.io/controlnodes=roles-b': { controller: `${READ} update`, ...LOOK },
   'autopilot.k0sproject.io/controlnodes/status=roles-a': { controlNode: 'update' },
   'autopilot.k0sproject.io/controlnodes/status=roles-b': {},
   'autopilot.k0sproject.io/controlnodes=roles-busy': {
     controller: `${READ} update`,
-    viewer: READ,
+    ...LOOK,
     busy: `${READ} create update patch`,
   },
   'autopilot.k0sproject.io/controlnodes/status=roles-busy': { busy: 'update' },
   'autopilot.k0sproject.io/updateconfigs': {},
-  'upgrade.refit.dev/upgradepolicies': { controller: READ, viewer: READ },
+  'upgrade.refit.dev/upgradepolicies': { controller: READ, ...LOOK },
   'upgrade.refit.dev/upgradepolicies/status': { controller: 'update' },
-  'flowcontrol.apiserver.k8s.io/flowschemas': { controller: 'get list' },
-  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': { controller: 'get list' },
-  'k0s.k0sproject.example.com/removedcrds': { controller: 'list' },
-  'upgrade.cattle.io/plans@system-upgrade': { cattle: READ, viewer: READ },
+  'flowcontrol.apiserver.k8s.io/flowschemas': { controller: 'get list', viewer: 'get list', operator: 'get list' },
+  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': {
+    controller: 'get list',
+    viewer: 'get list',
+    operator: 'get list',
+  },
+  'k0s.k0sproject.example.com/removedcrds': { controller: 'list', ...LOOK_ONCE },
+  'upgrade.cattle.io/plans@system-upgrade': { cattle: READ, ...LOOK, operator: `${READ} patch` },
   'upgrade.cattle.io/plans/status@system-upgrade': { cattle: 'update' },
-  'upgrade.cattle.io/plans@default': { viewer: READ },
-  'core/nodes': { controller: `${READ} update`, cattle: `${READ} update`, viewer: READ },
+  'upgrade.cattle.io/plans@default': { ...LOOK, operator: `${READ} patch` },
+  'core/nodes': { controller: `${READ} update`, cattle: `${READ} update`, ...LOOK },
   'core/nodes=roles-b': {
     controller: `${READ} update`,
     cattle: `${READ} update`,
-    viewer: READ,
+    ...LOOK,
     busy: `${READ} update`,
   },
   'core/nodes/status': {},
-  'core/events@default': { controller: 'create patch', viewer: READ },
+  'core/events@default': { controller: 'create patch', ...LOOK },
   'core/events@system-upgrade': {
     controller: 'create patch',
     cattle: 'create patch',
-    viewer: READ,
+    ...LOOK,
   },
-  'coordination.k8s.io/leases@system-upgrade': { cattle: 'get create update', viewer: READ },
-  'coordination.k8s.io/leases@k0s-autopilot': { controller: 'get create update', viewer: READ },
+  'coordination.k8s.io/leases@system-upgrade': { cattle: 'get create update', ...LOOK },
+  'coordination.k8s.io/leases@k0s-autopilot': { controller: 'get create update', ...LOOK },
   'coordination.k8s.io/leases@k0s-autopilot=k0s-autopilot-controller': {
     controller: 'get create update',
-    viewer: READ,
+    ...LOOK,
     controlNode: 'get',
     busy: 'get',
   },
-  'coordination.k8s.io/leases@kube-node-lease=roles-a': { controller: 'get', viewer: READ },
-  'coordination.k8s.io/leases@kube-node-lease=roles-b': { controller: 'get', viewer: READ, busy: 'create patch' },
-  'coordination.k8s.io/leases@kube-node-lease': { controller: 'get', viewer: READ },
-  'coordination.k8s.io/leases@kube-system': { viewer: READ },
+  'coordination.k8s.io/leases@kube-node-lease=roles-a': { controller: 'get', ...LOOK },
+  'coordination.k8s.io/leases@kube-node-lease=roles-b': { controller: 'get', ...LOOK, busy: 'create patch' },
+  'coordination.k8s.io/leases@kube-node-lease': { controller: 'get', ...LOOK },
+  'coordination.k8s.io/leases@kube-system': { ...LOOK },
   'core/namespaces': {},
   'core/namespaces=kube-system': { cattle: 'get' },
-  'core/pods@default': { busy: 'list watch', controller: 'list watch' },
+  'core/pods@default': { busy: 'list watch', controller: 'list watch', ...LOOK_ONCE },
   'core/pods/eviction@default': { busy: 'create', controller: 'create' },
-  'policy/poddisruptionbudgets@default': { controller: 'list' },
+  'policy/poddisruptionbudgets@default': { controller: 'list', ...LOOK_ONCE },
   'core/secrets@kube-system': {},
   'core/secrets@system-upgrade': { cattle: 'list watch' },
   'core/configmaps@default': {},
   'core/serviceaccounts/token@default': {},
-  'batch/jobs@default': { viewer: READ },
-  'batch/jobs@system-upgrade': { cattle: 'list watch create update', viewer: READ },
-  'apps/daemonsets@kube-system': { busy: 'get', controller: 'get' },
+  'batch/jobs@default': { ...LOOK },
+  'batch/jobs@system-upgrade': { cattle: 'list watch create update', ...LOOK },
+  'apps/daemonsets@kube-system': { busy: 'get', controller: 'get', viewer: 'get', operator: 'get' },
   'apiextensions.k8s.io/customresourcedefinitions': { cattle: 'create' },
   'rbac.authorization.k8s.io/clusterroles': {},
   'certificates.k8s.io/certificatesigningrequests': {},
-  '/readyz': { controller: 'get', cattle: 'get', viewer: 'get', controlNode: 'get', busy: 'get' }, // system:public-info-viewer, for everybody
-  '/readyz/etcd': { controller: 'get', viewer: 'get' },
+  '/readyz': { controller: 'get', cattle: 'get', viewer: 'get', operator: 'get', controlNode: 'get', busy: 'get' }, // system:public-info-viewer, for everybody
+  '/readyz/etcd': { controller: 'get', viewer: 'get', operator: 'get' },
   '/metrics': {},
 };
 
@@ -102,6 +110,7 @@ test.each([
   ['the controller', 'controller', 'controller'],
   ['the controller of cattle Plans', 'cattle', 'cattle'],
   ['the viewer', 'viewer', 'viewer'],
+  ['the operator', 'operator', 'operator'],
   ['the agent on a controller', { controlNode: 'roles-a' }, 'controlNode'],
   ['the agent on a controller that runs pods', { controlNode: 'roles-busy', node: 'roles-b' }, 'busy'],
 ] as const)('%s may do exactly what is documented', async (_name, user, column) => {
@@ -177,6 +186,9 @@ test('NodeRestriction is on: a node does not give itself the labels that isolate
 test.each([
   ['viewer', [...ANNOTATE, 'node', 'roles-a', 'refit-test=viewer']],
   ['viewer', ['delete', 'node', 'roles-a']],
+  ['operator', [...ANNOTATE, 'node', 'roles-a', 'refit-test=operator']],
+  ['operator', ['delete', 'plan', 'autopilot']],
+  ['operator', ['create', '-f', 'deploy/crds/upgrade.refit.dev_upgradepolicies.yaml']],
   ['controller', ['delete', 'node', 'roles-a']],
   ['controller', ['create', 'namespace', 'roles-test']],
 ] as const)('%s: %j is refused', async (user, args) => {

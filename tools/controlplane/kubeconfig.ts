@@ -9,7 +9,16 @@ import { issueClient, type Subject, type Validity, validFrom } from './certs.ts'
 import { applyManifest } from './kubectl.ts';
 
 /** See docs/testenv.md for what each may do; `node` is a worker's kubelet, `controlNode` the agent on a controller. */
-export type User = 'admin' | 'controller' | 'cattle' | 'capi' | 'viewer' | { readonly node: string } | ControlNodeUser;
+export type User =
+  | 'admin'
+  | 'controller'
+  | 'cattle'
+  | 'kubeadm'
+  | 'capi'
+  | 'viewer'
+  | 'operator'
+  | { readonly node: string }
+  | ControlNodeUser;
 
 /** `node` names its Node where pods run there, too. */
 interface ControlNodeUser {
