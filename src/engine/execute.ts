@@ -6,6 +6,7 @@ import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts
 import type { KubeObject } from '../kube/types.ts';
 import type { Dialect, Instruction, Split, World } from './dialect.ts';
 import { instructionsFor } from './errand-instructions.ts';
+import { areUntold } from './given-back.ts';
 import { areUnchanged, newlyIntended } from './ledgers.ts';
 import type { Campaign, Errand, Signalling, Target } from './model.ts';
 import type { OwnWrites } from './own-writes.ts';
@@ -33,6 +34,7 @@ export async function record<P extends KubeObject>(
   now: number,
 ): Promise<boolean> {
   const { dialect } = effects;
+  if (!(await areUntold(effects, world, plan, before, after))) return false;
   for (const instruction of finishing(dialect, world, plan, before, after)) {
     if (!(await carryOut(effects, instruction))) return false;
   }
