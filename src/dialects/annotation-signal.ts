@@ -7,7 +7,7 @@ import type { Campaign, Observation, Other, Signalling, Stage } from '../engine/
 import type { Step } from '../engine/policy/campaign-policy.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { type AgentPolicy, encodeAgentPolicy } from '../signal/agent-policy.ts';
+import { type AgentPolicy, decodeAgentPolicy, encodeAgentPolicy } from '../signal/agent-policy.ts';
 import { decodeSignal, encodeSignal, type SignalCommand, type SignalData } from '../signal/codec.ts';
 import { AGENT_POLICY_ANNOTATION, FENCE_ANNOTATION, REPORT_ANNOTATION } from '../signal/names.ts';
 import { decodeReport, encodeReport } from '../signal/report.ts';
@@ -155,9 +155,27 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
       return { kind: 'failed', ...seen, message: `${status.status}: ${why}` };
     }
     default:
-      return { kind: 'working', step: status.status, ...seen, ...STEPS[status.status] };
+      return {
+        kind: 'working',
+        step: status.status,
+        ...seen,
+        ...STEPS[status.status],
+        ...cordonOf(metadata, created, status.status),
+      };
   }
 });
+
+/**
+ * Original leaders and agents cordon without a mark. Under the signal of an original leader every cordon goes, as with the
+ * original; under ours only what an agent without report, which is not ours, found the node without.
+ */
+function cordonOf({ annotations }: KubeObject['metadata'], created: string, status: string): { ownsCordon?: true } {
+  if (status !== 'UnCordoning') return {};
+  const isOurs = annotations?.[FENCE_ANNOTATION]?.endsWith(`/${created}`) === true;
+  const isOurAgent = decodeReport(annotations, created) !== undefined;
+  const isFound = decodeAgentPolicy(annotations).foundCordoned === true;
+  return !isOurs || (!isOurAgent && !isFound) ? { ownsCordon: true } : {};
+}
 
 const STEPS: Readonly<Record<string, { part: Step; asks?: 'drain' | 'uncordon'; withdrawable?: boolean } | undefined>> =
   {

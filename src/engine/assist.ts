@@ -69,14 +69,18 @@ function wait({ target, policy, now }: AssistInput, node: NodeView, drain: Drain
   return { phase: 'working', effect: 'assist', gate: 'drain', reason: because(code, why), ...until };
 }
 
+/** Which cordon goes: ours, which names its owner, or one that an original leader or agent set without a word. */
+export function liftOf({ observation }: TargetFacts, { drain }: CampaignPolicy): 'ours' | 'always' {
+  return observation.kind === 'working' && observation.ownsCordon === true ? 'always' : drain.uncordon;
+}
+
 /** Pods come back only to a node that is well. */
 function letBack(input: AssistInput): Progress {
   const { snapshot, stage, target, facts, policy, now } = input;
   const verdict = evaluate(AFTER, gateInput(snapshot, stage, target, freeSlots(stage), policy, now));
-  const { uncordon } = policy.drain;
   if (verdict.kind === 'pass') {
     const reason = because('InFlight', `${target.name} is being let back`);
-    const errand = { kind: 'go-on', stage, target, node: facts.node?.name, uncordon } as const;
+    const errand = { kind: 'go-on', stage, target, node: facts.node?.name, uncordon: liftOf(facts, policy) } as const;
     return { phase: 'verifying', effect: 'assist', reason, errand };
   }
   const { reason, gate } = verdict;

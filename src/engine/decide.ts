@@ -40,7 +40,9 @@ export function signalsOf(snapshot: Snapshot, policy: CampaignPolicy, now: numbe
     if (progressOf(snapshot, stage, target, policy, now).effect !== 'signal') return [];
     const { node, platform = '' } = factsOf(snapshot, target);
     const owner = ownerOf(snapshot.campaign, target);
-    const agent = node && policy.drain.enabled ? { ...policy.agent, cordonFor: owner } : policy.agent;
+    const found = node?.unschedulable === true && node.cordonOwner === undefined;
+    const cordon = { cordonFor: owner, ...(found ? { foundCordoned: true as const } : {}) };
+    const agent = node && policy.drain.enabled ? { ...policy.agent, ...cordon } : policy.agent;
     if (!stage.payloads) return [{ stage, target, agent }];
     const payload = stage.payloads[platform];
     return payload ? [{ stage, target, payload, agent }] : [];

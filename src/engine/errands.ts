@@ -1,4 +1,5 @@
 /** Owns what the leader does beside signalling: for targets that ask, for those that must stop, and to leave nothing behind. */
+import { liftOf } from './assist.ts';
 import { isOwnedBy } from './cordons.ts';
 import { factsOf } from './gate-input.ts';
 import type { Campaign, Errand, Snapshot, Stage, Target, TargetFacts } from './model.ts';
@@ -36,7 +37,7 @@ function errandFor(
   // Given up while it was at work, and now it is through: somebody has to let it back.
   const isThrough = observation.kind === 'working' && observation.asks === 'uncordon' && facts.consent !== false;
   if (isThrough && mustStop(snapshot, target)) {
-    return { kind: 'go-on', stage, target, node: node?.name, uncordon: policy.drain.uncordon };
+    return { kind: 'go-on', stage, target, node: node?.name, uncordon: liftOf(facts, policy) };
   }
   return tidying(snapshot.campaign, stage, target, facts);
 }

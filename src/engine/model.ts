@@ -105,6 +105,8 @@ interface Working {
   readonly part?: Step | undefined;
   /** What it waits for, where that is the leader's to do. */
   readonly asks?: 'drain' | 'uncordon' | undefined;
+  /** True where whatever cordon its Node has was set for this very work, by whoever could not sign it. */
+  readonly ownsCordon?: boolean | undefined;
   /** True while the service is untouched, so that the signal can still be taken back. */
   readonly withdrawable?: boolean | undefined;
 }

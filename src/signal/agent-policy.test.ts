@@ -7,7 +7,7 @@ test.each([
   {},
   { soakMs: 5000 },
   { soakMs: 0, restartTimeoutMs: 90_000, readyTimeoutMs: 60_000, cordoning: 'leader' },
-  { cordonFor: 'plan-uid/2026-11-20T08:00:00Z' },
+  { cordonFor: 'plan-uid/2026-11-20T08:00:00Z', foundCordoned: true },
 ] as const)('%j comes back as it was written', (policy) => {
   expect(decodeAgentPolicy(encodeAgentPolicy(policy))).toEqual(policy);
 });

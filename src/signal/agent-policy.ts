@@ -16,6 +16,8 @@ export interface AgentPolicy {
    * not write for that. It is the leader who drains, and who lifts the cordon.
    */
   readonly cordonFor?: string;
+  /** True where the node was cordoned already when it was signalled: that cordon is to stay. */
+  readonly foundCordoned?: true;
   /** `leader`: whoever wrote the signal cordons, drains and uncordons; absent: as the leader's lease tells. */
   readonly cordoning?: 'leader';
 }
@@ -32,10 +34,11 @@ export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPo
   const value = parse(annotations?.[AGENT_POLICY_ANNOTATION]);
   if (!isRecord(value)) return {};
   const times = TIMES.flatMap((name) => (isTime(value[name]) ? [[name, value[name]]] : []));
-  const { cordoning, cordonFor } = value;
+  const { cordoning, cordonFor, foundCordoned } = value;
   return {
     ...Object.fromEntries(times),
     ...(typeof cordonFor === 'string' && cordonFor !== '' ? { cordonFor } : {}),
+    ...(foundCordoned === true ? { foundCordoned } : {}),
     ...(cordoning === 'leader' ? { cordoning } : {}),
   };
 }

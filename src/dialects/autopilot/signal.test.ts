@@ -10,6 +10,7 @@ import { buildWorld } from '../../../test/builders/worlds.ts';
 import { recordedObjects } from '../../../test/recordings.ts';
 import type { Campaign, Observation, RecordedState, Stage, Target } from '../../engine/model.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { encodeAgentPolicy } from '../../signal/agent-policy.ts';
 import {
   FENCE_ANNOTATION,
   REPORT_ANNOTATION,
@@ -56,7 +57,10 @@ describe('the answer of a node to our signal', () => {
     ['Cordoning', { kind: 'working', step: 'Cordoning', part: 'drain', asks: 'drain', withdrawable: true, ...seen }],
     ['ApplyingUpdate', { kind: 'working', step: 'ApplyingUpdate', part: 'apply', ...seen }],
     ['Restart', { kind: 'working', step: 'Restart', part: 'restart', ...seen }],
-    ['UnCordoning', { kind: 'working', step: 'UnCordoning', part: 'ready', asks: 'uncordon', ...seen }],
+    [
+      'UnCordoning',
+      { kind: 'working', step: 'UnCordoning', part: 'ready', asks: 'uncordon', ownsCordon: true, ...seen },
+    ],
     ['Completed', { kind: 'succeeded', ...seen }],
     ['FailedDownload', { kind: 'failed', ...seen, message: "FailedDownload: the reason stands in the node's log" }],
     ['Failed', { kind: 'failed', ...seen, message: "Failed: the reason stands in the node's log" }],
@@ -181,6 +185,32 @@ describe('the signal of an original leader', () => {
       of: target('pending'),
     });
     expect(observation).toMatchObject({ kind: 'succeeded', attempt: '2026-11-20T04:54:01Z' });
+  });
+});
+
+describe('a cordon that nobody signed, on a node that asks to be let back', () => {
+  const told = (object: KubeObject, more: Record<string, string> = {}): unknown => {
+    const annotations = { ...object.metadata.annotations, ...more };
+    const seen = read({ ...object, metadata: { ...object.metadata, annotations } });
+    return seen.kind === 'working' && seen.ownsCordon;
+  };
+  const report = encodeReport({ created: later(1000) });
+  test.each<[string, unknown, unknown]>([
+    ['under our signal, by an original agent: it goes', told(ours('UnCordoning')), true],
+    [
+      'the node had it before: it stays',
+      told(ours('UnCordoning'), encodeAgentPolicy({ foundCordoned: true })),
+      undefined,
+    ],
+    ['our agent signs its own: it stays', told(ours('UnCordoning'), report), undefined],
+    ['under the signal of an original leader: it goes', told(annotated(buildSignal({ status: 'UnCordoning' }))), true],
+    [
+      'whoever its agent is',
+      told(annotated(buildSignal({ status: 'UnCordoning' })), encodeReport({ created: later(1000) })),
+      true,
+    ],
+  ])('%s', (_name, seen, wanted) => {
+    expect(seen).toBe(wanted);
   });
 });
 

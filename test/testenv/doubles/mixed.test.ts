@@ -15,6 +15,12 @@ type Case = [name: string, from: string, to: string, combination: Combination];
 test.each<Case>([
   ...Object.entries(COMBINATIONS).map(([name, combination]): Case => [name, ...RELEASE, combination]),
   ['our leader, agents of k0s <= 1.34', ...OLD_RELEASE, { leader: 'refit', agents: 'k0s' }],
+  [
+    'our leader, agents that cordon themselves and are let back as ones that do not',
+    OLD_RELEASE[0],
+    'v1.35.4+k0s.0',
+    { leader: 'refit', agents: 'k0s' },
+  ],
 ])('%s: every node runs the new version and is schedulable', async (_name, from, to, combination) => {
   await using mixed = await startMixed({ combination, controllers: 1, workers: 2, version: from, offers: [to] });
   const { client, hosts } = mixed.cluster;
