@@ -29,6 +29,7 @@ function partsOf(signal: AbortSignal): KubeadmParts {
     signal,
     ask: async (question) => await askTerminal(question, signal),
     random: randomBytes(4).toString('hex'),
+    jitter: Math.random,
   };
 }
 

@@ -92,7 +92,7 @@ export class Rig implements AsyncDisposable {
     const place = { name, role, directory: join(directory, 'host') };
     const host = await startHost({ ...place, version: OLD, restartDelayMs, ...(apiServer && { apiServer }) });
     things.defer(async () => await host.stop());
-    await electSilentLeader(options.admin);
+    things.use(await electSilentLeader(options.admin));
     const rig = new Rig(options, host, server, things);
     await rig.#watchObject();
     rig.#things = things.move();

@@ -1,15 +1,13 @@
 /** Owns the scene of the tests over SSH: a cluster on the real API server, and runs of `refit kubeadm` as the documented user. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { validFrom } from '../../tools/controlplane/certs.ts';
-import { writeKubeconfig } from '../../tools/controlplane/kubeconfig.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { type SshCluster, startSshCluster } from '../../tools/sshd/cluster.ts';
 import type { StartServer } from '../../tools/sshd/server.ts';
-import { apply, controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
+import { controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
 
 export const FROM = 'v1.36.2';
 export const TO = 'v1.36.3';
@@ -37,9 +35,6 @@ export async function openScene(startServer: StartServer): Promise<Scene> {
   const place = controlPlane();
   const temporary = join(directory, 't');
   await mkdir(temporary);
-  await apply(await readFile(join(ROOT, 'deploy/rbac-kubeadm.yaml'), 'utf8'));
-  const kubeconfig = join(directory, 'refit-kubeadm.yaml');
-  await writeKubeconfig(place, kubeconfig, { commonName: 'refit-kubeadm' }, validFrom(Date.now()));
   const cluster = await startSshCluster({
     directory,
     controlPlane: 2,
@@ -48,7 +43,7 @@ export async function openScene(startServer: StartServer): Promise<Scene> {
     offers: [TO],
     url: place.url,
     adminKubeconfig: await kubeconfigFor('admin'),
-    kubeconfig,
+    kubeconfig: await kubeconfigFor('kubeadm'),
     startServer,
   });
   return {

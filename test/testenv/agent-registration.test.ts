@@ -201,7 +201,7 @@ const dutiesOf = (client: KubeClient, name: string): NodeDuties =>
   new NodeDuties({ client, nodeName: () => name, clock: systemClock, random: Math.random, log: silentLogger });
 
 test("a node cordons, empties and uncordons itself with its kubelet's rights", async () => {
-  await electSilentLeader(admin);
+  things.use(await electSilentLeader(admin));
   const stage = await Stage.open('reg-drain');
   things.defer(async () => await stage.close());
   const set = new Workloads('reg-drain', 'reg-self');

@@ -11,7 +11,6 @@ import { payloadPath } from '../../tools/cluster/cluster.ts';
 import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
 import { askCanUpdate, driveUpdate } from '../capi/machine-manager.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
-import { reviewAccess } from './access-review.ts';
 import { kubectlAs } from './control-plane.ts';
 
 const CONTROL_PLANE = 'worker3';
@@ -148,31 +147,6 @@ test('what it did stands in events of the Node', async () => {
     ...reasons,
   ]);
   expect(stdout.split(' ')).toEqual(expect.arrayContaining(['Started', 'Completed']));
-});
-
-test('the documented user may do what is documented, and nothing else', async () => {
-  const access = {
-    'core/nodes': 'get list watch update',
-    'core/nodes/status': '',
-    'core/events@default': 'create patch',
-    'core/secrets@default': '',
-    'core/pods@default': 'list watch',
-    'core/pods/eviction@default': 'create',
-    'core/pods/status@default': '',
-    'policy/poddisruptionbudgets@default': 'list',
-    'apps/daemonsets@default': 'get',
-    'apps/deployments@default': '',
-    'upgrade.refit.dev/upgradepolicies': 'get list watch',
-    'upgrade.refit.dev/upgradepolicies/status': 'update',
-    'upgrade.refit.dev/targetledgers': '',
-    'cluster.x-k8s.io/machines@default': 'get',
-    'cluster.x-k8s.io/machines/status@default': '',
-    'coordination.k8s.io/leases@refit-system': 'get create update',
-    'coordination.k8s.io/leases@kube-system': '',
-    '/readyz': 'get',
-    '/metrics': '',
-  };
-  expect(await reviewAccess('capi', Object.keys(access))).toEqual(access);
 });
 
 test('no secret of a body stands in its log', async () => {

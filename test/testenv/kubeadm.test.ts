@@ -14,7 +14,7 @@ import { greatestOverlap, type Interval, Motion } from '../expectations/motion.t
 import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
 import { cutOffWithout, holdAt, lose, release } from '../kubeadm/hooks.ts';
 import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
-import { kubeconfigFor } from './control-plane.ts';
+import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 const HOSTS = ['cp1', 'cp2', 'w1', 'w2'];
 const MANIFEST = 'etc/kubernetes/manifests/kube-apiserver.yaml';
@@ -80,13 +80,6 @@ function refusals(startServer: StartServer): void {
       /^REFIT_REFUSED: .*R2: API servers never skip a minor version: v1\.36\.2 to v1\.38\.0 skips 1\.37; .*\n$/,
     ],
     [
-      'a minor version without a drain',
-      'v1.37.0',
-      () => undefined,
-      1,
-      /^REFIT_REFUSED: R9: the node of kubelet of cp1 must be drained .*\n$/,
-    ],
-    [
       'an unknown field',
       TO,
       firstHost({ adress: 'x' }),
@@ -124,6 +117,21 @@ function refusals(startServer: StartServer): void {
   ])('%s', async (_name, version, spoil, code, line) => {
     const run = scene.refit('apply', '--yes', '-m', await scene.cluster.manifest(version, spoil));
     expect([await run.ended, run.stderr]).toEqual([code, expect.stringMatching(line)]);
+  });
+
+  test('a minor version where a policy forbids drains', async () => {
+    const spec = { plans: [{ dialect: 'kubeadm' }], drain: { enabled: false } };
+    const name = 'kubeadm-undrained';
+    await apply(await readFile('deploy/crds/upgrade.refit.dev_upgradepolicies.yaml', 'utf8'));
+    await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd/upgradepolicies.upgrade.refit.dev']);
+    await apply(
+      JSON.stringify({ apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata: { name }, spec }),
+    );
+    const run = scene.refit('apply', '--yes', '-m', await scene.cluster.manifest('v1.37.0'));
+    const line = /^REFIT_REFUSED: R9: the node of kubelet of cp1 must be drained .*\n$/;
+    expect([await run.ended, run.stderr]).toEqual([1, expect.stringMatching(line)]);
+    expect(run.stdout).toContain(`UpgradePolicy ${name} says that nodes are neither cordoned nor drained`);
+    await kubectlAs('admin', ['delete', 'upgradepolicy', name]);
   });
 
   test('a host key that is not the known one', async () => {

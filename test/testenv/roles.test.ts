@@ -10,11 +10,14 @@ import { apply, controlPlane, expiredKubeconfig, kubectlAs, type User } from './
 
 const READ = 'get list watch';
 
-type Column = 'controller' | 'cattle' | 'viewer' | 'operator' | 'controlNode' | 'busy';
+type Column = 'controller' | 'cattle' | 'kubeadm' | 'capi' | 'viewer' | 'operator' | 'controlNode' | 'busy';
 
 /** Those who only look. */
 const LOOK = { viewer: READ, operator: READ };
 const LOOK_ONCE = { viewer: 'list', operator: 'list' };
+
+/** Those who drain themselves, beside the controller. */
+const drainers = (verbs: string) => ({ kubeadm: verbs, capi: verbs });
 
 /** Everything that Refit touches and much that it must not, with the verbs that each user has; none where it is not named. */
 const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>> = {
@@ -36,8 +39,8 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   },
   'autopilot.k0sproject.io/controlnodes/status=roles-busy': { busy: 'update' },
   'autopilot.k0sproject.io/updateconfigs': {},
-  'upgrade.refit.dev/upgradepolicies': { controller: READ, ...LOOK },
-  'upgrade.refit.dev/upgradepolicies/status': { controller: 'update' },
+  'upgrade.refit.dev/upgradepolicies': { controller: READ, kubeadm: READ, capi: READ, ...LOOK },
+  'upgrade.refit.dev/upgradepolicies/status': { controller: 'update', capi: 'update' },
   'flowcontrol.apiserver.k8s.io/flowschemas': { controller: 'get list', viewer: 'get list', operator: 'get list' },
   'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': {
     controller: 'get list',
@@ -48,20 +51,37 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'upgrade.cattle.io/plans@system-upgrade': { cattle: READ, ...LOOK, operator: `${READ} patch` },
   'upgrade.cattle.io/plans/status@system-upgrade': { cattle: 'update' },
   'upgrade.cattle.io/plans@default': { ...LOOK, operator: `${READ} patch` },
-  'core/nodes': { controller: `${READ} update`, cattle: `${READ} update`, ...LOOK },
+  'core/nodes': {
+    controller: `${READ} update`,
+    cattle: `${READ} update`,
+    kubeadm: `${READ} update patch`,
+    capi: `${READ} update`,
+    ...LOOK,
+  },
   'core/nodes=roles-b': {
     controller: `${READ} update`,
     cattle: `${READ} update`,
+    kubeadm: `${READ} update patch`,
+    capi: `${READ} update`,
     ...LOOK,
     busy: `${READ} update`,
   },
   'core/nodes/status': {},
-  'core/events@default': { controller: 'create patch', ...LOOK },
+  // Those about Nodes stand there.
+  'core/events@default': {
+    controller: 'create patch',
+    cattle: 'create patch',
+    kubeadm: 'create patch',
+    capi: 'create patch',
+    ...LOOK,
+  },
   'core/events@system-upgrade': {
     controller: 'create patch',
     cattle: 'create patch',
+    capi: 'create patch',
     ...LOOK,
   },
+  'core/events@kube-system': { controller: 'create patch', kubeadm: 'create patch', capi: 'create patch', ...LOOK },
   'coordination.k8s.io/leases@system-upgrade': { cattle: 'get create update', ...LOOK },
   'coordination.k8s.io/leases@k0s-autopilot': { controller: 'get create update', ...LOOK },
   'coordination.k8s.io/leases@k0s-autopilot=k0s-autopilot-controller': {
@@ -73,24 +93,41 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'coordination.k8s.io/leases@kube-node-lease=roles-a': { controller: 'get', ...LOOK },
   'coordination.k8s.io/leases@kube-node-lease=roles-b': { controller: 'get', ...LOOK, busy: 'create patch' },
   'coordination.k8s.io/leases@kube-node-lease': { controller: 'get', ...LOOK },
-  'coordination.k8s.io/leases@kube-system': { ...LOOK },
+  'coordination.k8s.io/leases@kube-system': { kubeadm: 'create', ...LOOK },
+  'coordination.k8s.io/leases@kube-system=refit-kubeadm': { kubeadm: 'get list watch create update', ...LOOK },
+  'coordination.k8s.io/leases@refit-system': { capi: 'get create update', ...LOOK },
   'core/namespaces': {},
   'core/namespaces=kube-system': { cattle: 'get' },
-  'core/pods@default': { busy: 'list watch', controller: 'list watch', ...LOOK_ONCE },
-  'core/pods/eviction@default': { busy: 'create', controller: 'create' },
-  'policy/poddisruptionbudgets@default': { controller: 'list', ...LOOK_ONCE },
+  'core/pods@default': { busy: 'list watch', controller: 'list watch', ...drainers('list watch'), ...LOOK_ONCE },
+  'core/pods/eviction@default': { busy: 'create', controller: 'create', ...drainers('create') },
+  'core/pods/status@default': {},
+  'policy/poddisruptionbudgets@default': { controller: 'list', ...drainers('list'), ...LOOK_ONCE },
   'core/secrets@kube-system': {},
   'core/secrets@system-upgrade': { cattle: 'list watch' },
   'core/configmaps@default': {},
+  'core/configmaps@kube-system': { kubeadm: 'create' },
+  'core/configmaps@kube-system=kubeadm-config': { kubeadm: 'get create' },
+  'core/configmaps@kube-system=refit-kubeadm': { kubeadm: 'get list watch create update delete', viewer: READ },
+  'cluster.x-k8s.io/machines@default': { capi: 'get' },
+  'cluster.x-k8s.io/machines/status@default': {},
   'core/serviceaccounts/token@default': {},
   'batch/jobs@default': { ...LOOK },
   'batch/jobs@system-upgrade': { cattle: 'list watch create update', ...LOOK },
-  'apps/daemonsets@kube-system': { busy: 'get', controller: 'get', viewer: 'get', operator: 'get' },
+  'apps/daemonsets@kube-system': { busy: 'get', controller: 'get', ...drainers('get'), viewer: 'get', operator: 'get' },
   'apiextensions.k8s.io/customresourcedefinitions': { cattle: 'create' },
   'rbac.authorization.k8s.io/clusterroles': {},
   'certificates.k8s.io/certificatesigningrequests': {},
-  '/readyz': { controller: 'get', cattle: 'get', viewer: 'get', operator: 'get', controlNode: 'get', busy: 'get' }, // system:public-info-viewer, for everybody
-  '/readyz/etcd': { controller: 'get', viewer: 'get', operator: 'get' },
+  // system:public-info-viewer, for everybody
+  '/readyz': {
+    controller: 'get',
+    cattle: 'get',
+    ...drainers('get'),
+    viewer: 'get',
+    operator: 'get',
+    controlNode: 'get',
+    busy: 'get',
+  },
+  '/readyz/etcd': { controller: 'get', ...drainers('get'), viewer: 'get', operator: 'get' },
   '/metrics': {},
 };
 
@@ -109,6 +146,8 @@ beforeAll(async () => {
 test.each([
   ['the controller', 'controller', 'controller'],
   ['the controller of cattle Plans', 'cattle', 'cattle'],
+  ['refit kubeadm', 'kubeadm', 'kubeadm'],
+  ['the extension for Cluster API', 'capi', 'capi'],
   ['the viewer', 'viewer', 'viewer'],
   ['the operator', 'operator', 'operator'],
   ['the agent on a controller', { controlNode: 'roles-a' }, 'controlNode'],

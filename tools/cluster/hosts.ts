@@ -40,7 +40,8 @@ export async function startHosts(options: HostsOptions): Promise<Host[]> {
       const host = await start(options, {
         name,
         role: 'controller',
-        flags: controllerFlags,
+        // All hosts share the name of this machine, which a kubelet would register under.
+        flags: [...controllerFlags, `--kubelet-extra-args=--hostname-override=${name}`],
         apiServer: { listen: `${address}:${apiPort}`, upstream },
       });
       await createControlNode(client, name, address, host.runsPods ? 'controller+worker' : 'controller');

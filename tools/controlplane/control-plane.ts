@@ -45,7 +45,7 @@ export interface ControlPlane extends Place {
 
 const DEPLOY = join(import.meta.dirname, '..', '..', 'deploy');
 /** The documented roles, but for those that each control node has for itself. */
-const ROLES = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-capi.yaml'];
+const ROLES = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-kubeadm.yaml', 'rbac-capi.yaml'];
 
 /** Resolves when everything is ready and the documented roles exist. Throws REFIT_TESTENV where that fails. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {

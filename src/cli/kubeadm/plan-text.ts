@@ -1,20 +1,23 @@
 /** Owns the plan as people see it before they agree: every host in order, its steps, and what was found. */
+import type { Request } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
 import { table } from '../table.ts';
 
-export function planLines({ manifest, hosts, nodes }: Survey, { request, resumes, findings }: Assessment): string[] {
+export function planLines(survey: Survey, { request, resumes, findings }: Assessment): string[] {
+  const { manifest, hosts, nodes } = survey;
   const versionOf = (name: string): string =>
     nodes.find(({ metadata }) => metadata.name === name)?.status?.nodeInfo?.kubeletVersion ?? 'unknown';
-  const row = (name: string, role: string, verb: string): string[] => [
+  const row = (name: string, role: string, command: string): string[] => [
     name,
     role,
     `${versionOf(name)} → ${request.version}`,
-    `kubeadm upgrade ${verb}`,
+    command,
   ];
   const rows = [
-    ...request.leader.map((name) => row(name, 'leader', `apply ${request.version}`)),
-    ...request.followers.map((name) => row(name, 'follower', 'node')),
-    ...request.workers.map((name) => row(name, 'worker', 'node')),
+    ...request.leader.map((name) => row(name, 'leader', `kubeadm upgrade apply ${request.version}`)),
+    ...request.followers.map((name) => row(name, 'follower', 'kubeadm upgrade node')),
+    ...request.kubelets.map((name) => row(name, 'control plane', 'kubelet, once every API server has the version')),
+    ...request.workers.map((name) => row(name, 'worker', 'kubeadm upgrade node')),
   ];
   const left = manifest.hosts.map(({ name }) => name).filter((name) => !hostsOf(request).includes(name));
   const repairs = hosts.flatMap(({ host, missing }) => missing.map((name) => `${host.name}: ${name}.yaml`));
@@ -23,14 +26,23 @@ export function planLines({ manifest, hosts, nodes }: Survey, { request, resumes
     ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows), ''] : []),
     ...(left.length > 0 && !resumes ? [`Already at ${request.version}: ${left.join(', ')}`] : []),
     ...(repairs.length > 0 ? [`To be put back, since a kubeadm was cut off: ${repairs.join(', ')}`] : []),
-    ...(rows.length > 0
-      ? [
-          `Control-plane hosts one at a time, then workers, ${request.concurrent} at a time. Each host: stage binaries, cordon, kubeadm,`,
-          'kubelet, restart it, verify, uncordon what was cordoned here. Pods are not evicted: nodes are not drained yet.',
-        ]
-      : []),
+    ...(rows.length > 0 ? procedureLines(survey, request) : []),
     ...findings.map(
       ({ rule, severity, message }) => `${severity === 'warn' ? 'warning' : 'refused'} ${rule}: ${message}`,
     ),
+  ];
+}
+
+function procedureLines({ policy }: Survey, { concurrent }: Request): string[] {
+  const { name, drain } = policy;
+  const order = `Control-plane hosts one at a time, then workers, ${concurrent} at a time.`;
+  if (!drain.enabled)
+    return [
+      `${order} Each host: stage binaries, kubeadm, kubelet, restart it, verify.`,
+      `Pods stay where they are: UpgradePolicy ${name} says that nodes are neither cordoned nor drained.`,
+    ];
+  return [
+    `${order} Each host: stage binaries, cordon, evict its pods, kubeadm, kubelet,`,
+    'restart it, verify, uncordon what was cordoned here.',
   ];
 }

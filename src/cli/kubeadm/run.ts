@@ -1,16 +1,22 @@
 /** Owns carrying a campaign out in the foreground: under the lock, through the engine, in view, until it has ended. */
+import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { configMaps, newPlan, PLACE } from '../../dialects/kubeadm/plan-object.ts';
-import type { Assessment } from '../../dialects/kubeadm/preflight.ts';
+import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
 import { procedures } from '../../dialects/kubeadm/procedure.ts';
-import { campaignController } from '../../engine/controller.ts';
+import { createDrains } from '../../drain/drains.ts';
+import { lookAhead } from '../../drain/outlook.ts';
+import { type CampaignParts, campaignController } from '../../engine/controller.ts';
 import type { Dialect } from '../../engine/dialect.ts';
+import { errandsOf } from '../../engine/errands.ts';
+import { gather } from '../../engine/gather.ts';
 import { askControlPlane } from '../../engine/health.ts';
-import { DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
+import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createElection, type Election, timesOf } from '../../kube/election.ts';
 import { createEventRecorder } from '../../kube/events.ts';
 import { fencedClient } from '../../kube/fence.ts';
+import { createInformer } from '../../kube/informer.ts';
 import { askReadyz } from '../../kube/readyz.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import { createManager } from '../../runtime/manager.ts';
@@ -18,12 +24,16 @@ import { sleep } from '../../util/clock.ts';
 import { EXIT } from '../../util/errors.ts';
 import type { KubeadmApplyFlags } from '../program.ts';
 import { showStatus } from '../status/command.ts';
+import { loadOnce } from '../status/load.ts';
+import { listPolicies, policyAmong } from './policies.ts';
 import type { Session } from './session.ts';
 
 const READYZ_TIMEOUT_MS = 5000;
 /** Milliseconds to win a lock that nobody holds before anybody is told that it is waited for. */
 const PATIENCE_MS = 2000;
 const LOOK_AGAIN_MS = 50;
+/** Milliseconds; whatever is not written by then is written by nobody. */
+const TIDY_WITHIN_MS = 10_000;
 
 /** `decide` looks once more under the lock, and gives what is to be done now. Resolves with the exit code. */
 export async function carryOut(
@@ -48,7 +58,7 @@ export async function carryOut(
     const { request, resumes } = await decide();
     const writer = fencedClient(client, election);
     if (!resumes) {
-      if (request.leader.length + request.followers.length + request.workers.length === 0) {
+      if (hostsOf(request).length === 0) {
         session.output.write('Another run has done it: nothing is left.\n');
         return EXIT.ok;
       }
@@ -88,47 +98,86 @@ async function runCampaign(
   writer: KubeClient,
   signal: AbortSignal,
 ): Promise<number> {
-  const { client, config, clock, log, output, manifest, shells } = session;
+  const { client, clock, log, manifest, shells, jitter } = session;
   const done = new AbortController();
   const working = AbortSignal.any([signal, done.signal]);
-  const works = procedures({ manifest, shells, writer, clock, log, signal: working });
+  const drains = createDrains({ client: writer, clock, random: jitter, log });
+  const works = procedures({ manifest, shells, writer, drains, clock, log, signal: working });
   const dialect = kubeadmDialect(works) as unknown as Dialect;
-  const events = createEventRecorder({ client, component: 'refit-kubeadm', clock, logger: log });
+  const policies = (await listPolicies(client, signal)) && createInformer(client, upgradePolicies, { logger: log });
+  const policyFor = (): CampaignPolicy => policyAmong(policies?.list() ?? []);
   const manager = createManager({ clock, logger: log });
   manager.addController(
-    campaignController(dialect, {
-      reader: client,
-      writer,
-      policyFor: () => DEFAULT_POLICY,
-      clock,
-      log,
-      inquirer: {
-        askControlPlane: async (endpoints) =>
-          await askControlPlane(
-            endpoints,
-            async (host) => await askReadyz(config, host, { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
-          ),
-      },
-      announce: (plan, { type, reason }) => events.record(plan, { type, reason: reason.code, message: reason.message }),
-    }),
+    campaignController(dialect, { ...partsOf(session, flags, writer), policyFor, policies, drains }),
   );
   const managed = manager.run(working);
-  const view = {
-    ...(flags.apiPort === undefined ? {} : { apiPort: flags.apiPort }),
-    output: 'text',
-    watch: true,
-  } as const;
-  const kubeconfig = flags.kubeconfig ?? manifest.kubeconfig;
-  const parts = { dialects: [dialect], clock, output, signal: working };
   try {
-    const shown = showStatus(
-      { ...view, ...(kubeconfig ? { kubeconfig } : {}), ...(flags.context ? { context: flags.context } : {}) },
-      parts,
-    );
+    const shown = show(session, flags, dialect, working);
     // Whichever ends first: a manager only ends by itself where it failed.
-    return await Promise.race([shown, managed.then(async () => await shown)]);
+    const code = await Promise.race([shown, managed.then(async () => await shown)]);
+    if (!working.aborted) await untilTidy(session, dialect, policyFor);
+    return code;
   } finally {
     done.abort(new Error('done'));
-    await managed.catch(() => undefined);
+    await Promise.all([managed.catch(() => undefined), drains.stop()]);
+  }
+}
+
+function partsOf(
+  { client, config, clock, log }: Session,
+  { apiPort }: KubeadmApplyFlags,
+  writer: KubeClient,
+): Omit<CampaignParts, 'policyFor'> {
+  const events = createEventRecorder({ client, component: 'refit-kubeadm', clock, logger: log });
+  return {
+    reader: client,
+    writer,
+    clock,
+    log,
+    inquirer: {
+      askControlPlane: async (endpoints) =>
+        await askControlPlane(
+          endpoints,
+          async (host) => await askReadyz(config, host, { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
+        ),
+      lookAhead: async (node, options, signal) =>
+        await lookAhead(client, node, options, signal ?? new AbortController().signal),
+    },
+    announce: (plan, { type, reason }) => events.record(plan, { type, reason: reason.code, message: reason.message }),
+  };
+}
+
+/** Resolves with the exit code once the campaign has ended. */
+async function show(
+  { clock, output, manifest }: Session,
+  flags: KubeadmApplyFlags,
+  dialect: Dialect,
+  signal: AbortSignal,
+): Promise<number> {
+  const kubeconfig = flags.kubeconfig ?? manifest.kubeconfig;
+  const connection = {
+    ...(flags.apiPort === undefined ? {} : { apiPort: flags.apiPort }),
+    ...(kubeconfig ? { kubeconfig } : {}),
+    ...(flags.context ? { context: flags.context } : {}),
+  };
+  return await showStatus(
+    { ...connection, output: 'text', watch: true },
+    { dialects: [dialect], clock, output, signal },
+  );
+}
+
+/** What the leader still owes the nodes when the campaign has ended: cordons and taints of ours on hosts that were not touched. */
+async function untilTidy(
+  { client, clock, signal }: Session,
+  dialect: Dialect,
+  policyFor: () => CampaignPolicy,
+): Promise<void> {
+  const deadline = clock.monotonic() + TIDY_WITHIN_MS;
+  while (clock.monotonic() < deadline) {
+    const { plans, world } = await loadOnce(client, dialect, signal);
+    const now = clock.now();
+    const looks = plans().map((plan) => gather(dialect, plan, world, now, { isOnlyLooking: true }));
+    if (looks.every((snapshot) => errandsOf(snapshot, policyFor(), now).length === 0)) return;
+    await sleep(clock, LOOK_AGAIN_MS, signal);
   }
 }

@@ -20,6 +20,8 @@ export interface KubeadmParts {
   readonly ask: (question: string) => Promise<string | undefined>;
   /** New for each run. */
   readonly random: string;
+  /** From 0 to below 1. */
+  readonly jitter: () => number;
 }
 
 /** Closed at the end of the command. */

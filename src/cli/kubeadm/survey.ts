@@ -5,10 +5,13 @@ import { type ConfigMap, configMaps, PLACE } from '../../dialects/kubeadm/plan-o
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { type HostFacts, probeHost } from '../../dialects/kubeadm/probe.ts';
 import type { Shells } from '../../dialects/kubeadm/ssh.ts';
+import type { DrainOptions } from '../../drain/options.ts';
+import { lookAhead } from '../../drain/outlook.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
+import { listPolicies, policyAmong } from './policies.ts';
 
 /** Writes nothing. @throws RefitError REFIT_SSH naming every host that does not answer */
 export async function probeAll(manifest: Manifest, shells: Shells): Promise<HostFacts[]> {
@@ -25,12 +28,25 @@ export async function surveyCluster(
   signal: AbortSignal,
 ): Promise<Survey> {
   const { namespace, name } = PLACE;
-  const [{ items }, config, plan] = await Promise.all([
+  const [{ items }, config, plan, policies] = await Promise.all([
     client.listAll(nodes, { signal }),
     getIfAny(client, 'kubeadm-config', namespace, signal),
     getIfAny(client, name, namespace, signal),
+    listPolicies(client, signal),
   ]);
-  return { manifest, hosts, nodes: items, clusterVersion: clusterVersionIn(config), plan };
+  const policy = policyAmong(policies ?? []);
+  const outlooks = policy.drain.enabled ? await lookAheadAt(client, manifest, policy.drain.options, signal) : new Map();
+  return { manifest, hosts, nodes: items, clusterVersion: clusterVersionIn(config), plan, policy, outlooks };
+}
+
+async function lookAheadAt(
+  client: KubeClient,
+  { hosts }: Manifest,
+  options: DrainOptions,
+  signal: AbortSignal,
+): Promise<Survey['outlooks']> {
+  const looks = hosts.map(async ({ name }) => [name, await lookAhead(client, name, options, signal)] as const);
+  return new Map(await Promise.all(looks));
 }
 
 async function getIfAny(

@@ -2,20 +2,36 @@
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
-import type { Observation } from '../../engine/model.ts';
+import { CORDON_ANNOTATION } from '../../drain/marks.ts';
+import type { World } from '../../engine/dialect.ts';
+import type { Campaign, Observation, Stage, Target } from '../../engine/model.ts';
+import { because } from '../../engine/reasons.ts';
 import type { Node } from '../../kube/types.ts';
-import { kubeadmDialect, type Work, type Works } from './dialect.ts';
-import { type ConfigMap, newPlan } from './plan-object.ts';
+import { kubeadmDialect } from './dialect.ts';
+import { type ConfigMap, newPlan, type Request } from './plan-object.ts';
 import { type Report, reportPatch } from './report.ts';
+import type { Work, Works } from './works.ts';
 
 const [NOW, ATTEMPT] = [Date.parse('2026-11-20T08:00:00Z'), '2026-11-20T08:00:00Z'];
-const plan: ConfigMap = {
-  ...newPlan({ version: 'v1.36.3', concurrent: 2, leader: ['cp1'], followers: ['cp2'], workers: ['w1', 'w2'] }),
-  metadata: { name: 'refit-kubeadm', namespace: 'kube-system', uid: 'plan-uid', creationTimestamp: ATTEMPT },
+const REQUEST: Request = {
+  version: 'v1.36.3',
+  concurrent: 2,
+  leader: ['cp1'],
+  followers: ['cp2'],
+  kubelets: [],
+  workers: ['w1', 'w2'],
 };
-const atWork = (working: boolean, begun: Work[] = []): Works => ({
+const planOf = (request: Request): ConfigMap => ({
+  ...newPlan(request),
+  metadata: { name: 'refit-kubeadm', namespace: 'kube-system', uid: 'plan-uid', creationTimestamp: ATTEMPT },
+});
+const plan = planOf(REQUEST);
+const atWork = (working: boolean, calls: unknown[] = [], waiting = false): Works => ({
   isAt: () => working,
-  begin: async (work) => await Promise.resolve(void begun.push(work)),
+  isWaiting: () => waiting,
+  begin: async (work) => await Promise.resolve(void calls.push(work)),
+  goOn: ({ key }) => void calls.push(`go on ${key}`),
+  stop: async ({ key }, reason) => await Promise.resolve(void calls.push(`stop ${key}: ${reason}`)),
 });
 
 function node(report?: Partial<Report>, kubeletVersion = 'v1.36.2'): Node {
@@ -33,27 +49,59 @@ function node(report?: Partial<Report>, kubeletVersion = 'v1.36.2'): Node {
   return { ...buildNode('w1', report ? metadata : {}), status: { nodeInfo: { kubeletVersion } } };
 }
 
-function seen(works: Works | undefined, object: Node): string {
+interface Place {
+  readonly dialect: ReturnType<typeof kubeadmDialect>;
+  readonly world: World;
+  readonly campaign: Campaign;
+  readonly stage: Stage;
+  readonly target: Target;
+}
+
+/** The first target of that stage. */
+function placeOf(works: Works | undefined, object: Node, from: ConfigMap = plan, id = 'workers'): Place {
   const dialect = kubeadmDialect(works);
   const world = buildWorld([], [object]);
-  const campaign = dialect.resolve(plan, world, NOW);
-  const [stage, target] = [campaign.stages[2], campaign.stages[2]?.targets[0]];
-  if (!stage || !target) throw new Error('there is no worker');
-  const observation: Observation = dialect.signal.read(world, campaign, stage, target, plan);
-  return observation.kind === 'working' ? `working ${observation.step}` : observation.kind;
+  const campaign = dialect.resolve(from, world, NOW);
+  const stage = campaign.stages.find((each) => each.id === id);
+  const [target] = stage?.targets ?? [];
+  if (!stage || !target) throw new Error(`stage ${id} has no target`);
+  return { dialect, world, campaign, stage, target };
+}
+
+function seen(works: Works | undefined, object: Node, from: ConfigMap = plan, id = 'workers'): string {
+  const { dialect, world, campaign, stage, target } = placeOf(works, object, from, id);
+  const observation: Observation = dialect.signal.read(world, campaign, stage, target, from);
+  if (observation.kind !== 'working') return observation.kind;
+  const { step, asks, withdrawable } = observation;
+  return ['working', step, ...(asks ? [`asks ${asks}`] : []), ...(withdrawable ? ['withdrawable'] : [])].join(' ');
 }
 
 describe('what is seen of a target', () => {
   test.each<[string, Works | undefined, Node, string]>([
     ['nothing', atWork(false), node(), 'none'],
     ['begun, and not told yet', atWork(true), node(), 'sent'],
-    ['at work', atWork(true), node({}), 'working Kubeadm'],
+    ['at work', atWork(true), node({ touched: true }), 'working Kubeadm'],
+    ['staging', atWork(true), node({ step: 'Stage' }), 'working Stage withdrawable'],
+    ['waiting for the drain', atWork(true, [], true), node({ step: 'Drain' }), 'working Drain asks drain withdrawable'],
+    ['drained, and about to go on', atWork(true), node({ step: 'Drain' }), 'working Drain withdrawable'],
+    [
+      'at the drain once more, with what an attempt that was cut off has put in place',
+      atWork(true, [], true),
+      node({ step: 'Drain', touched: true }),
+      'working Drain asks drain',
+    ],
+    [
+      'whoever only looks takes it to wait',
+      undefined,
+      node({ step: 'Drain' }),
+      'working Drain asks drain withdrawable',
+    ],
     ['cut off with an earlier process: to be begun again', atWork(false), node({}), 'none'],
-    ['whoever only looks believes the Node', undefined, node({}), 'working Kubeadm'],
+    ['whoever only looks believes the Node', undefined, node({ touched: true }), 'working Kubeadm'],
     [
       'finished, and the kubelet does not tell the version yet',
       atWork(false),
-      node({ state: 'finished', step: 'Verify' }),
+      node({ state: 'finished', step: 'Verify', touched: true }),
       'working Verify',
     ],
     ['finished', atWork(false), node({ state: 'finished' }, 'v1.36.3'), 'succeeded'],
@@ -70,29 +118,96 @@ describe('what is seen of a target', () => {
   });
 });
 
-test('the leader applies, everybody else follows; one control-plane host at a time, workers as many as asked for', async () => {
-  const begun: Work[] = [];
-  const dialect = kubeadmDialect(atWork(false, begun));
-  const world = buildWorld([], []);
-  const campaign = dialect.resolve(plan, world, NOW);
-  for (const stage of campaign.stages) {
-    for (const target of stage.targets) {
-      const instruction = dialect.signal.send(world, campaign, { stage, target, agent: {} }, plan);
-      if (instruction?.kind === 'begin') await instruction.begin();
-    }
-  }
-  expect(begun.map(({ target, verb }) => `${target.name} ${verb}`)).toEqual([
-    'cp1 apply',
-    'cp2 node',
-    'w1 node',
-    'w2 node',
-  ]);
-  expect(campaign.stages.map(({ role, maxInFlight }) => `${role} ${maxInFlight}`)).toEqual([
-    'controller 1',
-    'controller 1',
-    'worker 2',
-  ]);
+describe('a minor version, which kubelets get once every API server has it', () => {
+  const minor = planOf({ ...REQUEST, leader: ['w1'], followers: [], kubelets: ['w1'], workers: [] });
+  const finished = (target: string): Node => node({ target, state: 'finished', step: 'Verify', touched: true });
+
+  test('what kubeadm does is over without a new kubelet; the kubelet is not', () => {
+    expect(seen(atWork(false), finished('leader/w1'), minor, 'leader')).toBe('succeeded');
+    expect(seen(atWork(false), finished('kubelets/w1'), minor, 'kubelets')).toBe('working Verify');
+  });
+
+  test('only for its kubelet a node is drained', () => {
+    const nodeOf = (id: string): Node | undefined => {
+      const { dialect, stage, target, world } = placeOf(undefined, node(), minor, id);
+      return dialect.care?.nodeOf(stage, target, world);
+    };
+    expect([nodeOf('leader'), nodeOf('kubelets')?.metadata.name]).toEqual([undefined, 'w1']);
+  });
 });
+
+test.each<[string, Partial<Report> | undefined, boolean]>([
+  ['that nobody began', undefined, true],
+  ['that was not drained in time', { state: 'failed', step: 'Drain' }, true],
+  ['whose kubeadm failed', { state: 'failed', touched: true }, false],
+  ['whose time was over in the middle', { touched: true }, false],
+])('a failed host %s: the leader may lift its cordon: %s', (_name, report, may) => {
+  const { dialect, stage, target, world } = placeOf(undefined, node(report));
+  const found = dialect.care?.nodeOf(stage, { ...target, state: 'failed' }, world);
+  expect(found !== undefined).toBe(may);
+});
+
+test.each<[string, Partial<Node['spec']>, boolean]>([
+  ['whoever of ours made it', { unschedulable: true }, true],
+  ['nobody of ours', { unschedulable: true }, false],
+])('a host that is done loses the cordon of %s', (_name, spec, isOurs) => {
+  const annotations = isOurs ? { [CORDON_ANNOTATION]: 'an-earlier-campaign/1' } : {};
+  const cordoned: Node = { ...buildNode('w1', { annotations }), spec: { ...spec } };
+  const { dialect, stage, target, world, campaign } = placeOf(undefined, cordoned);
+  const instruction = dialect.signal.finish?.(world, campaign, stage, target, plan);
+  const left = instruction?.kind === 'replace' ? (instruction.object as Node).spec?.unschedulable : 'untouched';
+  expect(left).toBe(isOurs ? undefined : 'untouched');
+});
+
+test('what the leader tells whoever works', async () => {
+  const calls: unknown[] = [];
+  const { dialect, world, campaign, stage, target } = placeOf(atWork(true, calls), node());
+  const { goOn, withdraw } = dialect.signal;
+  const instructions = [
+    goOn?.(world, campaign, stage, target, NOW),
+    withdraw?.(world, campaign, stage, target, because('Aborted', 'aborted: wrong version'), NOW),
+  ];
+  for (const instruction of instructions) if (instruction?.kind === 'begin') await instruction.begin();
+  expect(calls).toEqual(['go on workers/w1', 'stop workers/w1: aborted: wrong version']);
+});
+
+test.each<[string, readonly string[], readonly string[], readonly string[]]>([
+  [
+    'each host in one go',
+    [],
+    ['cp1 apply kubeadm kubelet', 'cp2 node kubeadm kubelet', 'w1 node kubeadm kubelet', 'w2 node kubeadm kubelet'],
+    ['controller 1', 'controller 1', 'controller 1', 'worker 2'],
+  ],
+  [
+    'kubelets of the control plane last of it',
+    ['cp1', 'cp2'],
+    [
+      'cp1 apply kubeadm',
+      'cp2 node kubeadm',
+      'cp1 node kubelet',
+      'cp2 node kubelet',
+      'w1 node kubeadm kubelet',
+      'w2 node kubeadm kubelet',
+    ],
+    ['controller 1', 'controller 1', 'controller 1', 'worker 2'],
+  ],
+])(
+  '%s: the leader applies, everybody else follows; workers as many as asked for',
+  async (_name, kubelets, works, limits) => {
+    const begun: Work[] = [];
+    const dialect = kubeadmDialect(atWork(false, begun));
+    const world = buildWorld([], []);
+    const campaign = dialect.resolve(planOf({ ...REQUEST, kubelets: [...kubelets] }), world, NOW);
+    for (const stage of campaign.stages) {
+      for (const target of stage.targets) {
+        const instruction = dialect.signal.send(world, campaign, { stage, target, agent: {} }, plan);
+        if (instruction?.kind === 'begin') await instruction.begin();
+      }
+    }
+    expect(begun.map(({ target, verb, parts }) => [target.name, verb, ...parts].join(' '))).toEqual(works);
+    expect(campaign.stages.map(({ role, maxInFlight }) => `${role} ${maxInFlight}`)).toEqual(limits);
+  },
+);
 
 test('a campaign comes back from its record as it went in', () => {
   const dialect = kubeadmDialect(undefined);

@@ -26,6 +26,8 @@ const request = z.object({
   /** In the order in which they move; hosts that had the version already are not among them. */
   leader: z.array(z.string()),
   followers: z.array(z.string()),
+  /** Control-plane hosts whose kubelets move once every API server has; where it is empty, each moves with its host. */
+  kubelets: z.array(z.string()),
   workers: z.array(z.string()),
 });
 
@@ -58,17 +60,28 @@ export function withRecord(plan: ConfigMap, { phase, blocked, reason, stages }: 
   return { ...plan, data: { ...plan.data, campaign: JSON.stringify({ phase, blocked, reason, stages }) } };
 }
 
-/** Which hosts move in which stage: those in `done` have the version already. The leader runs `kubeadm upgrade apply`. */
-export function requestFor(manifest: Manifest, done: ReadonlySet<string>, leaderIsDone: boolean): Request {
+export interface Progress {
+  /** Hosts that have the version in everything. */
+  readonly done: ReadonlySet<string>;
+  /** The cluster itself is recorded at the version. */
+  readonly leaderIsDone: boolean;
+  /** An API server is a minor version behind, which no kubelet that may reach it may be ahead of. */
+  readonly isMinor: boolean;
+}
+
+/** Which hosts move in which stage. The leader runs `kubeadm upgrade apply`. */
+export function requestFor(manifest: Manifest, { done, leaderIsDone, isMinor }: Progress): Request {
   const open = (role: string): string[] =>
     manifest.hosts.filter((host) => host.role === role && !done.has(host.name)).map(({ name }) => name);
   const controlPlane = open('controlPlane');
   const leaders = leaderIsDone ? 0 : 1;
+  const severalApiServers = manifest.hosts.filter(({ role }) => role === 'controlPlane').length > 1;
   return {
     version: manifest.version,
     concurrent: manifest.concurrent,
     leader: controlPlane.slice(0, leaders),
     followers: controlPlane.slice(leaders),
+    kubelets: isMinor && severalApiServers ? controlPlane : [],
     workers: open('worker'),
   };
 }

@@ -1,5 +1,6 @@
 /** Owns the table of preflight: what is to be done, and what is refused, of a cluster with two control-plane hosts and a worker. */
 import { describe, expect, test } from 'vitest';
+import { type CampaignPolicy, DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
 import type { Node } from '../../kube/types.ts';
 import { parseManifest } from './manifest.ts';
 import { type ConfigMap, newPlan, type Request, requestOf } from './plan-object.ts';
@@ -7,7 +8,15 @@ import { assess, CONTROL_PLANE, type Survey } from './preflight.ts';
 import type { HostFacts } from './probe.ts';
 
 const [OLD, NEW] = ['v1.36.2', 'v1.36.3'];
-const REQUEST: Request = { version: NEW, concurrent: 1, leader: ['cp1'], followers: ['cp2'], workers: ['w1'] };
+const KUBEONE = 'kubeone.io/upgrade-in-progress';
+const REQUEST: Request = {
+  version: NEW,
+  concurrent: 1,
+  leader: ['cp1'],
+  followers: ['cp2'],
+  kubelets: [],
+  workers: ['w1'],
+};
 const manifest = parseManifest(
   `version: ${NEW}
 hosts: [{ name: cp1, role: controlPlane }, { name: cp2, role: controlPlane }, { name: w1, role: worker }]
@@ -36,7 +45,12 @@ const fresh: Survey = {
   nodes: NAMES.map((name) => node(name)),
   clusterVersion: OLD,
   plan: undefined,
+  policy: DEFAULT_POLICY,
+  outlooks: new Map(),
 };
+const MINOR = 'v1.37.0';
+const minor: Partial<Survey> = { manifest: { ...manifest, version: MINOR } };
+const undrained: CampaignPolicy = { ...DEFAULT_POLICY, drain: { ...DEFAULT_POLICY.drain, enabled: false } };
 
 function planIn(phase: string): ConfigMap {
   const plan = newPlan(REQUEST);
@@ -84,6 +98,33 @@ describe('what is to be done', () => {
       true,
     ],
     ['what was asked for and never begun, too', { plan: newPlan(REQUEST) }, {}, true],
+    [
+      'a minor version: kubelets of the control plane come after its API servers',
+      minor,
+      { version: MINOR, kubelets: ['cp1', 'cp2'] },
+      false,
+    ],
+    [
+      'a minor version with one API server, whose kubelet can meet no other',
+      {
+        manifest: { ...manifest, version: MINOR, hosts: manifest.hosts.filter(({ name }) => name !== 'cp2') },
+        hosts: [facts('cp1'), facts('w1')],
+        nodes: [node('cp1'), node('w1')],
+      },
+      { version: MINOR, followers: [] },
+      false,
+    ],
+    [
+      'a minor version that every API server has already',
+      {
+        ...minor,
+        hosts: [facts('cp1', MINOR, { kubelet: OLD }), facts('cp2', MINOR, { kubelet: OLD }), facts('w1')],
+        clusterVersion: MINOR,
+      },
+      { version: MINOR },
+      false,
+    ],
+    ['a patch where nodes are not drained', { policy: undrained }, {}, false],
   ])('%s', (_name, change, request, resumes) => {
     const assessment = assess({ ...fresh, ...change });
     expect(assessment).toEqual({ request: { ...REQUEST, ...request }, resumes, findings: [] });
@@ -119,6 +160,16 @@ describe('what is refused', () => {
       'F4: a host of the upgrade that has begun is gone from the manifest',
       { plan: newPlan({ ...REQUEST, workers: ['w1', 'w2'] }) },
       ['F4 the upgrade that has begun needs w2, which the manifest does not name any more'],
+    ],
+    [
+      'F4: KubeOne is at work, be it on a worker',
+      { nodes: [node('cp1'), node('cp2'), { ...node('w1'), metadata: { name: 'w1', labels: { [KUBEONE]: '' } } }] },
+      [`F4 KubeOne has begun an upgrade on w1: bring it to its end, then take the label ${KUBEONE} away`],
+    ],
+    [
+      'R9: a minor version where nodes are not drained',
+      { ...minor, policy: undrained },
+      NAMES.map((name) => `R9 the node of kubelet of ${name} must be drained before its minor version changes`),
     ],
     [
       'F7: API servers differ, and nobody knows why',
@@ -158,6 +209,19 @@ describe('what is refused', () => {
     const { findings } = assess({ ...fresh, ...change });
     expect(findings.map(({ rule, message }) => `${rule} ${message}`)).toEqual(wanted);
   });
+});
+
+test('what a drain would wait for is told before anybody agrees, and refuses nothing', () => {
+  const obstacle = { budget: 'default/web', pods: ['default/web-1'], reason: 'it wants 1 of its 1 pods healthy' };
+  const refused = { pod: 'default/bare', reason: 'has no controller' };
+  const outlooks = new Map([
+    ['w1', { evictable: 2, obstacles: [obstacle], refused: [refused] }],
+    ['elsewhere', { evictable: 1, obstacles: [obstacle], refused: [] }],
+  ]);
+  const { findings } = assess({ ...fresh, outlooks });
+  expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual([
+    'warn drain w1 cannot be drained as it stands: PodDisruptionBudget default/web holds default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller',
+  ]);
 });
 
 test.each([undefined, '', '{', '{}', '{"version":1}'])(

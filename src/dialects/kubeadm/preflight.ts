@@ -1,5 +1,9 @@
 /** Owns the assessment of a cluster before anything is touched: what is to be done on which host, and what stands against it. */
+import { tellObstacle } from '../../drain/budgets.ts';
+import type { Outlook } from '../../drain/outlook.ts';
+import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
 import type { Node } from '../../kube/types.ts';
+import { parseVersion } from '../../util/version.ts';
 import type { Manifest } from './manifest.ts';
 import { type ConfigMap, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { HostFacts } from './probe.ts';
@@ -15,6 +19,10 @@ export interface Survey {
   /** kubernetesVersion in ConfigMap kubeadm-config; undefined where there is none. */
   readonly clusterVersion: string | undefined;
   readonly plan: ConfigMap | undefined;
+  /** What binds the campaign. */
+  readonly policy: CampaignPolicy;
+  /** What a drain would meet, by node; none of those that are not drained. */
+  readonly outlooks: ReadonlyMap<string, Outlook>;
 }
 
 export interface Assessment {
@@ -25,6 +33,8 @@ export interface Assessment {
 }
 
 export const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
+/** What KubeOne leaves on each node, workers too, until it is done with it. */
+const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
 const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
 /** Minor of v1: the oldest of the three that are maintained while this is written. */
 const OLDEST_MAINTAINED = 34;
@@ -41,24 +51,33 @@ export function assess(survey: Survey): Assessment {
     request,
     resumes,
     findings: [
-      ...lockFindings(manifest, open),
+      ...lockFindings(survey, open),
       ...membershipFindings(survey),
       ...(goesOn ? [] : readyFindings(survey)),
       ...unique(judgeVersions(versionFacts(survey, goesOn))),
       ...unique(hostFindings(survey)),
+      ...drainFindings(survey, request),
     ],
   };
 }
 
-export function hostsOf({ leader, followers, workers }: Request): string[] {
-  return [...leader, ...followers, ...workers];
+/** Each once, in the order in which they are worked on first. */
+export function hostsOf({ leader, followers, kubelets, workers }: Request): string[] {
+  return [...new Set([...leader, ...followers, ...kubelets, ...workers])];
 }
 
 /** Hosts that have the target in everything are left out; whoever is half done is not. */
 function freshRequest({ manifest, hosts, nodes, clusterVersion }: Survey): Request {
   const done = new Set(hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name));
   const first = manifest.hosts.find(({ role }) => role === 'controlPlane')?.name ?? '';
-  return requestFor(manifest, done, clusterVersion === manifest.version && done.has(first));
+  const apiServers = hosts.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []);
+  const leaderIsDone = clusterVersion === manifest.version && done.has(first);
+  const isMinor = apiServers.some((version) => minorOf(version) !== minorOf(manifest.version));
+  return requestFor(manifest, { done, leaderIsDone, isMinor });
+}
+
+function minorOf(version: string): number | undefined {
+  return parseVersion(version)?.minor;
 }
 
 function isDone({ host, kubeadm, kubelet, staticPods }: HostFacts, nodes: readonly Node[], version: string): boolean {
@@ -73,8 +92,14 @@ function isOpen(plan: ConfigMap): boolean {
   return phase === 'new' || phase === 'running';
 }
 
-/** F4: one upgrade at a time, and the one that has begun comes first. */
-function lockFindings(manifest: Manifest, open: Request | undefined): Finding[] {
+/** F4: one upgrade at a time, whoever carries it out, and the one that has begun comes first. */
+function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): Finding[] {
+  const marked = nodes.filter(({ metadata }) => metadata.labels?.[KUBEONE_LOCK] !== undefined);
+  if (marked.length > 0) {
+    const names = marked.map(({ metadata }) => metadata.name).join(', ');
+    const message = `KubeOne has begun an upgrade on ${names}: bring it to its end, then take the label ${KUBEONE_LOCK} away`;
+    return [hard('F4', message)];
+  }
   if (!open) return [];
   const names = manifest.hosts.map(({ name }) => name);
   const lost = hostsOf(open).filter((name) => !names.includes(name));
@@ -127,7 +152,7 @@ function readyFindings({ manifest, nodes }: Survey): Finding[] {
     .map(({ name }) => hard('F3', `node ${name} is not Ready`));
 }
 
-function versionFacts({ manifest, hosts, nodes, clusterVersion }: Survey, resuming: boolean): VersionFacts {
+function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey, resuming: boolean): VersionFacts {
   const controllers = hosts.filter(({ host }) => host.role === 'controlPlane');
   const managed = new Set(manifest.hosts.map(({ name }) => name));
   return {
@@ -137,10 +162,8 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion }: Survey, resumi
     oldestMaintained: OLDEST_MAINTAINED,
     kubelets: nodes.flatMap(({ metadata: { name }, status }) => {
       const version = status?.nodeInfo?.kubeletVersion;
-      // Nothing is drained yet, so a minor version of a kubelet cannot change: R9 says so.
-      return version
-        ? [{ name, version, ...(managed.has(name) ? { target: manifest.version, drained: false } : {}) }]
-        : [];
+      const drained = policy.drain.enabled;
+      return version ? [{ name, version, ...(managed.has(name) ? { target: manifest.version, drained } : {}) }] : [];
     }),
     controllers: controllers.flatMap(({ staticPods }) =>
       (['kube-controller-manager', 'kube-scheduler'] as const).flatMap((name) => {
@@ -169,6 +192,16 @@ function hostFindings({ manifest, hosts }: Survey): Finding[] {
       kubeadm: { verb: 'node', version: manifest.version, ...managedBy },
     };
     return [...findings, ...judgeVersions(own).filter(({ rule }) => rule === 'Kd')];
+  });
+}
+
+/** Waited for once it is that host's turn, since it may be mended by then: so people hear of it before they agree. */
+function drainFindings({ outlooks }: Survey, request: Request): Finding[] {
+  return hostsOf(request).flatMap((name): Finding[] => {
+    const { obstacles = [], refused = [] } = outlooks.get(name) ?? {};
+    const why = [...obstacles.map(tellObstacle), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
+    const message = `${name} cannot be drained as it stands: ${why.join('; ')}`;
+    return why.length === 0 ? [] : [{ rule: 'drain', severity: 'warn', message }];
   });
 }
 

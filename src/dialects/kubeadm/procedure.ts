@@ -1,21 +1,27 @@
 /** Owns the steps on one host, in order, and telling the Node of each: whoever is asked again goes on where it was left. */
+import type { Drains } from '../../drain/drains.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isConflict, StatusError, TransportError } from '../../kube/status-error.ts';
+import type { Node } from '../../kube/types.ts';
+import { aborted } from '../../util/abort.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
-import type { Work, Works } from './dialect.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
-import { cordoned, type Report, reportPatch } from './report.ts';
+import { type Report, reportOn, reportPatch } from './report.ts';
 import { EXIT_BUSY, type HostStep, KUBELET_BODY, kubeadmBody, stageBody, stepScript } from './scripts.ts';
+import { DRAIN, STAGE, versionOf } from './signal.ts';
 import type { ShellResult, Shells } from './ssh.ts';
+import type { Part, Work, Works } from './works.ts';
 
 export interface ProcedureParts {
   readonly manifest: Manifest;
   readonly shells: Shells;
   /** Writes only while this process holds the lock. */
   readonly writer: KubeClient;
+  /** Those of the leader, to tell what holds one up. */
+  readonly drains: Drains;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -25,22 +31,32 @@ export interface ProcedureParts {
 const RETRY_MS = 1000;
 const SSH_RETRIES = 20;
 const SSH_RETRY_MS = 3000;
+const PART_STEPS: Readonly<Record<Part, string>> = { kubeadm: 'Kubeadm', kubelet: 'Kubelet' };
 /** What a host does after its last step, until its Node tells the new version. */
 const VERIFY = 'Verify';
 
 export function procedures(parts: ProcedureParts): Works {
-  const running = new Set<string>();
+  /** By key of the target. */
+  const running = new Map<string, Procedure>();
   return {
     isAt: ({ key }) => running.has(key),
+    isWaiting: ({ key }) => running.get(key)?.isWaiting === true,
     begin(work) {
       const { key, name } = work.target;
       if (running.has(key)) return Promise.resolve();
-      running.add(key);
-      void new Procedure(parts, work)
+      const procedure = new Procedure(parts, work);
+      running.set(key, procedure);
+      void procedure
         .run()
         .catch((error: unknown) => parts.log.warn('work is given up', { node: name, problem: messageOf(error) }))
-        .finally(() => running.delete(key));
+        .finally(() => running.get(key) === procedure && running.delete(key));
       return Promise.resolve();
+    },
+    goOn: ({ key }) => running.get(key)?.goOn(),
+    async stop({ key }, reason) {
+      const procedure = running.get(key);
+      running.delete(key);
+      await procedure?.stop(reason);
     },
   };
 }
@@ -48,12 +64,20 @@ export function procedures(parts: ProcedureParts): Works {
 class Procedure {
   readonly #parts: ProcedureParts;
   readonly #work: Work;
+  readonly #stopping = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #emptied = Promise.withResolvers<void>();
+  /** True from before its Node asks for the drain until that is done. */
+  isWaiting = false;
   #report: Report;
   #began: number;
+  #told: Promise<void> = Promise.resolve();
+  #found: Found | undefined;
 
   constructor(parts: ProcedureParts, work: Work) {
     this.#parts = parts;
     this.#work = work;
+    this.#signal = AbortSignal.any([parts.signal, this.#stopping.signal]);
     const { key: target, since: attempt } = work.target;
     const { campaign } = work;
     this.#began = parts.clock.monotonic();
@@ -63,21 +87,54 @@ class Procedure {
   /** Rejects where it was stopped, and where nobody could be told what happened. */
   async run(): Promise<void> {
     const { manifest } = this.#parts;
+    const { parts, verb } = this.#work;
     try {
-      await this.#enter('Stage');
+      await this.#enter(STAGE);
       await this.#onHost('stage', stageBody(manifest.binaries));
-      await this.#enter('Cordon');
-      await this.#cordon();
-      await this.#enter('Kubeadm');
-      await this.#onHost('kubeadm', kubeadmBody(this.#work.verb));
-      await this.#enter('Kubelet');
-      await this.#onHost('kubelet', KUBELET_BODY);
-      await this.#enter(VERIFY, 'finished');
+      if (parts.includes('kubelet')) await this.#untilEmpty();
+      for (const part of parts) {
+        await this.#enter(PART_STEPS[part], { touched: true });
+        await this.#onHost(part, part === 'kubeadm' ? kubeadmBody(verb) : KUBELET_BODY);
+      }
+      await this.#enter(VERIFY, { state: 'finished' });
     } catch (error) {
-      if (this.#parts.signal.aborted) throw error;
-      // The node stays cordoned: nobody knows what it can carry.
-      await this.#enter(this.#report.step, 'failed', messageOf(error));
+      if (this.#signal.aborted) throw error;
+      await this.#enter(this.#report.step, { state: 'failed', message: messageOf(error) });
     }
+  }
+
+  goOn(): void {
+    this.isWaiting = false;
+    this.#emptied.resolve();
+  }
+
+  async stop(reason: string): Promise<void> {
+    const { signal } = this.#parts;
+    this.#stopping.abort(new Error(reason));
+    await this.#tell({ ...this.#report, state: 'failed', message: reason }, signal);
+  }
+
+  /** The leader cordons and drains for it: as whoever else waits for that, it asks by its step. */
+  async #untilEmpty(): Promise<void> {
+    const { drains, log } = this.#parts;
+    const { name } = this.#work.target;
+    this.isWaiting = true;
+    await this.#enter(DRAIN);
+    const stopListening = drains.onChange((node) => {
+      if (node !== name) return;
+      this.#tellHold().catch((error: unknown) => log.warn('nobody is told of a drain', { problem: messageOf(error) }));
+    });
+    await Promise.race([this.#emptied.promise, aborted(this.#signal)]);
+    stopListening();
+    this.#signal.throwIfAborted();
+  }
+
+  async #tellHold(): Promise<void> {
+    const state = this.#parts.drains.stateOf(this.#work.target.name);
+    const message = state?.kind === 'draining' ? state.blockedBy : undefined;
+    if (!this.isWaiting || message === this.#report.message) return;
+    this.#report = { ...this.#report, message };
+    await this.#tell(this.#report, this.#signal);
   }
 
   async #onHost(step: HostStep, body: string): Promise<void> {
@@ -85,7 +142,7 @@ class Procedure {
     const host = this.#parts.manifest.hosts.find(({ name }) => name === target.name);
     if (!host) throw new RefitError('REFIT_FILE', `the manifest has no host ${target.name} any more`);
     const { code, stdout } = await this.#ask(host, stepScript({ step, campaign, version }, body));
-    this.#parts.signal.throwIfAborted();
+    this.#signal.throwIfAborted();
     if (code === 0) return;
     const why = stdout.trim().replaceAll(/\s*\n\s*/g, '; ') || 'it says nothing';
     const what = code === EXIT_BUSY ? 'another step is still at work there' : why;
@@ -94,7 +151,8 @@ class Procedure {
 
   /** A connection that breaks says nothing of the step, which goes on on its host: who asks again finds it there. */
   async #ask(host: ManifestHost, script: string): Promise<ShellResult> {
-    const { shells, clock, signal, log } = this.#parts;
+    const { shells, clock, log } = this.#parts;
+    const signal = this.#signal;
     for (let left = SSH_RETRIES; ; left--) {
       try {
         return await shells.run(host, script);
@@ -107,34 +165,33 @@ class Procedure {
     }
   }
 
-  async #cordon(): Promise<void> {
-    const { writer } = this.#parts;
-    await this.#untilAnswered(async () => {
-      const node = cordoned(await writer.get(nodes, this.#work.target.name), this.#work.campaign);
-      if (node) await writer.replace(nodes, node);
-    });
-  }
-
-  async #enter(step: string, state: Report['state'] = 'working', message?: string): Promise<void> {
-    const { clock, writer } = this.#parts;
+  async #enter(step: string, more: Partial<Pick<Report, 'state' | 'message' | 'touched'>> = {}): Promise<void> {
+    const { clock } = this.#parts;
     const now = clock.monotonic();
     const last = this.#report;
     const spent = last.step === '' ? {} : { ...last.spent, [last.step]: Math.round(now - this.#began) };
     this.#began = now;
-    this.#report = { ...last, state, step, since: rfc3339(clock.now()), spent, message };
-    await this.#untilAnswered(async () => {
-      const { name } = this.#work.target;
-      if (this.#report.from === undefined) {
-        const node = await writer.get(nodes, name);
-        this.#report = { ...this.#report, from: node.status?.nodeInfo?.kubeletVersion };
-      }
-      await writer.patch(nodes, name, reportPatch(this.#report), { type: 'merge' });
-    });
+    this.#report = { ...last, step, since: rfc3339(clock.now()), spent, message: undefined, ...more };
+    await this.#tell(this.#report, this.#signal);
+  }
+
+  /** One after the other: what is told last must stand there last. */
+  async #tell(report: Report, signal: AbortSignal): Promise<void> {
+    const earlier = this.#told.catch(() => undefined);
+    this.#told = earlier.then(async () => await this.#untilAnswered(signal, async () => await this.#write(report)));
+    await this.#told;
+  }
+
+  async #write(report: Report): Promise<void> {
+    const { writer } = this.#parts;
+    const { name } = this.#work.target;
+    this.#found ??= foundOn(await writer.get(nodes, name), report);
+    await writer.patch(nodes, name, reportPatch({ ...this.#found, ...report }), { type: 'merge' });
   }
 
   /** The API server goes away while it is replaced, and with it the lock: both come back. */
-  async #untilAnswered(request: () => Promise<void>): Promise<void> {
-    const { clock, signal } = this.#parts;
+  async #untilAnswered(signal: AbortSignal, request: () => Promise<void>): Promise<void> {
+    const { clock } = this.#parts;
     for (;;) {
       signal.throwIfAborted();
       try {
@@ -146,4 +203,16 @@ class Procedure {
       }
     }
   }
+}
+
+type Found = Pick<Report, 'from' | 'touched'>;
+
+/** What an attempt that was cut off has left counts for the next one. */
+function foundOn(node: Node, { campaign, target }: Report): Found {
+  const earlier = reportOn(node);
+  const isSame = earlier?.campaign === campaign && earlier.target === target;
+  return {
+    from: (isSame ? earlier.from : undefined) ?? versionOf(node),
+    ...(isSame && earlier.touched ? { touched: true } : {}),
+  };
 }

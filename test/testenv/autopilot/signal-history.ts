@@ -1,0 +1,58 @@
+/** Owns what every version of the ControlNodes and of the leader's lease said, as a watch shows it. */
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { createInformer } from '../../../src/kube/informer.ts';
+import { leases } from '../../../src/kube/resources.ts';
+import type { KubeObject, Lease } from '../../../src/kube/types.ts';
+import { decodeSignal } from '../../../src/signal/codec.ts';
+import { CENTRAL_CORDONING_LABEL, controlNodes, SIGNAL_STATUSES } from '../../../src/signal/names.ts';
+
+/** What one version of an object carried; 'none' where no signal, 'sent' where one without a status. */
+export interface Version {
+  readonly status: string;
+  /** RFC 3339; '' without a status. */
+  readonly timestamp: string;
+}
+
+export interface History {
+  /** By name of the ControlNode, every version in order. */
+  readonly versions: ReadonlyMap<string, readonly Version[]>;
+  /** Every pair of holder and label that the leader's lease showed; the label is undefined where it had none. */
+  readonly leaders: readonly { readonly holder: string; readonly label: string | undefined }[];
+}
+
+/** Follows until it is disposed of. */
+export async function recordHistory(client: KubeClient): Promise<History & AsyncDisposable> {
+  const stop = new AbortController();
+  const versions = new Map<string, Version[]>();
+  const leaders: { holder: string; label: string | undefined }[] = [];
+  const objects = createInformer(client, controlNodes);
+  const note = ({ metadata: { name, annotations } }: KubeObject): void => {
+    const data = decodeSignal(annotations);
+    const status = data === undefined ? 'none' : (data.status?.status ?? 'sent');
+    const all = versions.get(name) ?? [];
+    versions.set(name, [...all, { status, timestamp: data?.status?.timestamp ?? '' }]);
+  };
+  objects.addHandler({ added: note, updated: note });
+  const lease = createInformer<Lease>(client, leases, {
+    namespace: 'k0s-autopilot',
+    fieldSelector: 'metadata.name=k0s-autopilot-controller',
+  });
+  const lead = ({ metadata: { labels }, spec }: Lease): void => {
+    leaders.push({ holder: spec?.holderIdentity ?? '', label: labels?.[CENTRAL_CORDONING_LABEL] });
+  };
+  lease.addHandler({ added: lead, updated: lead });
+  const runs = [objects.run(stop.signal), lease.run(stop.signal)];
+  await Promise.all([objects.whenSynced(stop.signal), lease.whenSynced(stop.signal)]);
+  const dispose = async (): Promise<void> => {
+    stop.abort();
+    await Promise.all(runs);
+  };
+  return { versions, leaders, [Symbol.asyncDispose]: dispose };
+}
+
+const ORDER: readonly string[] = ['none', 'sent', ...SIGNAL_STATUSES];
+
+/** How far along it is; -1 for a status that no update should show. */
+export function stageOf(status: string): number {
+  return ORDER.indexOf(status);
+}

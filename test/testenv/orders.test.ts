@@ -1,0 +1,239 @@
+/** The proof that people can order a plan about on a real API server, by the rights of the documented operator and no others. */
+import { globSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { leases } from '../../src/kube/resources.ts';
+import { payloadPath, startCluster } from '../../tools/cluster/cluster.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { PATIENCE, Puppets } from './puppets.ts';
+import { RefitProcess, type RefitResult, runRefit } from './refit-process.ts';
+
+let admin: KubeClient;
+let operator = '';
+let viewer = '';
+
+beforeAll(async () => {
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  operator = await kubeconfigFor('operator');
+  viewer = await kubeconfigFor('viewer');
+});
+afterAll(() => admin.close());
+
+async function order(...args: readonly string[]): Promise<RefitResult> {
+  return await runRefit(...args, '--kubeconfig', operator);
+}
+
+/** Ends well, and says so on standard output. */
+async function ordered(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await order(...args);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
+  return stdout.join('\n');
+}
+
+async function refused(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await order(...args);
+  expect({ code, stdout, lines: stderr.length }).toEqual({ code: 1, stdout: [], lines: 1 });
+  return stderr[0] ?? '';
+}
+
+describe('while a controller leads', () => {
+  let controller: RefitProcess;
+  beforeAll(async () => {
+    const path = await kubeconfigFor('controller');
+    controller = new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '3s');
+  });
+  afterAll(async () => expect(await controller.stop('SIGTERM')).toBe(0));
+
+  test('a pause lets what is under way finish and nothing new start; resume goes on', async () => {
+    await using puppets = await Puppets.create(admin, 'order-w1', 'order-w2');
+    await puppets.plan(1);
+    await puppets.says('order-w1', 'Restart');
+
+    expect(await ordered('pause')).toMatch(
+      /^Plan autopilot \(id1\) is paused\.\nUnder way, and finishing: order-w1 is at Restart/,
+    );
+    expect(await ordered('pause', '--plan', 'plan/autopilot')).toMatch(/^Plan autopilot \(id1\) is paused already\./);
+    await puppets.says('order-w1', 'Completed');
+    await puppets.until(async () =>
+      expect(await puppets.recorded()).toEqual({ 'order-w1': 'SignalCompleted', 'order-w2': 'SignalPending' }),
+    );
+    await puppets.until(async () => expect((await admin.get(plans, 'autopilot')).status?.state).toBe('Schedulable'));
+    const [why] = (await runRefit('why', '--kubeconfig', viewer)).stdout;
+    expect(why).toContain('the plan is paused: nothing new starts until refit resume');
+    expect(why).toContain('This ends when `refit resume` is given');
+    expect(await puppets.signal('order-w2')).toBeUndefined();
+
+    expect(await ordered('resume')).toBe('Plan autopilot (id1) goes on.\nNext: order-w2.');
+    await puppets.says('order-w2', 'Completed');
+    expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+    expect(await refused('pause')).toContain('REFIT_ORDER: Plan autopilot (id1) is done: nothing is left to pause');
+  });
+
+  test('an abort takes back what is not begun, lifts our cordons and no others, and lets the rest finish', async () => {
+    await using puppets = await Puppets.create(admin, 'order-a1', 'order-a2', 'order-a3', 'order-a4', 'order-a5');
+    for (const name of ['order-a2', 'order-a3']) await puppets.addLastingPod(name);
+    await puppets.cordonByHand('order-a3');
+    await puppets.plan(4);
+    await puppets.says('order-a1', 'Downloading');
+    for (const name of ['order-a2', 'order-a3']) await puppets.says(name, 'Cordoning');
+    await puppets.says('order-a4', 'Restart');
+    await puppets.until(async () => expect(await puppets.cordon('order-a2')).toBe('ours'));
+
+    const said = await ordered('abort', '--reason', 'wrong release');
+    expect(said.split('\n')).toEqual([
+      'Plan autopilot (id1) is aborted: wrong release.',
+      'Taken back: the signal of order-a1, order-a2, order-a3.',
+      'Lifted: the cordon of order-a2.',
+      expect.stringMatching(/^Under way, and finishing: order-a4 is at Restart \(for .*\)\.$/),
+      'The plan ends as failed once nothing is under way any more.',
+    ]);
+    for (const name of ['order-a1', 'order-a2', 'order-a3']) {
+      await puppets.until(async () => expect((await puppets.signal(name))?.status?.status).toBe('Failed'));
+      expect(await puppets.reason(name)).toBe('stopped by order: wrong release');
+    }
+    await puppets.until(async () => expect(await puppets.cordon('order-a2')).toBe('none'));
+    expect(await ordered('abort')).toMatch(/^Plan autopilot \(id1\) is being aborted already \(wrong release\)\./);
+    const [why] = (await runRefit('why', '--kubeconfig', viewer)).stdout;
+    expect(why).toContain(
+      'stopped by order: wrong release; nothing new starts, and what cannot be taken back finishes',
+    );
+
+    await puppets.says('order-a4', 'Completed');
+    expect(await puppets.end()).toEqual({
+      state: 'ApplyFailed',
+      description: 'Aborted: stopped by order: wrong release',
+    });
+    expect(await puppets.recorded()).toMatchObject({ 'order-a4': 'SignalCompleted', 'order-a5': 'SignalPending' });
+    expect([await puppets.cordon('order-a2'), await puppets.cordon('order-a3')]).toEqual(['none', 'foreign']);
+    expect(await puppets.signal('order-a5')).toBeUndefined();
+    for (const name of puppets.names)
+      expect((await puppets.node(name)).spec?.taints ?? []).not.toContainEqual(
+        expect.objectContaining({ key: 'upgrade.refit.dev/pending' }),
+      );
+    expect(await refused('retry', 'order-a1')).toContain('was aborted, so no node of it goes on: delete the plan');
+    expect(await refused('resume')).toContain('was aborted (wrong release), which no resume takes back');
+  });
+
+  test('a node that failed goes again, and the plan with it; what has not failed is refused', async () => {
+    await using puppets = await Puppets.create(admin, 'order-r1', 'order-r2');
+    await puppets.plan(1);
+    await puppets.says('order-r1', 'FailedDownload');
+    expect(await puppets.end()).toMatchObject({ state: 'ApplyFailed' });
+    const before = await puppets.signal('order-r1');
+
+    expect(await refused('retry', 'order-r9')).toContain('Plan autopilot (id1) has no order-r9 among its targets');
+    expect(await refused('retry', 'order-r2')).toContain(
+      'order-r2 of Plan autopilot (id1) has not failed: it is pending',
+    );
+    expect(await ordered('retry', 'order-r1')).toBe(
+      'order-r1 of Plan autopilot (id1) is tried again.\nIt waits for its turn and its gates like any other.',
+    );
+    await puppets.until(async () => expect((await puppets.signal('order-r1'))?.created).not.toBe(before?.created));
+    expect((await puppets.signal('order-r1'))?.status).toBeUndefined();
+    expect(await refused('retry', 'order-r1')).toContain(
+      'order-r1 of Plan autopilot (id1) has not failed: it is signalled',
+    );
+
+    await puppets.says('order-r1', 'FailedDownload');
+    expect(await puppets.end()).toMatchObject({ state: 'ApplyFailed' });
+    await ordered('retry', 'order-r1');
+    for (const name of puppets.names) await puppets.says(name, 'Completed');
+    expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+  });
+
+  test('a Plan that is deleted while it runs leaves no signal at work and no cordon of ours', async () => {
+    await using puppets = await Puppets.create(admin, 'order-d1', 'order-d2', 'order-d3', 'order-d4');
+    for (const name of ['order-d2', 'order-d3']) await puppets.addLastingPod(name);
+    await puppets.cordonByHand('order-d3');
+    await puppets.plan(3);
+    await puppets.says('order-d1', 'Downloading');
+    for (const name of ['order-d2', 'order-d3']) await puppets.says(name, 'Cordoning');
+    await puppets.until(async () => expect(await puppets.cordon('order-d2')).toBe('ours'));
+    await puppets.until(async () => expect((await puppets.node('order-d4')).spec?.taints).toHaveLength(1));
+    await admin.delete(plans, 'autopilot');
+    for (const name of ['order-d1', 'order-d2', 'order-d3']) {
+      await puppets.until(async () => expect((await puppets.signal(name))?.status?.status).toBe('Failed'));
+      expect(await puppets.reason(name)).toBe('its plan was deleted');
+    }
+    await puppets.until(async () => expect(await puppets.cordon('order-d2')).toBe('none'));
+    expect(await puppets.cordon('order-d3')).toBe('foreign');
+    await puppets.until(async () => expect((await puppets.node('order-d4')).spec?.taints ?? []).toEqual([]));
+  });
+});
+
+test('whoever gives no reason is the reason', async () => {
+  await using puppets = await Puppets.create(admin, 'order-n1');
+  await puppets.plan(1);
+  await admin.delete(leases, LEADER_LEASE.name, LEADER_LEASE);
+  const said = await ordered('abort');
+  expect(said).toMatch(/^Plan autopilot \(id1\) is aborted: by \S+@\S+\.\n/);
+  expect(said).toMatch(/\nNo controller leads: nothing moves until a `refit controller` runs\.$/);
+});
+
+test('a viewer gives no orders, and nothing is written', async () => {
+  await using puppets = await Puppets.create(admin, 'order-v1');
+  const { metadata } = await puppets.plan(1);
+  for (const args of [['pause'], ['abort', '--reason', 'x']]) {
+    const { code, stdout, stderr } = await runRefit(...args, '--kubeconfig', viewer);
+    expect({ code, stdout }).toEqual({ code: 4, stdout: [] });
+    expect(stderr).toEqual([
+      expect.stringMatching(/^REFIT_FORBIDDEN: .*cannot patch resource "plans".*deploy\/rbac\.yaml/),
+    ]);
+  }
+  expect((await admin.get(plans, 'autopilot')).metadata.resourceVersion).toBe(metadata.resourceVersion);
+});
+
+test('without a plan, and with one of another name', async () => {
+  expect(await refused('pause')).toContain('REFIT_ORDER: there is no plan');
+  await using puppets = await Puppets.create(admin, 'order-p1');
+  await puppets.plan(1);
+  expect(await refused('pause', '--plan', 'plan/other')).toContain(
+    'there is no plan plan/other; there is autopilot/autopilot',
+  );
+});
+
+test('a bad hash: told by why, mended in the plan, and tried again by a real agent', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-orders-'));
+  const [from, to] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];
+  const cluster = await startCluster({
+    plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
+    directory,
+    controllers: 0,
+    workers: 1,
+    version: from,
+    offers: [to],
+    restartDelayMs: 100,
+    agentFlags: ['--soak', '200ms'],
+  });
+  try {
+    await cluster.startController('refit-controller');
+    const plan = cluster.plan({ id: 'bad-hash', version: to, concurrent: 1 });
+    const platform = plan.spec.commands[0]?.k0supdate?.platforms['linux-amd64'];
+    if (platform) platform.sha256 = 'ab'.repeat(32);
+    await cluster.client.create(plans, plan);
+    const state = async (): Promise<string | undefined> => (await admin.get(plans, 'autopilot')).status?.state;
+    await expect.poll(state, PATIENCE).toBe('ApplyFailed');
+    const [why] = (await runRefit('why', '--kubeconfig', viewer)).stdout;
+    expect(why).toMatch(/Why: worker1: FailedDownload: .*sha256.* What to do: .*`refit retry worker1`/);
+
+    const sha256 = cluster.downloads.sha256(payloadPath(to));
+    const path = '/spec/commands/0/k0supdate/platforms/linux-amd64/sha256';
+    const patch = JSON.stringify([{ op: 'replace', path, value: sha256 }]);
+    expect((await kubectlAs('operator', ['patch', 'plan', 'autopilot', '--type=json', '-p', patch])).ok).toBe(true);
+    await ordered('retry', 'worker1');
+    await expect.poll(state, PATIENCE).toBe('Completed');
+    expect(await cluster.hosts[0]?.version()).toBe(to);
+  } finally {
+    await admin.delete(plans, 'autopilot').catch(() => undefined);
+    await cluster.stop();
+    await rm(directory, { recursive: true });
+  }
+});

@@ -1,0 +1,136 @@
+/** Owns workers without a host, for tests: the objects of a Node, whose agent's words the test itself writes. */
+import { expect, vi } from 'vitest';
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { cordonOwner } from '../../src/drain/cordon.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { leases, nodes, pods } from '../../src/kube/resources.ts';
+import type { Node } from '../../src/kube/types.ts';
+import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/codec.ts';
+import { CENTRAL_CORDONING_LABEL } from '../../src/signal/names.ts';
+import { decodeReport } from '../../src/signal/report.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
+import { createNode, reportReady } from '../../tools/cluster/objects.ts';
+import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
+
+export const PATIENCE = { timeout: 30_000, interval: 50 };
+const NODE_LEASES = 'kube-node-lease';
+const NAMESPACE = 'default';
+const HELD = 'example.com/held';
+
+export class Puppets implements AsyncDisposable {
+  readonly names: readonly string[];
+  readonly #admin: KubeClient;
+  readonly #pods: string[] = [];
+
+  private constructor(admin: KubeClient, names: readonly string[]) {
+    this.#admin = admin;
+    this.names = names;
+  }
+
+  /** Ready nodes that let the leader drain them. */
+  static async create(admin: KubeClient, ...names: readonly string[]): Promise<Puppets> {
+    for (const name of names) {
+      await createNode(admin, name, {});
+      await reportReady(admin, name, 'v1.36.3+k0s.0', '2026-11-20T08:00:00Z');
+      const metadata = { name, namespace: NODE_LEASES, labels: { [CENTRAL_CORDONING_LABEL]: '' } };
+      await admin.create(leases, { metadata, spec: { holderIdentity: name } }, { namespace: NODE_LEASES });
+    }
+    return new Puppets(admin, names);
+  }
+
+  /** A Plan for all of them, in order; created, not waited for. */
+  async plan(concurrent: number): Promise<Plan> {
+    const workers = { ...listed(...this.names), limits: { concurrent } };
+    const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] });
+    return await this.#admin.create(plans, { ...rest, metadata: { name: metadata.name } });
+  }
+
+  async node(name: string): Promise<Node> {
+    return await this.#admin.get(nodes, name);
+  }
+
+  /** What the node was told, and what was said of it since. */
+  async signal(name: string): Promise<SignalData | undefined> {
+    return decodeSignal((await this.node(name)).metadata.annotations);
+  }
+
+  /** Why the signal ended, as it stands beside it. */
+  async reason(name: string): Promise<string | undefined> {
+    const { annotations } = (await this.node(name)).metadata;
+    return decodeReport(annotations, decodeSignal(annotations)?.created ?? '')?.reason;
+  }
+
+  /** Whether it is unschedulable, and whether that is ours. */
+  async cordon(name: string): Promise<'none' | 'ours' | 'foreign'> {
+    const node = await this.node(name);
+    if (node.spec?.unschedulable !== true) return 'none';
+    return cordonOwner(node) === undefined ? 'foreign' : 'ours';
+  }
+
+  /** Somebody's, who knows nothing of us. */
+  async cordonByHand(name: string): Promise<void> {
+    await this.#admin.patch(nodes, name, { spec: { unschedulable: true } }, { type: 'merge' });
+  }
+
+  /** As its agent would, once the node has been signalled. */
+  async says(name: string, status: string, extra: Readonly<Record<string, string>> = {}): Promise<void> {
+    await vi.waitFor(async () => {
+      const node = await this.node(name);
+      const data = decodeSignal(node.metadata.annotations);
+      if (!data) throw new Error(`${name} has no signal`);
+      const timestamp = rfc3339(Date.now());
+      const annotations = {
+        ...node.metadata.annotations,
+        ...encodeSignal({ ...data, status: { status, timestamp } }),
+        ...extra,
+      };
+      await this.#admin.replace(nodes, { ...node, metadata: { ...node.metadata, annotations } });
+    }, PATIENCE);
+  }
+
+  /** A pod that an eviction tells to end, and that does not end before the puppets go. */
+  async addLastingPod(name: string): Promise<string> {
+    const pod = `${name}-lasting`;
+    const metadata = { name: pod, namespace: NAMESPACE, finalizers: [HELD], labels: { app: pod } };
+    const spec = { nodeName: name, containers: [{ name: 'c', image: 'example.com/none' }] };
+    await this.#admin.create(pods, { metadata, spec }, { namespace: NAMESPACE });
+    this.#pods.push(pod);
+    const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+    await this.#admin.patch(pods, pod, { status }, { type: 'merge', subresource: 'status', namespace: NAMESPACE });
+    return `${NAMESPACE}/${pod}`;
+  }
+
+  async until(check: () => void | Promise<void>): Promise<void> {
+    await vi.waitFor(async () => await check(), PATIENCE);
+  }
+
+  /** Waits until the plan is over, and says how it ended. */
+  async end(): Promise<{ state: string | undefined; description: string | undefined }> {
+    const status = async (): Promise<Plan['status']> => (await this.#admin.get(plans, 'autopilot')).status;
+    await this.until(async () =>
+      expect(['SchedulableWait', 'Schedulable', undefined]).not.toContain((await status())?.state),
+    );
+    const { state, commands } = (await status()) ?? {};
+    return { state, description: commands?.[0]?.description };
+  }
+
+  /** By name, as the plan records them. */
+  async recorded(): Promise<Record<string, string>> {
+    const { status } = await this.#admin.get(plans, 'autopilot');
+    const workers = status?.commands[0]?.k0supdate?.workers ?? [];
+    return Object.fromEntries(workers.map(({ name, state }) => [name, state]));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#admin.delete(plans, 'autopilot').catch(() => undefined);
+    const namespace = NAMESPACE;
+    for (const name of this.#pods) {
+      await this.#admin.patch(pods, name, { metadata: { finalizers: null } }, { type: 'merge', namespace });
+      await this.#admin.delete(pods, name, { namespace }).catch(() => undefined);
+    }
+    for (const name of this.names) {
+      await this.#admin.delete(nodes, name);
+      await this.#admin.delete(leases, name, { namespace: NODE_LEASES });
+    }
+  }
+}
