@@ -16,7 +16,7 @@ import { systemClock } from '../../src/util/clock.ts';
 import { jsonLogger } from '../../src/util/log.ts';
 import { type Cluster, type ClusterOptions, startCluster } from '../../tools/cluster/cluster.ts';
 import { controllerAddress } from '../../tools/cluster/hosts.ts';
-import { controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
+import { controlPlane, kubeconfigFor, type User } from '../testenv/control-plane.ts';
 import { K0sLeader } from './k0s-leader.ts';
 import { K0sNode } from './k0s-node.ts';
 import { grantNodeRights } from './node-rights.ts';
@@ -46,6 +46,8 @@ export interface MixedOptions
   readonly restartDelayMs?: number;
   /** Delays of the doubles that matter to a test; all others are a twentieth of the original's. */
   readonly times?: Partial<Times>;
+  /** Path of the kubeconfig of a process of Refit, where it is not the usual one. */
+  readonly kubeconfig?: (user: User) => Promise<string>;
   /** Arguments for `refit controller`, where that leads. */
   readonly controllerFlags?: readonly string[];
 }
@@ -72,10 +74,10 @@ const PATIENCE = { timeout: 30_000, interval: 20 };
 /** Resolves when the leader leads and every agent is started. All that is in the cluster is gone after its disposal. */
 export async function startMixed(options: MixedOptions): Promise<Mixed> {
   await using things = new AsyncDisposableStack();
-  const { combination, restartDelayMs = 300, controllerFlags, times, ...wanted } = options;
+  const { combination, restartDelayMs = 300, controllerFlags, times, kubeconfig = kubeconfigFor, ...wanted } = options;
   const directory = await mkdtemp(join(tmpdir(), 'refit-mixed-'));
   things.defer(async () => await rm(directory, { recursive: true }));
-  const plane = { url: controlPlane().url, kubeconfig: kubeconfigFor };
+  const plane = { url: controlPlane().url, kubeconfig };
   const agents = combination.agents === 'refit' ? {} : { agents: [] };
   const client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   things.defer(() => client.close());

@@ -5,7 +5,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import { pkiPath } from './arguments.ts';
-import { issueClient, type Subject, type Validity, validFrom } from './certs.ts';
+import { issueClient, type KeyPair, type Subject, type Validity, validFrom } from './certs.ts';
 import { applyManifest } from './kubectl.ts';
 
 /** See docs/testenv.md for what each may do; `node` is a worker's kubelet, `controlNode` the agent on a controller. */
@@ -58,9 +58,8 @@ export async function expiredKubeconfigFor(place: Place): Promise<string> {
 
 /** A kubeconfig for `subject`, written to `path` in one step, so that another process never reads half of it. */
 export async function writeKubeconfig(place: Place, path: string, subject: Subject, validity: Validity) {
-  const authority = { subject: CA_SUBJECT, key: await readFile(pkiPath(place.directory, 'ca.key'), 'utf8') };
   const ca = await readFile(pkiPath(place.directory, 'ca.crt'), 'utf8');
-  const { certificate, key } = issueClient(authority, subject, validity);
+  const { certificate, key } = await issueFor(place, subject, validity);
   const base64 = (pem: string): string => Buffer.from(pem).toString('base64');
   const user = { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
   const config = {
@@ -76,6 +75,16 @@ export async function writeKubeconfig(place: Place, path: string, subject: Subje
   await writeFile(unfinished, stringify(config), { mode: 0o600 });
   await rename(unfinished, path);
   return path;
+}
+
+/** A client certificate as the control plane's authority gives it. */
+export async function issueFor(
+  place: Pick<Place, 'directory'>,
+  subject: Subject,
+  validity: Validity,
+): Promise<KeyPair> {
+  const key = await readFile(pkiPath(place.directory, 'ca.key'), 'utf8');
+  return issueClient({ subject: CA_SUBJECT, key }, subject, validity);
 }
 
 export function subjectOf(user: User): Subject {

@@ -23,7 +23,7 @@ describe.each(PAIRS)('ap-controllerworker: %s', (_name, combination) => {
 
   test('nothing goes past Cordoning before the budget is gone, and everything only goes forward', async () => {
     const at = scene();
-    await using blocker = await DrainBlocker.start(NAMES);
+    await using blocker = await DrainBlocker.start(at.client, NAMES);
     await using history = await recordHistory(at.client);
     using things = new DisposableStack();
     things.use(rewriteAnnotations(at));

@@ -1,41 +1,31 @@
 /** Owns the workload of ap-controllerworker: a pod on every node, and a budget that lets none of them go. */
 import { expect, vi } from 'vitest';
-import { nodes, podDisruptionBudgets } from '../../../src/kube/resources.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { namespaces, nodes, podDisruptionBudgets, pods } from '../../../src/kube/resources.ts';
 import type { Pod } from '../../../src/kube/types.ts';
 import { apply } from '../control-plane.ts';
-import { PATIENCE, Stage } from '../drain-stage.ts';
+import { PATIENCE } from '../drain-stage.ts';
 import { Workloads } from '../drain-workloads.ts';
 
 const NAME = 'drain-blocker';
 
 export class DrainBlocker implements AsyncDisposable {
-  readonly #stage: Stage;
+  readonly #admin: KubeClient;
+  readonly #namespace: string;
   readonly #names: readonly string[];
 
-  private constructor(stage: Stage, names: readonly string[]) {
-    this.#stage = stage;
+  private constructor(admin: KubeClient, namespace: string, names: readonly string[]) {
+    this.#admin = admin;
+    this.#namespace = namespace;
     this.#names = names;
   }
 
   /** Resolves once a pod runs on each of the nodes, and the budget is known to hold them all. */
-  static async start(names: readonly string[]): Promise<DrainBlocker> {
-    const stage = await Stage.open('ap-controllerworker');
-    for (const name of names)
-      await stage.admin.patch(nodes, name, { metadata: { labels: { stage: NAME } } }, { type: 'merge' });
-    const apart = { labelSelector: { matchLabels: { app: NAME } }, topologyKey: 'kubernetes.io/hostname' };
-    const spec = { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] } } };
-    const set = new Workloads(stage.namespace, NAME);
-    const items = [
-      set.of('Deployment', NAME, { replicas: names.length }, { spec }),
-      set.budget(NAME, NAME, { minAvailable: names.length }),
-    ];
-    await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
-    const blocker = new DrainBlocker(stage, names);
-    await blocker.untilEverywhere();
-    await vi.waitFor(async () => {
-      const { status } = await stage.admin.get(podDisruptionBudgets, NAME, { namespace: stage.namespace });
-      expect(status).toMatchObject({ currentHealthy: names.length, disruptionsAllowed: 0 });
-    }, PATIENCE);
+  static async start(admin: KubeClient, names: readonly string[]): Promise<DrainBlocker> {
+    const generated = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: '', generateName: `${NAME}-` } };
+    const { metadata } = await admin.create(namespaces, generated);
+    const blocker = new DrainBlocker(admin, metadata.name, names);
+    await blocker.#deploy();
     return blocker;
   }
 
@@ -54,15 +44,35 @@ export class DrainBlocker implements AsyncDisposable {
 
   /** The pods stay. */
   async liftBudget(): Promise<void> {
-    await this.#stage.admin.delete(podDisruptionBudgets, NAME, { namespace: this.#stage.namespace });
+    await this.#admin.delete(podDisruptionBudgets, NAME, { namespace: this.#namespace });
   }
 
+  /** Not awaited to the end: nothing else is ever in the namespace. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#stage.close();
+    await this.#admin.delete(namespaces, this.#namespace);
+  }
+
+  async #deploy(): Promise<void> {
+    const labels = { metadata: { labels: { stage: NAME } } };
+    for (const name of this.#names) await this.#admin.patch(nodes, name, labels, { type: 'merge' });
+    const apart = { labelSelector: { matchLabels: { app: NAME } }, topologyKey: 'kubernetes.io/hostname' };
+    const spec = { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] } } };
+    const set = new Workloads(this.#namespace, NAME);
+    const count = this.#names.length;
+    const items = [
+      set.of('Deployment', NAME, { replicas: count }, { spec }),
+      set.budget(NAME, NAME, { minAvailable: count }),
+    ];
+    await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    await this.untilEverywhere();
+    await vi.waitFor(async () => {
+      const { status } = await this.#admin.get(podDisruptionBudgets, NAME, { namespace: this.#namespace });
+      expect(status).toMatchObject({ currentHealthy: count, disruptionsAllowed: 0 });
+    }, PATIENCE);
   }
 
   async #running(): Promise<Pod[]> {
-    const onEach = await Promise.all(this.#names.map(async (name) => await this.#stage.running(name)));
-    return onEach.flat().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const { items } = await this.#admin.list(pods, { namespace: this.#namespace });
+    return items.filter(({ metadata, status }) => status?.phase === 'Running' && !metadata.deletionTimestamp);
   }
 }

@@ -27,7 +27,7 @@ describe.each(PAIRS)('%s', (_name, combination) => {
 
   test('ap-single: the only node is drained, updated and made schedulable again', async () => {
     const at = scene();
-    await using pod = await DrainBlocker.start([NAME]);
+    await using pod = await DrainBlocker.start(at.client, [NAME]);
     await pod.liftBudget();
     const before = await pod.uids();
     await at.create('single', at.forced({ controllers: listed(NAME) }));
