@@ -55,7 +55,7 @@ export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSigna
   const { dialects, client, config, log, metrics } = parts;
   await tryAccess(parts, signal);
   const identity = randomBytes(16).toString('hex');
-  const labels = parts.leaseLabels ? { labels: parts.leaseLabels } : {};
+  const labels = { labels: (held: string) => parts.leaseLabels?.(held) ?? {} };
   const times = timesOf(parts.leaseDurationMs);
   const election = createElection({ client, ...parts.lease, identity, ...labels, ...times, clock, logger: log });
   const manager = createManager({ election, clock, logger: log, metrics });

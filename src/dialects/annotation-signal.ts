@@ -16,7 +16,7 @@ import { onceForEach } from '../util/memo.ts';
 
 export interface Carriers {
   /** The objects that stand for the targets of a stage and carry their signals. */
-  resourceOf(stage: Pick<Stage, 'role' | 'procedure'>): Resource;
+  readonly resourceOf: (stage: Pick<Stage, 'role' | 'procedure'>) => Resource;
   /** Every kind of object that may carry a signal of this dialect. */
   readonly all: readonly (readonly [Resource, Other['role']])[];
   /** What agents are told beside what the policy says. */

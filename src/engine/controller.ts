@@ -49,6 +49,7 @@ export interface CampaignController extends Controller {
 
 export function campaignController(dialect: Dialect, parts: CampaignParts): CampaignController {
   const { reader, writer, log, drains } = parts;
+  const announce: CampaignParts['announce'] = (object, announcement) => parts.announce(object, announcement);
   const { namespace, fieldSelector } = dialect;
   const plans = createInformer(reader, dialect.plans, { logger: log, namespace, fieldSelector });
   const isPlan = (object: KubeObject): boolean => dialect.isPlan?.(object) ?? true;
@@ -70,7 +71,7 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Camp
   const reconcile = createReconciler({
     ...parts,
     ...effects,
-    teller: createTeller({ ...effects, log, metrics: parts.metrics ?? noMetrics, announce: parts.announce }),
+    teller: createTeller({ ...effects, log, metrics: parts.metrics ?? noMetrics, announce }),
     plans,
     views: viewsOf(watched.map(({ resource, informer }) => [resource, informer])),
   });

@@ -56,7 +56,7 @@ function changed(node: Node | undefined, change: (node: Node) => Node): Instruct
 function liftAndTell(node: Node | undefined, lift: (node: Node) => Node, word: Instruction | undefined): Instruction[] {
   const isSame =
     word?.kind === 'replace' && word.resource === nodes && word.object.metadata.name === node?.metadata.name;
-  if (isSame) return [{ ...word, object: lift(word.object as Node) }];
+  if (isSame) return [{ ...word, object: lift(word.object) }];
   return [...changed(node, lift), ...present(word)];
 }
 

@@ -33,7 +33,10 @@ export function encodeAgentPolicy(policy: AgentPolicy): Record<string, string> {
 export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPolicy {
   const value = parse(annotations?.[AGENT_POLICY_ANNOTATION]);
   if (!isRecord(value)) return {};
-  const times = TIMES.flatMap((name) => (isTime(value[name]) ? [[name, value[name]]] : []));
+  const times = TIMES.flatMap((name): [string, number][] => {
+    const ms = value[name];
+    return isTime(ms) ? [[name, ms]] : [];
+  });
   const { cordoning, cordonFor, foundCordoned } = value;
   return {
     ...Object.fromEntries(times),

@@ -5,7 +5,7 @@ import type { Orphan, World } from '../../engine/dialect.ts';
 import type { Role, Source } from '../../engine/model.ts';
 import { because } from '../../engine/reasons.ts';
 import { apiVersionOf } from '../../kube/resources.ts';
-import type { KubeObject, Node } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/types.ts';
 import { decodeAgentPolicy } from '../../signal/agent-policy.ts';
 import { decodeSignal, type SignalData } from '../../signal/codec.ts';
 import { FENCE_ANNOTATION } from '../../signal/names.ts';
@@ -32,7 +32,7 @@ function orphanOf(object: KubeObject, role: Role, plans: readonly Plan[]): Orpha
   const owner = uidIn(cordonOwner(object));
   const isOwned = plans.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
   if (owner !== undefined && !isOwned) return orphan(object, role, owner, signal);
-  const isStray = plans.length === 0 && withoutPendingTaint(object as Node) !== object;
+  const isStray = plans.length === 0 && withoutPendingTaint(object) !== object;
   return isStray ? orphan(object, role, '', signal) : undefined;
 }
 

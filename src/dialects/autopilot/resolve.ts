@@ -71,7 +71,7 @@ function recordedIn({ k0supdate, airgapupdate }: CommandStatus, { procedure, rol
 
 /** Without an update in the plan there is nothing to signal. */
 function stageOf({ procedure, role, update, targets: spec }: Part, command: number, targets: Target[]): Stage {
-  const forced = update && 'forceupdate' in update && update.forceupdate === true;
+  const forced = update !== undefined && 'forceupdate' in update && update.forceupdate;
   return {
     id: `${command}/${procedure === 'airgapupdate' ? 'bundles' : `${role}s`}`,
     command,
