@@ -176,6 +176,8 @@ export class Rig implements AsyncDisposable {
     const { kind } = this.#resource;
     const object = { apiVersion: apiVersionOf(this.#resource), kind, metadata: { name, ...structuredClone(THEIRS) } };
     await admin.create(this.#resource, object);
+    // Every registered controller is asked whether it is ready, by whichever test comes next.
+    this.#things.defer(async () => await admin.delete(this.#resource, name));
     const informer = createInformer(admin, this.#resource, { fieldSelector: `metadata.name=${name}` });
     const see = (object: KubeObject): void => this.#see(decodeSignal(object.metadata.annotations));
     informer.addHandler({ updated: see });
