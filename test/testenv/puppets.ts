@@ -11,6 +11,8 @@ import { decodeReport } from '../../src/signal/report.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { createNode, reportReady } from '../../tools/cluster/objects.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
+import { buildSignal } from '../builders/signals.ts';
+import { recorded, statusOf } from '../builders/views.ts';
 
 export const PATIENCE = { timeout: 30_000, interval: 50 };
 const NODE_LEASES = 'kube-node-lease';
@@ -70,6 +72,17 @@ export class Puppets implements AsyncDisposable {
   /** Somebody's, who knows nothing of us. */
   async cordonByHand(name: string): Promise<void> {
     await this.#admin.patch(nodes, name, { spec: { unschedulable: true } }, { type: 'merge' });
+  }
+
+  /** As a leader would record and signal it, and its agent answer: for tests without either. */
+  async isAt(name: string, status: string): Promise<void> {
+    const created = rfc3339(Date.now());
+    const annotations = buildSignal({ created, status, timestamp: created });
+    await this.#admin.patch(nodes, name, { metadata: { annotations } }, { type: 'merge' });
+    const recordedAs = recorded({ [name]: 'SignalSent' }, created);
+    const plan = await this.#admin.get(plans, 'autopilot');
+    const record = { ...plan, status: statusOf('SchedulableWait', [], recordedAs) };
+    await this.#admin.replace(plans, record, { subresource: 'status' });
   }
 
   /** As its agent would, once the node has been signalled. */

@@ -6,16 +6,22 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { cattlePlans } from '../../src/api/cattle/plan.ts';
+import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import type { PreviewView } from '../../src/cli/preview/view.ts';
+import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
-import { nodes } from '../../src/kube/resources.ts';
+import { leases, nodes, podDisruptionBudgets } from '../../src/kube/resources.ts';
+import { microTime } from '../../src/util/clock.ts';
 import { createNode, reportReady } from '../../tools/cluster/objects.ts';
 import { buildCattlePlan } from '../builders/cattle-plans.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
+import { buildUpgradePolicy } from '../builders/policies.ts';
 import { recorded, statusOf } from '../builders/views.ts';
 import { apply, kubeconfigFor } from './control-plane.ts';
+import { Puppets } from './puppets.ts';
 import { type RefitResult, runRefit } from './refit-process.ts';
 
 const [W1, W2, W3] = ['why-w1', 'why-w2', 'why-w3'];
@@ -124,4 +130,132 @@ test('cattle: the same, of the same code', async () => {
     name: 'why',
   });
   await admin.delete(cattlePlans, 'why', { namespace: NAMESPACE });
+});
+
+/** As one paragraph. */
+async function whyOf(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await refit('why', ...args);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
+  return stdout.join('\n');
+}
+
+/** Holds the one pod labelled like that for ever, as its status says once somebody has counted. */
+async function addBudget(puppets: Puppets, app: string): Promise<void> {
+  const [spec, namespace] = [{ minAvailable: 1, selector: { matchLabels: { app } } }, NAMESPACE];
+  await admin.create(podDisruptionBudgets, { metadata: { name: app }, spec }, { namespace });
+  const { metadata } = await admin.get(podDisruptionBudgets, app, { namespace });
+  await puppets.until(async () => {
+    const { status } = await admin.get(podDisruptionBudgets, app, { namespace });
+    expect(status).toMatchObject({ observedGeneration: metadata.generation, expectedPods: 1, disruptionsAllowed: 0 });
+  });
+}
+
+test('a budget that lets no pod go is named with its pod: before the node is touched, and while it is drained', async () => {
+  await using puppets = await Puppets.create(admin, 'why-d1');
+  const pod = await puppets.addLastingPod('why-d1');
+  await addBudget(puppets, 'why-d1-lasting');
+  const held = `PodDisruptionBudget default/why-d1-lasting holds ${pod}: it wants 1 of its 1 pods healthy at all times`;
+  const ends = 'when the budget lets its pods go: run more replicas of them, or change it';
+  try {
+    await puppets.plan(1);
+    const before = await whyOf();
+    expect(before).toContain(`Waiting: why-d1 cannot be drained: ${held} (minAvailable: 1) (drain-possible, for`);
+    expect(before).toContain(`This ends ${ends}.`);
+
+    const [shown] = await previewed();
+    expect(shown?.drains).toMatchObject({
+      nodes: 1,
+      evictable: 1,
+      blocked: [{ target: 'why-d1', budgets: [{ pods: [pod] }] }],
+    });
+
+    await puppets.cordonByHand('why-d1');
+    await puppets.isAt('why-d1', 'Cordoning');
+    const during = await whyOf('why-d1');
+    expect(during).toMatch(/Under way: why-d1 is at Cordoning, and 1 pod is left on node why-d1: /);
+    expect(during).toContain(held);
+    expect(during).toContain(`This ends ${ends}. Where why-d1 stays as it is, it has failed at 20`);
+  } finally {
+    await admin.delete(podDisruptionBudgets, 'why-d1-lasting', { namespace: NAMESPACE });
+  }
+});
+
+test('a window that is closed: which policy, and when it opens; the preview says which rule makes it count', async () => {
+  await using puppets = await Puppets.create(admin, 'why-o1');
+  const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'] as const;
+  const day = days[(new Date().getUTCDay() + 3) % 7] ?? 'Sunday';
+  const window = { days: [day], start: '00:00', length: '1h', timeZone: 'UTC' };
+  const spec = { plans: [{ name: 'autopilot' }], windows: [window] };
+  await admin.create(upgradePolicies, buildUpgradePolicy('why-nightly', spec));
+  try {
+    const plan = await puppets.plan(1);
+    const text = await whyOf();
+    expect(text).toContain('outside of the maintenance windows of UpgradePolicy why-nightly: nothing starts before 20');
+    expect(text).toMatch(/This ends when the window opens, at 20\d\d-\d\d-\d\dT00:00:00Z\./);
+    const path = await fileOf('window.json', { ...plan, metadata: { name: 'autopilot' } });
+    const [shown] = await previewed('-f', path, '--no-downloads');
+    expect(shown?.policy).toEqual({ name: 'why-nightly', rule: 'covers plans with name autopilot' });
+    expect(shown?.waits).toMatchObject([
+      { gate: 'window-open', until: expect.stringMatching(/T00:00:00Z$/) as string },
+    ]);
+  } finally {
+    await admin.delete(upgradePolicies, 'why-nightly');
+  }
+});
+
+test.each<[string, { holderIdentity: string; renewTime: string }, RegExp]>([
+  [
+    'is silent',
+    { holderIdentity: 'gone', renewTime: ago(10) },
+    /The leading controller is silent: .* \(for 10 min( \d+ s)?\)\./,
+  ],
+  [
+    'gave the lease back',
+    { holderIdentity: '', renewTime: ago(5) },
+    /No controller leads: .* \(for 5 min( \d+ s)?\)\./,
+  ],
+])('a leader that %s: since when, and what to do', async (_name, spec, said) => {
+  await using puppets = await Puppets.create(admin, 'why-l1');
+  await puppets.plan(1);
+  const { name, namespace } = LEADER_LEASE;
+  await admin.delete(leases, name, { namespace }).catch(() => undefined);
+  const metadata = { name, namespace };
+  await admin.create(leases, { metadata, spec: { leaseDurationSeconds: 15, ...spec } }, { namespace });
+  try {
+    expect(await whyOf()).toMatch(said);
+    expect(await whyOf('why-l1')).toContain('nothing moves until a `refit controller` runs');
+  } finally {
+    await admin.delete(leases, name, { namespace });
+  }
+});
+
+/** As a Lease tells it. */
+function ago(minutes: number): string {
+  return microTime(Date.now() - minutes * 60_000);
+}
+
+test('a preview asks for the downloads, and says what it cannot reach', async () => {
+  await using puppets = await Puppets.create(admin, 'why-f1');
+  const file = await fileOf('k0s', { some: 'bytes' });
+  const server = await startDownloadServer({ files: { '/k0s': file } });
+  try {
+    const platforms = { 'linux-amd64': { url: `${server.url}/k0s` }, 'linux-arm64': { url: `${server.url}/none` } };
+    const workers = listed(...puppets.names);
+    const { metadata, ...rest } = buildPlan({
+      commands: [{ k0supdate: buildUpdate({ platforms, targets: { workers } }) }],
+    });
+    const path = await fileOf('downloads.json', { ...rest, metadata: { name: metadata.name } });
+    const { code, stdout } = await refit('preview', '-f', path);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`  download v1.36.3+k0s.2 for linux-amd64: 16 bytes, without sha256 (${server.url}/k0s)`);
+    expect(stdout).toContain(
+      `  download v1.36.3+k0s.2 for linux-arm64: NOT reachable from here: answered 404, without sha256 (${server.url}/none)`,
+    );
+    expect(stdout.at(-1)).toMatch(/^ {2}takes {4}about 20 s without waiting: 20 s a wave, assumed/);
+    const before = server.requests.length;
+    await refit('preview', '-f', path, '--no-downloads');
+    expect(server.requests).toHaveLength(before);
+  } finally {
+    await server.stop();
+  }
 });
