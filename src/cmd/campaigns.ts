@@ -24,7 +24,7 @@ import { createHealthServer } from '../runtime/health.ts';
 import { createManager, type Manager } from '../runtime/manager.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { aborted } from '../util/abort.ts';
-import { systemClock as clock } from '../util/clock.ts';
+import { type Clock, systemClock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 
 export interface CampaignsParts {
@@ -45,6 +45,8 @@ export interface CampaignsParts {
   /** `host:port`; nothing is served where absent. */
   readonly healthAddress?: string | undefined;
   readonly metrics: Metrics;
+  /** The system's where absent. */
+  readonly clock?: Clock;
   readonly log: Logger;
 }
 
@@ -52,7 +54,7 @@ const READYZ_TIMEOUT_MS = 5000;
 
 /** Rejects where what the dialects watch cannot be listed: informers would try again for ever. */
 export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSignal): Promise<Manager> {
-  const { dialects, client, config, log, metrics } = parts;
+  const { dialects, client, config, clock = systemClock, log, metrics } = parts;
   await tryAccess(parts, signal);
   const identity = randomBytes(16).toString('hex');
   const labels = { labels: (held: string) => parts.leaseLabels?.(held) ?? {} };
@@ -87,12 +89,12 @@ async function tryAccess({ dialects, client, lease }: CampaignsParts, signal: Ab
 
 /** `writer` writes only while we lead. */
 function addControllers(manager: Manager, writer: KubeClient, parts: CampaignsParts, signal: AbortSignal): void {
-  const { dialects, client, log, metrics, policy } = parts;
+  const { dialects, client, clock = systemClock, log, metrics, policy } = parts;
   const events = createEventRecorder({ client, component: parts.component, clock, logger: log });
   manager.addRunnable(events);
   const drains = createDrains({ client: writer, clock, random: Math.random, log });
   manager.addRunnable(endingDrains(drains), 'leading');
-  const policies = createInformer(client, upgradePolicies, { logger: log });
+  const policies = createInformer(client, upgradePolicies, { logger: log, clock });
   const shared = { reader: client, writer, policies, drains, inquirer: inquirerOf(parts, signal), clock, log, metrics };
   const campaigns = dialects.map((dialect) =>
     campaignController(dialect, {

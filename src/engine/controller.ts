@@ -48,10 +48,10 @@ export interface CampaignController extends Controller {
 }
 
 export function campaignController(dialect: Dialect, parts: CampaignParts): CampaignController {
-  const { reader, writer, log, drains } = parts;
   const announce: CampaignParts['announce'] = (object, announcement) => parts.announce(object, announcement);
+  const { reader, writer, log, drains, clock } = parts;
   const { namespace, fieldSelector } = dialect;
-  const plans = createInformer(reader, dialect.plans, { logger: log, namespace, fieldSelector });
+  const plans = createInformer(reader, dialect.plans, { logger: log, clock, namespace, fieldSelector });
   const isPlan = (object: KubeObject): boolean => dialect.isPlan?.(object) ?? true;
   const watched = dialect.watched.map((each) => ({
     ...each,
@@ -59,7 +59,12 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Camp
     informer:
       each.resource === dialect.plans
         ? plans
-        : createInformer(reader, each.resource, { logger: log, namespace: each.namespace, transform: each.keep }),
+        : createInformer(reader, each.resource, {
+            logger: log,
+            clock,
+            namespace: each.namespace,
+            transform: each.keep,
+          }),
   }));
   // A change that can matter wakes every plan there is: they are few, and their decision is cheap. Without any it wakes
   // whoever cares for what deleted plans left.

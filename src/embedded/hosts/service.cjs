@@ -15,7 +15,6 @@ const { values: flags, positionals } = parseArgs({
     'kubelet-extra-args': { type: 'string' },
     'enable-worker': { type: 'boolean', default: false },
     single: { type: 'boolean', default: false },
-    'kubelet-extra-args': { type: 'string' },
     listen: { type: 'string' },
     upstream: { type: 'string', default: '127.0.0.1:6443' },
   },
