@@ -1,22 +1,16 @@
 /** Owns the facts that the original's own unit tests state about Plans, one row each; where Refit differs, the row says so. */
 import { describe, expect, test } from 'vitest';
+import { passOver, wordsOf } from '../../../test/builders/autopilot-passes.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../../../test/builders/plans.ts';
 import { buildSignal, type OriginalSignal } from '../../../test/builders/signals.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { later } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { CommandStatus, Plan, PlanCommand } from '../../api/autopilot/plan.ts';
 import type { TargetSpec } from '../../api/autopilot/target.ts';
-import { decide } from '../../engine/decide.ts';
 import type { World } from '../../engine/dialect.ts';
-import { gather } from '../../engine/gather.ts';
-import { type EndpointHealth } from '../../engine/model.ts';
-import { DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
+import type { EndpointHealth } from '../../engine/model.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { autopilot } from './dialect.ts';
-
-const READY: readonly EndpointHealth[] = [{ name: 'c1', ready: true }];
-const NOW = T0 + MINUTE;
 
 interface Pass {
   readonly plan: Plan;
@@ -25,29 +19,9 @@ interface Pass {
 }
 
 /** One pass as a leader that has just come sees it: the words of the status, and who is signalled in the end. */
-function outcomeOf({ plan, world = EVERYONE, health = READY }: Pass): object {
-  const first = decide(
-    gather(autopilot, plan, world, NOW, { controlPlane: health, preconditions: [] }),
-    DEFAULT_POLICY,
-    NOW,
-  );
-  const recorded = first.record ? autopilot.project(first.record, plan, NOW) : plan;
-  const { signals } = decide(
-    gather(autopilot, recorded, world, NOW, { controlPlane: health, preconditions: [] }),
-    DEFAULT_POLICY,
-    NOW,
-  );
-  const { state = '', commands = [] } = recorded.status ?? {};
-  const targets = commands.flatMap(({ id, k0supdate }) =>
-    [...(k0supdate?.controllers ?? []), ...(k0supdate?.workers ?? [])].map(
-      ({ name, state: word }): [string, string] => [
-        commands.length > 1 ? `${id}/${name}` : name,
-        word.replace('Signal', ''),
-      ],
-    ),
-  );
-  const signalled = signals.map(({ target }) => target.name);
-  return { state, ...Object.fromEntries(targets), ...(signalled.length > 0 ? { signalled } : {}) };
+function outcomeOf({ world = EVERYONE, ...pass }: Pass): object {
+  const { plan, signalled } = passOver({ ...pass, world });
+  return { ...wordsOf(plan), ...(signalled.length > 0 ? { signalled } : {}) };
 }
 
 const check = (rows: [string, Pass, object][]): void => {
@@ -319,6 +293,14 @@ describe('health', () => {
       'differs: it does not hold up the others',
       { plan: fresh(commandOf(undefined, listed('w1', 'w2'))), world: sick },
       { state: 'SchedulableWait', w1: 'Pending', w2: 'Sent', signalled: ['w2'] },
+    ],
+    [
+      'differs: nor does it keep the failure of another from being seen',
+      {
+        plan: underWay({}, { w1: 'Pending', w2: 'Sent' }, 2),
+        world: worldOf([], buildNode('w1', {}, 'False'), buildNode('w2', answered({ status: 'FailedDownload' }))),
+      },
+      { state: 'ApplyFailed', w1: 'Pending', w2: 'ApplyFailed' },
     ],
     [
       'differs: a completed worker holds its slot until it is Ready, the original takes the next one',

@@ -1,0 +1,47 @@
+/** Owns one pass of a leader over a Plan, for tests: what it records, and whom it signals once that is recorded. */
+import type { Plan } from '../../src/api/autopilot/plan.ts';
+import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
+import { decide } from '../../src/engine/decide.ts';
+import type { Dialect, World } from '../../src/engine/dialect.ts';
+import { gather } from '../../src/engine/gather.ts';
+import type { EndpointHealth, Snapshot } from '../../src/engine/model.ts';
+import { DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
+import { HEALTHY } from './snapshots.ts';
+import { MINUTE, T0 } from './times.ts';
+
+export const PASS_TIME = T0 + MINUTE;
+
+export interface Pass {
+  readonly plan: Plan;
+  readonly world: World;
+  readonly health?: readonly EndpointHealth[];
+}
+
+export interface Passed {
+  /** As it is recorded; the very same one where nothing is to be recorded. */
+  readonly plan: Plan;
+  /** Names, in the order in which they are signalled. */
+  readonly signalled: readonly string[];
+}
+
+/** As a leader does it that has just come: nothing is known but what the objects say. */
+export function passOver({ plan, world, health = HEALTHY }: Pass, dialect: Dialect<Plan> = autopilot): Passed {
+  const seen = (as: Plan): Snapshot =>
+    gather(dialect, as, world, PASS_TIME, { controlPlane: health, preconditions: [] });
+  const { record } = decide(seen(plan), DEFAULT_POLICY, PASS_TIME);
+  const recorded = record ? dialect.project(record, plan, PASS_TIME) : plan;
+  const { signals } = decide(seen(recorded), DEFAULT_POLICY, PASS_TIME);
+  return { plan: recorded, signalled: signals.map(({ target }) => target.name) };
+}
+
+/** The state of the plan, and by name those of its targets without `Signal`; with several commands `<command>/<name>`. */
+export function wordsOf({ status }: Plan): Readonly<Record<string, string>> {
+  const { state = '', commands = [] } = status ?? {};
+  const targets = commands.flatMap(({ id, k0supdate }) =>
+    [...(k0supdate?.controllers ?? []), ...(k0supdate?.workers ?? [])].map(({ name, state: word }) => [
+      commands.length > 1 ? `${id}/${name}` : name,
+      word.replace('Signal', ''),
+    ]),
+  );
+  return { state, ...(Object.fromEntries(targets) as Record<string, string>) };
+}
