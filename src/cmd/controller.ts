@@ -4,6 +4,7 @@ import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
 import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
 import { createClient } from '../kube/http-client.ts';
 import { loadClusterConfig } from '../kube/kubeconfig.ts';
+import { boundHeapGrowth } from '../runtime/heap-growth.ts';
 import { pinoLogger } from '../runtime/log-pino.ts';
 import { prometheusMetrics } from '../runtime/metrics-prometheus.ts';
 import { CENTRAL_CORDONING_LABEL } from '../signal/names.ts';
@@ -12,6 +13,7 @@ import { prepareCampaigns } from './campaigns.ts';
 
 /** Runs until `signal` aborts. Rejects at once where the API server cannot be reached or lacks what Refit needs. */
 export async function runController(flags: ControllerFlags, signal: AbortSignal): Promise<number> {
+  boundHeapGrowth();
   const log = pinoLogger(flags.logLevel);
   const metrics = prometheusMetrics();
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
