@@ -193,3 +193,9 @@ describe('where each target is', () => {
     });
   });
 });
+
+test('a gate that holds all of them is told once, and nobody is said to wait for a slot that is free', () => {
+  const stage = buildStage('worker', [buildTarget('w1'), buildTarget('w2'), buildTarget('w3')]);
+  const { waits } = explain(buildSnapshot(buildCampaign([stage])), buildPolicy({ paused: true, name: 'nightly' }), T0);
+  expect(waits.map(({ target, gate }) => ({ target, gate }))).toEqual([{ target: 'w1', gate: 'not-paused' }]);
+});

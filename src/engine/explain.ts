@@ -96,7 +96,8 @@ function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: Campaig
       inquiry,
     }),
   );
-  const unslotted = pendingIn(stage).length - waiting.length - chosen.length;
+  const isHeldAsOne = waiting.some(({ ofCampaign }) => ofCampaign === true);
+  const unslotted = isHeldAsOne ? 0 : pendingIn(stage).length - waiting.length - chosen.length;
   return [...gated, ...slotWait(stage, unslotted, since), ...laterWaits(campaign, stage)];
 }
 

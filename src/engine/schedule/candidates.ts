@@ -17,6 +17,8 @@ export interface Refused {
   /** RFC 3339, where it ends by itself. */
   readonly until?: string | undefined;
   readonly inquiry?: Inquiry | undefined;
+  /** True where the gate says the same of every target, so that the others were not asked. */
+  readonly ofCampaign?: boolean;
 }
 
 export interface Choice {
