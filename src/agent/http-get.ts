@@ -2,6 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
 import { http } from '../util/http.ts';
+import { trustedAuthorities } from './trusted-authorities.ts';
 
 /** The next attempt may succeed; every other error is for good. */
 export class TransientError extends Error {
@@ -51,8 +52,9 @@ export async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffe
 async function send(address: URL, headers: OutgoingHttpHeaders, signal: AbortSignal): Promise<IncomingMessage> {
   const get = { 'http:': http.get, 'https:': https.get }[address.protocol];
   if (get === undefined) throw new Error(`cannot download from ${address.protocol} URLs, only from http: and https:`);
+  const trust = address.protocol === 'https:' ? { ca: trustedAuthorities() } : {};
   return await new Promise<IncomingMessage>((resolve, reject) => {
-    const request = get(address, { headers, signal, agent: false }, resolve);
+    const request = get(address, { headers, signal, agent: false, ...trust }, resolve);
     request.once('error', (error: NodeJS.ErrnoException) => {
       const message = `no answer from ${address.host}`;
       const isFinal = CERTIFICATE.test(error.code ?? '');
