@@ -1,8 +1,9 @@
 /** Owns the proof that the newest state wins: the watch's, unless our own write or a fresh read is newer. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
 import type { KubeClient, WatchEvent } from '../kube/client.ts';
 import { nodes } from '../kube/resources.ts';
-import { StatusError } from '../kube/status-error.ts';
+import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
@@ -76,6 +77,29 @@ test('it follows the watch, and says so', async () => {
 test('an object that does not exist is known not to', async () => {
   const object = follow(scripted([]).client);
   await shows(object, undefined);
+});
+
+test('an API server that is away for hours is asked on and on, and the object is seen when it is back', async () => {
+  const clock = new FakeClock();
+  const { client } = scripted([at('5')]);
+  const { watch } = client;
+  const away = { asked: 0, isOver: false };
+  const object = follow(
+    Object.assign(client, {
+      watch: (...request: Parameters<KubeClient['watch']>) => {
+        away.asked++;
+        if (!away.isOver) throw new TransportError('refused');
+        return watch(...request);
+      },
+    }),
+    clock,
+  );
+  await clock.advance(2 * 60 * 60 * 1000);
+  expect(away.asked).toBeGreaterThan(120);
+  expect(object.isKnown).toBe(false);
+  away.isOver = true;
+  await clock.advance(10_000);
+  await shows(object, '5');
 });
 
 test('the echo of an own write, and what came before it, says nothing', async () => {

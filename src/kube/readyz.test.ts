@@ -24,3 +24,9 @@ test.each(['', ' ', '999.999.1.1', 'a/b', 'user@127.0.0.1', '127.0.0.1?', ':', '
     expect(server.requests).toEqual([]);
   },
 );
+
+test('a server that takes the question and stays silent is none that answers, once its time is over', async () => {
+  await using server = await startStubServer(() => undefined);
+  await expect(askReadyz(server.config, '127.0.0.1', { timeoutMs: 500 })).rejects.toThrow('/readyz');
+  expect(server.requests).toHaveLength(1);
+});

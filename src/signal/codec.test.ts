@@ -92,3 +92,9 @@ test.each<[string, Record<string, string> | undefined]>([
 ])('%s: no signal', (_name, given) => {
   expect(decodeSignal(given)).toBeUndefined();
 });
+
+test('the same annotations are decoded once, however often they are looked at', () => {
+  const given = annotations(JSON.stringify(valid));
+  expect(decodeSignal(given)).toBe(decodeSignal(given));
+  expect(decodeSignal({ ...given })).not.toBe(decodeSignal(given));
+});
