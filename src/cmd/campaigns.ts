@@ -10,6 +10,7 @@ import type { Inquirer } from '../engine/inquire.ts';
 import type { CampaignPolicy } from '../engine/policy/campaign-policy.ts';
 import { policyFor } from '../engine/policy/choose-policy.ts';
 import { policyController } from '../engine/policy/policy-controller.ts';
+import { boundedClient } from '../kube/bounded.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/cluster-config.ts';
 import { createElection, timesOf } from '../kube/election.ts';
@@ -51,6 +52,8 @@ export interface CampaignsParts {
 }
 
 const READYZ_TIMEOUT_MS = 5000;
+/** Enough to keep an API server busy from afar; the first wave of a large plan asks for thousands at once. */
+const REQUESTS_AT_ONCE = 32;
 
 /** Rejects where what the dialects watch cannot be listed: informers would try again for ever. */
 export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSignal): Promise<Manager> {
@@ -61,7 +64,8 @@ export async function prepareCampaigns(parts: CampaignsParts, signal: AbortSigna
   const times = timesOf(parts.leaseDurationMs);
   const election = createElection({ client, ...parts.lease, identity, ...labels, ...times, clock, logger: log });
   const manager = createManager({ election, clock, logger: log, metrics });
-  addControllers(manager, fencedClient(client, election), parts, signal);
+  // Whatever may burst goes through one bound, and nothing that keeps the lease does.
+  addControllers(manager, boundedClient(fencedClient(client, election), REQUESTS_AT_ONCE), parts, signal);
   if (parts.healthAddress !== undefined) {
     const waitingFor = (): string[] => manager.waitingFor();
     const health = createHealthServer({ address: parts.healthAddress, metrics, waitingFor });
@@ -95,7 +99,8 @@ function addControllers(manager: Manager, writer: KubeClient, parts: CampaignsPa
   const drains = createDrains({ client: writer, clock, random: Math.random, log });
   manager.addRunnable(endingDrains(drains), 'leading');
   const policies = createInformer(client, upgradePolicies, { logger: log, clock });
-  const shared = { reader: client, writer, policies, drains, inquirer: inquirerOf(parts, signal), clock, log, metrics };
+  const inquirer = inquirerOf(parts, writer, signal);
+  const shared = { reader: client, writer, policies, drains, inquirer, clock, log, metrics };
   const campaigns = dialects.map((dialect) =>
     campaignController(dialect, {
       ...shared,
@@ -117,7 +122,7 @@ function addControllers(manager: Manager, writer: KubeClient, parts: CampaignsPa
   );
 }
 
-function inquirerOf({ client, config, apiPort }: CampaignsParts, signal: AbortSignal): Inquirer {
+function inquirerOf({ config, apiPort }: CampaignsParts, client: KubeClient, signal: AbortSignal): Inquirer {
   return {
     askControlPlane: async (endpoints, stop) => {
       const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, signal: stop };
