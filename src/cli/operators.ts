@@ -1,5 +1,5 @@
 /** Owns who carries a plan out, by dialect, and what there is to do once it has failed. */
-import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
+import { HOST_DEADLINE_MS } from '../dialects/kubeadm/policy.ts';
 import { formatDuration } from '../util/duration.ts';
 import { listed } from './phrases.ts';
 import type { PlanView } from './status/view.ts';
@@ -37,7 +37,7 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   },
   kubeadm: {
     name: '`refit kubeadm apply`',
-    limit: `${formatDuration(DEFAULT_POLICY.targetDeadlineMs)} have passed since it began`,
+    limit: `${formatDuration(HOST_DEADLINE_MS)} have passed since it began`,
     takeBack: 'run `refit kubeadm apply` again: it goes on where it was left',
     mend: 'mend the cause, and run `refit kubeadm apply` again: it goes on where it was left',
     retries: false,

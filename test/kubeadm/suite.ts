@@ -29,8 +29,17 @@ export interface Run {
   readonly ended: Promise<number | null>;
 }
 
+export interface SceneOptions {
+  /** True where kwok is to play pods on the Nodes. */
+  readonly played?: boolean;
+  readonly offers?: readonly string[];
+}
+
 /** Two control-plane hosts and two workers. */
-export async function openScene(startServer: StartServer): Promise<Scene> {
+export async function openScene(
+  startServer: StartServer,
+  { played = false, offers = [TO] }: SceneOptions = {},
+): Promise<Scene> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
   const place = controlPlane();
   const temporary = join(directory, 't');
@@ -40,7 +49,8 @@ export async function openScene(startServer: StartServer): Promise<Scene> {
     controlPlane: 2,
     workers: 2,
     version: FROM,
-    offers: [TO],
+    offers,
+    played,
     url: place.url,
     adminKubeconfig: await kubeconfigFor('admin'),
     kubeconfig: await kubeconfigFor('kubeadm'),

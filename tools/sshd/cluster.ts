@@ -10,9 +10,11 @@ import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
 import { leases, namespaces, nodes } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
+import type { Condition } from '../../src/kube/types.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { createMissing } from '../cluster/objects.ts';
 import { freePort } from '../controlplane/ports.ts';
+import { simulatedNode } from '../controlplane/simulated-nodes.ts';
 import { ADDRESS, makeKey, type SshServer, type StartServer } from './server.ts';
 import { createStandInHost, type StandInHost } from './stand-in-host.ts';
 
@@ -29,6 +31,8 @@ export interface SshClusterOptions {
   /** What Refit uses. */
   readonly kubeconfig: string;
   readonly startServer: StartServer;
+  /** True where kwok is to play pods on the Nodes. */
+  readonly played?: boolean;
 }
 
 export interface SshCluster {
@@ -68,7 +72,7 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
     started.defer(async () => await server.stop());
     servers.set(name, server);
     const address = `127.0.0.${11 + index}`;
-    await registerNode(client, host, version, address);
+    await registerNode(client, host, { version, address, played: options.played === true });
     if (role === 'controlPlane') started.use(await passThrough(host, address, apiPort, new URL(options.url)));
   }
   started.use(keepReady(client, hosts));
@@ -130,29 +134,39 @@ async function furnish(client: KubeClient, version: string): Promise<void> {
   await client.create(configMaps, config, { namespace });
 }
 
+/** Ready from the start: kwok would make it so in its own way, with another address. */
 async function registerNode(
   client: KubeClient,
   { name, role }: StandInHost,
-  version: string,
-  address: string,
+  { version, address, played }: { version: string; address: string; played: boolean },
 ): Promise<void> {
-  const labels = {
-    'kubernetes.io/hostname': name,
-    'kubernetes.io/os': 'linux',
-    'kubernetes.io/arch': 'amd64',
-    ...(role === 'controlPlane' ? { 'node-role.kubernetes.io/control-plane': '' } : {}),
-  };
-  await client.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
-  const status = { nodeInfo: { kubeletVersion: version }, addresses: [{ type: 'InternalIP', address }] };
-  await client.patch(nodes, name, { status }, { type: 'merge', subresource: 'status' });
-  await reportReady(client, name);
+  const { metadata, status } = simulatedNode(name);
+  const { annotations, labels } = metadata;
+  const roleLabels = role === 'controlPlane' ? { 'node-role.kubernetes.io/control-plane': '' } : {};
+  const room = { cpu: '8', memory: '16Gi', pods: '110' };
+  const space = { capacity: room, allocatable: room };
+  await client.create(nodes, {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, labels: { ...labels, ...roleLabels }, ...(played ? { annotations } : {}) },
+    status: {
+      nodeInfo: { ...status?.nodeInfo, kubeletVersion: version },
+      addresses: [{ type: 'InternalIP', address }],
+      conditions: [readyNow()],
+      ...space,
+    },
+  });
 }
 
 async function reportReady(client: KubeClient, name: string): Promise<void> {
+  const status = { conditions: [readyNow()] };
+  await client.patch(nodes, name, { status }, { type: 'merge', subresource: 'status' });
+}
+
+function readyNow(): Condition & { lastHeartbeatTime: string } {
   const now = rfc3339(systemClock.now());
-  const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: now };
-  const conditions = [{ ...ready, lastTransitionTime: now }];
-  await client.patch(nodes, name, { status: { conditions } }, { type: 'merge', subresource: 'status' });
+  const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '' } as const;
+  return { ...ready, lastHeartbeatTime: now, lastTransitionTime: now };
 }
 
 /** The API server of a control-plane host answers for as long as its manifest is in place. */

@@ -2,6 +2,7 @@
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { configMaps, newPlan, PLACE } from '../../dialects/kubeadm/plan-object.ts';
+import { policyAmong } from '../../dialects/kubeadm/policy.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
 import { procedures } from '../../dialects/kubeadm/procedure.ts';
 import { createDrains } from '../../drain/drains.ts';
@@ -25,8 +26,8 @@ import { EXIT } from '../../util/errors.ts';
 import type { KubeadmApplyFlags } from '../program.ts';
 import { showStatus } from '../status/command.ts';
 import { loadOnce } from '../status/load.ts';
-import { listPolicies, policyAmong } from './policies.ts';
 import type { Session } from './session.ts';
+import { listPolicies } from './survey.ts';
 
 const READYZ_TIMEOUT_MS = 5000;
 /** Milliseconds to win a lock that nobody holds before anybody is told that it is waited for. */
@@ -174,9 +175,9 @@ async function untilTidy(
 ): Promise<void> {
   const deadline = clock.monotonic() + TIDY_WITHIN_MS;
   while (clock.monotonic() < deadline) {
-    const { plans, world } = await loadOnce(client, dialect, signal);
+    const loaded = await loadOnce(client, dialect, signal);
     const now = clock.now();
-    const looks = plans().map((plan) => gather(dialect, plan, world, now, { isOnlyLooking: true }));
+    const looks = loaded.plans().map((plan) => gather(dialect, plan, loaded.world, now, { isOnlyLooking: true }));
     if (looks.every((snapshot) => errandsOf(snapshot, policyFor(), now).length === 0)) return;
     await sleep(clock, LOOK_AGAIN_MS, signal);
   }

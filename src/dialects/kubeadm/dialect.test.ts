@@ -162,10 +162,10 @@ test.each<[string, Partial<Node['spec']>, boolean]>([
 test('what the leader tells whoever works', async () => {
   const calls: unknown[] = [];
   const { dialect, world, campaign, stage, target } = placeOf(atWork(true, calls), node());
-  const { goOn, withdraw } = dialect.signal;
+  const { signal } = dialect;
   const instructions = [
-    goOn?.(world, campaign, stage, target, NOW),
-    withdraw?.(world, campaign, stage, target, because('Aborted', 'aborted: wrong version'), NOW),
+    signal.goOn?.(world, campaign, stage, target, NOW),
+    signal.withdraw?.(world, campaign, stage, target, because('Aborted', 'aborted: wrong version'), NOW),
   ];
   for (const instruction of instructions) if (instruction?.kind === 'begin') await instruction.begin();
   expect(calls).toEqual(['go on workers/w1', 'stop workers/w1: aborted: wrong version']);

@@ -31,6 +31,11 @@ function node(name: string, version = OLD, ready = 'True'): Node {
   };
 }
 
+function marked(name: string): Node {
+  const { metadata, ...rest } = node(name);
+  return { ...rest, metadata: { ...metadata, labels: { ...metadata.labels, [KUBEONE]: '' } } };
+}
+
 function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): HostFacts {
   const host = manifest.hosts.find((each) => each.name === name) ?? { name, role: 'worker' };
   const pods = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((pod) => [pod, version]);
@@ -162,8 +167,13 @@ describe('what is refused', () => {
       ['F4 the upgrade that has begun needs w2, which the manifest does not name any more'],
     ],
     [
-      'F4: KubeOne is at work, be it on a worker',
-      { nodes: [node('cp1'), node('cp2'), { ...node('w1'), metadata: { name: 'w1', labels: { [KUBEONE]: '' } } }] },
+      'F4: KubeOne is at work',
+      { nodes: [node('cp1'), marked('cp2'), node('w1')] },
+      [`F4 KubeOne has begun an upgrade on cp2: bring it to its end, then take the label ${KUBEONE} away`],
+    ],
+    [
+      'F4: KubeOne is at work on a worker, where it does not look itself',
+      { nodes: [node('cp1'), node('cp2'), marked('w1')] },
       [`F4 KubeOne has begun an upgrade on w1: bring it to its end, then take the label ${KUBEONE} away`],
     ],
     [

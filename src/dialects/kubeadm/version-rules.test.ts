@@ -1,5 +1,6 @@
 /** Owns the table of the version policy: 108 rows, each with what the rules say of it, and why where that is not the row's own word. */
 import { describe, expect, test } from 'vitest';
+import { tagOf } from './probe.ts';
 import type { Finding, KubeletFacts, VersionFacts } from './version-facts.ts';
 import { isNeeded, judgeVersions } from './version-rules.ts';
 
@@ -242,6 +243,14 @@ const HOSTS: readonly Row[] = [
   [87, 'etcd, members as advised', etcd(['3.5.26'], '3.6.8'), 'yes', 'yes'],
   [88, 'etcd, back', etcd(['3.6.8'], '3.5.24'), 'no', 'no etcd'],
   [89, 'etcd, one too old', etcd(['3.5.26', '3.5.19'], '3.6.8'), 'no', 'no etcd'],
+  // The members as 1.33.1 has left them: one hop is judged at a time.
+  [
+    90,
+    'the second hop of 1.32.3, 1.33.1, 1.34.1',
+    { ...etcd(['3.5.21'], '3.6.4'), ...to(['1.33.1'], '1.34.1') },
+    'warn',
+    'warn etcd',
+  ],
   [91, 'cgroup v1', host('1.35', { cgroup: 1 }), 'no', 'no cgroup'],
   [92, 'containerd 1.7 for 1.36', host('1.36', { containerd: '1.7' }), 'no', 'no containerd'],
   [93, 'containerd 1.7 for 1.35', host('1.35', { containerd: '1.7' }), 'warn', 'warn containerd'],
@@ -250,8 +259,16 @@ const HOSTS: readonly Row[] = [
   [96, 'kube-proxy with ipvs', host('1.35', { kubeProxyMode: 'ipvs' }), 'warn', 'warn kube-proxy-mode'],
 ];
 
-/** What KubeOne decides; ours where it differs, since its word rests on the first host or on a bound that is not official. */
+/** What KubeOne decides; ours where it differs, since its word rests on the first host, or on a bound that is not official. */
 const ORIGINAL: readonly Row[] = [
+  [
+    97,
+    'a version older than it knows',
+    to(['1.33.5'], '1.33.9', { oldestMaintained: 34 }),
+    'configuration error',
+    'warn R14',
+  ],
+  [98, 'a version newer than it knows', to(['1.36.2'], '1.37.0'), 'configuration error', 'yes'],
   [99, 'all lower', disks(['1.35.4', '1.35.4', '1.35.4'], '1.36.1', ['1.35.4']), 'upgrade', 'yes'],
   [100, 'one is done', disks(['1.36.1', '1.35.4'], '1.36.1', ['1.36.1', '1.35.4']), 'needed, then F6', 'yes'],
   [101, 'one is newer', disks(['1.35.4', '1.37.0'], '1.36.1', ['1.35.4']), 'needed', 'no R3'],
@@ -277,16 +294,19 @@ const ORIGINAL: readonly Row[] = [
     'passes, then Ks4',
     'no R3 R10',
   ],
+  [
+    106,
+    'an image from a registry with a port',
+    to([tagOf('reg.local:5000/kube-apiserver:v1.35.4') ?? ''], '1.36.1'),
+    'F11',
+    'yes',
+  ],
 ];
 
 /** Rows that are no matter of two versions, with the place that decides them. */
 const ELSEWHERE: Readonly<Record<number, string>> = {
-  90: 'a path of two hops, where one is judged at a time: its etcd is row 85',
-  97: 'KubeOne 1.14 knows 1.34 to 1.36 only; ours refuses what is newer than it knows (row 12) and warns of what is not maintained',
-  98: 'as 97',
-  106: 'an image reference with a port: probe.test.ts reads its tag',
-  107: 'the lock is a Lease here, and no label',
-  108: 'as 107',
+  107: "KubeOne's label on a worker is no version: preflight.test.ts refuses it by F4, where KubeOne passes",
+  108: "KubeOne's label on a control-plane host: refused by F4 as there, and nothing forces it",
 };
 
 const SECTIONS: Readonly<Record<string, readonly Row[]>> = {
@@ -315,7 +335,7 @@ test('the word of a row is its own, but for rows that say why not', () => {
     .flat()
     .filter(([, , , word, wanted]) => !wanted.startsWith(word.split(' ')[0] ?? ''))
     .map(([number]) => number);
-  expect(differing).toEqual([5, 8, 16, 23, 29, 32, 35, 72, 76, 77, 99, 100, 101, 102, 103, 104, 105]);
+  expect(differing).toEqual([5, 8, 16, 23, 29, 32, 35, 72, 76, 77, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106]);
 });
 
 test.each([

@@ -1,0 +1,169 @@
+/** The proof that hosts are emptied before their kubelets move: a minor version over SSH, with real pods and a real budget. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { reportOn } from '../../src/dialects/kubeadm/report.ts';
+import { cordonOwner } from '../../src/drain/cordon.ts';
+import { createInformer } from '../../src/kube/informer.ts';
+import { nodes, pods } from '../../src/kube/resources.ts';
+import type { Node, Pod } from '../../src/kube/types.ts';
+import { startJavascriptServer } from '../../tools/sshd/javascript-server.ts';
+import { logOf } from '../../tools/sshd/stand-in-host.ts';
+import { FROM, openScene, type Run, type Scene } from '../kubeadm/suite.ts';
+import { apply, kubectlAs } from './control-plane.ts';
+import { Workloads } from './drain-workloads.ts';
+
+const MINOR = 'v1.37.0';
+const PATIENCE = { timeout: 60_000, interval: 50 };
+const NAMESPACE = 'default';
+const WORKLOADS = new Workloads(NAMESPACE, '');
+const POLICY = 'kubeadm-drains';
+const HELD =
+  /w1 waits \(drain\): 1 pod is left on node w1: PodDisruptionBudget default\/web holds default\/web-\S+: it needs 1 healthy pods and has 1 currently/;
+let scene: Scene;
+let manifest = '';
+/** In the order in which the Nodes told them. */
+const kubelets: string[] = [];
+/** What the API servers were when the first kubelet of the new version spoke. */
+let apiServers: string[] = [];
+const stop = new AbortController();
+
+beforeAll(async () => {
+  for (const file of ['upgrade.refit.dev_upgradepolicies.yaml'])
+    await apply(await readFile(join('deploy/crds', file), 'utf8'));
+  scene = await openScene(startJavascriptServer, { played: true, offers: [MINOR] });
+  manifest = await scene.cluster.manifest(MINOR);
+  await watchKubelets();
+}, 120_000);
+
+afterEach(async () => void (await kubectlAs('admin', ['delete', 'upgradepolicy', POLICY, '--ignore-not-found'])));
+
+afterAll(async () => {
+  stop.abort();
+  await kubectlAs('admin', ['delete', 'deployment,poddisruptionbudget', '--all', '-n', NAMESPACE, '--wait=true']);
+  await scene[Symbol.asyncDispose]();
+});
+
+async function watchKubelets(): Promise<void> {
+  const informer = createInformer(scene.cluster.client, nodes);
+  informer.addHandler({
+    updated({ metadata: { name }, status }) {
+      if (status?.nodeInfo?.kubeletVersion !== MINOR || kubelets.includes(name)) return;
+      kubelets.push(name);
+      if (kubelets.length === 1) void apiServerVersions().then((found) => (apiServers = found));
+    },
+  });
+  void informer.run(stop.signal);
+  await informer.whenSynced(stop.signal);
+}
+
+async function apiServerVersions(): Promise<string[]> {
+  const texts = ['cp1', 'cp2'].map(async (name) => {
+    const path = join(scene.cluster.host(name).root, 'etc/kubernetes/manifests/kube-apiserver.yaml');
+    return /kube-apiserver:(\S+)/.exec(await readFile(path, 'utf8'))?.[1] ?? '';
+  });
+  return await Promise.all(texts);
+}
+
+function start(): Run {
+  return scene.refit('apply', '--yes', '-m', manifest, '--lease-duration', '2s');
+}
+
+async function node(name: string): Promise<Node> {
+  return await scene.cluster.client.get(nodes, name);
+}
+
+async function setCordon(name: string, unschedulable: boolean | null): Promise<void> {
+  await scene.cluster.client.patch(nodes, name, { spec: { unschedulable } }, { type: 'merge' });
+}
+
+async function podsOn(name: string): Promise<Pod[]> {
+  const { items } = await scene.cluster.client.list(pods, { fieldSelector: `spec.nodeName=${name}` });
+  return items.filter(({ status }) => status?.phase === 'Running');
+}
+
+async function tells(run: Run, pattern: RegExp): Promise<void> {
+  const ended = run.ended.then((code) => {
+    throw new Error(`it ended with ${code}: ${run.stdout}${run.stderr}`);
+  });
+  await Promise.race([vi.waitFor(() => expect(run.stdout).toMatch(pattern), PATIENCE), ended]);
+}
+
+test('what a drain would wait for stands in the plan, and nothing is touched', async () => {
+  for (const name of ['cp1', 'cp2', 'w2']) await setCordon(name, true);
+  const spec = { nodeSelector: { 'kubernetes.io/os': 'linux' } };
+  await apply(JSON.stringify(WORKLOADS.of('Deployment', 'web', { replicas: 2 }, { spec })));
+  await apply(JSON.stringify(WORKLOADS.budget('web', 'web', { minAvailable: 2 })));
+  await vi.waitFor(async () => expect(await podsOn('w1')).toHaveLength(2), PATIENCE);
+  const run = scene.refit('plan', '-m', manifest);
+  expect([await run.ended, run.stderr]).toEqual([0, '']);
+  expect(run.stdout).toContain(
+    `cp1   control plane  ${FROM} → ${MINOR}  kubelet, once every API server has the version`,
+  );
+  expect(run.stdout).toMatch(
+    /warning drain: w1 cannot be drained as it stands: PodDisruptionBudget default\/web holds .*/,
+  );
+  // One that is held for now is another matter.
+  await apply(JSON.stringify(WORKLOADS.budget('web', 'web', { minAvailable: 1 })));
+});
+
+test('a drain that does not end in time fails its host, which was not touched and may carry pods again', async () => {
+  const spec = { plans: [{ dialect: 'kubeadm' }], deadlines: { drain: '8s' } };
+  const metadata = { name: POLICY };
+  await apply(JSON.stringify({ apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata, spec }));
+  const run = start();
+  expect(await run.ended).toBe(1);
+  expect(run.stdout).toMatch(HELD);
+  expect(run.stdout).toMatch(
+    /is failed: w1 was not drained within 8 s: 1 pod is left on node w1: PodDisruptionBudget .*\n$/,
+  );
+  expect(await logOf(scene.cluster.host('w1'), 'kubeadm')).toEqual([]);
+  expect(await logOf(scene.cluster.host('w1'), 'kubelet')).toEqual([]);
+  const { spec: left, metadata: told } = await node('w1');
+  expect([left?.unschedulable, cordonOwner({ metadata: told })]).toEqual([undefined, undefined]);
+  expect((await node('w2')).spec?.taints?.some(({ key }) => key.startsWith('upgrade.refit.dev/')) ?? false).toBe(false);
+  await vi.waitFor(async () => expect(await podsOn('w1')).toHaveLength(2), PATIENCE);
+}, 120_000);
+
+test('kubelets of the control plane moved after every API server, and before those of workers', () => {
+  expect(kubelets).toEqual(['cp1', 'cp2']);
+  expect(apiServers).toEqual([MINOR, MINOR]);
+});
+
+test('a run that is killed while a budget holds a pod is followed by one that waits for the same', async () => {
+  const first = start();
+  await tells(first, HELD);
+  // The Node tells it to whoever may see neither pods nor budgets.
+  await vi.waitFor(async () => expect(reportOn(await node('w1'))?.message).toContain('default/web holds'), PATIENCE);
+  expect(cordonOwner(await node('w1'))).toBeDefined();
+  first.child.kill('SIGKILL');
+  await first.ended;
+  const second = start();
+  await tells(second, HELD);
+  expect(await logOf(scene.cluster.host('w1'), 'kubelet')).toEqual([]);
+  expect(await podsOn('w1')).toHaveLength(1);
+  await setCordon('cp1', null);
+  expect([await second.ended, second.stderr]).toEqual([0, '']);
+  expect(await podsOn('w1')).toEqual([]);
+  expect(await podsOn('cp1')).toHaveLength(2);
+}, 120_000);
+
+test('every host has the version; kubeadm ran once on each, and each kubelet was restarted once', async () => {
+  expect(kubelets).toEqual(['cp1', 'cp2', 'w1', 'w2']);
+  for (const host of scene.cluster.hosts) {
+    const verb = host.name === 'cp1' ? `upgrade apply --yes ${MINOR}` : 'upgrade node';
+    expect([host.name, await logOf(host, 'kubeadm')]).toEqual([host.name, [verb]]);
+    expect([host.name, await logOf(host, 'kubelet')]).toEqual([host.name, [`started ${MINOR}`]]);
+  }
+});
+
+test('cordons that were found stay, ours are gone', async () => {
+  const found = await Promise.all(['cp1', 'cp2', 'w1', 'w2'].map(node));
+  expect(found.map(({ metadata, spec }) => [metadata.name, spec?.unschedulable ?? false])).toEqual([
+    ['cp1', false],
+    ['cp2', true],
+    ['w1', false],
+    ['w2', true],
+  ]);
+  expect(found.map(cordonOwner)).toEqual([undefined, undefined, undefined, undefined]);
+});
