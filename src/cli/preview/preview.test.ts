@@ -3,14 +3,19 @@ import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../../../test/builders/plans.ts';
+import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import { buildLooking, lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
+import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
+import { because } from '../../engine/reasons.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { controlNodes } from '../../signal/names.ts';
-import type { AskControlPlane } from '../status/sources.ts';
+import { encodeReport } from '../../signal/report.ts';
+import type { AskControlPlane, Sources } from '../status/sources.ts';
 import { previewNew } from './command.ts';
 import { renderPreview } from './text.ts';
 import { type PlanPreview, previewOf } from './view.ts';
@@ -119,4 +124,95 @@ test('a plan that runs: who is under way stands beside the waves; many waves are
   expect(shown.stages[1]?.waves).toHaveLength(39);
   expect(renderPreview({ plans: [shown] })).toContain('    wave 12  w13\n    and 27 more waves\n');
   expect(renderPreview({ plans: [] })).toBe('There is no plan that is not over.\n');
+});
+
+interface Surroundings {
+  readonly sources?: Partial<Sources>;
+  readonly policies?: readonly UpgradePolicy[];
+  readonly workers?: readonly Node[];
+  readonly file?: KubeObject;
+}
+
+async function previewIn({
+  sources,
+  policies,
+  workers: hosts = workers,
+  file = plan,
+}: Surroundings): Promise<PlanPreview> {
+  const world = buildWorldOf([nodes, hosts], [controlNodes, controllers], [jobs, []]);
+  const looking = buildLooking(sources, policies);
+  const { signal } = new AbortController();
+  return await previewNew(file, { dialect: autopilot, plans: () => [], world }, { looking, signal }, T0);
+}
+
+test.each<[string, readonly UpgradePolicy[], object | undefined]>([
+  ['none', [], undefined],
+  ['one for all', [buildUpgradePolicy('all')], { name: 'all', rule: 'covers every plan' }],
+  [
+    'one that names it, before one for all',
+    [
+      buildUpgradePolicy('all'),
+      buildUpgradePolicy('tonight', { plans: [{ dialect: 'autopilot', name: 'autopilot' }] }),
+    ],
+    { name: 'tonight', rule: 'covers plans with dialect autopilot, name autopilot, which counts before all' },
+  ],
+])('the policy that holds the plan: %s', async (_name, policies, told) => {
+  const view = await previewIn({ policies });
+  expect(view.policy).toEqual(told);
+  const line = told && `  policy   UpgradePolicy ${Object.values(told).join(': it ')}`;
+  expect(
+    renderPreview({ plans: [view] })
+      .split('\n')
+      .find((each) => each.includes('policy ')),
+  ).toBe(line);
+});
+
+test('what stands against the plan at the API server, and what its policy forbids: told as it will be refused', async () => {
+  const removed = because('RemovedApis', 'flowschemas are left');
+  expect((await previewIn({ sources: { preconditions: async () => await Promise.resolve([removed]) } })).reason).toBe(
+    'flowschemas are left',
+  );
+  const policies = [buildUpgradePolicy('all', { payloads: { requireHttps: true } })];
+  const update = buildUpdate({ platforms: { 'linux-amd64': { url: 'http://example.com/k0s' } }, targets });
+  const file = buildPlan({ commands: [{ k0supdate: update }] });
+  expect((await previewIn({ policies, file })).reason).toMatch(/comes over plain http, and UpgradePolicy all requires https$/);
+});
+
+test('every drain of the plan: how many pods, which budgets hold which of them, which may not be evicted', async () => {
+  const outlook: Sources['outlook'] = async (node) =>
+    await Promise.resolve({
+      evictable: 3,
+      obstacles: node === 'w2' ? [{ budget: 'shop/web', pods: ['shop/web-1'], reason: 'it wants all of them' }] : [],
+      refused: node === 'w3' ? [{ pod: 'shop/db', reason: 'has data in an emptyDir volume, which would be lost' }] : [],
+    });
+  const view = await previewIn({ sources: { outlook } });
+  expect(view.drains).toMatchObject({ nodes: 3, evictable: 9, blocked: [{ target: 'w2' }, { target: 'w3' }] });
+  expect(renderPreview({ plans: [view] })).toContain(`
+  drains   9 pods would be evicted from 3 nodes
+  blocked  w2 cannot be drained: PodDisruptionBudget shop/web holds shop/web-1: it wants all of them
+  blocked  w3 cannot be drained: shop/db has data in an emptyDir volume, which would be lost
+`);
+  const policies = [buildUpgradePolicy('all', { drain: { enabled: false } })];
+  expect((await previewIn({ sources: { outlook }, policies })).drains).toBeUndefined();
+});
+
+test('pods that may not be seen: said so, and no drain is called possible', async () => {
+  const outlook: Sources['outlook'] = async () => await Promise.reject(new Error('pods is forbidden'));
+  const view = await previewIn({ sources: { outlook } });
+  expect(view.drains).toEqual({ nodes: 0, evictable: 0, blocked: [], unseen: 'pods is forbidden' });
+  expect(renderPreview({ plans: [view] })).toContain('  unseen   whether nodes can be drained: pods is forbidden\n');
+});
+
+test('how long it takes: by what these nodes told the last time', async () => {
+  const told = (name: string, seconds: number): Node =>
+    signalled(
+      buildNode(name),
+      { planId: 'earlier', created: later(-1000), status: 'Completed', timestamp: later(-500) },
+      encodeReport({ created: later(-1000), spent: { Downloading: 1000, Restart: (seconds - 1) * 1000 } }),
+    );
+  const view = await previewIn({ workers: [told('w1', 30), told('w2', 90), buildNode('w3')] });
+  expect(view.duration).toEqual({ ms: 4 * 90_000, perTargetMs: 90_000, basis: 'measured', samples: 2 });
+  expect(renderPreview({ plans: [view] })).toContain(
+    'takes    about 6 min without waiting: 1 min 30 s a wave, what nine in ten took the last time, measured on 2 nodes\n',
+  );
 });

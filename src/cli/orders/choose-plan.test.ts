@@ -1,0 +1,80 @@
+/** Shows which plan an order is taken to be for, and that it is never guessed where it could be several. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildPlan } from '../../../test/builders/plans.ts';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { buildLooking, statusOf } from '../../../test/builders/views.ts';
+import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import { autopilot } from '../../dialects/autopilot/dialect.ts';
+import { capi } from '../../dialects/capi/dialect.ts';
+import { withUpdate } from '../../dialects/capi/machine-update.ts';
+import { cattlePlansSeen } from '../../dialects/cattle/dialect.ts';
+import type { Dialect } from '../../engine/dialect.ts';
+import { jobs, nodes } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { controlNodes } from '../../signal/names.ts';
+import { RefitError } from '../../util/errors.ts';
+import { type Inspection, inspect } from '../status/observe.ts';
+import { choosePlan } from './choose-plan.ts';
+
+const machine = withUpdate(buildNode('n1'), {
+  uid: 'u',
+  machine: 'ns/m',
+  version: 'v1',
+  role: 'worker',
+  requested: later(0),
+  platform: 'linux-amd64',
+  url: 'https://example.com',
+});
+const PLANS: Readonly<Record<string, readonly [Dialect, KubeObject]>> = {
+  open: [autopilot, buildPlan({}, statusOf('SchedulableWait', [], []))],
+  over: [autopilot, buildPlan({}, statusOf('Warning', [], []))],
+  image: [cattlePlansSeen, buildCattlePlan('image')],
+  machine: [capi, machine],
+};
+
+async function look(name: string): Promise<Inspection> {
+  const [dialect, plan] = PLANS[name] ?? [];
+  if (!dialect || !plan) throw new Error(`no plan ${name}`);
+  const world = buildWorldOf([nodes, [buildNode('n1')]], [controlNodes, []], [jobs, []]);
+  return await inspect(dialect, plan, world, buildLooking(), T0 + MINUTE);
+}
+
+async function choose(plans: readonly string[], named?: string): Promise<string> {
+  const found = await Promise.all(plans.map(look));
+  try {
+    return plans[found.indexOf(choosePlan(found, named))] ?? 'none';
+  } catch (error) {
+    if (error instanceof RefitError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+}
+
+test.each<[string, string[], string | undefined, string]>([
+  ['the only one', ['open'], undefined, 'open'],
+  ['the only one that is not over', ['over', 'image'], undefined, 'image'],
+  ['the last one where all are over', ['over'], undefined, 'over'],
+  ['none at all', [], undefined, 'REFIT_ORDER: there is no plan'],
+  [
+    'several',
+    ['open', 'image', 'machine'],
+    undefined,
+    'REFIT_USAGE: there are several plans that this could mean: autopilot/autopilot, capi/n1, cattle/system-upgrade/image',
+  ],
+  ['by kind and name', ['open', 'image'], 'plan/image', 'image'],
+  ['the case of a kind does not matter', ['open', 'image'], 'Plan/autopilot', 'open'],
+  ['by name', ['open', 'image'], 'autopilot', 'open'],
+  ['by dialect', ['open', 'image'], 'cattle/image', 'image'],
+  ['by dialect and namespace, as policies name it', ['open', 'image'], 'cattle/system-upgrade/image', 'image'],
+  ['a Machine, as people see it', ['open', 'machine'], 'machine/ns/m', 'machine'],
+  ['a Machine, by its Node', ['open', 'machine'], 'node/n1', 'machine'],
+  [
+    'one that is not there',
+    ['open', 'image'],
+    'plan/other',
+    'REFIT_ORDER: there is no plan plan/other; there is autopilot/autopilot, cattle/system-upgrade/image',
+  ],
+])('%s', async (_name, plans, named, chosen) => {
+  expect(await choose(plans, named)).toBe(chosen);
+});

@@ -1,0 +1,40 @@
+/** Shows that whoever looks often asks seldom, and that what may not be seen stops nobody from looking. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
+import { PodApi } from '../../../test/builders/pod-api.ts';
+import { buildPod } from '../../../test/builders/pods.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { READY } from '../../../test/builders/views.ts';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { cattlePlansSeen } from '../../dialects/cattle/dialect.ts';
+import { DEFAULT_DRAIN } from '../../drain/options.ts';
+import { sourcesOf } from './sources.ts';
+
+const { signal } = new AbortController();
+
+test('a drain is looked at again after some seconds, and not before', async () => {
+  const api = new PodApi();
+  api.put(buildPod('web'));
+  const clock = new FakeClock();
+  const sources = sourcesOf(api.client, READY, clock, signal);
+  const look = async (): Promise<number> => (await sources.outlook('n1', DEFAULT_DRAIN)).evictable;
+  expect([await look(), await look()]).toEqual([1, 1]);
+  const asked = api.reads.length;
+  await clock.advance(4999);
+  await look();
+  expect(api.reads.length).toBe(asked);
+  await clock.advance(1);
+  await look();
+  expect(api.reads.length).toBe(2 * asked);
+  expect((await sources.drain('n1', DEFAULT_DRAIN)).left).toBe(1);
+});
+
+test('a dialect that asks for nothing has nothing against a plan, and none of its targets lets the leader drain', async () => {
+  const sources = sourcesOf(new PodApi().client, READY, new FakeClock(), signal);
+  const world = { get: () => undefined, list: () => [] };
+  const plan = buildCattlePlan('p');
+  const stage = buildStage('worker', ['w1']);
+  expect(await sources.preconditions(cattlePlansSeen, plan)).toEqual([]);
+  expect(await sources.consent(cattlePlansSeen, stage, buildTarget('w1'), world)).toBe(false);
+});
