@@ -1,0 +1,174 @@
+/** Owns the mutations of the agent: what it takes for proven or done, what it watches, and when it gives up. */
+import * as files from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DownloadRequest } from '../../src/agent/download.ts';
+import { download } from '../../src/agent/download.ts';
+import type { FetchTools } from '../../src/agent/fetch.ts';
+import { nextStep } from '../../src/agent/next-step.ts';
+import { OwnObject } from '../../src/agent/own-object.ts';
+import type { Step } from '../../src/agent/step.ts';
+import type { StepInput } from '../../src/agent/step-input.ts';
+import { startApiServer } from '../../src/embedded/api-server/api-server.ts';
+import { startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { clientOver } from '../../src/kube/http-client.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { silentLogger } from '../../src/util/log.ts';
+import {
+  after,
+  forced,
+  journalAt,
+  NEW,
+  OLD,
+  running,
+  signalAt,
+  situation,
+  workFor,
+} from '../builders/agent-situations.ts';
+import { type Complaint, mutation } from './mutation.ts';
+
+type Decide = (input: StepInput) => Step;
+type Download = (request: DownloadRequest, tools: FetchTools) => Promise<void>;
+
+/** Forced, restarted, and what came up runs another file than the one that was put there. */
+function forceIsVerified(decide: Decide): Complaint {
+  const step = decide(
+    situation({
+      signal: signalAt('Restart', forced),
+      journal: journalAt('restarted', { work: workFor(forced), since: 1_000_000 }),
+      host: running(NEW, after, false),
+    }),
+  );
+  return step.kind === 'await-service' ? undefined : `goes on to ${step.kind}`;
+}
+
+/** The wanted version runs already, on a node that an update before left cordoned. */
+function noCordonIsLeft(decide: Decide): Complaint {
+  const signal = { ...signalAt(), command: { ...signalAt().command, version: OLD } };
+  const step = decide(situation({ signal, node: { isCordoned: true } }));
+  const isLetBack = step.kind === 'report' && step.status === 'UnCordoning';
+  return isLetBack ? undefined : `${step.kind} ${step.kind === 'report' ? step.status : ''} on a cordoned node`;
+}
+
+/** The server is busy for a moment. */
+async function oneFailureIsNoEnd(get: Download): Promise<Complaint> {
+  const directory = await files.mkdtemp(join(tmpdir(), 'refit-parity-'));
+  const payload = join(directory, 'payload');
+  await files.writeFile(payload, 'k0s');
+  const server = await startDownloadServer({ files: { '/k0s': payload }, faults: [{ status: 503, times: 1 }] });
+  const inDirectory = (name: string): string => join(directory, name);
+  const request: DownloadRequest = {
+    url: `${server.url}/k0s`,
+    sha256: server.sha256('/k0s'),
+    staged: inDirectory('k0s.tmp'),
+    paths: { part: inDirectory('part'), record: inDirectory('record') },
+    userAgent: 'refit-agent/0 (worker1)',
+    limits: { maxBytes: 1000, totalMs: 60_000, stallMs: 60_000 },
+  };
+  const { signal } = new AbortController();
+  const tools = { clock: systemClock, random: () => 0, log: silentLogger, files, signal };
+  try {
+    return await get(request, tools).then(
+      () => undefined,
+      () => `given up after ${server.requests.length} request`,
+    );
+  } finally {
+    await server.stop();
+    await files.rm(directory, { recursive: true });
+  }
+}
+
+/** As the original: the first failure is the end. */
+async function withoutRetries(request: DownloadRequest, tools: FetchTools): Promise<void> {
+  const ending = new AbortController();
+  const log = { ...silentLogger, warn: () => ending.abort(new Error('the download failed')) };
+  await download(request, { ...tools, log, signal: ending.signal });
+}
+
+/** What reaches an agent of the Nodes of its cluster. */
+async function othersAreNotWatched(between: (client: KubeClient) => KubeClient): Promise<Complaint> {
+  const server = await startApiServer();
+  const told = new Set<string>();
+  const client = listening(clientOver(server.caller), (name) => told.add(name));
+  const stop = new AbortController();
+  try {
+    for (const name of ['worker1', 'worker2', 'worker3']) await client.create(nodes, { metadata: { name } });
+    const parts = { resource: nodes, name: 'worker1', clock: systemClock, random: () => 0, log: silentLogger };
+    const object = new OwnObject({ ...parts, client: between(client) });
+    const isKnown = new Promise<void>((resolve) => void object.onChange(resolve));
+    const following = object.follow(stop.signal);
+    await isKnown;
+    stop.abort();
+    await following;
+  } finally {
+    await server.stop();
+  }
+  const others = [...told].filter((name) => name !== 'worker1');
+  return others.length === 0 ? undefined : `told of ${others.join()}`;
+}
+
+/** Tells the name of each object that a watch brings. */
+function listening(client: KubeClient, tell: (name: string) => void): KubeClient {
+  const watch: KubeClient['watch'] = client.watch.bind(client);
+  return Object.assign(client, {
+    async *watch(...[resource, options]: Parameters<KubeClient['watch']>) {
+      for await (const event of watch(resource, options)) {
+        if (event.type === 'ADDED') tell(event.object.metadata.name);
+        yield event;
+      }
+    },
+  });
+}
+
+function withoutSelector(client: KubeClient): KubeClient {
+  const watch: KubeClient['watch'] = client.watch.bind(client);
+  const all: KubeClient['watch'] = (resource, options) => watch(resource, { ...options, fieldSelector: undefined });
+  return Object.assign(client, { watch: all });
+}
+
+export const AGENT_MUTATIONS = [
+  mutation(
+    {
+      weakness: 9,
+      without: 'the look at the file of the new process: a forced update counts as soon as anything runs',
+      complaint: 'goes on to soak',
+    },
+    forceIsVerified,
+    {
+      real: nextStep,
+      mutated: (input) => {
+        const { running: seen } = input.host;
+        return nextStep(seen ? { ...input, host: { ...input.host, running: { ...seen, current: true } } } : input);
+      },
+    },
+  ),
+  mutation(
+    {
+      weakness: 18,
+      without: 'another attempt after a failure that may pass',
+      complaint: 'given up after 1 request',
+    },
+    oneFailureIsNoEnd,
+    { real: download, mutated: withoutRetries },
+  ),
+  mutation(
+    {
+      weakness: 45,
+      without: 'the field selector of the watch',
+      complaint: 'told of worker2,worker3',
+    },
+    othersAreNotWatched,
+    { real: (client) => client, mutated: withoutSelector },
+  ),
+  mutation(
+    {
+      weakness: 64,
+      without: 'the look for a cordon that an earlier update left',
+      complaint: 'report Completed on a cordoned node',
+    },
+    noCordonIsLeft,
+    { real: nextStep, mutated: (input) => nextStep({ ...input, node: {} }) },
+  ),
+];

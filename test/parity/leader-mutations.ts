@@ -1,0 +1,124 @@
+/** Owns the mutations of what the leader does beside deciding: its drains, and what it asks of the API server. */
+import { askRemovedApis } from '../../src/dialects/autopilot/removed-apis.ts';
+import { createDrains, type Drains, type DrainsParts } from '../../src/drain/drains.ts';
+import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
+import { startApiServer } from '../../src/embedded/api-server/api-server.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { clientOver } from '../../src/kube/http-client.ts';
+import { apiVersionOf, type Resource } from '../../src/kube/resources.ts';
+import { silentLogger } from '../../src/util/log.ts';
+import { PodApi } from '../builders/pod-api.ts';
+import { buildPod } from '../builders/pods.ts';
+import { FakeClock } from '../faults/fake-clock.ts';
+import { type Complaint, mutation } from './mutation.ts';
+
+/** Two nodes are to be emptied, and the pod of the first takes long to end. */
+async function nodesDrainSideBySide(create: (parts: DrainsParts) => Drains): Promise<Complaint> {
+  const api = new PodApi();
+  for (const node of ['n1', 'n2']) api.put(buildPod(`of-${node}`, { node }));
+  const clock = new FakeClock();
+  const drains = create({ client: api.client, clock, random: () => 0.99, log: silentLogger });
+  try {
+    for (const node of ['n1', 'n2']) drains.begin(node, DEFAULT_DRAIN);
+    await clock.advance(120_000);
+    const asked = api.evictions.map(({ pod }) => pod);
+    return asked.includes('default/of-n2') ? undefined : `nothing but ${asked.join()} asked to go in two minutes`;
+  } finally {
+    await drains.stop();
+  }
+}
+
+/** As with the original's only worker: a drain begins when the one before it has ended. */
+function oneAfterTheOther(parts: DrainsParts): Drains {
+  const drains = createDrains(parts);
+  const begin: Drains['begin'] = drains.begin.bind(drains);
+  const queue: string[] = [];
+  const beginFirst = (): void => queue.slice(0, 1).forEach((node) => begin(node, DEFAULT_DRAIN));
+  drains.onChange((node) => {
+    if (queue[0] !== node || drains.stateOf(node)?.kind === 'draining') return;
+    queue.shift();
+    beginFirst();
+  });
+  return Object.assign(drains, {
+    begin: (node: string) => {
+      if (queue.push(node) === 1) beginFirst();
+    },
+  });
+}
+
+const GROUP = 'k0s.k0sproject.example.com';
+const DEFINITIONS: Resource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+};
+const REMOVED: Resource = {
+  group: GROUP,
+  version: 'v1beta1',
+  kind: 'RemovedCRD',
+  plural: 'removedcrds',
+  namespaced: false,
+};
+const DEFINITION = {
+  apiVersion: apiVersionOf(DEFINITIONS),
+  kind: DEFINITIONS.kind,
+  metadata: { name: `${REMOVED.plural}.${GROUP}` },
+  spec: {
+    group: GROUP,
+    names: { kind: REMOVED.kind, plural: REMOVED.plural },
+    scope: 'Cluster',
+    versions: [{ name: REMOVED.version, served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+  },
+};
+const LEFT_OVER = { apiVersion: apiVersionOf(REMOVED), kind: REMOVED.kind, metadata: { name: 'left-over' } };
+
+/** A kind that the wanted version does not serve any more comes after the leader has asked for the first time. */
+async function newKindIsFound(between: (client: KubeClient) => KubeClient): Promise<Complaint> {
+  const server = await startApiServer();
+  try {
+    const client = between(clientOver(server.caller));
+    const ask = async (): Promise<string | undefined> =>
+      await askRemovedApis(client, 'v99.99.99', new AbortController().signal);
+    if ((await ask()) !== undefined) return 'found before it was there';
+    await client.create(DEFINITIONS, DEFINITION);
+    await client.create(REMOVED, LEFT_OVER);
+    return (await ask()) === undefined ? 'an object of a kind that will be gone, and nothing said' : undefined;
+  } finally {
+    await server.stop();
+  }
+}
+
+/** As the original: what the server serves is asked once. */
+function remembering(client: KubeClient): KubeClient {
+  const ask: KubeClient['raw'] = client.raw.bind(client);
+  const answers = new Map<string, ReturnType<KubeClient['raw']>>();
+  const raw: KubeClient['raw'] = async (path, options) => {
+    const answer = answers.get(path) ?? ask(path, options);
+    answers.set(path, answer);
+    return await answer;
+  };
+  return Object.assign(client, { raw });
+}
+
+export const LEADER_MUTATIONS = [
+  mutation(
+    {
+      weakness: 46,
+      without: 'drains side by side',
+      complaint: 'nothing but default/of-n1 asked to go in two minutes',
+    },
+    nodesDrainSideBySide,
+    { real: createDrains, mutated: oneAfterTheOther },
+  ),
+  mutation(
+    {
+      weakness: 65,
+      without: 'the fresh question what the API server serves',
+      complaint: 'an object of a kind that will be gone, and nothing said',
+    },
+    newKindIsFound,
+    { real: (client) => client, mutated: remembering },
+  ),
+];

@@ -1,0 +1,27 @@
+/** Owns the mutations that the explorer judges: over every way in which writes get lost and processes end. */
+import { counterexample, MISTAKES } from '../model/mistakes.ts';
+import { type Complaint, type Mutation, mutation } from './mutation.ts';
+
+/** The same search with the real parts, and with one of the mistakes that are planted among the explorer's own tests. */
+function explored(weakness: number, without: string, name: string, breaks: string): Mutation {
+  const mistake = MISTAKES.find((each) => each.name === name && each.breaks === breaks);
+  if (!mistake) throw new RangeError(`nobody plants "${name}" to break ${breaks}`);
+  const search = async (parts: typeof mistake.parts): Promise<Complaint> =>
+    (await counterexample({ ...mistake, parts }))?.invariant;
+  return mutation({ weakness, without, complaint: breaks }, search, {
+    real: {},
+    mutated: mistake.parts,
+  });
+}
+
+export const MODEL_MUTATIONS = [
+  explored(1, 'the trial run of what was downloaded', 'no trial run', 'runnable-binary'),
+  explored(1, 'the previous binary', 'the previous binary is not kept', 'way-back'),
+  explored(
+    3,
+    'the recorded intent and the fixed order',
+    'a random choice after a lost write',
+    'one-controller-in-motion',
+  ),
+  explored(38, 'the look at what is staged', 'what is staged is fetched anew', 'downloaded-once'),
+];

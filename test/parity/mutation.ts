@@ -1,0 +1,27 @@
+/** Owns what a mutation is: one check, held against the real part and against the same part without its guard. */
+
+/** What a check finds wrong; nothing where all is well. */
+export type Complaint = string | undefined;
+
+export interface Mutation {
+  /** Number of the weakness of the original in `docs/parity-autopilot.md`. */
+  readonly weakness: number;
+  /** What the mutated part lacks. */
+  readonly without: string;
+  /** What the check says of the mutated part. */
+  readonly complaint: string;
+  readonly checkReal: () => Promise<Complaint>;
+  readonly checkMutated: () => Promise<Complaint>;
+}
+
+export function mutation<T>(
+  about: Pick<Mutation, 'weakness' | 'without' | 'complaint'>,
+  check: (part: T) => Complaint | Promise<Complaint>,
+  parts: { readonly real: T; readonly mutated: T },
+): Mutation {
+  return {
+    ...about,
+    checkReal: async () => await check(parts.real),
+    checkMutated: async () => await check(parts.mutated),
+  };
+}
