@@ -3,7 +3,6 @@ import { isConflict } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { SignalData } from '../signal/codec.ts';
 import { backoffDelay } from '../util/backoff.ts';
-import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { ActiveJournal, Journal } from './journal.ts';
 import { IDLE } from './journal.ts';
@@ -23,7 +22,6 @@ export interface AgentParts extends LookParts {
   readonly saveJournal: (journal: Journal) => Promise<void>;
   /** Rejects only where the signal aborts. */
   readonly perform: (step: Step, journal: ActiveJournal, signal: AbortSignal) => Promise<Outcome>;
-  readonly clock: Clock;
   readonly random: () => number;
 }
 

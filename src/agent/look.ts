@@ -8,6 +8,7 @@ import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import type { Cordoner, Duties } from './duties.ts';
+import type { ExitCountParts } from './exits.ts';
 import { ExitCount } from './exits.ts';
 import type { HostFacts } from './host.ts';
 import type { Journal } from './journal.ts';
@@ -16,7 +17,7 @@ import type { SignalObject } from './signal-object.ts';
 import type { NodeFacts, StepInput } from './step-input.ts';
 import type { Times } from './times.ts';
 
-export interface LookParts {
+export interface LookParts extends ExitCountParts {
   readonly object: SignalObject;
   readonly observe: (journal: Journal) => Promise<HostFacts>;
   readonly duties: Duties;
@@ -29,10 +30,11 @@ export interface LookParts {
 
 export class Look {
   readonly #parts: LookParts;
-  readonly #exits = new ExitCount();
+  readonly #exits: ExitCount;
 
   constructor(parts: LookParts) {
     this.#parts = parts;
+    this.#exits = new ExitCount(parts);
   }
 
   /** The signal on the object; as the journal last knew it for the time until the object is known. */
@@ -46,7 +48,7 @@ export class Look {
     const { object, observe, times, accepts } = this.#parts;
     const signal = this.signalFor(journal);
     const policy = decodeAgentPolicy(object.newest?.metadata.annotations);
-    const host = asksForService(signal, journal) ? this.#exits.see(await observe(journal), journal) : {};
+    const host = asksForService(signal, journal) ? await this.#exits.see(await observe(journal), journal) : {};
     const node = await this.#askAbout({ signal, journal, host, policy }, stop);
     return { signal, policy, journal, host, node, times, accepts };
   }

@@ -117,7 +117,7 @@ test('one whose supervisor was replaced with it is found by what it was started 
   service = spawn(`${binary}-script`, ['worker'], { stdio: ['pipe', 'pipe', 'inherit'] });
   await once(service.stdout as NodeJS.EventEmitter, 'data');
   binary = `${binary}-script`;
-  const journal = journalAt('restarted', { ...stranger(), parent: 2 ** 22 + 1 });
+  const journal = journalAt('swapped', { ...stranger(), parent: 2 ** 22 + 1 });
   expect(await observeHost(hostPlace(), journal)).toMatchObject({ service: await findProcess(service.pid ?? 0) });
   expect(await observeHost(hostPlace(), journalAt('revived', stranger()))).not.toHaveProperty('service');
 });

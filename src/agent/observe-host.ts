@@ -8,6 +8,7 @@ import type { Journal, UpdatePhase } from './journal.ts';
 import { isBundle } from './journal.ts';
 import { executableOf, executes, findProcess, findService, wasStartedFrom } from './processes.ts';
 import { askStatus, type ServiceStatus } from './status-socket.ts';
+import type { Work } from './work.ts';
 
 export interface HostPlace {
   readonly places: Pick<ServicePlaces, 'current' | 'look'>;
@@ -50,12 +51,15 @@ async function askService(places: HostPlace['places']): Promise<ServiceStatus> {
 /** A service that lives but doesn't answer: one seen before, or what runs the binary where a restart depends on it. */
 async function findSilentService(journal: Journal): Promise<ProcessId | undefined> {
   if (journal.phase === 'idle' || isBundle(journal)) return undefined;
-  const { binary, original } = journal.work;
-  for (const seen of [journal.fresh, journal.process, original]) {
+  for (const seen of [journal.fresh, journal.process, journal.work.original]) {
     const process = seen && (await findProcess(seen.pid));
     if (isSameProcess(process, seen)) return process;
   }
-  if (!SOUGHT.includes(journal.phase)) return undefined;
+  return SOUGHT.includes(journal.phase) ? await searchService(journal.work) : undefined;
+}
+
+/** The service's process, answering or not: through the whole process table, which is not for every moment. */
+export async function searchService({ binary, original }: Work): Promise<ProcessId | undefined> {
   return (await findService(binary, original.parent)) ?? (await findOrphan(binary, original.parent));
 }
 
@@ -66,5 +70,5 @@ async function findOrphan(binary: string, formerParent: number): Promise<Process
   return undefined;
 }
 
-/** A restart depends on it, or people are told how often it came and went. */
-const SOUGHT: readonly UpdatePhase[] = ['swapped', 'restarted', 'soaking', 'restored'];
+/** A restart depends on it. */
+const SOUGHT: readonly UpdatePhase[] = ['swapped', 'restored'];

@@ -7,7 +7,7 @@ import { expect, vi } from 'vitest';
 import { Agent, type AgentParts } from '../../src/agent/agent.ts';
 import { type EffectTools, perform } from '../../src/agent/effects.ts';
 import { loadJournal, saveJournal } from '../../src/agent/journal-file.ts';
-import { observeHost } from '../../src/agent/observe-host.ts';
+import { observeHost, searchService } from '../../src/agent/observe-host.ts';
 import { pathsIn } from '../../src/agent/paths.ts';
 import { endProcess } from '../../src/agent/processes.ts';
 import type { SignalObject } from '../../src/agent/signal-object.ts';
@@ -166,6 +166,7 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
     loadJournal: async () => await loadJournal(journal),
     saveJournal: async (next) => await fuse.before(async () => await saveJournal(journal, next)),
     observe: async (known) => await observeHost({ places, binary }, known),
+    searchService,
     perform: async (step, known, signal) => await fuse.before(async () => await perform(step, known, effects, signal)),
     times: TIMES,
     accepts: ['k0supdate', 'airgapupdate'],

@@ -47,6 +47,7 @@ export async function takeTurn(turn: Turn): Promise<void> {
       looked = true;
       return await Promise.resolve(turn.facts);
     },
+    searchService: async () => await Promise.resolve(undefined),
     perform: async (step) => await Promise.resolve(turn.perform(step)),
     duties: DUTIES,
     // Soaking needs a clock that goes on: it is proved on real processes.

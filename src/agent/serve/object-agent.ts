@@ -7,7 +7,7 @@ import { Agent } from '../agent.ts';
 import { NodeDuties } from '../cordoning/node-duties.ts';
 import { perform } from '../effects.ts';
 import { loadJournal, saveJournal } from '../journal-file.ts';
-import { observeHost } from '../observe-host.ts';
+import { observeHost, searchService } from '../observe-host.ts';
 import { OwnObject } from '../own-object.ts';
 import type { SignalObject } from '../signal-object.ts';
 import type { HostParts } from './host-parts.ts';
@@ -50,6 +50,7 @@ export function createObjectAgent(host: HostParts, { object, journal, accepts, n
     loadJournal: async () => await loadJournal(journal),
     saveJournal: async (next) => await saveJournal(journal, next),
     observe: async (current) => await observeHost({ places, binary: host.binary }, current),
+    searchService,
     perform: async (step, current, signal) => await perform(step, current, effects, signal),
     duties,
     times,
