@@ -12,21 +12,26 @@ import { guardDirectory } from '../tools/controlplane/guard.ts';
 import { runMain } from '../tools/main.ts';
 import { measureAgent } from './agent/measure.ts';
 import { compareClients } from './client/compare.ts';
+import { drainFindings } from './drain/findings.ts';
+import { measureDrains } from './drain/measure.ts';
 import { type Findings, renderFindings, renderJson } from './figures.ts';
 import { planFindings } from './plan/findings.ts';
 import { measurePlan } from './plan/measure.ts';
 import { CONTROLLERS, SLOTS, WORKERS } from './plan/rig.ts';
+import { scaleFindings } from './scale/findings.ts';
+import { WORKERS as MANY, measureScale } from './scale/measure.ts';
 
-const PARTS = ['client', 'plan', 'agent'] as const;
+const PARTS = ['drain', 'scale', 'client', 'plan', 'agent'] as const;
 type Part = (typeof PARTS)[number];
 
-const HELP = `Usage: npm run bench [-- options]
+const HELP = `Usage: npm run bench [-- options] [part]…
 
 Measures Refit on a real kube-apiserver (built on first use, see docs/testenv.md): its client beside the official one, a
-plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. Takes some three
-minutes; docs/benchmark.md explains every figure. Nothing is left behind.
+plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. On an API server in memory: drains, and a
+plan over ${MANY} workers. Takes some ten minutes; docs/benchmark.md explains every figure. Nothing is left behind.
 
-  --only <part>  one of ${PARTS.join(', ')}
+  part           only these of ${PARTS.join(', ')}
+  --only <part>  the same, of one
   --json         the last line is one JSON object with all figures
   --help         this text
 `;
@@ -39,16 +44,20 @@ interface Options {
 
 function parse(args: string[]): Options {
   try {
-    const { help, json, only } = parseArgs({
+    const { values, positionals } = parseArgs({
       args,
+      allowPositionals: true,
       options: { help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' }, only: { type: 'string' } },
-    }).values;
-    const parts = PARTS.filter((part) => only === undefined || part === only);
-    if (parts.length > 0) return { help: help === true, json: json === true, parts };
+    });
+    const { help, json, only } = values;
+    const wanted: readonly string[] = [...positionals, ...(only === undefined ? [] : [only])];
+    const parts = PARTS.filter((part) => wanted.length === 0 || wanted.includes(part));
+    if (wanted.every((name) => PARTS.some((part) => part === name)))
+      return { help: help === true, json: json === true, parts };
   } catch (error) {
     throw new RefitError('REFIT_USAGE', messageOf(error).split('. ')[0] ?? '', { cause: error });
   }
-  throw new RefitError('REFIT_USAGE', `--only takes one of ${PARTS.join(', ')}`);
+  throw new RefitError('REFIT_USAGE', `the parts are ${PARTS.join(', ')}`);
 }
 
 /** Progress goes to standard error: standard output has the results only. */
@@ -63,25 +72,49 @@ async function measure(parts: readonly Part[], signal: AbortSignal): Promise<Fin
   const guard = guardDirectory(directory);
   started.defer(async () => await guard.release());
   await mkdir(join(directory, 'pids'));
+  let plane: Promise<Plane> | undefined;
+  const realPlane = async (): Promise<Plane> => {
+    plane ??= startPlane(started, signal);
+    return await plane;
+  };
+  const found: Findings[] = [];
+  for (const part of parts) found.push(await measurePart(part, realPlane, directory, signal));
+  return { figures: found.flatMap(({ figures }) => figures), details: found.flatMap(({ details }) => details) };
+}
+
+async function startPlane(started: AsyncDisposableStack, signal: AbortSignal): Promise<Plane> {
   say('starting a real control plane');
   const addresses = Array.from({ length: CONTROLLERS }, (_, index) => controllerAddress(index + 1));
   const plane = await startRealPlane({ addresses, log: say, signal });
   started.defer(async () => await plane.stop());
-  const found: Findings[] = [];
-  for (const part of parts) found.push(await measurePart(part, plane, directory, signal));
-  return { figures: found.flatMap(({ figures }) => figures), details: found.flatMap(({ details }) => details) };
+  return plane;
 }
 
-async function measurePart(part: Part, plane: Plane, directory: string, signal: AbortSignal): Promise<Findings> {
+async function measurePart(
+  part: Part,
+  realPlane: () => Promise<Plane>,
+  directory: string,
+  signal: AbortSignal,
+): Promise<Findings> {
+  const parts = { directory, clock, signal };
   switch (part) {
-    case 'client':
+    case 'client': {
+      const plane = await realPlane();
       say('comparing the clients');
       return await compareClients(await plane.kubeconfig('admin'), signal);
-    case 'agent':
+    }
+    case 'agent': {
+      const plane = await realPlane();
       say('restarting one agent’s service, and killing the agent in its downloads');
-      return await measureAgent({ plane, directory, clock, signal });
+      return await measureAgent({ plane, ...parts });
+    }
     case 'plan':
-      return planFindings(await measurePlan({ plane, directory, clock, signal }, say));
+      return planFindings(await measurePlan({ plane: await realPlane(), ...parts }, say));
+    case 'drain':
+      say('draining one node, and ten at once');
+      return drainFindings(await measureDrains(parts));
+    case 'scale':
+      return scaleFindings(await measureScale(parts, say));
   }
 }
 

@@ -52,3 +52,9 @@ async function ticksOf(pids: readonly number[]): Promise<number[]> {
     }),
   );
 }
+
+/** CPU time that the process has used so far. */
+export async function cpuSecondsOf(pid: number): Promise<number> {
+  const [ticks = 0] = await ticksOf([pid]);
+  return ticks / 100;
+}

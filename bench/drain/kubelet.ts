@@ -1,0 +1,48 @@
+/** Owns what a cluster does around pods that are evicted: kubelets end them in their own time, and nobody replaces them. */
+import type { Caller } from '../../src/kube/caller.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { clientOver } from '../../src/kube/http-client.ts';
+import { createInformer } from '../../src/kube/informer.ts';
+import { pathOf, pods } from '../../src/kube/resources.ts';
+import type { Pod } from '../../src/kube/types.ts';
+import { type Clock, sleep } from '../../src/util/clock.ts';
+
+/** Creates pods on the node, as a ReplicaSet owns them. */
+export async function placePods(client: KubeClient, node: string, count: number): Promise<void> {
+  const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'web', controller: true };
+  for (let index = 0; index < count; index++) {
+    const metadata = { name: `${node.split('.')[0]}-${index}`, namespace: 'default', ownerReferences: [owner] };
+    const spec = { nodeName: node, containers: [{ name: 'web', image: 'web:1' }] };
+    const created = await client.create<Pod>(pods, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
+    const status: NonNullable<Pod['status']> = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+    await client.replace(pods, { ...created, status }, { subresource: 'status' });
+  }
+}
+
+/** Every pod whose deletion begins is gone `ms` later; until `signal` aborts. */
+export async function endPods(caller: Caller, ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  const informer = createInformer(clientOver(caller), pods, { clock });
+  const ending = new Set<Promise<void>>();
+  informer.addHandler({
+    updated: (pod, before) => {
+      if (pod.metadata.deletionTimestamp === undefined || before.metadata.deletionTimestamp !== undefined) return;
+      const gone = end(caller, pod, ms, clock, signal).finally(() => ending.delete(gone));
+      ending.add(gone);
+    },
+  });
+  await informer.run(signal);
+  await Promise.all(ending);
+}
+
+/** With no time left a pod is gone at once, as when its kubelet says that it has ended. */
+async function end(caller: Caller, pod: Pod, ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  const { name, namespace } = pod.metadata;
+  const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
+  const path = pathOf(pods, { namespace, name });
+  try {
+    await sleep(clock, ms, signal);
+    await caller.json({ verb: 'delete', resource: 'pods', method: 'DELETE', path, body, deadlineMs: 1000 });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

@@ -1,0 +1,79 @@
+/** Owns the measured drains: a plan over workers whose pods take their time to end, of one worker and of ten at once. */
+import type { KubeClient } from '../../src/kube/client.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import { decodeSignal } from '../../src/signal/codec.ts';
+import type { Clock } from '../../src/util/clock.ts';
+import { startController } from '../fleet/controller.ts';
+import { startFleet } from '../fleet/fleet.ts';
+import { workerName } from '../fleet/objects.ts';
+import { rollOut } from '../fleet/rollout.ts';
+import { endPods, placePods } from './kubelet.ts';
+
+export const NODES = 10;
+export const PODS = 4;
+/** Milliseconds from the eviction of a pod to its end. */
+export const POD_MS = 5_000;
+/** Next to nothing, so that all begin to drain at the same time. */
+const STEP_MS = 20;
+const TIMEOUT_MS = 120_000;
+
+export interface DrainRun {
+  /** Milliseconds from the first node that waits for its drain to the last one that goes on. */
+  readonly one: number;
+  readonly many: number;
+}
+
+export interface DrainParts {
+  /** The caller removes it. */
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+export async function measureDrains(parts: DrainParts): Promise<DrainRun> {
+  return { one: await drainTime(1, parts), many: await drainTime(NODES, parts) };
+}
+
+async function drainTime(workers: number, { directory, clock, signal }: DrainParts): Promise<number> {
+  await using started = new AsyncDisposableStack();
+  const stop = new AbortController();
+  const fleet = await startFleet({ workers, stepMs: STEP_MS, clock, random: () => 0.5, onRequest: () => undefined });
+  started.defer(async () => await fleet.stop());
+  for (let index = 0; index < workers; index++) await placePods(fleet.client, workerName(index), PODS);
+  const running = [endPods(fleet.server.caller, POD_MS, clock, stop.signal)];
+  const times = new DrainTimes(clock);
+  running.push(times.follow(fleet.client, stop.signal));
+  started.defer(async () => {
+    stop.abort();
+    await Promise.all(running);
+  });
+  const controller = await startController(fleet, directory, clock, signal);
+  started.defer(async () => await controller.stop());
+  await rollOut(fleet, { concurrent: workers, timeoutMs: TIMEOUT_MS, clock, signal });
+  return times.span();
+}
+
+/** When nodes begin to wait for their drain, and when they go on, as a watch from outside shows it. */
+class DrainTimes {
+  readonly #clock: Clock;
+  #first = Number.POSITIVE_INFINITY;
+  #last = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async follow(client: KubeClient, signal: AbortSignal): Promise<void> {
+    for await (const event of client.watch(nodes, { signal, timeoutSeconds: 86_400 })) {
+      if (event.type !== 'MODIFIED') continue;
+      const status = decodeSignal(event.object.metadata.annotations)?.status?.status;
+      const now = this.#clock.monotonic();
+      if (status === 'Cordoning') this.#first = Math.min(this.#first, now);
+      if (status === 'ApplyingUpdate') this.#last = Math.max(this.#last, now);
+    }
+  }
+
+  span(): number {
+    return this.#last - this.#first;
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Owns an agent as a state machine, as thousands of them fit into one process: it watches its own object through the code
+ * of the real one, and reports the steps of an update that takes some seconds and does nothing.
+ */
+import { OwnObject } from '../../src/agent/own-object.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import type { Resource } from '../../src/kube/resources.ts';
+import { isConflict } from '../../src/kube/status-error.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/codec.ts';
+import type { SignalStatus } from '../../src/signal/names.ts';
+import { encodeReport } from '../../src/signal/report.ts';
+import { type Clock, rfc3339, sleep } from '../../src/util/clock.ts';
+import { silentLogger } from '../../src/util/log.ts';
+
+export interface AgentParts {
+  readonly client: KubeClient;
+  readonly resource: Resource;
+  readonly name: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Mean milliseconds of each step that takes time. */
+  readonly stepMs: number;
+  /** Called when the new version runs, which its kubelet then tells. */
+  readonly updated: (name: string, version: string) => Promise<void>;
+}
+
+/** What follows what, where it is the agent's to go on. `Cordoning` and `UnCordoning` are the leader's to end. */
+const NEXT: Readonly<Record<string, SignalStatus | undefined>> = {
+  '': 'Downloading',
+  Downloading: 'Cordoning',
+  ApplyingUpdate: 'Restart',
+  Restart: 'UnCordoning',
+};
+
+/** Steps in which a node works; a report alone takes no time. */
+const WORKING = new Set(['Downloading', 'ApplyingUpdate', 'Restart']);
+
+export class SimulatedAgent {
+  readonly #parts: AgentParts;
+  readonly #own: OwnObject;
+  #isBusy = false;
+
+  constructor(parts: AgentParts) {
+    this.#parts = parts;
+    this.#own = new OwnObject({ ...parts, log: silentLogger });
+  }
+
+  /** Until `signal` aborts; never rejects for the API server's sake. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#own.onChange(() => void this.#look(signal));
+    await this.#own.follow(signal);
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    if (this.#isBusy || signal.aborted) return;
+    this.#isBusy = true;
+    try {
+      for (let signalled = this.#due(); signalled && !signal.aborted; signalled = this.#due()) {
+        await this.#step(signalled, signal);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  #due(): SignalData | undefined {
+    const signalled = decodeSignal(this.#own.newest?.metadata.annotations);
+    return signalled && NEXT[signalled.status?.status ?? ''] ? signalled : undefined;
+  }
+
+  async #step(signalled: SignalData, signal: AbortSignal): Promise<void> {
+    const { clock, random, stepMs, name, updated } = this.#parts;
+    const status = signalled.status?.status ?? '';
+    const next = NEXT[status];
+    if (next === undefined) return;
+    if (WORKING.has(status)) await sleep(clock, stepMs * (0.5 + random()), signal);
+    if (status === 'Restart') await updated(name, signalled.command.version);
+    await this.#report(signalled, next);
+  }
+
+  /** A conflict means news: the watch brings it, or what is read now. */
+  async #report(signalled: SignalData, status: SignalStatus): Promise<void> {
+    const { newest } = this.#own;
+    if (!newest) return;
+    try {
+      await this.#own.write(this.#withStatus(newest, signalled, status));
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      await this.#own.refresh();
+    }
+  }
+
+  #withStatus(object: KubeObject, signalled: SignalData, status: SignalStatus): KubeObject {
+    const timestamp = rfc3339(this.#parts.clock.now());
+    const report = encodeReport({ created: signalled.created, from: 'v1.36.3+k0s.0', spent: { [status]: 1000 } });
+    const signal = encodeSignal({ ...signalled, status: { status, timestamp } });
+    const annotations = { ...object.metadata.annotations, ...signal, ...report };
+    return { ...object, metadata: { ...object.metadata, annotations } };
+  }
+}

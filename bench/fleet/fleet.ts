@@ -1,0 +1,87 @@
+/** Owns a large cluster in one process: the API server in memory with all its objects, and an agent for each node. */
+import { type ApiServer, type RequestRecord, startApiServer } from '../../src/embedded/api-server/api-server.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { clientOver } from '../../src/kube/http-client.ts';
+import { leases, nodes, type Resource } from '../../src/kube/resources.ts';
+import { type ControlNode, controlNodes } from '../../src/signal/names.ts';
+import { type Clock, rfc3339 } from '../../src/util/clock.ts';
+import { controllerAddress } from '../../tools/cluster/hosts.ts';
+import { installDefinitions } from '../../tools/cluster/objects.ts';
+import { SimulatedAgent } from './agent.ts';
+import { controllerName, controlNode, nodeLease, workerName, workerNode } from './objects.ts';
+import { countingEvents } from './tally.ts';
+
+export const CONTROLLERS = 3;
+/** Version that everything has at first. */
+const FROM = 'v1.36.3+k0s.0';
+
+export interface FleetParts {
+  readonly workers: number;
+  /** Mean milliseconds of each step of an agent that takes time. */
+  readonly stepMs: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly onRequest: (record: RequestRecord) => void;
+}
+
+export interface Fleet {
+  readonly server: ApiServer;
+  /** Does what people and kubelets do, without a socket. */
+  readonly client: KubeClient;
+  /** For each agent: how often its watch told it of its own object, and of any other. */
+  readonly events: ReadonlyMap<string, { own: number; others: number }>;
+  stop(): Promise<void>;
+}
+
+/** Resolves when every agent watches. */
+export async function startFleet({ workers, stepMs, clock, random, onRequest }: FleetParts): Promise<Fleet> {
+  const addresses = Array.from({ length: CONTROLLERS }, (_, index) => controllerAddress(index + 1));
+  const server = await startApiServer({ addresses, onRequest, eventHistory: HISTORY });
+  const client = clientOver(server.caller);
+  await installDefinitions(client, clock);
+  // One for each agent: a signal looks through all that listen to it whenever another one comes.
+  const stops: AbortController[] = [];
+  const events = new Map<string, { own: number; others: number }>();
+  const running: Promise<void>[] = [];
+  const add = (resource: Resource, name: string): void => {
+    const seen = { own: 0, others: 0 };
+    events.set(name, seen);
+    const own = clientOver(countingEvents(server.caller, (of) => (of === name ? seen.own++ : seen.others++)));
+    const updated = async (node: string, version: string): Promise<void> => await tellVersion(client, node, version);
+    const stop = new AbortController();
+    stops.push(stop);
+    running.push(new SimulatedAgent({ client: own, resource, name, clock, random, stepMs, updated }).run(stop.signal));
+  };
+  for (let index = 0; index < CONTROLLERS; index++) {
+    const { status, ...object } = controlNode(index, FROM);
+    const created = await client.create<ControlNode>(controlNodes, object);
+    await client.replace(controlNodes, { ...created, ...(status ? { status } : {}) }, { subresource: 'status' });
+    add(controlNodes, controllerName(index));
+  }
+  for (let index = 0; index < workers; index++) {
+    await client.create(nodes, workerNode(index, FROM, rfc3339(clock.now())));
+    await client.create(leases, nodeLease(workerName(index)), { namespace: 'kube-node-lease' });
+    add(nodes, workerName(index));
+  }
+  return {
+    server,
+    client,
+    events,
+    async stop() {
+      for (const stop of stops) stop.abort();
+      await Promise.all(running);
+      await server.stop();
+    },
+  };
+}
+
+/** Changes that watches may look back on: a second of the busiest moment, and no more memory than that takes. */
+const HISTORY = 2_000;
+
+/** As the process on a node tells its new version: the kubelet in its Node, a controller in its ControlNode. */
+async function tellVersion(client: KubeClient, name: string, version: string): Promise<void> {
+  const isController = name.startsWith('controller-');
+  const status = isController ? { k0sVersion: version } : { nodeInfo: { kubeletVersion: version } };
+  const options = { type: 'merge', subresource: 'status' } as const;
+  await client.patch(isController ? controlNodes : nodes, name, { status }, options);
+}

@@ -1,0 +1,73 @@
+/** Owns one plan over a whole fleet: how long it took, and what the plan listed on its way. */
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import type { Clock } from '../../src/util/clock.ts';
+import { RefitError } from '../../src/util/errors.ts';
+import { examplePlan } from '../../tools/cluster/objects.ts';
+import { CONTROLLERS, type Fleet } from './fleet.ts';
+import { controllerName } from './objects.ts';
+
+const TO = 'v1.36.3+k0s.2';
+
+export interface Rollout {
+  /** Seconds from the creation of the plan until a watch shows it completed. */
+  readonly wallSeconds: number;
+  /** Most targets that the plan listed at a time. */
+  readonly mostListed: number;
+}
+
+/** All controllers by name, all workers by selector. Throws REFIT_PLAN_FAILED where it does not end well, or in time. */
+export async function rollOut(
+  { client }: Pick<Fleet, 'client'>,
+  {
+    concurrent,
+    timeoutMs,
+    clock,
+    signal,
+  }: { concurrent: number; timeoutMs: number; clock: Clock; signal: AbortSignal },
+  onProgress: (plan: Plan) => void = () => undefined,
+): Promise<Rollout> {
+  const plan = examplePlan({
+    id: 'scale',
+    version: TO,
+    url: 'https://downloads.example.com/k0s',
+    sha256: '0'.repeat(64),
+    controllers: Array.from({ length: CONTROLLERS }, (_, index) => controllerName(index)),
+    workerSelector: { labels: 'node.k0sproject.io/role=worker' },
+    concurrent,
+  });
+  const startedAt = clock.monotonic();
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const created = await client.create(plans, plan);
+  let mostListed = 0;
+  for await (const seen of versionsOf(client, created.metadata.resourceVersion, limit)) {
+    mostListed = Math.max(mostListed, listedIn(seen));
+    onProgress(seen);
+    const state = seen.status?.state ?? 'SchedulableWait';
+    if (state === 'Completed') return { wallSeconds: (clock.monotonic() - startedAt) / 1000, mostListed };
+    if (!state.startsWith('Schedulable')) fail(`the plan ended as ${state}: ${JSON.stringify(seen.status)}`);
+  }
+  signal.throwIfAborted();
+  return fail(`the plan took more than ${timeoutMs / 1000} s`);
+}
+
+function fail(message: string): never {
+  throw new RefitError('REFIT_PLAN_FAILED', message);
+}
+
+async function* versionsOf(
+  client: KubeClient,
+  resourceVersion: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<Plan> {
+  for await (const event of client.watch(plans, { resourceVersion, signal, timeoutSeconds: 86_400 })) {
+    if (event.type === 'MODIFIED' || event.type === 'ADDED') yield event.object;
+  }
+}
+
+function listedIn({ status }: Plan): number {
+  return (status?.commands ?? []).reduce(
+    (sum, { k0supdate: { controllers = [], workers = [] } = {} }) => sum + controllers.length + workers.length,
+    0,
+  );
+}

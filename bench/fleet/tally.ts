@@ -1,0 +1,46 @@
+/** Owns counting what a plan costs the API server: bytes of status that are stored, and events that watches are sent. */
+import type { RequestRecord } from '../../src/embedded/api-server/api-server.ts';
+import type { Call, Caller } from '../../src/kube/caller.ts';
+import type { WatchEvent } from '../../src/kube/client.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+
+export interface StatusTally {
+  readonly writes: number;
+  readonly bytes: number;
+}
+
+const PLAN = 'plans.autopilot.k0sproject.io';
+const LEDGER = 'targetledgers.upgrade.refit.dev';
+const WRITES = ['create', 'update', 'patch'];
+
+/** Every write of a plan or a ledger counts with what was sent or what is stored then, whichever is more. */
+export class StatusBytes {
+  readonly #tallies = new Map<string, { writes: number; bytes: number }>();
+
+  note({ verb, resource, code, bytes }: RequestRecord): void {
+    if (![PLAN, LEDGER].includes(resource) || !WRITES.includes(verb) || code >= 400) return;
+    const tally = this.#tallies.get(resource) ?? { writes: 0, bytes: 0 };
+    this.#tallies.set(resource, tally);
+    tally.writes++;
+    // The answer to a write is the object as it is stored.
+    tally.bytes += Math.max(bytes.request, bytes.answer);
+  }
+
+  of(kind: 'plan' | 'ledgers'): StatusTally {
+    return this.#tallies.get(kind === 'plan' ? PLAN : LEDGER) ?? { writes: 0, bytes: 0 };
+  }
+}
+
+/** The caller with each event of its watches counted; bookmarks, which come by the clock, are not. */
+export function countingEvents(caller: Caller, count: (name: string) => void): Caller {
+  return {
+    ...caller,
+    async *stream<T>(call: Call, idleMs: number) {
+      for await (const value of caller.stream<T>(call, idleMs)) {
+        const { type, object } = value as WatchEvent<KubeObject>;
+        if (type !== 'BOOKMARK' && type !== 'ERROR') count(object.metadata.name);
+        yield value;
+      }
+    },
+  };
+}

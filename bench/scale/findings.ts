@@ -1,0 +1,58 @@
+/** Owns the figures of a whole fleet, with what each is made of. */
+
+import { type Findings, formatNumber } from '../figures.ts';
+import { CONTROLLERS } from '../fleet/fleet.ts';
+import type { StatusTally } from '../fleet/tally.ts';
+import { type ScaleRun, WORKERS } from './measure.ts';
+
+/** What one target's status may cost, and what the controller may take: in bytes, MiB and seconds. */
+const GOALS = { bytes: 4_096, rss: 400, seconds: 900 } as const;
+const KIB = 1024;
+
+export function scaleFindings(run: ScaleRun): Findings {
+  const targets = WORKERS + CONTROLLERS;
+  const bytes = run.plan.bytes + run.ledgers.bytes;
+  const most = (limit: number) => ({ bound: 'most', limit }) as const;
+  return {
+    figures: [
+      {
+        key: 'controller.rssMiBAt15k',
+        value: run.controller.peak,
+        unit: 'MiB',
+        goal: most(GOALS.rss),
+        madeOf: `the greatest of the run; ${formatNumber(run.controller.rss)} MiB at its end`,
+      },
+      {
+        key: 'plan.wallSecondsAt15k',
+        value: run.wallSeconds,
+        unit: 's',
+        goal: most(GOALS.seconds),
+        madeOf: `${targets} targets, one in ten at a time; the controller used ${formatNumber(run.controllerCpu)} % of a core`,
+      },
+      {
+        key: 'status.bytesWrittenPerTarget',
+        value: bytes / targets,
+        unit: 'bytes',
+        goal: most(GOALS.bytes),
+        madeOf: `${described(run.plan)} of the plan, ${described(run.ledgers)} of ledgers`,
+      },
+      {
+        key: 'agent.watchEventsPerUpdate',
+        value: run.eventsPerAgent,
+        unit: 'events',
+        madeOf: `of its own object; ${run.eventsOfOthers} events of others reached any agent`,
+      },
+    ],
+    details: [
+      {
+        title: 'The fleet',
+        header: ['REQUESTS', 'PER TARGET', 'MOST TARGETS LISTED IN THE PLAN'],
+        rows: [[String(run.requests), formatNumber(run.requests / targets), String(run.mostListed)]],
+      },
+    ],
+  };
+}
+
+function described({ writes, bytes }: StatusTally): string {
+  return `${writes} writes, ${formatNumber(bytes / Math.max(1, writes) / KIB)} KiB each`;
+}

@@ -1,0 +1,73 @@
+/** Owns the measured run over a whole fleet: the controller as it ships in a process of its own, all the rest in this one. */
+import type { Clock } from '../../src/util/clock.ts';
+import { startController } from '../fleet/controller.ts';
+import { startFleet } from '../fleet/fleet.ts';
+import { type Rollout, rollOut } from '../fleet/rollout.ts';
+import { StatusBytes, type StatusTally } from '../fleet/tally.ts';
+import { cpuSecondsOf, type Memory, memoryOf } from '../plan/processes.ts';
+
+export const WORKERS = 15_000;
+/** One in ten. */
+const SHARE = 10;
+/** Mean milliseconds of each of the three steps of a node that take time: a node is at work for some ten seconds. */
+const STEP_MS = 3_000;
+/** A quarter more than the goal allows. */
+const TIMEOUT_MS = 20 * 60_000;
+
+export interface ScaleRun extends Rollout {
+  readonly controller: Memory;
+  /** Percent of a core that the controller used while the plan ran. */
+  readonly controllerCpu: number;
+  readonly plan: StatusTally;
+  readonly ledgers: StatusTally;
+  /** Events that an agent was told, on average, and of them those of other objects, of all agents. */
+  readonly eventsPerAgent: number;
+  readonly eventsOfOthers: number;
+  /** Requests of all kinds, watches not counted. */
+  readonly requests: number;
+}
+
+export interface ScaleParts {
+  /** The caller removes it. */
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly workers?: number;
+}
+
+export async function measureScale(parts: ScaleParts, say: (line: string) => void): Promise<ScaleRun> {
+  const { clock, signal, directory, workers = WORKERS } = parts;
+  await using started = new AsyncDisposableStack();
+  const status = new StatusBytes();
+  let requests = 0;
+  say(`starting ${workers} agents`);
+  const fleet = await startFleet({
+    workers,
+    stepMs: STEP_MS,
+    clock,
+    random: Math.random,
+    onRequest: (record) => {
+      if (record.verb !== 'watch') requests++;
+      status.note(record);
+    },
+  });
+  started.defer(async () => await fleet.stop());
+  const controller = await startController(fleet, directory, clock, signal);
+  started.defer(async () => await controller.stop());
+  say('carrying out the plan');
+  requests = 0;
+  const before = await cpuSecondsOf(controller.pid);
+  const rollout = await rollOut(fleet, { concurrent: workers / SHARE, timeoutMs: TIMEOUT_MS, clock, signal });
+  const cpuSeconds = (await cpuSecondsOf(controller.pid)) - before;
+  const events = [...fleet.events.values()];
+  return {
+    ...rollout,
+    controller: await memoryOf(controller.pid),
+    controllerCpu: (100 * cpuSeconds) / rollout.wallSeconds,
+    plan: status.of('plan'),
+    ledgers: status.of('ledgers'),
+    eventsPerAgent: events.reduce((sum, { own }) => sum + own, 0) / events.length,
+    eventsOfOthers: events.reduce((sum, { others }) => sum + others, 0),
+    requests,
+  };
+}
