@@ -1,0 +1,84 @@
+/** Proves that a fleet of some size is updated by the controller's own parts: what each agent is told, and what the plan lists. */
+import { expect, test } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { targetLedgers } from '../../src/api/refit/target-ledger.ts';
+import { prepareCampaigns } from '../../src/cmd/campaigns.ts';
+import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
+import { ledgersOfSizes } from '../../src/dialects/autopilot/ledgers/split.ts';
+import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { noMetrics } from '../../src/runtime/metrics.ts';
+import { systemClock as clock } from '../../src/util/clock.ts';
+import { silentLogger } from '../../src/util/log.ts';
+import { CONTROLLERS, startFleet } from './fleet.ts';
+import { rollOut } from './rollout.ts';
+import { StatusBytes } from './tally.ts';
+
+const WORKERS = 500;
+const CONCURRENT = 50;
+/** What five thousand, two hundred and a thousand are to a plan of fifteen thousand. */
+const SIZES = { plan: 100, ledger: 50, failures: 20 };
+
+test('500 workers, 50 at a time: ledgers hold them, the plan lists who is in flight, and no agent hears of another', async () => {
+  await using started = new AsyncDisposableStack();
+  const status = new StatusBytes();
+  const fleet = await startFleet({
+    workers: WORKERS,
+    stepMs: 1,
+    clock,
+    random: () => 0.5,
+    onRequest: (record) => status.note(record),
+  });
+  started.defer(async () => await fleet.stop());
+  const stop = new AbortController();
+  const config = { server: fleet.server.url, user: {}, namespace: 'default', source: 'the test' };
+  const client = createClient(config);
+  started.defer(() => client.close());
+  const manager = await prepareCampaigns(
+    {
+      dialects: [{ ...autopilot, ledgers: ledgersOfSizes(SIZES) }],
+      config,
+      client,
+      lease: LEADER_LEASE,
+      leaseDurationMs: 15_000,
+      component: 'refit-controller',
+      policy: DEFAULT_POLICY,
+      metrics: noMetrics,
+      log: silentLogger,
+    },
+    stop.signal,
+  );
+  const running = manager.run(stop.signal);
+  started.defer(async () => {
+    stop.abort();
+    await running;
+  });
+
+  const { mostListed } = await rollOut(fleet, {
+    concurrent: CONCURRENT,
+    timeoutMs: 55_000,
+    clock,
+    signal: stop.signal,
+  });
+
+  const ledgers = (await fleet.client.listAll(targetLedgers)).items;
+  const done = ledgers.flatMap(({ settled = [] }) => settled.flatMap(({ targets }) => targets));
+  expect([new Set(done).size, ledgers.flatMap(({ pending }) => pending)]).toEqual([WORKERS + CONTROLLERS, []]);
+  expect(ledgers).toHaveLength(Math.ceil(WORKERS / SIZES.ledger) + 1);
+  expect(mostListed).toBeLessThanOrEqual(CONCURRENT);
+  const { metadata } = await fleet.client.get(plans, 'autopilot');
+  expect(JSON.parse(metadata.annotations?.['upgrade.refit.dev/progress'] ?? '{}')).toMatchObject({
+    total: WORKERS + CONTROLLERS,
+    done: WORKERS + CONTROLLERS,
+    inFlight: 0,
+    pending: 0,
+    failed: 0,
+  });
+  expect(status.of('ledgers').writes).toBeGreaterThan(ledgers.length);
+  const events = [...fleet.events.values()];
+  expect(events.filter(({ others }) => others > 0)).toEqual([]);
+  // One for the object as it was, the signal, six reports, the version, and the leader's cordon and its end.
+  expect(Math.max(...events.map(({ own }) => own))).toBeLessThanOrEqual(14);
+  expect(Math.min(...events.map(({ own }) => own))).toBeGreaterThanOrEqual(7);
+});
