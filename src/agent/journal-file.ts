@@ -1,5 +1,5 @@
 /** Owns the journal on the disk: one JSON file, replaced whole and synced before the agent relies on it. */
-import { readFile } from 'node:fs/promises';
+import * as fsPromises from 'node:fs/promises';
 import { RefitError } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import type { Files } from './durable-files.ts';
@@ -11,8 +11,8 @@ import { IDLE } from './journal.ts';
 const FORMAT = 1;
 
 /** Idle where there is no journal yet; refuses one that it cannot understand rather than forget half-done work. */
-export async function loadJournal(path: string): Promise<Journal> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+export async function loadJournal(path: string, files: Pick<Files, 'readFile'> = fsPromises): Promise<Journal> {
+  const text = await files.readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw new RefitError('REFIT_FILE', `cannot read the journal ${path}`, { cause: error });
   });
