@@ -36,6 +36,8 @@ export async function createStandInHost({
   for (const binary of ['kubeadm', 'kubelet'])
     await copyFile(join(root, 'opt/kubernetes', version, binary), join(root, 'usr/bin', binary));
   await writeScript(join(root, 'usr/bin/systemctl'), systemctlFor(name));
+  // What the machine itself has is none of the host's.
+  await writeScript(join(root, 'usr/bin/containerd'), 'echo "containerd example.com/containerd/v2 v2.1.4 0"\n');
   // Root or not, the host is ours.
   await writeScript(join(root, 'usr/bin/sudo'), '[ "$1" = -n ] && shift\nexec "$@"\n');
   if (role === 'controlPlane') await writeManifests(root, version);

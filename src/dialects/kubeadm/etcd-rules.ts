@@ -7,6 +7,15 @@ const MEMBERS_FOR_36 = 20;
 /** Before it, removed members may reappear in 3.6. */
 const ADVISED_FOR_36 = 26;
 
+/** What kubeadm of 1.34 and later brings; members on their way there are all that the rules have anything to say of. */
+const ETCD_36 = { from: 34, version: '3.6.4' } as const;
+
+/** Undefined where kubeadm runs no etcd, or brings none with a later minor version. */
+export function etcdFacts(members: readonly string[], target: string): VersionFacts['etcd'] {
+  const minor = parseVersion(target)?.minor ?? 0;
+  return members.length > 0 && minor >= ETCD_36.from ? { members, target: ETCD_36.version } : undefined;
+}
+
 export function etcdFindings(etcd: VersionFacts['etcd']): Finding[] {
   if (!etcd) return [];
   const target = parseVersion(etcd.target);

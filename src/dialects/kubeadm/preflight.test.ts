@@ -40,7 +40,7 @@ function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): Host
   const host = manifest.hosts.find((each) => each.name === name) ?? { name, role: 'worker' };
   const pods = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((pod) => [pod, version]);
   const staticPods = host.role === 'controlPlane' ? Object.fromEntries(pods) : {};
-  return { host, kubeadm: version, kubelet: version, staticPods, missing: [], journal: [], ...more };
+  return { host, kubeadm: version, kubelet: version, ground: {}, staticPods, missing: [], journal: [], ...more };
 }
 
 const NAMES = ['cp1', 'cp2', 'w1'];
@@ -206,6 +206,37 @@ describe('what is refused', () => {
       'Km1: nobody knows the version of the cluster',
       { clusterVersion: undefined },
       ['Km1 the version of the cluster cannot be read'],
+    ],
+    [
+      'what a kubelet of the target demands, each host by name',
+      {
+        hosts: [
+          facts('cp1'),
+          facts('cp2'),
+          facts('w1', OLD, { ground: { cgroup: 1, containerd: '1.7.27', kernel: '4.18' } }),
+        ],
+      },
+      [
+        'cgroup w1: the kubelet of 1.36 refuses cgroup v1',
+        'containerd w1: containerd 1.7.27 is too old for 1.36',
+        'kernel w1: Linux 4.18 is too old for 1.36, which needs 4.19',
+      ],
+    ],
+    [
+      'etcd: a member that cannot go where kubeadm brings it',
+      {
+        hosts: [
+          facts('cp1', OLD, { staticPods: { ...facts('cp1').staticPods, etcd: '3.5.19-0' } }),
+          facts('cp2', OLD, { staticPods: { ...facts('cp2').staticPods, etcd: '3.6.4-0' } }),
+          facts('w1'),
+        ],
+      },
+      ['etcd etcd 3.5.19-0 to 3.6.4: every member must be at 3.5.20 or later'],
+    ],
+    [
+      'Kd: a host that missed a minor version',
+      { hosts: [facts('cp1'), facts('cp2'), facts('w1', OLD, { kubeadm: 'v1.34.1' })] },
+      ['Kd w1: the node was last managed by kubeadm 1.34: 1.36 is more than one minor version on'],
     ],
     [
       'R10: a kubelet that is in no manifest',

@@ -4,6 +4,7 @@ import type { Outlook } from '../../drain/outlook.ts';
 import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
 import type { Node } from '../../kube/types.ts';
 import { parseVersion } from '../../util/version.ts';
+import { etcdFacts } from './etcd-rules.ts';
 import type { Manifest } from './manifest.ts';
 import { type ConfigMap, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { HostFacts } from './probe.ts';
@@ -36,6 +37,8 @@ export const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 /** What KubeOne leaves on each node, workers too, until it is done with it. */
 const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
 const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+/** Rules that are asked of each host for itself. */
+const OF_ONE_HOST = new Set(['Kd', 'cgroup', 'containerd', 'kernel']);
 /** Minor of v1: the oldest of the three that are maintained while this is written. */
 const OLDEST_MAINTAINED = 34;
 
@@ -155,6 +158,8 @@ function readyFindings({ manifest, nodes }: Survey): Finding[] {
 function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey, resuming: boolean): VersionFacts {
   const controllers = hosts.filter(({ host }) => host.role === 'controlPlane');
   const managed = new Set(manifest.hosts.map(({ name }) => name));
+  const members = controllers.flatMap(({ staticPods }) => staticPods['etcd'] ?? []);
+  const etcd = etcdFacts(members, manifest.version);
   return {
     apiServers: controllers.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []),
     target: manifest.version,
@@ -171,13 +176,14 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey
         return version && apiServer ? [{ name, version, apiServer }] : [];
       }),
     ),
+    ...(etcd ? { etcd } : {}),
     // The kubeadm that will run is the one that is staged, and it is read back before it is used.
     kubeadm: { verb: 'apply', version: manifest.version, ...(clusterVersion ? { cluster: clusterVersion } : {}) },
   };
 }
 
 function hostFindings({ manifest, hosts }: Survey): Finding[] {
-  return hosts.flatMap(({ host, kubeadm, kubelet, staticPods, missing }): Finding[] => {
+  return hosts.flatMap(({ host, kubeadm, kubelet, ground, staticPods, missing }): Finding[] => {
     const findings: Finding[] = [];
     if (!kubeadm || !kubelet)
       findings.push(hard('F11', `${host.name} has no ${kubeadm ? 'kubelet' : 'kubeadm'} that tells its version`));
@@ -190,8 +196,10 @@ function hostFindings({ manifest, hosts }: Survey): Finding[] {
       apiServers: [],
       target: manifest.version,
       kubeadm: { verb: 'node', version: manifest.version, ...managedBy },
+      node: ground,
     };
-    return [...findings, ...judgeVersions(own).filter(({ rule }) => rule === 'Kd')];
+    const judged = judgeVersions(own).filter(({ rule }) => OF_ONE_HOST.has(rule));
+    return [...findings, ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` }))];
   });
 }
 

@@ -1,6 +1,6 @@
 /** Owns the table of what a host's lines tell. */
 import { expect, test } from 'vitest';
-import { parseFacts, tagOf } from './probe.ts';
+import { type HostFacts, parseFacts, tagOf } from './probe.ts';
 
 test.each([
   ['registry.k8s.io/kube-apiserver:v1.36.3', 'v1.36.3'],
@@ -16,6 +16,9 @@ test('a control-plane host in the middle of an upgrade', () => {
   const lines = [
     'kubeadm=v1.36.3',
     'kubelet=v1.36.2',
+    'kernel=4.18.0-553.el8_10.x86_64',
+    'cgroup=cgroup2fs',
+    'containerd=containerd containerd.io 1.7.27 05044ec0a9a75232cad458027ca83437aae3f4da',
     'image.kube-apiserver=registry.local:5000/kube-apiserver:v1.36.3',
     'image.kube-scheduler=registry.local:5000/kube-scheduler:v1.36.2',
     'missing=kube-controller-manager',
@@ -25,6 +28,7 @@ test('a control-plane host in the middle of an upgrade', () => {
   expect(parseFacts(lines.join('\n'))).toEqual({
     kubeadm: 'v1.36.3',
     kubelet: 'v1.36.2',
+    ground: { kernel: '4.18', cgroup: 2, containerd: '1.7.27' },
     staticPods: { 'kube-apiserver': 'v1.36.3', 'kube-scheduler': 'v1.36.2' },
     missing: ['kube-controller-manager'],
     journal: ['uid kubeadm begun'],
@@ -35,8 +39,19 @@ test('a host with nothing on it', () => {
   expect(parseFacts('kubeadm=\nkubelet=\n')).toEqual({
     kubeadm: undefined,
     kubelet: undefined,
+    ground: {},
     staticPods: {},
     missing: [],
     journal: [],
   });
+});
+
+test.each<[string, HostFacts['ground']]>([
+  ['cgroup=tmpfs', { cgroup: 1 }],
+  ['cgroup=ext2/ext3', {}],
+  ['containerd=containerd github.com/containerd/containerd/v2 v2.1.4 75cb2b7', { containerd: '2.1.4' }],
+  ['containerd=sh: containerd: not found', {}],
+  ['kernel=6.1.0-18-amd64', { kernel: '6.1' }],
+])('what a kubelet stands on: %s', (line, wanted) => {
+  expect(parseFacts(line).ground).toEqual(wanted);
 });

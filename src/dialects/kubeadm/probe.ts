@@ -3,12 +3,15 @@ import { RefitError } from '../../util/errors.ts';
 import type { ManifestHost } from './manifest.ts';
 import { PROBE } from './scripts.ts';
 import type { Shells } from './ssh.ts';
+import type { NodeFacts } from './version-facts.ts';
 
 export interface HostFacts {
   readonly host: ManifestHost;
   /** Versions of the binaries on disk, with `v`; undefined where there is none that runs. */
   readonly kubeadm: string | undefined;
   readonly kubelet: string | undefined;
+  /** What a kubelet stands on, as far as it is told. */
+  readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel'>;
   /** Versions of the static pods by component; empty on workers. */
   readonly staticPods: Readonly<Record<string, string | undefined>>;
   /** Manifests that kubeadm moved away and did not put back, without `.yaml`. */
@@ -36,6 +39,7 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
   return {
     kubeadm: all('kubeadm')[0],
     kubelet: all('kubelet')[0],
+    ground: groundOf(all('cgroup')[0], all('containerd')[0], all('kernel')[0]),
     staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
     missing: all('missing'),
     journal: all('journal'),
@@ -47,4 +51,16 @@ export function tagOf(image: string): string | undefined {
   const name = image.replace(/@.*$/, '').split('/').at(-1) ?? '';
   const at = name.indexOf(':');
   return at === -1 ? undefined : name.slice(at + 1);
+}
+
+/** By the type of the file system there; the third word of containerd's line; what a kernel's builder appends is left out. */
+function groundOf(cgroup: string | undefined, containerd = '', kernel = ''): HostFacts['ground'] {
+  const version = cgroup === 'cgroup2fs' ? 2 : cgroup === 'tmpfs' ? 1 : undefined;
+  const runtime = /^\S+ \S+ v?(\d+\.\d+\.\d+)/.exec(containerd)?.[1];
+  const linux = /^\d+\.\d+/.exec(kernel)?.[0];
+  return {
+    ...(version === undefined ? {} : { cgroup: version }),
+    ...(runtime === undefined ? {} : { containerd: runtime }),
+    ...(linux === undefined ? {} : { kernel: linux }),
+  };
 }

@@ -42,7 +42,10 @@ fail() { echo "$*"; exit 1; }
 export const PROBE = `${PRELUDE}
 echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
 echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
-for name in kube-apiserver kube-controller-manager kube-scheduler; do
+echo "kernel=$(uname -r)"
+echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null || true)"
+echo "containerd=$(containerd --version 2>/dev/null || true)"
+for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   file=$MANIFESTS/$name.yaml
   [ ! -e "$file" ] || echo "image.$name=$(sed -n 's/^ *image: *//p' "$file" | head -n 1)"
 done
