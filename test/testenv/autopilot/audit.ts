@@ -7,7 +7,11 @@ export interface AuditEvent {
   readonly requestURI: string;
   readonly user: { readonly username: string };
   readonly responseStatus?: { readonly code: number };
+  readonly annotations?: Readonly<Record<string, string>>;
 }
+
+/** Others say no, too, and for reasons of the moment: that a namespace ends, or that a Node was seen with older taints. */
+const DECISION = 'authorization.k8s.io/decision';
 
 /** Where the log ends now. */
 export async function endOfAudit(): Promise<number> {
@@ -24,9 +28,11 @@ export async function auditedSince(place: number): Promise<AuditEvent[]> {
   return lines.map((line) => JSON.parse(line) as AuditEvent);
 }
 
-/** What was forbidden to Refit's processes and to nodes, as `<user> <verb> <path>`. */
+/** What Refit's processes and nodes had no right to, as `<user> <verb> <path>`. */
 export function forbiddenIn(events: readonly AuditEvent[]): string[] {
   return events
-    .filter(({ responseStatus, user }) => responseStatus?.code === 403 && /^(refit|system:node:)/.test(user.username))
+    .filter(
+      ({ annotations, user }) => annotations?.[DECISION] === 'forbid' && /^(refit|system:node:)/.test(user.username),
+    )
     .map(({ user, verb, requestURI }) => `${user.username} ${verb} ${requestURI}`);
 }

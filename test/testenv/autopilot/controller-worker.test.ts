@@ -58,14 +58,14 @@ function rewriteAnnotations({ client }: Scene): Disposable {
 
 /** Our leader sees beforehand that the drain would not end; the original's, and nodes by themselves, try it again and again. */
 async function expectBlocked(at: Scene, { versions }: History, { leader }: Combination): Promise<void> {
-  for (const name of NAMES) expect(versions.get(name)?.length).toBeGreaterThan(3);
+  for (const name of NAMES) expect(versions.get(name)?.length).toBeGreaterThan(1);
   if (leader === 'refit') {
     expect(at.seen.states.at(-1)).toBe('Schedulable');
     for (const name of NAMES) expect((await at.client.get(nodes, name)).spec?.unschedulable).toBeUndefined();
     return;
   }
   const evictions = (await at.audited()).filter(({ requestURI }) => requestURI.includes('/eviction'));
-  expect(evictions.filter(({ responseStatus }) => responseStatus?.code === 429).length).toBeGreaterThan(3);
+  expect(evictions.filter(({ responseStatus }) => responseStatus?.code === 429).length).toBeGreaterThan(1);
 }
 
 /** Of all nodes. */
