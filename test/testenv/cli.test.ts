@@ -26,8 +26,10 @@ afterAll(async () => await rm(directory, { recursive: true }));
 
 /** Everything that needs an API server, each with its kubeconfig. */
 function commands(kubeconfig: string): string[][] {
-  const agent = ['agent', '--object', 'controlnode', '--name', 'cli-c1', '--state-dir', join(directory, 'agent')];
-  return [['status'], ['why'], ['preview'], ['controller'], agent].map((args) => [...args, '--kubeconfig', kubeconfig]);
+  const place = ['--object', 'controlnode', '--name', 'cli-c1', '--state-dir', join(directory, 'agent')];
+  const agent = ['agent', ...place, '--log-level', 'error'];
+  const all = [['status'], ['why'], ['preview'], ['pause'], ['retry', 'cli-w1'], ['controller'], agent];
+  return all.map((args) => [...args, '--kubeconfig', kubeconfig]);
 }
 
 test.each<[string, () => Promise<string>, number, string]>([
@@ -72,11 +74,12 @@ test.each<[string, () => Promise<string>, number, string]>([
   expect(begins).toEqual(results.map(() => ({ code, stdout: [], stderr: [begin] })));
 });
 
-test('an API server without our kinds: every command says what to apply', async () => {
+test('an API server without our kinds: every command says what to apply, but for an agent, which waits for them', async () => {
   const server = await startApiServer();
   try {
     const path = await kubeconfigVia(directory, 'viewer', server.url);
-    const results = await Promise.all(commands(path).map(async (args) => await runRefit(...args)));
+    const asking = commands(path).filter(([name]) => name !== 'agent');
+    const results = await Promise.all(asking.map(async (args) => await runRefit(...args)));
     for (const { code, stdout, stderr } of results) {
       expect({ code, stdout, lines: stderr.length }).toEqual({ code: 1, stdout: [], lines: 1 });
       expect(stderr[0]).toMatch(/^REFIT_NO_CRD: .* \(apply deploy\/crds first\)$/);
@@ -125,6 +128,26 @@ test('usage: one line, from every command', async () => {
     expect({ code, stdout, lines: stderr.length }).toEqual({ code: 2, stdout: [], lines: 1 });
     expect(stderr[0]).toMatch(/^REFIT_USAGE: /);
   }
+});
+
+test.each<[string, string[], string]>([
+  [
+    'a context that is not there',
+    ['status', '--context', 'none'],
+    'context "none" is not defined (defined: refit) (choose another with --context, or correct current-context)',
+  ],
+  ['a port that is none', ['why', '--api-port', '0'], 'a port is a number from 1 to 65535 (see the same command with'],
+  [
+    'a port that is taken',
+    ['controller', '--health-address', `127.0.0.1:PORT`],
+    '(choose another address, or end what listens there)',
+  ],
+])('%s: the advice is about that', async (_name, args, advice) => {
+  const path = await kubeconfigFor('controller');
+  const taken = args.map((arg) => arg.replace('PORT', String(controlPlane().port)));
+  const { code, stderr } = await runRefit(...taken, '--kubeconfig', path);
+  expect(code).toBe(2);
+  expect(stderr.at(-1)).toContain(advice);
 });
 
 test('a file that is no Plan: one line that says what it is', async () => {
