@@ -1,0 +1,87 @@
+/** Owns the proof that the table of the original's weaknesses can be believed: every number has its row, and every test that it names exists. */
+import { existsSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { AGENT_MUTATIONS } from '../parity/agent-mutations.ts';
+import { DIALECT_MUTATIONS } from '../parity/dialect-mutations.ts';
+import { LEADER_MUTATIONS } from '../parity/leader-mutations.ts';
+import { MODEL_MUTATIONS } from '../parity/model-mutations.ts';
+import { ROOT } from './tree.ts';
+
+const PAGE = readFileSync(`${ROOT}docs/parity-autopilot.md`, 'utf8');
+const WEAKNESSES = Array.from({ length: 69 }, (_, index) => index + 1);
+
+interface Claim {
+  readonly path: string;
+  /** Of a test, or of a row of its table; undefined where the page names a file alone. */
+  readonly name: string | undefined;
+}
+
+interface Row {
+  readonly number: number;
+  readonly text: string;
+  readonly claims: readonly Claim[];
+}
+
+function rowsOf(page: string): Row[] {
+  return page.split('\n').flatMap((text) => {
+    const number = /^\| *(\d+) *\|/.exec(text)?.[1];
+    return number === undefined ? [] : [{ number: Number(number), text, claims: claimsIn(text) }];
+  });
+}
+
+function claimsIn(text: string): Claim[] {
+  return [...text.matchAll(/`((?:src|test)\/[^`]+\.test\.ts)`((?:,? "[^"]+")*)/g)].flatMap(
+    ([, path = '', names = '']) => {
+      const quoted = [...names.matchAll(/"([^"]+)"/g)];
+      return quoted.length === 0 ? [{ path, name: undefined }] : quoted.map(([, name]) => ({ path, name }));
+    },
+  );
+}
+
+function unfounded(rows: readonly Row[]): string[] {
+  return rows.flatMap(({ number, text, claims }) => {
+    if (claims.length === 0 && !text.includes('UpdateConfig')) return [`${number}: names no test`];
+    const missing = claims.filter((claim) => !isThere(claim));
+    return missing.map(({ path, name }) => `${number}: ${path} has no test ${name ?? ''}`.trimEnd());
+  });
+}
+
+/** As a text of its own, as names of tests are: in a comment it is none. */
+function isThere({ path, name }: Claim): boolean {
+  if (name === undefined || !existsSync(`${ROOT}${path}`)) return false;
+  const text = readFileSync(`${ROOT}${path}`, 'utf8');
+  return ["'", '"', '`'].some((quote) => text.includes(`${quote}${name}${quote}`));
+}
+
+test('every weakness has its row, in order', () => {
+  expect(rowsOf(PAGE).map(({ number }) => number)).toEqual(WEAKNESSES);
+});
+
+test('every test that a row names exists, and only rows about UpdateConfig name none', () => {
+  expect(unfounded(rowsOf(PAGE))).toEqual([]);
+});
+
+test('a test that is not there, a file without one and a row without any: found', () => {
+  const links = '`test/repo/links.test.ts`';
+  const rows = [
+    `| 1 | a | b | ${links} "every link leads somewhere", "every link", "no such test" |`,
+    `| 2 | a | b | ${links} |`,
+    '| 3 | a | b | `src/none.test.ts` "a" |',
+    '| 4 | a | b | seen by hand |',
+    '| 5 | a | not in yet: UpdateConfig | no test yet |',
+  ];
+  expect(unfounded(rowsOf(rows.join('\n')))).toEqual([
+    '1: test/repo/links.test.ts has no test every link',
+    '1: test/repo/links.test.ts has no test no such test',
+    '2: test/repo/links.test.ts has no test',
+    '3: src/none.test.ts has no test a',
+    '4: names no test',
+  ]);
+});
+
+test('the page names the weaknesses whose guards are taken out, and how many they are', () => {
+  const mutations = [...DIALECT_MUTATIONS, ...AGENT_MUTATIONS, ...LEADER_MUTATIONS, ...MODEL_MUTATIONS];
+  const numbers = [...new Set(mutations.map(({ weakness }) => weakness))].toSorted((a, b) => a - b);
+  expect(numbers).toHaveLength(14);
+  expect(PAGE).toContain(`For fourteen of the graver ones (${numbers.join(', ')}) \`test/parity/mutations.test.ts\``);
+});
