@@ -189,7 +189,7 @@ describe('faults for good', () => {
     await expect(stat(request.staged)).rejects.toThrow('ENOENT');
   });
 
-  test.each([404, 403, 410])('an answer %i is final', async (status) => {
+  test.each([404, 403, 410, 204])('an answer %i is final', async (status) => {
     const server = await serveFile({ faults: [{ status, times: 9 }] });
     await expect(fetchNow(requestFor(`${server.url}/k0s`))).rejects.toThrow(`answered ${status}`);
     expect(server.requests).toHaveLength(1);

@@ -34,14 +34,17 @@ export function passOver({ plan, world, health = HEALTHY }: Pass, dialect: Diale
   return { plan: recorded, signalled: signals.map(({ target }) => target.name) };
 }
 
-/** The state of the plan, and by name those of its targets without `Signal`; with several commands `<command>/<name>`. */
+/**
+ * The state of the plan, and by name those of its targets without `Signal`; bundles as `bundle/<name>`, and all of it with
+ * several commands as `<command>/<name>`.
+ */
 export function wordsOf({ status }: Plan): Readonly<Record<string, string>> {
   const { state = '', commands = [] } = status ?? {};
-  const targets = commands.flatMap(({ id, k0supdate }) =>
-    [...(k0supdate?.controllers ?? []), ...(k0supdate?.workers ?? [])].map(({ name, state: word }) => [
-      commands.length > 1 ? `${id}/${name}` : name,
-      word.replace('Signal', ''),
-    ]),
-  );
+  const targets = commands.flatMap(({ id, k0supdate, airgapupdate }) => {
+    const bundles = (airgapupdate?.workers ?? []).map((entry) => ({ ...entry, name: `bundle/${entry.name}` }));
+    return [...bundles, ...(k0supdate?.controllers ?? []), ...(k0supdate?.workers ?? [])].map(
+      ({ name, state: word }) => [commands.length > 1 ? `${id}/${name}` : name, word.replace('Signal', '')],
+    );
+  });
   return { state, ...(Object.fromEntries(targets) as Record<string, string>) };
 }
