@@ -11,8 +11,5 @@ export const DIALECTS: readonly Dialect[] = [autopilot, cattlePlansSeen, kubeadm
 /** Those of `refit controller`; the others have executables of their own. */
 export const CONTROLLER_DIALECTS: readonly Dialect[] = [autopilot];
 
-/** By name: whose executables hold every plan to rules of their own, whatever UpgradePolicies say. */
-export const INDEPENDENT: ReadonlySet<string> = new Set([cattlePlansSeen.name, kubeadmPlansSeen.name]);
-
 /** k0s's own: its leader and ours take turns, and never act at the same time. */
 export const LEADER_LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' } as const;

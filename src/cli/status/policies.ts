@@ -1,6 +1,6 @@
 /** Owns which UpgradePolicy holds a plan, as whoever looks can see it. */
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
-import { INDEPENDENT } from '../../dialects/registry.ts';
+import { policyAmong } from '../../dialects/kubeadm/policy.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { type CampaignPolicy, DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
 import { policyFor } from '../../engine/policy/choose-policy.ts';
@@ -23,6 +23,12 @@ const NO_POLICIES: Policies = { list: () => [] };
  * them out, which nobody else knows. What each step may take has defaults that nothing but a policy changes.
  */
 const UNCOVERED: CampaignPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
+
+/** By dialect, whose own processes hold plans to something else: of cattle, Jobs have deadlines, and no policy is read. */
+const OWN_RULES: Readonly<Record<string, (policies: readonly UpgradePolicy[]) => CampaignPolicy>> = {
+  cattle: () => UNCOVERED,
+  kubeadm: policyAmong,
+};
 
 /** As of now. A cluster without the kind has none, and whoever may not see them is told what they are without. */
 export async function loadPolicies(client: KubeClient, signal: AbortSignal): Promise<Policies> {
@@ -53,6 +59,6 @@ export async function followPolicies(
 
 export function policyOf(policies: Policies, dialect: Pick<Dialect, 'name'>, { metadata }: KubeObject): CampaignPolicy {
   const { name, namespace } = metadata;
-  if (INDEPENDENT.has(dialect.name)) return UNCOVERED;
-  return policyFor(policies.list(), { dialect: dialect.name, name, namespace }, UNCOVERED);
+  const own = OWN_RULES[dialect.name];
+  return own ? own(policies.list()) : policyFor(policies.list(), { dialect: dialect.name, name, namespace }, UNCOVERED);
 }
