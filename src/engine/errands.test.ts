@@ -8,7 +8,7 @@ import { buildStage } from '../../test/builders/stages.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { decide } from './decide.ts';
-import type { Decision, DrainView, NodeView, Observation, RecordedState, Role, TargetFacts } from './model.ts';
+import type { Decision, DrainView, NodeView, Observation, RecordedState, Role, Stage, TargetFacts } from './model.ts';
 import { NO_ORDERS, type Orders } from './orders.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { because } from './reasons.ts';
@@ -187,4 +187,21 @@ test('nodes that are still to be done carry a taint while pods are evicted, and 
     ).errands.map(({ kind, target }) => `${kind} ${target.name}`);
   expect(decisionWhile(LEFT)).toEqual(['taint w2']);
   expect(decisionWhile({ ...LEFT, left: 0 })).toEqual([]);
+});
+
+test('a node whose turn comes again in a later command keeps the taint that it got for that', () => {
+  const first = buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w2', 'done')]);
+  const second = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2')], { command: 1 });
+  const errandsWhile = (stages: readonly Stage[]): string[] =>
+    decide(
+      buildSnapshot(buildCampaign(stages), {
+        w1: { consent: true, observation: asking('drain'), node: OURS, drain: LEFT },
+        w2: { consent: true, node: { ...NODE, name: 'w2', tainted: true } },
+      }),
+      buildPolicy(),
+      T0 + MINUTE,
+    ).errands.map(({ kind, target }) => `${kind} ${target.name}`);
+  expect(errandsWhile([first, second])).toEqual([]);
+  const over = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'done')], { command: 1 });
+  expect(errandsWhile([first, over])).toContain('tidy w2');
 });

@@ -2,7 +2,7 @@
 import { liftOf } from './assist.ts';
 import { isOwnedBy } from './cordons.ts';
 import { factsOf } from './gate-input.ts';
-import type { Campaign, Errand, Snapshot, Stage, Target, TargetFacts } from './model.ts';
+import type { Errand, NodeView, RecordedState, Snapshot, Stage, Target, TargetFacts } from './model.ts';
 import { isFinal } from './model.ts';
 import { abortReason } from './orders.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
@@ -39,7 +39,7 @@ function errandFor(
   if (isThrough && mustStop(snapshot, target)) {
     return { kind: 'go-on', stage, target, node: node?.name, uncordon: liftOf(facts, policy) };
   }
-  return tidying(snapshot.campaign, stage, target, facts);
+  return tidying(snapshot, stage, target, facts);
 }
 
 /** What must not go on: whatever is given up, and all that can be stopped of a campaign that is aborted or over. */
@@ -58,14 +58,22 @@ function stopReason({ campaign, orders }: Snapshot, { name }: Target): Reason {
 }
 
 /** A cordon or a taint of ours stays only as long as the target needs it. */
-function tidying(campaign: Campaign, stage: Stage, target: Target, facts: TargetFacts): Errand | undefined {
+function tidying(snapshot: Snapshot, stage: Stage, target: Target, facts: TargetFacts): Errand | undefined {
+  const { campaign } = snapshot;
   const { node } = facts;
   if (!node) return undefined;
-  const isOver = isFinal(campaign) || target.state !== 'pending';
-  const isNeeded = isAtWork(facts) || isNeededElsewhere(campaign, stage, target);
-  const cordon = isOwnedBy(campaign, node.cordonOwner) && !isNeeded;
-  const taint = node.tainted && isOver;
+  const isNeeded = (): boolean => isAtWork(facts) || isElsewhere(snapshot, campaign.stages, target, node, 'intended');
+  const cordon = isOwnedBy(campaign, node.cordonOwner) && !isNeeded();
+  const taint = node.tainted && !isToCome(snapshot, target, node);
   return cordon || taint ? { kind: 'tidy', stage, target, node: node.name, cordon, taint } : undefined;
+}
+
+/** Also where a later command brings the same node's turn again. */
+function isToCome(snapshot: Snapshot, target: Target, node: NodeView): boolean {
+  const { campaign } = snapshot;
+  if (isFinal(campaign)) return false;
+  const stage = activeStage(campaign);
+  return target.state === 'pending' || isElsewhere(snapshot, stage ? [stage] : [], target, node, 'pending');
 }
 
 /** Given up, and yet in the middle of it: pods must not come before its end. A node that is not Ready gets none anyway. */
@@ -73,10 +81,16 @@ function isAtWork({ observation: { kind }, ready }: TargetFacts): boolean {
   return (kind === 'sent' || kind === 'working') && ready !== false;
 }
 
-/** Another command of the plan may be at work on the same node. */
-function isNeededElsewhere({ stages }: Campaign, own: Stage, { name }: Target): boolean {
-  return stages.some(
-    (stage) => stage !== own && stage.targets.some((target) => target.name === name && target.state === 'intended'),
+/** Another command of the plan may be at work on the same node, or about to be. */
+function isElsewhere(
+  snapshot: Snapshot,
+  stages: readonly Stage[],
+  own: Target,
+  { name }: NodeView,
+  state: RecordedState,
+): boolean {
+  return stages.some(({ targets }) =>
+    targets.some((other) => other !== own && other.state === state && factsOf(snapshot, other).node?.name === name),
   );
 }
 
