@@ -102,7 +102,7 @@ test.each([
   ['controller', ['--single'], { Workloads: false, SingleNode: true }, true],
   ['worker', [], { Workloads: true, SingleNode: false }, true],
 ] as const)('a %s with the flags %j says what it is', async (role, flags, says, runsPods) => {
-  const host = await start({ role, flags, binary: join(directory, 'elsewhere', 'k0s') });
+  const host = await start({ role, flags });
   expect(JSON.parse(await statusOf(host))).toMatchObject(says);
   expect(host.runsPods).toBe(runsPods);
 });

@@ -13,8 +13,6 @@ export interface HostOptions {
   readonly directory: string;
   /** Version that is installed at first. */
   readonly version: string;
-  /** Path of the service's file where it is not `bin/k0s` in the directory. */
-  readonly binary?: string;
   /** More arguments of the service: with `--enable-worker` or `--single` pods run on a controller, too. */
   readonly flags?: readonly string[];
   readonly broken?: Broken;
@@ -54,7 +52,7 @@ export interface Host {
 /** Installs the version and starts the service; resolves once its status socket answers, unless it is broken. */
 export async function startHost(options: HostOptions): Promise<Host> {
   const { name, role, directory, version, flags = [], broken, apiServer, onService, restartDelayMs = 100 } = options;
-  const { binary = join(directory, 'bin', 'k0s') } = options;
+  const binary = join(directory, 'bin', 'k0s');
   const statusSocket = join(directory, 'run', 'status.sock');
   const stateDirectory = join(directory, 'state');
   await buildStandIn({ version, path: binary, ...(broken && { broken }) });
