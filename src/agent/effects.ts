@@ -1,5 +1,7 @@
 /** Owns carrying out steps on the host: each entry may be cut short anywhere and done again. */
+import { backoffDelay } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
+import { sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import { discardDownload, download } from './download.ts';
@@ -34,6 +36,8 @@ export interface EffectTools {
 /** Milliseconds that a binary has to print its version. */
 const TRIAL_TIMEOUT_MS = 10_000;
 const DONE: Outcome = { ok: true };
+/** Some ten seconds in all: as much as the time for the old version to run again leaves. */
+const INSISTENCE = { times: 8, base: 100, cap: 2_000 };
 
 /** Rejects only where `signal` aborts; everything else that goes wrong is an outcome. */
 export async function perform(
@@ -79,7 +83,7 @@ async function updateEffectOf(
       await replaceDurably(staged, work.binary, files);
       return DONE;
     case 'roll-back':
-      await replaceDurably(previous, work.binary, files);
+      await insist(async () => await replaceDurably(previous, work.binary, files), tools, signal);
       return DONE;
     case 'restart':
       await restarter.restart(step.process ?? process ?? work.original, work.binary);
@@ -102,6 +106,24 @@ async function updateEffectOf(
     case 'await-leader':
     case 'fetch-bundle':
       return DONE;
+  }
+}
+
+/** There is nothing left to go back to: a disk that fails once is asked again. */
+async function insist(
+  work: () => Promise<void>,
+  { clock, random, log }: Pick<EffectTools, 'clock' | 'random' | 'log'>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let failures = 0; ; failures++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (failures === INSISTENCE.times) throw error;
+      const pauseMs = backoffDelay(failures, { ...INSISTENCE, random });
+      log.warn('the previous binary is not back yet', { reason: messageOf(error), pauseMs });
+      await sleep(clock, pauseMs, signal);
+    }
   }
 }
 
