@@ -13,8 +13,8 @@ import { measureResumes } from './resuming.ts';
 import { AgentRig } from './rig.ts';
 
 const VERSIONS = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'] as const;
-/** A payload that takes long enough to be cut off in. */
-const BIG = { version: 'v1.36.4+k0s.0', path: '/big', bytes: 32 * 1024 * 1024 };
+/** A payload that takes long enough to be cut off in: with the pace some 25 MB a second. */
+const BIG = { version: 'v1.36.4+k0s.0', path: '/big', bytes: 16 * 1024 * 1024 };
 /** Between 64ths of the payload. */
 const PACE_MS = 10;
 

@@ -12,7 +12,7 @@ export interface ResumeRound {
   readonly again: number;
 }
 
-const ROUNDS = 5;
+const ROUNDS = 9;
 const POLL_MS = 1;
 
 /** Kills the agent once in each download, after a share of the bytes that `random` (0 to 1) chooses. */

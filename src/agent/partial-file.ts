@@ -49,6 +49,7 @@ export class PartialFile implements AsyncDisposable {
   #record: PartRecord;
   #bytes: number;
   #unsynced = 0;
+  #syncing: Promise<void> = Promise.resolve();
   #hash = createHash('sha256');
 
   private constructor(handle: FileHandle, recordPath: string, record: PartRecord, files: Files) {
@@ -111,8 +112,12 @@ export class PartialFile implements AsyncDisposable {
     this.#bytes += chunk.length;
     this.#unsynced += chunk.length;
     if (this.#unsynced < SYNC_BYTES) return;
-    await this.#handle.datasync();
     this.#unsynced = 0;
+    // The next bytes are received meanwhile: what waits in the network is lost where the agent is killed.
+    await this.#syncing;
+    this.#syncing = this.#handle.datasync();
+    // Who waits for it next is told.
+    this.#syncing.catch(() => undefined);
   }
 
   /** Empties the file, for bytes from `origin`. */
@@ -128,12 +133,14 @@ export class PartialFile implements AsyncDisposable {
 
   /** Syncs the whole under its final mode and remembers its hash, so that a crash from here on costs no second download. */
   async seal(mode: number): Promise<void> {
+    await this.#syncing;
     await this.#handle.chmod(mode);
     await this.#handle.sync();
     await this.#save({ ...this.#record, sealed: this.sha256 });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#syncing.catch(() => undefined);
     await this.#handle.close();
   }
 
