@@ -1,6 +1,6 @@
 /** Owns running the real agent for one turn of its loop, with a host and an object that are values of the model. */
 import { Agent } from '../../src/agent/agent.ts';
-import type { Duties } from '../../src/agent/duties.ts';
+import type { Cordoner, Duties } from '../../src/agent/duties.ts';
 import type { HostFacts } from '../../src/agent/host.ts';
 import type { Journal } from '../../src/agent/journal.ts';
 import type { SignalObject } from '../../src/agent/signal-object.ts';
@@ -12,13 +12,8 @@ import { NOW } from './cluster.ts';
 /** Milliseconds; the agent acts in the middle and at the end of it, so the model's clock shows 0, 1 or 2. */
 export const RESTART_TIMEOUT_MS = 2;
 
-/** The agent itself makes way, at once; no leader does it for the agent. */
-const DUTIES: Duties = {
-  whoCordons: async () => await Promise.resolve('self'),
-  hasCordon: async () => await Promise.resolve(false),
-  makeWay: async () => await Promise.resolve(),
-  takeBack: async () => await Promise.resolve(),
-};
+/** Over at the middle of the turn. */
+const SOAK_MS = 1;
 
 /** What the agent finds in this turn, and what becomes of all it does, in its own order. */
 export interface Turn {
@@ -27,6 +22,9 @@ export interface Turn {
   /** Undefined while the agent has seen none. */
   readonly object: KubeObject | undefined;
   readonly facts: HostFacts;
+  readonly cordoner: Cordoner;
+  /** True where its Node bears a cordon of ours at this moment. */
+  readonly hasCordon: boolean;
   /** Steady milliseconds since the last restart of the service, or of the agent. */
   readonly elapsedMs: number;
   save(journal: Journal): void;
@@ -49,9 +47,8 @@ export async function takeTurn(turn: Turn): Promise<void> {
     },
     searchService: async () => await Promise.resolve(undefined),
     perform: async (step) => await Promise.resolve(turn.perform(step)),
-    duties: DUTIES,
-    // Soaking needs a clock that goes on: it is proved on real processes.
-    times: { restartTimeoutMs: RESTART_TIMEOUT_MS, soakMs: 0, readyTimeoutMs: RESTART_TIMEOUT_MS },
+    duties: dutiesIn(turn),
+    times: { restartTimeoutMs: RESTART_TIMEOUT_MS, soakMs: SOAK_MS, readyTimeoutMs: RESTART_TIMEOUT_MS },
     accepts: ['k0supdate'],
     clock: {
       now: () => NOW,
@@ -63,6 +60,16 @@ export async function takeTurn(turn: Turn): Promise<void> {
     log: silentLogger,
   });
   await agent.run(stop.signal);
+}
+
+/** What is asked; what is done is a step like any other. */
+function dutiesIn({ cordoner, hasCordon }: Turn): Duties {
+  return {
+    whoCordons: async () => await Promise.resolve(cordoner),
+    hasCordon: async () => await Promise.resolve(hasCordon),
+    makeWay: async () => await Promise.reject(new Error('a step of the model')),
+    takeBack: async () => await Promise.reject(new Error('a step of the model')),
+  };
 }
 
 /** The loop asks for `version` before each turn and before it sleeps: the second time, the one turn is over. */

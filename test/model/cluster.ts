@@ -1,7 +1,7 @@
 /** Owns the small clusters that are explored: their nodes and plan as the API server holds them at the start. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import type { Role } from '../../src/engine/model.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject, Node } from '../../src/kube/types.ts';
 import { buildControlNode, buildNode } from '../builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
 import { MINUTE, T0 } from '../builders/times.ts';
@@ -13,7 +13,12 @@ export interface NodeSpec {
   readonly role: Role;
   /** What the payload turns out to be on this node. */
   readonly payload: Quality;
+  /** True where somebody else keeps its Node cordoned from the beginning on. */
+  readonly isClosed: boolean;
 }
+
+/** What people may order once, at any moment; whoever pauses a plan lets it go on later. */
+export type Order = 'abort' | 'pause' | 'retry';
 
 export interface Configuration {
   /** In a few words, for tables. */
@@ -29,6 +34,11 @@ export interface Configuration {
   readonly faults: number;
   /** Beside those: crashes of its agent, or losses of power, that each node may suffer while it works on a signal. */
   readonly crashesEach: number;
+  /** Who cordons, drains and uncordons Nodes: the leader, or each agent its own. ControlNodes have no Node here. */
+  readonly cordoner: 'leader' | 'self';
+  readonly orders: readonly Order[];
+  /** True where others, too, cordon Nodes, as a fault each. */
+  readonly othersCordon: boolean;
   /** The moments of the model's clock, in milliseconds since the Unix epoch; one where nothing depends on time. */
   readonly times: readonly number[];
   /** Milliseconds a target may be in flight, for leaders. */
@@ -64,6 +74,8 @@ function planFor({ nodes, concurrent }: Configuration, run: number, versions: re
 }
 
 /** Without its node's name. */
-export function objectOf({ role }: NodeSpec): KubeObject {
-  return role === 'controller' ? buildControlNode(ANY_NODE) : buildNode(ANY_NODE);
+export function objectOf({ role, isClosed }: NodeSpec): KubeObject | Node {
+  if (role === 'controller') return buildControlNode(ANY_NODE);
+  const node: Node = buildNode(ANY_NODE);
+  return isClosed ? { ...node, spec: { unschedulable: true } } : node;
 }

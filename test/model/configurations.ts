@@ -1,4 +1,4 @@
-/** Owns the configurations that are explored in every test run. */
+/** Owns the clusters that are explored: the small ones in every test run, the large ones on demand. */
 import type { Configuration, NodeSpec } from './cluster.ts';
 import { NOW } from './cluster.ts';
 import type { Quality } from './host.ts';
@@ -7,7 +7,10 @@ export const V2 = 'v1.36.2+k0s.0';
 export const V3 = 'v1.36.3+k0s.0';
 const HOUR_MS = 3_600_000;
 
-/** Names that begin with c are controllers; after a colon follows what the payload is worth there: `w2:dead`. */
+/**
+ * Names that begin with c are controllers; after a colon follows what the payload is worth there: `w2:dead`. An
+ * exclamation mark at the end says that somebody else keeps the node cordoned.
+ */
 export function configure(name: string, nodes: string, more: Partial<Configuration> = {}): Configuration {
   return {
     name,
@@ -17,6 +20,9 @@ export function configure(name: string, nodes: string, more: Partial<Configurati
     concurrent: 1,
     faults: 1,
     crashesEach: 0,
+    cordoner: 'leader',
+    orders: [],
+    othersCordon: false,
     times: [NOW],
     targetDeadlineMs: Infinity,
     mayDie: false,
@@ -25,33 +31,66 @@ export function configure(name: string, nodes: string, more: Partial<Configurati
 }
 
 function nodeOf(text: string): NodeSpec {
-  const [name = '', payload = 'good'] = text.split(':');
-  return { name, role: name.startsWith('c') ? 'controller' : 'worker', payload: payload as Quality };
+  const isClosed = text.endsWith('!');
+  const [name = '', payload = 'good'] = text.replace('!', '').split(':');
+  return { name, role: name.startsWith('c') ? 'controller' : 'worker', payload: payload as Quality, isClosed };
 }
 
+const DEADLINE = { times: [NOW, NOW + 3 * HOUR_MS], targetDeadlineMs: 2 * HOUR_MS };
+/** Shorter than it takes an intent to get old, and than any deadline. */
+const A_MOMENT_LATER = [NOW, NOW + 30_000];
+
+/** Explored in every test run. */
 export const CONFIGURATIONS: readonly Configuration[] = [
   configure('1 controller, 2 workers', 'c1 w1 w2'),
-  configure('1 controller, 2 workers, 2 at once', 'c1 w1 w2', { concurrent: 2 }),
+  configure('1 controller, 2 workers, 2 at once', 'c1 w1 w2', { concurrent: 2, faults: 0, crashesEach: 1 }),
   configure('2 controllers, 1 worker', 'c1 c2 w1'),
-  configure('3 workers', 'w1 w2 w3'),
-  configure('3 workers, 2 at once', 'w1 w2 w3', { concurrent: 2 }),
+  configure('2 workers at once', 'w1 w2', { concurrent: 2 }),
   configure('2 controllers, 2 faults', 'c1 c2', { faults: 2 }),
   configure('2 controllers, 2 commands', 'c1 c2', { versions: [V2, V3] }),
   configure('1 controller, 1 worker, 2 commands', 'c1 w1', { versions: [V2, V3] }),
-  configure('1 worker, the plan is replaced', 'w1', { replacedBy: [V3] }),
+  configure('1 worker, the plan is replaced', 'w1', { replacedBy: [V3], faults: 0 }),
+  configure('payload cannot be executed', 'c1:garbage w1:garbage w2:garbage', { faults: 2 }),
+  configure('payload never comes up on controllers', 'c1:dead c2:dead w1', { faults: 2 }),
+  configure('payload never comes up on 1 of 2 workers, 2 at once', 'w1:dead w2', { concurrent: 2, faults: 0 }),
+  configure('payload comes up as another version', 'c1:impostor c2:impostor w1', { faults: 2 }),
+  configure('payload falls while it is watched', 'c1:brief w1:brief', { faults: 2 }),
+  configure('deadline, nodes may stay off', 'w1', { mayDie: true, ...DEADLINE }),
+  configure('workers cordon themselves', 'w1 w2', { cordoner: 'self' }),
+  configure('1 worker cordons itself, 2 faults', 'w1', { cordoner: 'self', faults: 2 }),
+  configure('1 worker cordons itself, its payload falls', 'w1:brief', { cordoner: 'self', faults: 2 }),
+  configure('1 of 2 workers is cordoned by somebody else', 'w1! w2', { othersCordon: true }),
+  configure('others cordon nodes that cordon themselves', 'w1', { othersCordon: true, cordoner: 'self', faults: 2 }),
+  configure('aborted', 'c1 w1', { orders: ['abort'] }),
+  configure('aborted, 2 at once', 'w1 w2', { orders: ['abort'], concurrent: 2, faults: 0 }),
+  configure('aborted, workers cordon themselves', 'w1', { orders: ['abort'], cordoner: 'self', faults: 2 }),
+  configure('paused and aborted', 'w1', { orders: ['pause', 'abort'] }),
+  configure('tried again after it never came up', 'w1:dead', { orders: ['retry'], times: A_MOMENT_LATER }),
+  configure('tried again after it fell', 'w1:brief', { orders: ['retry'], times: A_MOMENT_LATER, cordoner: 'self' }),
+];
+
+/** Three controllers and four workers: as many as a cluster of that kind usually has. */
+const SEVEN = 'c1 c2 c3 w1 w2 w3 w4';
+const CRASHES = { faults: 0, crashesEach: 1 };
+
+/** Explored by `npm run safety` alone: minutes, all together. */
+export const LARGE: readonly Configuration[] = [
+  configure('3 controllers, 4 workers', SEVEN),
+  configure('3 controllers, 4 workers, crashes', SEVEN, CRASHES),
+  configure('3 controllers, 4 workers, 2 at once, crashes', SEVEN, { ...CRASHES, concurrent: 2 }),
+  configure('3 controllers, 4 workers, 2 at once, crashes, workers cordon themselves', SEVEN, {
+    ...CRASHES,
+    concurrent: 2,
+    cordoner: 'self',
+  }),
+  configure('3 controllers, 4 workers, aborted', SEVEN, { ...CRASHES, orders: ['abort'] }),
+  configure('3 workers, 2 at once', 'w1 w2 w3', { concurrent: 2 }),
+  configure('1 worker, the plan is replaced, 1 fault', 'w1', { replacedBy: [V3] }),
   configure('1 worker, its payload never comes up, the plan is replaced', 'w1:dead', {
     replacedBy: [V3],
     faults: 0,
-    times: [NOW, NOW + 3 * HOUR_MS],
-    targetDeadlineMs: 2 * HOUR_MS,
+    ...DEADLINE,
   }),
-  configure('payload cannot be executed', 'c1:garbage w1:garbage w2:garbage', { faults: 2 }),
-  configure('payload never comes up on controllers', 'c1:dead c2:dead w1', { faults: 2 }),
   configure('payload never comes up on 1 of 3 workers, 2 at once', 'w1 w2:dead w3', { concurrent: 2 }),
-  configure('payload comes up as another version', 'c1:impostor c2:impostor w1', { faults: 2 }),
-  configure('deadline, nodes may stay off', 'w1 w2', {
-    mayDie: true,
-    times: [NOW, NOW + 3 * HOUR_MS],
-    targetDeadlineMs: 2 * HOUR_MS,
-  }),
+  configure('deadline, 2 workers may stay off', 'w1 w2', { mayDie: true, ...DEADLINE }),
 ];

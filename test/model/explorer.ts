@@ -19,6 +19,8 @@ export interface Invariant {
 export interface Model {
   readonly initial: string;
   readonly invariants: readonly Invariant[];
+  /** What must hold where the run has come to its end: final, and nothing has to happen any more. */
+  readonly invariantsAtRest?: readonly Invariant[];
   /** Edges that lead back to the state itself are left out. */
   next(state: string): Promise<readonly Edge[]>;
   /** True where nothing has to happen any more. */
@@ -72,9 +74,10 @@ export async function explore(model: Model, { maxStates = Infinity, onState }: S
     const targets: string[] = [];
     for (const { to } of edges) targets.push(await canonicalOf(model, to));
     graph.connect(at, targets);
-    if (!model.isFinal(state) && !edges.some(({ fair }) => fair)) {
+    const restless = edges.some(({ fair }) => fair) ? undefined : brokenAtRest(model, state);
+    if (restless !== undefined) {
       const steps = [...(await wayTo(...graph.wayTo(at))), 'nothing happens any more'];
-      return graph.exploration({ invariant: EVERY_RUN_ENDS, steps });
+      return graph.exploration({ invariant: restless, steps });
     }
   }
   const isWhole = at === graph.size;
@@ -82,6 +85,12 @@ export async function explore(model: Model, { maxStates = Infinity, onState }: S
   if (round === undefined) return graph.exploration(undefined, isWhole);
   const steps = [...(await wayTo(...graph.wayTo(round))), 'and round in a circle'];
   return graph.exploration({ invariant: EVERY_RUN_ENDS, steps });
+}
+
+/** The name of what should hold in a state from which nothing leads on. */
+function brokenAtRest(model: Model, state: string): string | undefined {
+  if (!model.isFinal(state)) return EVERY_RUN_ENDS;
+  return model.invariantsAtRest?.find((invariant) => !invariant.holds(state))?.name;
 }
 
 async function canonicalOf(model: Model, state: string): Promise<string> {

@@ -12,6 +12,7 @@ export interface Glance {
   readonly versions: readonly string[];
   /** The state that its status tells. */
   readonly state: string | undefined;
+  readonly isAborted: boolean;
   /** What its status says of each target of each command. */
   readonly recorded: readonly Recorded[];
   readonly nodes: readonly NodeGlance[];

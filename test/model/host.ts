@@ -7,9 +7,10 @@ import type { Outcome, Step } from '../../src/agent/step.ts';
 
 /**
  * What a payload turns out to be: good · garbage: cannot be executed · dead: executes, shows its version, and never
- * comes up as a service · impostor: shows the wanted version in the trial run, and another one as a service.
+ * comes up as a service · impostor: shows the wanted version in the trial run, and another one as a service · brief:
+ * comes up once, may fall while it is watched, and never comes up again after that.
  */
-export type Quality = 'good' | 'garbage' | 'dead' | 'impostor';
+export type Quality = 'good' | 'garbage' | 'dead' | 'impostor' | 'brief';
 
 /** Files are named by the version they should be; a file is the same file wherever it lies. */
 export type File = string;
@@ -30,10 +31,12 @@ export interface Host {
   readonly service: Service | undefined;
   /** Files that were once up as the service here. */
   readonly proven: readonly File[];
-  /** Every whole download, in order. */
-  readonly fetched: readonly File[];
+  /** Every whole download, in order, with the attempt that it was for. */
+  readonly fetched: readonly string[];
   /** True where the power went for good. */
   readonly dark: boolean;
+  /** True where pods run here that a drain evicts. */
+  readonly hasPods: boolean;
 }
 
 /** The id of a process that is new: it gets a number of its own before anybody sees it. */
@@ -43,9 +46,10 @@ export type Qualities = (file: File) => Quality;
 
 export const BINARY = '/usr/local/bin/k0s';
 
-export function freshHost(file: File): Host {
+export function freshHost(file: File, hasPods: boolean): Host {
   const service: Service = { id: 1, file, life: 'up' };
-  return { target: file, previous: undefined, staged: undefined, service, proven: [file], fetched: [], dark: false };
+  const files = { target: file, previous: undefined, staged: undefined, proven: [file], fetched: [] };
+  return { ...files, service, dark: false, hasPods };
 }
 
 /** Down, on its way, or about to be: the file at the path is not the one that runs. */
@@ -66,13 +70,23 @@ export function lifeOf(host: Host, qualityOf: Qualities): { label: string; host:
   }
   if (service.life === 'stopping') return [{ label: 'the service ends', host: { ...host, service: undefined } }];
   if (service.life === 'up') return [];
-  if (qualityOf(service.file) !== 'dead') {
+  if (mayComeUp(host, service.file, qualityOf)) {
     const proven = [...new Set([...host.proven, service.file])].toSorted();
     return [{ label: 'the service is up', host: { ...host, service: { ...service, life: 'up' }, proven } }];
   }
   // It comes and goes again and again; all that matters of this is that a later start takes the file at the path.
   if (target === undefined || target === service.file) return [];
   return [{ label: 'its supervisor starts the service', host: started(host, target) }];
+}
+
+function mayComeUp({ proven }: Host, file: File, qualityOf: Qualities): boolean {
+  const quality = qualityOf(file);
+  return quality !== 'dead' && (quality !== 'brief' || !proven.includes(file));
+}
+
+/** As if the process had ended by itself; its supervisor starts it again. */
+export function fallen(host: Host): Host {
+  return { ...host, service: undefined };
 }
 
 function started(host: Host, file: File): Host {
@@ -97,7 +111,7 @@ export function factsOf({ service, target }: Host, journal: Journal, qualityOf: 
   if (service.life === 'up') return [{ ...answering, service: process }];
   const seen = isFound(process, journal) ? { ...silent, service: process } : silent;
   if (service.life === 'stopping') return [seen, { ...answering, service: process }];
-  return qualityOf(service.file) === 'dead' && seen !== silent ? [seen, silent] : [seen];
+  return ['dead', 'brief'].includes(qualityOf(service.file)) && seen !== silent ? [seen, silent] : [seen];
 }
 
 /** A process that does not answer is known from before, or looked for where a restart depends on it. */
@@ -116,11 +130,15 @@ export function afterStep(
   { work }: ActiveJournal,
   qualityOf: Qualities,
 ): { host: Host; outcome: Outcome } {
-  const { version } = work.signal.command;
+  const { command, created } = work.signal;
+  const { version } = command;
   switch (step.kind) {
     case 'download':
       if (host.staged === version) return { host, outcome: DONE };
-      return { host: { ...host, staged: version, fetched: [...host.fetched, version] }, outcome: DONE };
+      return {
+        host: { ...host, staged: version, fetched: [...host.fetched, `${version} for ${created}`] },
+        outcome: DONE,
+      };
     case 'try-out':
       return { host, outcome: runs(host.staged, qualityOf) ? DONE : failure('the trial run failed') };
     case 'keep-previous':
@@ -135,8 +153,8 @@ export function afterStep(
       return { host: signalled(host, step.process, undefined), outcome: DONE };
     case 'clean-up':
       return { host: { ...host, staged: undefined }, outcome: DONE };
-    // The node is empty as soon as it is asked to be, and no process that came up goes down again by itself.
     case 'make-way':
+      return { host: { ...host, hasPods: false }, outcome: DONE };
     case 'take-back':
     case 'soak':
     case 'fetch-bundle':

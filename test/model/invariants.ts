@@ -1,19 +1,12 @@
 /** Owns what must hold in every state: each invariant with its sentence, and with what upholds it in the code. */
-import { decodeReport } from '../../src/signal/report.ts';
-import type { Configuration, NodeSpec } from './cluster.ts';
+
+import type { NodeSpec } from './cluster.ts';
 import { OLD } from './cluster.ts';
+import { ABOUT_CORDONS } from './cordon-invariants.ts';
 import type { Glance, NodeGlance } from './glance.ts';
 import { isInMotion } from './host.ts';
-
-export interface StatedInvariant {
-  readonly name: string;
-  readonly sentence: string;
-  /** Files, and what in them; as Markdown. */
-  readonly upheldBy: string;
-  /** Tests that watch real processes and files for it; as Markdown. */
-  readonly alsoSeenBy?: string;
-  readonly holds: (glance: Glance, configuration: Configuration) => boolean;
-}
+import { isOpen, isRolledBack } from './node-predicates.ts';
+import type { StatedInvariant } from './stated-invariant.ts';
 
 const OUTSIDE = '`test/testenv/plan.test.ts`, `test/agent/kill-runs.test.ts`';
 
@@ -48,9 +41,10 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
 const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   {
     name: 'intent-before-signal',
-    sentence: 'Every signal of the plan on an object is one whose intent the plan records.',
+    sentence:
+      'Every signal of the plan on an object is one whose intent the plan records, unless the plan is aborted: what is on its way then arrives late.',
     upheldBy: '`engine/decide.ts`: signals only for what is already recorded',
-    holds: (glance) => signalled(glance).every((node) => stateOf(glance, node) !== 'SignalPending'),
+    holds: (glance) => glance.isAborted || signalled(glance).every((node) => stateOf(glance, node) !== 'SignalPending'),
   },
   {
     name: 'no-signal-for-what-is-done',
@@ -112,14 +106,21 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   },
   {
     name: 'downloaded-once',
-    sentence: 'No node downloads a whole payload twice.',
+    sentence:
+      'No node downloads a whole payload twice in one attempt, unless the plan is aborted and what it had was thrown away.',
     upheldBy: '`agent/journal.ts`: a phase after the download; `agent/download.ts`: what is staged is taken',
     alsoSeenBy: '`test/agent/kill-runs.test.ts`',
-    holds: ({ nodes }) => nodes.every(({ host: { fetched } }) => new Set(fetched).size === fetched.length),
+    holds: ({ nodes, isAborted }) =>
+      isAborted || nodes.every(({ host: { fetched } }) => new Set(fetched).size === fetched.length),
   },
 ];
 
-export const INVARIANTS: readonly StatedInvariant[] = [...ABOUT_MOTION, ...ABOUT_SIGNALS, ...ABOUT_BINARIES];
+export const INVARIANTS: readonly StatedInvariant[] = [
+  ...ABOUT_MOTION,
+  ...ABOUT_SIGNALS,
+  ...ABOUT_BINARIES,
+  ...ABOUT_CORDONS,
+];
 
 function moving(nodes: readonly NodeGlance[], role: NodeSpec['role']): NodeGlance[] {
   return nodes.filter(({ spec, host }) => spec.role === role && isInMotion(host));
@@ -134,14 +135,6 @@ function signalled({ run, nodes }: Glance): NodeGlance[] {
 function stateOf({ recorded }: Glance, { spec, signal }: NodeGlance): string {
   const own = recorded.find(({ name, command }) => name === spec.name && command === signal?.command.id);
   return own?.state ?? 'SignalPending';
-}
-
-function isOpen(signal: NodeGlance['signal']): boolean {
-  return signal !== undefined && !['Completed', 'Failed', 'FailedDownload'].includes(signal.status?.status ?? '');
-}
-
-function isRolledBack({ object, signal }: NodeGlance): boolean {
-  return decodeReport(object.metadata.annotations, signal?.created ?? '')?.rolledBack === true;
 }
 
 function runsAtLeast({ host: { service } }: NodeGlance, version = ''): boolean {

@@ -4,35 +4,24 @@ import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import { gather } from '../../src/engine/gather.ts';
 import type { Role } from '../../src/engine/model.ts';
 import { OwnWrites } from '../../src/engine/own-writes.ts';
-import { DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
+import { type CampaignPolicy, DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
 import { freshWorld } from '../../src/engine/world.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
-import { decodeSignal } from '../../src/signal/codec.ts';
 import type { Configuration } from './cluster.ts';
-import { type Leader, viewsOfRoles } from './leader.ts';
+import { type Deeds, type Leader, viewsOfRoles } from './leader.ts';
+import { type Choice, choicesOf, type Holdings, isFresh, lagOf } from './leader-view.ts';
 import { named, nameless } from './nameless.ts';
 import { contentOf, objectAt } from './node-state.ts';
 import { type Numbering, once } from './numbering.ts';
 import { changeOf } from './plan-words.ts';
+import { wordsFor } from './signal-words.ts';
 
-/** What the API server holds that leaders look at: versions as numbers of contents, oldest first. */
-export interface Holdings {
-  /** Milliseconds since the Unix epoch. */
-  readonly now: number;
-  readonly plan: readonly number[];
-  /** By place in the configuration. */
-  readonly nodes: readonly (readonly number[])[];
-  /** Controllers whose API server is not ready. */
-  readonly down: readonly string[];
-}
-
-export interface LeaderMove {
-  readonly label: string;
-  readonly fair: boolean;
-  /** What is written: the plan's status, or the object of the node at this place. */
-  readonly object: 'plan' | number;
-  readonly content: number;
-}
+export type LeaderMove = { readonly label: string; readonly fair: boolean } & (
+  | { readonly kind: 'record'; readonly content: number }
+  /** Asks for a write of the object at this place. */
+  | { readonly kind: 'ask'; readonly place: number; readonly content: number }
+  | { readonly kind: 'drain'; readonly place: number }
+);
 
 /** One version of one object, seen beside one version of the plan: all by number of their contents. */
 export interface Telling {
@@ -40,23 +29,17 @@ export interface Telling {
   readonly plan: number;
   readonly place: number;
   readonly content: number;
-  /** True where the plan records the target as settled, so that its answer tells nothing any more. */
-  readonly isSettled?: boolean;
-}
-
-interface Choice {
-  readonly plan: number;
-  /** By place: the resourceVersion that is seen. */
-  readonly nodes: readonly number[];
-  readonly down: readonly string[];
+  /** True where the plan records the target as done, so that its answer tells nothing any more. */
+  readonly isDone?: boolean;
 }
 
 export class LeaderMoves {
   readonly #configuration: Configuration;
   readonly #contents: Numbering<KubeObject>;
   readonly #leader: Leader;
+  readonly #policy: CampaignPolicy;
   readonly #moves = new Map<string, Promise<readonly LeaderMove[]>>();
-  readonly #decisions = new Map<string, Promise<readonly KubeObject[]>>();
+  readonly #decisions = new Map<string, Promise<Deeds>>();
   readonly #facts = new Map<string, string>();
   readonly #objects = new Map<string, KubeObject>();
 
@@ -64,42 +47,29 @@ export class LeaderMoves {
     this.#configuration = configuration;
     this.#contents = contents;
     this.#leader = leader;
+    this.#policy = policyFor(configuration);
   }
 
   async of(holdings: Holdings): Promise<readonly LeaderMove[]> {
-    const key = [holdings.now, holdings.plan, ...holdings.nodes, holdings.down].join('/');
-    return await once(this.#moves, key, async () => {
+    const { now, plan, nodes, drains, down } = holdings;
+    return await once(this.#moves, [now, plan, ...nodes, drains, down].join('/'), async () => {
       const moves = new Map<string, LeaderMove>();
-      for (const choice of this.#choices(holdings)) {
+      const tells = (seen: number, place: number, version: number): string =>
+        this.tells({ now, plan: plan[seen - 1] ?? 0, place, content: nodes[place]?.[version - 1] ?? 0 });
+      for (const choice of choicesOf(holdings, tells)) {
         for (const move of await this.#movesFor(choice, holdings)) {
-          const name = `${move.object}/${move.content}`;
-          if (moves.get(name)?.fair !== true) moves.set(name, move);
+          const { label: _label, fair: _fair, ...deed } = move;
+          const key = JSON.stringify(deed);
+          if (moves.get(key)?.fair !== true) moves.set(key, move);
         }
       }
       return [...moves.values()];
     });
   }
 
-  /** Every mixture of versions, but only the newest of those that tell a leader the same. */
-  *#choices(holdings: Holdings): Generator<Choice> {
-    const answers = holdings.down.length > 0 ? [[], holdings.down] : [[]];
-    for (const plan of newestOfEach(holdings.plan, (version) => String(holdings.plan[version - 1]))) {
-      const seen = holdings.nodes.map((versions, place) =>
-        newestOfEach(versions, (version) => {
-          const [seenPlan = 0, content = 0] = [holdings.plan[plan - 1], versions[version - 1]];
-          return this.tells({ now: holdings.now, plan: seenPlan, place, content });
-        }),
-      );
-      for (const nodes of product(seen)) {
-        for (const down of answers) yield { plan, nodes, down };
-      }
-    }
-  }
-
   /** What the engine gathers of one node, in the words that decisions depend on. */
-  tells({ now, plan, place, content, isSettled = false }: Telling): string {
-    const key = [now, plan, place, content, isSettled].join('/');
-    return once(this.#facts, key, () => {
+  tells({ now, plan, place, content, isDone = false }: Telling): string {
+    return once(this.#facts, [now, plan, place, content, isDone].join('/'), () => {
       const { role } = this.#configuration.nodes[place] ?? { role: 'worker' };
       const object = this.#objectAt(place, [content], 1);
       const seen = { controller: role === 'controller' ? [object] : [], worker: role === 'worker' ? [object] : [] };
@@ -108,33 +78,49 @@ export class LeaderMoves {
       const { campaign: _, facts, ...more } = gather(autopilot, planned, alone, now);
       const gathered = { ...more, facts: [...facts] };
       return JSON.stringify(gathered, (name, value: unknown) => {
-        return IRRELEVANT.has(name) || (isSettled && name === 'observation') ? undefined : value;
+        return IRRELEVANT.has(name) || (isDone && name === 'observation') ? undefined : value;
       });
     });
   }
 
   async #movesFor(choice: Choice, holdings: Holdings): Promise<LeaderMove[]> {
     const current = this.#planAt(holdings, holdings.plan.length);
-    const writes = await this.#decide(choice, holdings, current);
-    const isFresh = choice.plan === holdings.plan.length && lagOf(choice, holdings) === '';
-    const fair = isFresh && choice.down.length === holdings.down.length;
-    return writes.flatMap((object): LeaderMove[] => {
-      const place = this.#configuration.nodes.findIndex(({ name }) => name === object.metadata.name);
-      const isPlan = place < 0;
-      const newest = isPlan ? holdings.plan.length : holdings.nodes[place]?.length;
-      if (versionOf(object) !== newest) return [];
-      const status = (object as Plan).status;
-      const written = isPlan ? { ...current, ...(status && { status }) } : object;
-      const label = `a leader ${isPlan ? changeOf(current, written as Plan) : signalOf(object)}${lagOf(choice, holdings)}`;
-      const stored = isPlan ? written : nameless(object, object.metadata.name);
-      return [{ label, fair, object: isPlan ? 'plan' : place, content: contentOf(this.#contents, stored) }];
+    const deeds = await this.#decide(choice, holdings, current);
+    const [fair, lag] = [isFresh(choice, holdings), lagOf(choice, holdings)];
+    const placeOf = (name: string): number => this.#configuration.nodes.findIndex((node) => node.name === name);
+    const drains = deeds.begun.map((name): LeaderMove => {
+      return { kind: 'drain', place: placeOf(name), label: `a leader begins to drain ${name}${lag}`, fair };
     });
+    const writes = deeds.writes.flatMap((object): LeaderMove[] => {
+      const { name } = object.metadata;
+      const place = placeOf(name);
+      const isPlan = place < 0;
+      if (versionOf(object) !== (isPlan ? holdings.plan.length : holdings.nodes[place]?.length)) return [];
+      if (isPlan) return [this.#recorded(object as Plan, current, lag, fair)];
+      const content = contentOf(this.#contents, nameless(object, name));
+      const before = this.#objectAt(place, holdings.nodes[place] ?? [], choice.nodes[place] ?? 0);
+      const label = `a leader asks to ${wordsFor(before, object)}${lag}`;
+      return [{ kind: 'ask', place, content, label, fair }];
+    });
+    return [...drains, ...writes];
   }
 
-  async #decide(choice: Choice, holdings: Holdings, current: Plan): Promise<readonly KubeObject[]> {
-    const seen = choice.nodes.map((version, place) => `${version}=${holdings.nodes[place]?.[version - 1]}`);
+  /** The write of a status changes nothing else. */
+  #recorded({ status }: Plan, current: Plan, lag: string, fair: boolean): LeaderMove {
+    const written = { ...current, ...(status && { status }) };
+    const label = `a leader ${changeOf(current, written)}${lag}`;
+    return { kind: 'record', content: contentOf(this.#contents, written), label, fair };
+  }
+
+  async #decide(choice: Choice, holdings: Holdings, current: Plan): Promise<Deeds> {
+    const seen = choice.nodes.map((version, place) => {
+      const versions = holdings.nodes[place] ?? [];
+      return `${version}=${versions[version - 1]}${version === versions.length ? '' : ' old'}`;
+    });
     const plan = `${choice.plan}=${holdings.plan[choice.plan - 1]}`;
-    const key = [holdings.now, plan, current.metadata.resourceVersion, ...seen, choice.down].join();
+    const { drains, down, watchedMs } = choice;
+    const key = [holdings.now, plan, current.metadata.resourceVersion, ...seen, drains, down, watchedMs].join();
+    const names = this.#configuration.nodes.map(({ name }) => name);
     return await once(
       this.#decisions,
       key,
@@ -143,9 +129,13 @@ export class LeaderMoves {
           plan: this.#planAt(holdings, choice.plan),
           current,
           objects: this.#objectsAt(holdings, choice.nodes),
-          down: choice.down,
+          newest: this.#newestIn(holdings),
+          drains: new Map(drains.flatMap((kind, place) => (kind ? [[names[place] ?? '', kind] as const] : []))),
+          consent: this.#configuration.cordoner === 'leader',
+          down,
           now: holdings.now,
-          policy: { ...DEFAULT_POLICY, targetDeadlineMs: this.#configuration.targetDeadlineMs },
+          watchedMs,
+          policy: this.#policy,
         }),
     );
   }
@@ -162,6 +152,15 @@ export class LeaderMoves {
     return objects;
   }
 
+  #newestIn({ nodes }: Holdings): Map<string, KubeObject> {
+    return new Map(
+      nodes.map((versions, place) => {
+        const object = this.#objectAt(place, versions, versions.length);
+        return [object.metadata.name, object];
+      }),
+    );
+  }
+
   /** With the name of the node at the place. */
   #objectAt(place: number, versions: readonly number[], version: number): KubeObject {
     return once(this.#objects, `${place}/${version}=${versions[version - 1]}`, () =>
@@ -170,37 +169,18 @@ export class LeaderMoves {
   }
 }
 
+/** Only the deadline of the whole target counts: of a moment of the model's clock nobody knows how long it is. */
+function policyFor({ targetDeadlineMs }: Configuration): CampaignPolicy {
+  const ms = Infinity;
+  const stepDeadlines = { answer: ms, download: ms, drain: ms, apply: ms, restart: ms, ready: ms };
+  return { ...DEFAULT_POLICY, targetDeadlineMs, stepDeadlines };
+}
+
 /** Parts of an observation on which nothing is decided: the tests of the engine say so. */
 const IRRELEVANT: ReadonlySet<string> = new Set(['step', 'since', 'report']);
-
-/** The newest resourceVersion of each kind, the newest kind first. */
-function newestOfEach(versions: readonly number[], kindOf: (version: number) => string): number[] {
-  const newest = new Map<string, number>();
-  for (let version = versions.length; version > 0; version--) {
-    const kind = kindOf(version);
-    if (!newest.has(kind)) newest.set(kind, version);
-  }
-  return [...newest.values()];
-}
-
-function product(choices: readonly (readonly number[])[]): number[][] {
-  return choices.reduce<number[][]>((rows, next) => rows.flatMap((row) => next.map((each) => [...row, each])), [[]]);
-}
 
 /** The version that a request holds for: one without would take effect whatever happened since, and is a mistake. */
 function versionOf({ metadata: { name, resourceVersion } }: KubeObject): number {
   if (resourceVersion === undefined) throw new Error(`a write of ${name} without a resourceVersion`);
   return Number(resourceVersion);
-}
-
-function lagOf({ plan, nodes }: Choice, holdings: Holdings): string {
-  const lags = holdings.nodes.flatMap(({ length }, place) =>
-    nodes[place] === length ? [] : [`node ${place + 1} at ${nodes[place]} of ${length}`],
-  );
-  if (plan !== holdings.plan.length) lags.unshift(`plan at ${plan} of ${holdings.plan.length}`);
-  return lags.length === 0 ? '' : `, seeing ${lags.join(' and ')}`;
-}
-
-function signalOf({ metadata }: KubeObject): string {
-  return `asks to signal ${metadata.name} for ${decodeSignal(metadata.annotations)?.command.version}`;
 }

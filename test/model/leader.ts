@@ -1,19 +1,19 @@
 /** Owns running the real reconciler once, on a view of the cluster that the model has chosen, and catching its writes. */
-import type { Plan } from '../../src/api/autopilot/plan.ts';
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
+import type { Drains } from '../../src/drain/drains.ts';
 import type { Dialect } from '../../src/engine/dialect.ts';
-import type { Role } from '../../src/engine/model.ts';
+import type { DrainView, Role } from '../../src/engine/model.ts';
 import type { View } from '../../src/engine/own-writes.ts';
 import { OwnWrites } from '../../src/engine/own-writes.ts';
 import type { CampaignPolicy } from '../../src/engine/policy/campaign-policy.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
 import { type Views, viewsOf } from '../../src/engine/world.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { nodes } from '../../src/kube/resources.ts';
+import { leases, nodes, type Resource } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import type { KubeList, KubeObject } from '../../src/kube/types.ts';
-import { controlNodes } from '../../src/signal/names.ts';
-import { silentLogger } from '../../src/util/log.ts';
+import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../src/signal/names.ts';
 
 /** All that one decision depends on: which process decides makes no difference. */
 export interface LeaderView {
@@ -21,40 +21,90 @@ export interface LeaderView {
   readonly plan: Plan;
   /** As the API server has it. */
   readonly current: Plan;
+  /** Of each object of `objects`, by its name: as the API server has it. */
+  readonly newest: ReadonlyMap<string, KubeObject>;
   readonly objects: Readonly<Record<Role, readonly KubeObject[]>>;
   /** Names of the controllers whose API server says that it is not ready. */
   readonly down: readonly string[];
+  /** By name of the Node: what this process knows of its drains. */
+  readonly drains: ReadonlyMap<string, DrainView['kind']>;
+  /** True where targets leave cordon and drain to the leader. */
+  readonly consent: boolean;
   readonly now: number;
+  /** Milliseconds for which it has watched that nothing changes. */
+  readonly watchedMs: number;
   readonly policy: CampaignPolicy;
 }
 
-/** The objects that it asks the API server to write, as it sends them. */
-export type Leader = (view: LeaderView) => Promise<readonly KubeObject[]>;
+export interface Deeds {
+  /** The objects that it asks the API server to write, as it sends them. */
+  readonly writes: readonly KubeObject[];
+  /** Names of the Nodes whose drain it begins. */
+  readonly begun: readonly string[];
+}
+
+export type Leader = (view: LeaderView) => Promise<Deeds>;
+
+/** What a leader remembers of its own writes only ever makes it see more. */
+class NoMemory extends OwnWrites {
+  override remember(): void {
+    // On purpose.
+  }
+}
 
 /**
- * A fresh process each time: what a leader remembers only ever makes it see more. Every write is refused as a conflict,
- * so that what would follow it is decided anew, on whatever is seen then.
+ * A fresh process each time, for one round: what would follow its writes is decided anew, on whatever is seen then. So
+ * every record is refused as a conflict; objects seem to be written, since several may be in one round.
  */
 export function leaderWith(dialect: Dialect<Plan>): Leader {
   return async (view) => {
-    const writes: KubeObject[] = [];
+    const deeds = { writes: [] as KubeObject[], begun: [] as string[] };
+    let elapsedMs = 0;
+    let over = new AbortController();
     const reconcile = createReconciler<Plan>({
       dialect,
-      client: catchingClient(view.current, writes),
-      ownWrites: new OwnWrites(),
+      client: catchingClient(view, deeds.writes, () => over.abort()),
+      ownWrites: new NoMemory(),
       plans: viewOf([view.plan]),
       views: viewsOfRoles(view.objects),
       policyFor: () => view.policy,
-      clock: { now: () => view.now, monotonic: () => 0, schedule: () => () => undefined },
-      log: silentLogger,
+      drains: drainsIn(view, deeds),
+      clock: { now: () => view.now, monotonic: () => elapsedMs, schedule: () => () => undefined },
       inquirer: {
         askControlPlane: async (endpoints) =>
           await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: !view.down.includes(name) }))),
       },
-      announce: () => undefined,
     });
-    await reconcile(view.plan.metadata.name);
-    return writes;
+    const look = async (): Promise<void> => {
+      over = new AbortController();
+      await reconcile(view.plan.metadata.name, { signal: over.signal }).catch((error: unknown) => {
+        if (!over.signal.aborted) throw error;
+      });
+    };
+    if (view.watchedMs > 0) {
+      // What it does at its first look is what one does that has watched nothing yet.
+      await look();
+      for (const deed of Object.values(deeds)) deed.length = 0;
+      elapsedMs = view.watchedMs;
+    }
+    await look();
+    return deeds;
+  };
+}
+
+/** Drains that are only begun: what comes of them, and when they are forgotten, is for the model to say. */
+function drainsIn({ drains, now }: LeaderView, { begun }: { begun: string[] }): Drains {
+  return {
+    stateOf: (node) => {
+      const kind = drains.get(node);
+      if (kind === undefined) return undefined;
+      return kind === 'draining' ? { kind, since: now, left: 1 } : { kind: 'drained', since: now };
+    },
+    begin: (node) => void begun.push(node),
+    forget: () => undefined,
+    forgetAll: () => undefined,
+    onChange: () => () => undefined,
+    stop: async () => await Promise.resolve(),
   };
 }
 
@@ -77,15 +127,28 @@ function viewOf<T extends KubeObject>(objects: readonly T[]): View<T> {
 }
 
 /** What a leader asks of the API server; anything else is a TypeError. */
-function catchingClient(current: Plan, writes: KubeObject[]): KubeClient {
+function catchingClient(
+  { current, newest, consent }: LeaderView,
+  writes: KubeObject[],
+  endRound: () => void,
+): KubeClient {
+  const labels = consent ? { [CENTRAL_CORDONING_LABEL]: 'somebody' } : {};
   const client: Pick<KubeClient, 'get' | 'listAll' | 'raw' | 'replace'> = {
     // No kind that a new version removes is served.
     raw: async () => await Promise.resolve({ status: 404, body: '' }),
     listAll: async <T extends KubeObject>() =>
       await Promise.resolve({ metadata: {}, items: [current as KubeObject as T] } as KubeList<T>),
-    get: async <T extends KubeObject>() => await Promise.resolve(current as KubeObject as T),
-    replace: async (_resource, object) => {
+    get: async <T extends KubeObject>({ plural }: Resource<T>, name: string) => {
+      const lease: KubeObject = { metadata: { name, labels } };
+      const found = plural === leases.plural ? lease : plural === plans.plural ? current : newest.get(name);
+      return await Promise.resolve(found as T);
+    },
+    replace: async ({ plural }, object) => {
       writes.push(object);
+      if (plural !== plans.plural) {
+        endRound();
+        return await Promise.resolve(object);
+      }
       return await Promise.reject(new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' }));
     },
   };

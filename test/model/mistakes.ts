@@ -4,7 +4,8 @@ import { OLD } from './cluster.ts';
 import { configure, V2 } from './configurations.ts';
 import type { Model, Violation } from './explorer.ts';
 import { EVERY_RUN_ENDS, explore } from './explorer.ts';
-import * as planted from './planted.ts';
+import * as hosts from './planted-hosts.ts';
+import * as leaders from './planted-leaders.ts';
 import type { Parts } from './world.ts';
 import { World } from './world.ts';
 
@@ -22,23 +23,32 @@ const single = configure('1 worker', 'w1');
 /** The first command brings what runs already, so that the second one is reached within a few steps. */
 const twoCommands = configure('1 controller, 2 commands', 'c1', { versions: [OLD, V2], faults: 0 });
 const garbage = configure('1 worker, payload cannot be executed', 'w1:garbage');
+const alone = configure('1 worker that cordons itself', 'w1', { cordoner: 'self' });
+const closed = configure('1 worker, cordoned by somebody else', 'w1!');
+const aborted = configure('1 worker, the plan is aborted', 'w1', { orders: ['abort'] });
 
-const random = { leader: planted.randomChoiceAfterLostWrite };
+const random = { leader: leaders.randomChoiceAfterLostWrite };
 
 export const MISTAKES: readonly Mistake[] = [
-  mistake('a decision on a stale view', twoCommands, { leader: planted.onStaleView }, 'no-signal-for-what-is-done'),
-  mistake('a signal before its intent', mixed, { leader: planted.signalBeforeIntent }, 'intent-before-signal'),
+  mistake('a decision on a stale view', twoCommands, { leader: leaders.onStaleView }, 'no-signal-for-what-is-done'),
+  mistake('a signal before its intent', mixed, { leader: leaders.signalBeforeIntent }, 'intent-before-signal'),
   mistake('a random choice after a lost write', controllers, random, 'signals-within-slots'),
   mistake('a random choice after a lost write', controllers, random, 'one-controller-in-motion'),
   mistake('a random choice after a lost write', workers, random, 'concurrent-workers'),
-  mistake('no limit on workers', workers, { leader: planted.withoutLimit }, 'concurrent-workers'),
-  mistake('stages in any order', mixed, { leader: planted.stagesInAnyOrder }, 'controllers-before-workers'),
-  mistake('a restart taken for the end', controllers, { leader: planted.doneTooEarly }, 'done-runs-it'),
-  mistake('a signal that is never sent', single, { leader: planted.neverSignals }, EVERY_RUN_ENDS),
-  mistake('no trial run', garbage, { afterStep: planted.noTrialRun }, 'runnable-binary'),
-  mistake('the previous binary is not kept', single, { afterStep: planted.previousIsNotKept }, 'way-back'),
-  mistake('what is staged is fetched anew', single, { afterStep: planted.downloadsAnew }, 'downloaded-once'),
-  mistake('a roll-back ends the service', single, { afterStep: planted.rollsBackRoughly }, 'rolled-back-rests'),
+  mistake('no limit on workers', workers, { leader: leaders.withoutLimit }, 'concurrent-workers'),
+  mistake('stages in any order', mixed, { leader: leaders.stagesInAnyOrder }, 'controllers-before-workers'),
+  mistake('a restart taken for the end', controllers, { leader: leaders.doneTooEarly }, 'done-runs-it'),
+  mistake('a signal that is never sent', single, { leader: leaders.neverSignals }, EVERY_RUN_ENDS),
+  mistake('no trial run', garbage, { afterStep: hosts.noTrialRun }, 'runnable-binary'),
+  mistake('the previous binary is not kept', single, { afterStep: hosts.previousIsNotKept }, 'way-back'),
+  mistake('what is staged is fetched anew', single, { afterStep: hosts.downloadsAnew }, 'downloaded-once'),
+  mistake('a roll-back ends the service', single, { afterStep: hosts.rollsBackRoughly }, 'rolled-back-rests'),
+  mistake('drains that nobody waits for', single, { leader: leaders.drainsNobody }, 'emptied-before-swap'),
+  mistake('an agent that evicts nobody', alone, { afterStep: hosts.evictsNobody }, 'emptied-before-swap'),
+  mistake('any cordon is lifted', closed, { leader: leaders.liftsAnyCordon }, 'closed-by-others'),
+  mistake('nothing is tidied', aborted, { leader: leaders.neverTidies }, 'no-cordon-left'),
+  mistake('an aborted plan is abandoned', aborted, { leader: leaders.abandons }, 'nothing-half-done'),
+  mistake('a cordon is lifted too early', single, { leader: leaders.liftsTooEarly }, 'closed-while-swapped'),
 ];
 
 function mistake(name: string, configuration: Configuration, parts: Partial<Parts>, breaks: string): Mistake {
@@ -48,12 +58,13 @@ function mistake(name: string, configuration: Configuration, parts: Partial<Part
 /** A shortest way to break this one invariant, whatever else breaks before; undefined where it holds. */
 export async function counterexample(
   { configuration, parts, breaks }: Mistake,
-  modelOf: (world: World) => Model = (world) => world,
+  modelOf: (world: World) => Model = (world) => world.model(),
 ): Promise<Violation | undefined> {
   const model = modelOf(new World(configuration, parts));
   const { violation } = await explore({
     initial: model.initial,
     invariants: model.invariants.filter(({ name }) => name === breaks),
+    invariantsAtRest: (model.invariantsAtRest ?? []).filter(({ name }) => name === breaks),
     next: async (state) => await model.next(state),
     isFinal: (state) => model.isFinal(state),
     canonical: async (state) => (await model.canonical?.(state)) ?? state,

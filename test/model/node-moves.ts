@@ -1,12 +1,14 @@
 /** Owns everything that can happen at one node: turns of its agent, the life of its service, and misfortunes. */
 import type { HostFacts } from '../../src/agent/host.ts';
 import { isBundle } from '../../src/agent/journal.ts';
+import type { Node } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
 import { RESTART_TIMEOUT_MS } from './agent-turn.ts';
+import { NOW } from './cluster.ts';
 import type { Host } from './host.ts';
-import { factsOf, failure, lifeOf, powerLost, powerLostForGood, processOf, UNSEEN } from './host.ts';
+import { factsOf, failure, fallen, lifeOf, powerLost, powerLostForGood, processOf, UNSEEN } from './host.ts';
 import type { NodeState } from './node-state.ts';
-import { objectAt, written } from './node-state.ts';
+import { contentOf, objectAt, written } from './node-state.ts';
 import type { Answers, Look, NodeRules, Trail } from './turn-trail.ts';
 import { trailOf } from './turn-trail.ts';
 
@@ -22,7 +24,7 @@ export interface NodeMove {
 }
 
 export async function movesOf(node: NodeState, rules: NodeRules): Promise<NodeMove[]> {
-  if (node.host.dark) return [];
+  if (node.host.dark) return silenceOf(node, rules);
   const life = lifeOf(node.host, rules.qualityOf);
   const moves = life.map(({ label, host }): NodeMove => ({ label, fair: true, cost: 0, to: { ...node, host } }));
   for (const view of viewsOf(node)) {
@@ -30,8 +32,17 @@ export async function movesOf(node: NodeState, rules: NodeRules): Promise<NodeMo
       moves.push(...(await agentMoves(node, rules, { view, facts }, life.length > 0)));
     }
   }
-  moves.push(...misfortunes(node, rules));
+  moves.push(...misfortunes(node, rules), ...podMoves(node, rules), ...cordonMoves(node, rules));
   return distinct(node, moves);
+}
+
+/** All that ever comes of a node without power: the cluster notices. */
+function silenceOf(node: NodeState, { contents, isNode }: NodeRules): NodeMove[] {
+  const { status, ...object } = objectAt(contents, node.versions) as Node;
+  if (!isNode || status?.conditions?.[0]?.status === 'False') return [];
+  const silent: Node = { ...object, status: { ...status, conditions: [{ type: 'Ready', status: 'False' }] } };
+  const to = written(node, contentOf(contents, silent));
+  return [{ label: 'its Node is found not Ready', fair: true, cost: 0, to }];
 }
 
 /** Versions that the agent may have seen last; undefined where it has seen none yet. */
@@ -98,7 +109,7 @@ function crash(node: NodeState, cost = 0): Pick<NodeMove, 'cost' | 'to'> {
  * The power goes only while the agent works on the service: what goes down before or after that is nobody's doing here,
  * and any number of nodes may.
  */
-function misfortunes(node: NodeState, { contents, mayDie }: NodeRules): NodeMove[] {
+function misfortunes(node: NodeState, { contents, mayDie, qualityOf }: NodeRules): NodeMove[] {
   const { host, journal } = node;
   const touched = written(node, node.versions.at(-1) ?? 0);
   const moves: NodeMove[] = [
@@ -106,11 +117,36 @@ function misfortunes(node: NodeState, { contents, mayDie }: NodeRules): NodeMove
   ];
   const status = decodeSignal(objectAt(contents, node.versions).metadata.annotations)?.status?.status;
   if (journal.phase === 'idle' || journal.phase === 'proven' || ENDS.includes(status)) return moves;
+  if (journal.phase === 'soaking' && host.service?.life === 'up' && qualityOf(host.service.file) === 'brief') {
+    moves.push({ label: 'the service falls', fair: false, cost: 0, to: { ...node, host: fallen(host) } });
+  }
   const off = crash({ ...node, host: powerLost(host) });
   moves.push({ label: 'the power goes and comes back', fair: false, ...off });
   if (!mayDie) return moves;
   const dark = { ...node, host: powerLostForGood(host) };
   return [...moves, { label: 'the power goes for good', fair: false, cost: 1, to: dark }];
+}
+
+/** What the leader's drain comes to; and pods that run here again once they may. */
+function podMoves(node: NodeState, { contents, podsReturn }: NodeRules): NodeMove[] {
+  const { host, drain } = node;
+  const drained: NodeState = { ...node, host: { ...host, hasPods: false }, drain: 'drained' };
+  if (drain === 'draining') return [{ label: 'its last pod is gone', fair: true, cost: 0, to: drained }];
+  if (!podsReturn || host.hasPods || isClosed(node, contents)) return [];
+  return [{ label: 'pods run here again', fair: false, cost: 0, to: { ...node, host: { ...host, hasPods: true } } }];
+}
+
+/** Whoever cordons a node that is cordoned already changes nothing. */
+function cordonMoves(node: NodeState, { contents, isNode, othersCordon }: NodeRules): NodeMove[] {
+  if (!isNode || !othersCordon || isClosed(node, contents)) return [];
+  const object = objectAt(contents, node.versions) as Node;
+  const closed = { ...object, spec: { ...object.spec, unschedulable: true } };
+  const to = { ...written(node, contentOf(contents, closed)), keptClosed: true };
+  return [{ label: 'somebody else cordons it', fair: false, cost: 1, to }];
+}
+
+function isClosed({ versions }: NodeState, contents: NodeRules['contents']): boolean {
+  return (objectAt(contents, versions) as Node).spec?.unschedulable === true;
 }
 
 const ENDS: readonly (string | undefined)[] = ['Completed', 'Failed', 'FailedDownload'];
@@ -129,12 +165,14 @@ function distinct(from: NodeState, moves: readonly NodeMove[]): NodeMove[] {
   return [...byState.values()];
 }
 
-/** Without what nothing depends on: time that was spent, and which numbers processes have beyond being the same or not. */
+/** Without what nothing depends on: times, since each turn counts its own, and which numbers processes have beyond being the same or not. */
 function tidied(node: NodeState): NodeState {
   const { journal, host } = node;
   if (journal.phase === 'idle' || isBundle(journal)) return { ...node, known: true, host: renumbered(host, []) };
-  const { process, work } = journal;
-  const old = [...new Set([work.original.pid, ...(process ? [process.pid] : [])])];
+  const { process, fresh, work, since, entered } = journal;
+  const old = [
+    ...new Set([work.original, ...(process ? [process] : []), ...(fresh ? [fresh] : [])].map(({ pid }) => pid)),
+  ];
   const numberOf = (id: number): number => old.indexOf(id) + 1;
   const asProcess = (id: number) => processOf({ id: numberOf(id) });
   return {
@@ -143,8 +181,11 @@ function tidied(node: NodeState): NodeState {
     journal: {
       ...journal,
       spent: {},
+      ...(since === undefined ? {} : { since: NOW }),
+      ...(entered ? { entered: { ...entered, at: NOW } } : {}),
       work: { ...work, original: asProcess(work.original.pid) },
       ...(process ? { process: asProcess(process.pid) } : {}),
+      ...(fresh ? { fresh: asProcess(fresh.pid) } : {}),
     },
   };
 }

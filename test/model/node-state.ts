@@ -16,12 +16,27 @@ export interface NodeState {
   /** On the disk; a running agent has the same in memory. */
   readonly journal: Journal;
   readonly host: Host;
+  /** What the leader's process knows of its drain of the node: in memory only, and gone with the process. */
+  readonly drain: 'none' | 'draining' | 'drained';
+  /** True where somebody else cordoned the node; nobody takes that back here. */
+  readonly keptClosed: boolean;
   /** Crashes of its own that it has left; others are taken from the faults of all nodes together. */
   readonly crashes: number;
 }
 
-export function freshNode(content: number, file: string, crashes: number): NodeState {
-  return { versions: [content], floor: 1, known: true, journal: IDLE, host: freshHost(file), crashes };
+export interface Beginning {
+  /** Number of the content of its object. */
+  readonly content: number;
+  /** What runs on it. */
+  readonly file: string;
+  readonly hasPods: boolean;
+  readonly keptClosed: boolean;
+  readonly crashes: number;
+}
+
+export function freshNode({ content, file, hasPods, ...more }: Beginning): NodeState {
+  const agent = { floor: 1, known: true, journal: IDLE };
+  return { versions: [content], ...agent, host: freshHost(file, hasPods), drain: 'none', ...more };
 }
 
 /** The object with one version more, whoever wrote it. */

@@ -44,11 +44,14 @@ export class NodeKind {
     });
   }
 
-  /** The state once the API server has taken a write of this content. */
+  /** The state once the API server has taken what a leader asked it to write; of a drain that is over it forgets all. */
   afterWrite(state: number, content: number): number {
-    return once(this.#written, `${state}/${content}`, () =>
-      this.#states.numberOf(written(this.stateOf(state), content)),
-    );
+    return once(this.#written, `${state}/${content}`, () => {
+      const { drain, ...node } = this.stateOf(state);
+      const { annotations } = this.#rules.contents.valueOf(content).metadata;
+      const isWanted = decodeSignal(annotations)?.status?.status === 'Cordoning';
+      return this.#states.numberOf(written({ ...node, drain: isWanted ? drain : 'none' }, content));
+    });
   }
 }
 

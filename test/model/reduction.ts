@@ -8,7 +8,8 @@
  *   signals nothing, since `engine/execute.ts` asks for the plan anew before it does.
  * - Old versions of an object that tell leaders what a newer one tells them, too, and that its agent cannot see any more.
  *   What is decided on them is decided on the newer one; what is written for them is refused, as every old version is.
- *   Of a target that is recorded as settled, its answer tells nothing: `engine/transitions.ts` has one row for all of them.
+ *   Of a target that is recorded as done its answer tells nothing: `engine/transitions.ts` has one row for all of them, and
+ *   `engine/errands.ts` nothing to stop.
  * - How far a settled target's agent has come with tidying up, and how often it crashed, where nobody else can tell
  *   (`rest.ts`). It gets all of its crashes back, so that more is explored, never less.
  *
@@ -67,16 +68,20 @@ export class Reduction {
   async #standIn({ time, nodes, faults }: State, plan: number, place: number): Promise<number> {
     const node = nodes[place] ?? 0;
     const trimmed = once(this.#trimmed, `${time}/${plan}/${place}/${node}`, () => this.#trim(time, plan, place, node));
-    if (!this.#parts.symmetry.isSettled(plan, place)) return trimmed;
+    const { symmetry, configuration } = this.#parts;
+    // What failed may be tried again, whatever its agent is at.
+    const isOver =
+      symmetry.isDone(plan, place) || (symmetry.isSettled(plan, place) && !configuration.orders.includes('retry'));
+    if (!isOver) return trimmed;
     return (await this.#rests[place]?.endOf(trimmed, faults)) ?? trimmed;
   }
 
   #trim(time: number, plan: number, place: number, node: number): number {
     const { nodes, symmetry, leaders, configuration } = this.#parts;
     const state = nodes.valueOf(node);
-    const isSettled = symmetry.isSettled(plan, place);
+    const isDone = symmetry.isDone(plan, place);
     const now = configuration.times[time] ?? 0;
-    const kinds = state.versions.map((content) => leaders.tells({ now, plan, place, content, isSettled }));
+    const kinds = state.versions.map((content) => leaders.tells({ now, plan, place, content, isDone }));
     const isKept = (_: number, index: number): boolean =>
       index + 1 >= state.floor || kinds.lastIndexOf(kinds[index] ?? '') === index;
     const versions = state.versions.filter(isKept);

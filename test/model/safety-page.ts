@@ -22,13 +22,17 @@ export function invariantRows(): string[] {
   ];
 }
 
-export const CONFIGURATION_HEAD = ['| cluster | commands | faults | states | transitions |', '|---|---|---|---|---|'];
+export const CONFIGURATION_HEAD = [
+  '| cluster | commands | faults | crashes of each node | states | transitions |',
+  '|---|---|---|---|---|---|',
+];
 
 export function configurationRow(
-  { name, versions, faults }: Configuration,
+  { name, versions, faults, crashesEach }: Configuration,
   { states, transitions }: Exploration,
 ): string {
-  return row(name, versions.length, faults, states.toLocaleString('en'), transitions.toLocaleString('en'));
+  const counts = [states, transitions].map((count) => count.toLocaleString('en'));
+  return row(name, versions.length, faults, crashesEach, ...counts);
 }
 
 export const MISTAKE_HEAD = ['| planted | in | breaks | after |', '|---|---|---|---|'];

@@ -1,6 +1,6 @@
 /** Owns the exploration of every configuration: no invariant breaks anywhere, and docs/safety.md tells what was explored. */
 import { expect, test } from 'vitest';
-import { CONFIGURATIONS } from './configurations.ts';
+import { CONFIGURATIONS, LARGE } from './configurations.ts';
 import { explore, printViolation } from './explorer.ts';
 import { INVARIANTS } from './invariants.ts';
 import { configurationRow, invariantRows, withTable } from './safety-page.ts';
@@ -10,7 +10,7 @@ import { World } from './world.ts';
 const REFRESH = 'docs/safety.md is older than the code: npm run safety writes it anew';
 
 test.each(CONFIGURATIONS)('$name', async (configuration) => {
-  const exploration = await explore(new World(configuration));
+  const exploration = await explore(new World(configuration).model());
   const { violation } = exploration;
   expect(violation === undefined ? '' : printViolation(violation)).toBe('');
   const row = configurationRow(configuration, exploration);
@@ -21,9 +21,8 @@ test.each(CONFIGURATIONS)('$name', async (configuration) => {
 test('docs/safety.md names every invariant, and no configuration beside these', () => {
   const page = readPage();
   expect(withTable(page, 'invariants', invariantRows()), REFRESH).toBe(page);
-  const table = /<!-- configurations -->\n([\s\S]*?)<!-- \/configurations -->/.exec(page)?.[1] ?? '';
-  const named = table.split('\n').flatMap((line) => /^\| ([^|]+) \| \d/.exec(line)?.[1] ?? []);
-  expect(named).toEqual(CONFIGURATIONS.map(({ name }) => name));
+  expect(namesIn(page, 'configurations')).toEqual(CONFIGURATIONS.map(({ name }) => name));
+  expect(namesIn(page, 'large-configurations')).toEqual(LARGE.map(({ name }) => name));
 });
 
 test('docs/safety.md says of every invariant what upholds it in each dialect', () => {
@@ -39,6 +38,11 @@ test('docs/safety.md says of every invariant what upholds it in each dialect', (
   expect(rows.map(([name]) => name)).toEqual([...INVARIANTS.map(({ name }) => `\`${name}\``), '`every-run-ends`']);
   expect(rows.filter((cells) => cells.length !== head.length || cells.includes(''))).toEqual([]);
 });
+
+function namesIn(page: string, table: string): string[] {
+  const [, rows = ''] = page.split(new RegExp(`<!-- /?${table} -->\n?`));
+  return rows.split('\n').flatMap((line) => /^\| ([^|]+) \| \d/.exec(line)?.[1] ?? []);
+}
 
 function cellsOf(row: string): string[] {
   return row

@@ -5,7 +5,8 @@
  * in agent, host or API server looks at a node's name, so for these any two alike nodes may change names. Leaders do
  * look: by name, to find a node's object, and by place in the list, to choose which target is next. A renaming of nodes
  * that renames them in the plan too leaves the first as it was. It leaves the second as it was where targets that may
- * still be chosen, those recorded as pending in any command, keep their places: the choice passes over all others
+ * still be chosen (those recorded as pending in any command, unless the plan is aborted; where failed ones may be tried
+ * again, those too) keep their places: the choice passes over all others
  * (`engine/schedule/candidates.ts` is only ever given pending targets), whatever their order is. What else the engine does with
  * the list it does for each target by itself, or counts. So a state and one with changed places have the same next
  * states, but for changed places; and no invariant looks at names or places.
@@ -13,6 +14,7 @@
  * That is an argument about the code; `reduction.test.ts` checks it, by exploring small clusters with and without.
  */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
+import { ABORT_ANNOTATION } from '../../src/engine/orders.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { isRecord } from '../../src/util/json.ts';
 import type { Configuration, NodeSpec } from './cluster.ts';
@@ -22,8 +24,8 @@ import { type Numbering, once } from './numbering.ts';
 import { recordedIn } from './plan-words.ts';
 
 /** What nodes must have in common to be alike. */
-export function kindOf({ role, payload }: NodeSpec): string {
-  return `${role}/${payload}`;
+export function kindOf({ role, payload, isClosed }: NodeSpec): string {
+  return `${role}/${payload}/${isClosed}`;
 }
 
 /** By new place: the old place of what goes there. */
@@ -34,7 +36,8 @@ type Rows = readonly (Row | undefined)[];
 
 interface Row {
   readonly text: string;
-  /** True where nothing follows from what its node answers any more. */
+  readonly isDone: boolean;
+  /** True where it is done, or ended otherwise. */
   readonly isSettled: boolean;
 }
 
@@ -43,12 +46,15 @@ const UNSETTLED: readonly string[] = ['SignalPending', 'SignalSent'];
 export class Symmetry {
   readonly #nodes: Configuration['nodes'];
   readonly #contents: Numbering<KubeObject>;
+  /** Recorded states of targets that may be chosen, now or once somebody orders to try them again. */
+  readonly #choosable: readonly string[];
   readonly #rows = new Map<number, Rows>();
   readonly #renamed = new Map<string, number>();
 
-  constructor({ nodes }: Configuration, contents: Numbering<KubeObject>) {
+  constructor({ nodes, orders }: Configuration, contents: Numbering<KubeObject>) {
     this.#nodes = nodes;
     this.#contents = contents;
+    this.#choosable = orders.includes('retry') ? ['SignalPending', 'SignalApplyFailed'] : ['SignalPending'];
   }
 
   /** The order in which alike nodes stand by what is recorded of them, and then by `rank`, a number for all the rest. */
@@ -60,6 +66,11 @@ export class Symmetry {
       places.forEach((place, index) => (order[place] = sorted[index] ?? place));
     }
     return order;
+  }
+
+  /** True where nothing follows from what its node answers any more. */
+  isDone(plan: number, place: number): boolean {
+    return this.#rowsOf(plan)[place]?.isDone === true;
   }
 
   isSettled(plan: number, place: number): boolean {
@@ -85,13 +96,16 @@ export class Symmetry {
 
   #rowsOf(plan: number): Rows {
     return once(this.#rows, plan, () => {
-      const recorded = recordedIn((this.#contents.valueOf(plan) as Plan).status);
+      const { status, metadata } = this.#contents.valueOf(plan) as Plan;
+      const recorded = recordedIn(status);
+      const isAborted = metadata.annotations?.[ABORT_ANNOTATION] !== undefined;
       return this.#nodes.map(({ name }) => {
         const own = recorded.filter((target) => target.name === name);
-        const mayBeChosen = own.length === 0 || own.some(({ state }) => state === 'SignalPending');
-        if (mayBeChosen) return undefined;
+        const mayBeChosen = own.length === 0 || own.some(({ state }) => this.#choosable.includes(state));
+        if (mayBeChosen && !isAborted) return undefined;
         const isSettled = own.every(({ state }) => !UNSETTLED.includes(state));
-        return { text: own.map(({ state, since }) => `${state} ${since}`).join(), isSettled };
+        const isDone = own.every(({ state }) => state === 'SignalCompleted');
+        return { text: own.map(({ state, since }) => `${state} ${since}`).join(), isDone, isSettled };
       });
     });
   }

@@ -2,12 +2,14 @@
 import type { HostFacts } from '../../src/agent/host.ts';
 import type { Journal } from '../../src/agent/journal.ts';
 import type { Outcome, Step } from '../../src/agent/step.ts';
+import { cordonOwner, withCordon, withoutCordon } from '../../src/drain/cordon.ts';
 import { StatusError, TransportError } from '../../src/kube/status-error.ts';
-import type { KubeObject } from '../../src/kube/types.ts';
+import type { KubeObject, Node } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
 import { REPORT_ANNOTATION } from '../../src/signal/names.ts';
 import type { AgentReport } from '../../src/signal/report.ts';
 import { takeTurn } from './agent-turn.ts';
+import type { Configuration } from './cluster.ts';
 import type { afterStep, Qualities } from './host.ts';
 import type { NodeState } from './node-state.ts';
 import { contentOf, objectAt, written } from './node-state.ts';
@@ -16,6 +18,13 @@ import type { Numbering } from './numbering.ts';
 export interface NodeRules {
   readonly contents: Numbering<KubeObject>;
   readonly qualityOf: Qualities;
+  readonly cordoner: Configuration['cordoner'];
+  /** True where the objects of such nodes are Nodes, which can be cordoned. */
+  readonly isNode: boolean;
+  /** See Configuration. */
+  readonly othersCordon: boolean;
+  /** True where pods that were evicted may come back to a node that is let back. */
+  readonly podsReturn: boolean;
   /** True where the power may also go for good. */
   readonly mayDie: boolean;
   /** What a step does to the host; a parameter, so that a mistake can be planted. */
@@ -54,6 +63,8 @@ class RecordedTurn {
   readonly object: KubeObject | undefined;
   readonly facts: HostFacts;
   readonly elapsedMs: number;
+  readonly cordoner: Configuration['cordoner'];
+  readonly hasCordon: boolean;
   readonly #rules: NodeRules;
   readonly #answers: Answers;
   #node: NodeState;
@@ -67,6 +78,8 @@ class RecordedTurn {
     this.object = view === undefined ? undefined : objectAt(rules.contents, node.versions, view);
     this.facts = facts;
     this.elapsedMs = elapsedMs;
+    this.cordoner = rules.cordoner;
+    this.hasCordon = cordonOwner(objectAt(rules.contents, node.versions)) !== undefined;
   }
 
   save(journal: Journal): void {
@@ -76,12 +89,27 @@ class RecordedTurn {
   perform(step: Step): Outcome {
     const { journal, host } = this.#node;
     if (journal.phase === 'idle') throw new Error('an agent without work does nothing to its host');
+    const { planId, created } = journal.work.signal;
+    if (step.kind === 'make-way') this.#change('cordons its node', (node) => withCordon(node, `${planId}/${created}`));
     const after = this.#rules.afterStep(step, host, journal, this.#rules.qualityOf);
     const { outcome = after.outcome, isUndone = false } = step.kind === 'begin' ? {} : this.#answers;
     // A signal to a process either arrives or does not.
     const isDone = outcome.ok || !(isUndone || step.kind === 'restart' || step.kind === 'kill');
     this.#reach(step.kind, isDone ? { ...this.#node, host: after.host } : this.#node);
+    if (step.kind === 'take-back' && isDone) this.#change('uncordons its node', withoutCordon);
+    // The real one looks at its Node anew after both, so that its next report is based on what it wrote.
+    if (this.#rules.isNode && (step.kind === 'make-way' || step.kind === 'take-back')) {
+      this.#node = { ...this.#node, known: true, floor: this.#node.versions.length };
+    }
     return outcome;
+  }
+
+  /** Reads and writes the Node in one: where somebody comes in between, the agent does it again. */
+  #change(label: string, change: (node: Node) => Node): void {
+    if (!this.#rules.isNode) return;
+    const node = objectAt(this.#rules.contents, this.#node.versions);
+    const changed = change(node);
+    if (changed !== node) this.#reach(label, written(this.#node, contentOf(this.#rules.contents, changed)));
   }
 
   write(object: KubeObject): void {

@@ -1,9 +1,10 @@
 /** Owns the whole world of one configuration as a model to explore: plan, nodes, requests on their way, faults left. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/states.ts';
+import { ABORT_ANNOTATION } from '../../src/engine/orders.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
-import type { Configuration } from './cluster.ts';
+import type { Configuration, NodeSpec } from './cluster.ts';
 import { firstPlan, OLD, objectOf, secondPlan } from './cluster.ts';
 import type { Edge, Invariant, Model } from './explorer.ts';
 import type { Glance } from './glance.ts';
@@ -16,9 +17,11 @@ import { LeaderMoves } from './leader-moves.ts';
 import type { NodeState } from './node-state.ts';
 import { contentOf, freshNode, objectAt } from './node-state.ts';
 import { Numbering, once } from './numbering.ts';
+import { ordersOn } from './people.ts';
 import { NodeKind, Place } from './place.ts';
 import { recordedIn } from './plan-words.ts';
 import { Reduction } from './reduction.ts';
+import type { StatedInvariant } from './stated-invariant.ts';
 import { kindOf, Symmetry } from './symmetry.ts';
 import type { NodeRules } from './turn-trail.ts';
 import { pack, type State, unpack } from './world-state.ts';
@@ -34,6 +37,7 @@ const REAL: Parts = { leader: realLeader, afterStep: realAfterStep };
 export class World implements Model {
   readonly initial: string;
   readonly invariants: readonly Invariant[];
+  readonly invariantsAtRest: readonly Invariant[];
   readonly #configuration: Configuration;
   readonly #contents = new Numbering<KubeObject>();
   readonly #plans = new Numbering<readonly number[]>();
@@ -48,21 +52,28 @@ export class World implements Model {
 
   constructor(configuration: Configuration, planted: Partial<Parts> = {}) {
     const { leader, afterStep } = { ...REAL, ...planted };
-    const { nodes, faults, crashesEach, mayDie } = configuration;
+    const { nodes, faults, mayDie, cordoner, othersCordon, orders } = configuration;
     this.#configuration = configuration;
     this.#leaders = new LeaderMoves(configuration, this.#contents, leader);
     const kinds = new Map<string, NodeKind>();
     this.#places = nodes.map((spec) => {
       const qualityOf: NodeRules['qualityOf'] = (file) => (file === OLD ? 'good' : spec.payload);
-      const rules = { contents: this.#contents, qualityOf, mayDie, afterStep };
+      const isNode = spec.role === 'worker';
+      const limits = { isNode, mayDie, cordoner, othersCordon, podsReturn: isNode && orders.includes('retry') };
+      const rules = { contents: this.#contents, qualityOf, afterStep, ...limits };
       return new Place(
         spec,
         once(kinds, kindOf(spec), () => new NodeKind(rules, this.#nodes)),
       );
     });
-    this.invariants = INVARIANTS.map(({ name, holds }) => ({
+    const asked = ({ name, holds }: StatedInvariant): Invariant => ({
       name,
       holds: (state) => holds(this.#look(state), configuration),
+    });
+    this.invariants = INVARIANTS.filter(({ atRest }) => atRest !== true).map(asked);
+    this.invariantsAtRest = INVARIANTS.filter(({ atRest }) => atRest === true).map(({ name, holds }) => ({
+      name,
+      holds: (state) => this.#isRunning(state) || holds(this.#look(state), configuration),
     }));
     const second = secondPlan(configuration);
     this.#secondPlan = second && contentOf(this.#contents, second);
@@ -70,11 +81,15 @@ export class World implements Model {
       time: 0,
       plan: this.#plans.numberOf([contentOf(this.#contents, firstPlan(configuration))]),
       faults,
-      nodes: nodes.map((spec) =>
-        this.#nodes.numberOf(freshNode(contentOf(this.#contents, objectOf(spec)), OLD, crashesEach)),
-      ),
+      nodes: nodes.map((spec) => this.#nodes.numberOf(this.#begin(spec))),
       requests: nodes.map(() => this.#requests.numberOf([])),
     });
+  }
+
+  /** The smallest model that says the same: all states, where the reduction does not hold. */
+  model(): Model {
+    const { versions, replacedBy } = this.#configuration;
+    return versions.length > 1 || replacedBy.length > 0 ? this : this.reduced();
   }
 
   /** The same world, of which one state stands for all that behave alike. */
@@ -87,6 +102,7 @@ export class World implements Model {
     return {
       initial: this.initial,
       invariants: this.invariants,
+      invariantsAtRest: this.invariantsAtRest,
       next: async (state) => await this.next(state),
       isFinal: (state) => this.isFinal(state),
       canonical: async (state) => pack(await reduction.canonical(unpack(state))),
@@ -95,11 +111,14 @@ export class World implements Model {
 
   /** The model's clock ends: what began at its last moment has no later one in which it could be late. */
   isFinal(text: string): boolean {
-    const { state, recorded } = this.#look(text);
+    const { recorded } = this.#look(text);
     const { times } = this.#configuration;
     const end = times.length > 1 ? rfc3339(times.at(-1) ?? 0) : undefined;
-    const isRunning = ['new', 'running'].includes(phaseOfPlan(state));
-    return !isRunning || recorded.some((target) => target.state === 'SignalSent' && target.since === end);
+    return !this.#isRunning(text) || recorded.some((target) => target.state === 'SignalSent' && target.since === end);
+  }
+
+  #isRunning(text: string): boolean {
+    return ['new', 'running'].includes(phaseOfPlan(this.#look(text).state));
   }
 
   async next(text: string): Promise<Edge[]> {
@@ -112,7 +131,7 @@ export class World implements Model {
         edges.push({ label: `${spec.name}: ${label}`, fair, to: pack(this.#moved(state, place, to, cost)) });
       }
     }
-    edges.push(...this.#foreignWrites(state));
+    edges.push(...this.#writesOfPeople(state));
     return edges.filter(({ to }) => to !== text);
   }
 
@@ -133,13 +152,13 @@ export class World implements Model {
     return this.#places.flatMap(({ spec, kind }, place) =>
       this.#requests.valueOf(state.requests[place] ?? 0).map((content) => {
         const node = kind.afterWrite(state.nodes[place] ?? 0, content);
-        const label = `the API server takes the signal for ${spec.name}`;
+        const label = `the API server takes a write of ${spec.name}`;
         return { label, fair: true, to: pack(this.#moved(state, place, node, 0)) };
       }),
     );
   }
 
-  #foreignWrites(state: State): Edge[] {
+  #writesOfPeople(state: State): Edge[] {
     const versions = this.#plans.valueOf(state.plan);
     const withPlan = (content = 0): number => this.#plans.numberOf([...versions, content]);
     const edges: Edge[] = [];
@@ -151,15 +170,24 @@ export class World implements Model {
       const to = pack({ ...state, plan: withPlan(this.#secondPlan) });
       edges.push({ label: 'the plan is deleted, and another one is applied', fair: false, to });
     }
+    const plan = objectAt(this.#contents, versions) as Plan;
+    const now = this.#configuration.times[state.time] ?? 0;
+    for (const { label, fair, plan: ordered } of ordersOn(plan, this.#configuration.orders, now)) {
+      const to = pack({ ...state, plan: withPlan(contentOf(this.#contents, ordered)) });
+      edges.push({ label, fair, to });
+    }
     return edges;
   }
 
   async #leaderEdges(state: State): Promise<Edge[]> {
     const nodes = this.#places.map((place, index) => place.glanceAt(state.nodes[index] ?? 0));
+    const { times, targetDeadlineMs } = this.#configuration;
     const moves = await this.#leaders.of({
-      now: this.#configuration.times[state.time] ?? 0,
+      now: times[state.time] ?? 0,
+      watchedMs: state.time > 0 && Number.isFinite(targetDeadlineMs) ? targetDeadlineMs : 0,
       plan: this.#plans.valueOf(state.plan),
       nodes: nodes.map(({ versions }) => versions),
+      drains: nodes.map(({ drain }) => (drain === 'none' ? undefined : drain)),
       down: nodes.flatMap(({ spec, host }) =>
         spec.role === 'controller' && host.service?.life !== 'up' ? [spec.name] : [],
       ),
@@ -168,13 +196,34 @@ export class World implements Model {
   }
 
   /** A write of the plan is decided and done in one: to decide on an older view is to decide earlier. */
-  #led(state: State, { object, content }: LeaderMove): State {
-    if (object === 'plan') {
-      return { ...state, plan: this.#plans.numberOf([...this.#plans.valueOf(state.plan), content]) };
+  #led(state: State, move: LeaderMove): State {
+    if (move.kind === 'record') {
+      return { ...state, plan: this.#plans.numberOf([...this.#plans.valueOf(state.plan), move.content]) };
     }
-    const known = this.#requests.valueOf(state.requests[object] ?? 0);
+    if (move.kind === 'drain') return this.#draining(state, move.place);
+    const { place, content } = move;
+    const known = this.#requests.valueOf(state.requests[place] ?? 0);
     const requests = [...new Set([...known, content])].toSorted((a, b) => a - b);
-    return { ...state, requests: state.requests.with(object, this.#requests.numberOf(requests)) };
+    return { ...state, requests: state.requests.with(place, this.#requests.numberOf(requests)) };
+  }
+
+  /** Who begins to drain an empty node is through at once, and no other process knows more than before. */
+  #draining(state: State, place: number): State {
+    const node = this.#nodes.valueOf(state.nodes[place] ?? 0);
+    if (node.drain === 'drained' && !node.host.hasPods) return state;
+    return { ...state, nodes: state.nodes.with(place, this.#nodes.numberOf({ ...node, drain: 'draining' })) };
+  }
+
+  #begin(spec: NodeSpec): NodeState {
+    const content = contentOf(this.#contents, objectOf(spec));
+    const hasPods = spec.role === 'worker';
+    return freshNode({
+      content,
+      file: OLD,
+      hasPods,
+      keptClosed: spec.isClosed,
+      crashes: this.#configuration.crashesEach,
+    });
   }
 
   /** The state with another state of one node; requests that its object has overtaken can only be refused. */
@@ -190,9 +239,10 @@ export class World implements Model {
     if (this.#glance?.[0] === text) return this.#glance[1];
     const state = unpack(text);
     const plan = once(this.#planGlances, state.plan, () => {
-      const { spec, status } = objectAt(this.#contents, this.#plans.valueOf(state.plan)) as Plan;
+      const { spec, status, metadata } = objectAt(this.#contents, this.#plans.valueOf(state.plan)) as Plan;
       const versions = spec.commands.map(({ k0supdate }) => k0supdate?.version ?? '');
-      return { run: spec.id, versions, state: status?.state, recorded: recordedIn(status) };
+      const isAborted = metadata.annotations?.[ABORT_ANNOTATION] !== undefined;
+      return { run: spec.id, versions, state: status?.state, isAborted, recorded: recordedIn(status) };
     });
     const nodes = this.#places.map((place, index) => place.glanceAt(state.nodes[index] ?? 0));
     const glance = { ...plan, nodes };

@@ -1,5 +1,6 @@
 /** Owns `npm run safety`: explores every configuration, plants every mistake, and writes the tables of docs/safety.md. */
-import { CONFIGURATIONS } from './configurations.ts';
+import type { Configuration } from './cluster.ts';
+import { CONFIGURATIONS, LARGE } from './configurations.ts';
 import { explore, printViolation } from './explorer.ts';
 import { counterexample, MISTAKES } from './mistakes.ts';
 import {
@@ -13,10 +14,10 @@ import {
 import { readPage, writePage } from './safety-page-file.ts';
 import { World } from './world.ts';
 
-async function configurationRows(): Promise<string[]> {
+async function configurationRows(configurations: readonly Configuration[]): Promise<string[]> {
   const rows = [...CONFIGURATION_HEAD];
-  for (const configuration of CONFIGURATIONS) {
-    const exploration = await explore(new World(configuration));
+  for (const configuration of configurations) {
+    const exploration = await explore(new World(configuration).model());
     if (exploration.violation) throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
     rows.push(configurationRow(configuration, exploration));
     console.log(rows.at(-1));
@@ -38,6 +39,7 @@ async function mistakeRows(): Promise<string[]> {
 const tables = {
   invariants: invariantRows(),
   mistakes: await mistakeRows(),
-  configurations: await configurationRows(),
+  configurations: await configurationRows(CONFIGURATIONS),
+  'large-configurations': await configurationRows(LARGE),
 };
 writePage(Object.entries(tables).reduce((page, [name, rows]) => withTable(page, name, rows), readPage()));

@@ -1,0 +1,49 @@
+/** Owns what predicates ask of one node: its signal, its cordon, and what its service runs. */
+
+import type { KubeObject, Node } from '../../src/kube/types.ts';
+import { decodeReport } from '../../src/signal/report.ts';
+import type { NodeGlance } from './glance.ts';
+
+export function isOpen(signal: NodeGlance['signal']): boolean {
+  return signal !== undefined && !['Completed', 'Failed', 'FailedDownload'].includes(signal.status?.status ?? '');
+}
+
+export function isRolledBack({ object, signal }: NodeGlance): boolean {
+  return decodeReport(object.metadata.annotations, signal?.created ?? '')?.rolledBack === true;
+}
+
+export function runsAnother({ service, target }: NodeGlance['host']): boolean {
+  return service !== undefined && service.file !== target;
+}
+
+/**
+ * From the swap until the agent has proven the new file, or put the old one back, or finds that it can do nothing more;
+ * while any signal stands.
+ */
+export function isSwapping({ journal, signal }: NodeGlance): boolean {
+  return SWAPPING.includes(journal.phase) && isOpen(signal);
+}
+
+const SWAPPING: readonly NodeGlance['journal']['phase'][] = [
+  'swapping',
+  'swapped',
+  'restarting',
+  'restarted',
+  'soaking',
+  'restoring',
+  'restored',
+];
+
+/** Nothing is asked of its agent, and it is at nothing. */
+export function isAtRest({ signal, journal }: NodeGlance): boolean {
+  return !isOpen(signal) && journal.phase === 'idle';
+}
+
+/** Its agent told a failure, and not that the old file is back. */
+export function isLost(node: NodeGlance): boolean {
+  return node.signal?.status?.status === 'Failed' && !isRolledBack(node);
+}
+
+export function isClosed(object: KubeObject & Pick<Node, 'spec'>): boolean {
+  return object.spec?.unschedulable === true;
+}

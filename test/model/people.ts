@@ -1,0 +1,57 @@
+/** Owns what people do to a plan while it runs: orders as annotations, each once, at any moment. */
+import type { Plan } from '../../src/api/autopilot/plan.ts';
+import { ABORT_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION, withRetry } from '../../src/engine/orders.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
+import type { Order } from './cluster.ts';
+import { recordedIn } from './plan-words.ts';
+
+export interface Ordered {
+  readonly label: string;
+  /** Nobody has to order anything, but whoever paused a plan lets it go on. */
+  readonly fair: boolean;
+  readonly plan: Plan;
+}
+
+/** `now` in milliseconds since the Unix epoch. */
+export function ordersOn(plan: Plan, orders: readonly Order[], now: number): Ordered[] {
+  return orders.flatMap((order) => ORDERS[order](plan, now));
+}
+
+const ORDERS: Readonly<Record<Order, (plan: Plan, now: number) => Ordered[]>> = {
+  abort(plan) {
+    if (annotationOf(plan, ABORT_ANNOTATION) !== undefined) return [];
+    return [{ label: 'somebody aborts the plan', fair: false, plan: annotated(plan, ABORT_ANNOTATION, 'enough') }];
+  },
+  pause(plan) {
+    const text = annotationOf(plan, PAUSE_ANNOTATION);
+    if (text === 'false') return [];
+    const next = text === undefined ? 'true' : 'false';
+    const label = text === undefined ? 'somebody pauses the plan' : 'somebody lets the plan go on';
+    return [{ label, fair: text !== undefined, plan: annotated(plan, PAUSE_ANNOTATION, next) }];
+  },
+  /** Of what failed at an earlier moment of the model's clock: within one moment there is no before. */
+  retry(plan, now) {
+    const text = annotationOf(plan, RETRY_ANNOTATION);
+    const failed = recordedIn(plan.status).filter(
+      ({ state, since, name }) =>
+        state === 'SignalApplyFailed' && Date.parse(since) < now && text?.includes(`${name}@`) !== true,
+    );
+    return failed.map(({ name }) => {
+      const ordered = withRetry(text, name, rfc3339(now - 1000));
+      return {
+        label: `somebody orders to try ${name} again`,
+        fair: false,
+        plan: annotated(plan, RETRY_ANNOTATION, ordered),
+      };
+    });
+  },
+};
+
+function annotationOf({ metadata }: Plan, name: string): string | undefined {
+  return metadata.annotations?.[name];
+}
+
+function annotated(plan: Plan, name: string, text: string): Plan {
+  const annotations = { ...plan.metadata.annotations, [name]: text };
+  return { ...plan, metadata: { ...plan.metadata, annotations } };
+}

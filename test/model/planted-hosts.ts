@@ -1,0 +1,28 @@
+/** Owns the mistakes of agents and hosts that are planted to see the explorer find them. */
+import { afterStep } from './host.ts';
+import type { NodeRules } from './turn-trail.ts';
+
+type AfterStep = NodeRules['afterStep'];
+const OK = { ok: true } as const;
+
+export const noTrialRun: AfterStep = (step, host, ...rest) =>
+  step.kind === 'try-out' ? { host, outcome: OK } : afterStep(step, host, ...rest);
+
+export const previousIsNotKept: AfterStep = (step, host, ...rest) =>
+  step.kind === 'keep-previous' ? { host, outcome: OK } : afterStep(step, host, ...rest);
+
+/** Fetches the payload although it lies there whole. */
+export const downloadsAnew: AfterStep = (step, host, ...rest) =>
+  afterStep(step, step.kind === 'download' ? { ...host, staged: undefined } : host, ...rest);
+
+/** Ends the service on the way back, although nothing of the new binary ever ran. */
+export const rollsBackRoughly: AfterStep = (step, before, ...rest) => {
+  const { host, outcome } = afterStep(step, before, ...rest);
+  const { service } = host;
+  if (step.kind !== 'roll-back' || service?.life !== 'up') return { host, outcome };
+  return { host: { ...host, service: { ...service, life: 'stopping' } }, outcome };
+};
+
+/** Says that its node is empty without having evicted anything. */
+export const evictsNobody: AfterStep = (step, host, ...rest) =>
+  step.kind === 'make-way' ? { host, outcome: OK } : afterStep(step, host, ...rest);

@@ -1,0 +1,122 @@
+/** Owns the mistakes of leaders that are planted to see the explorer find them. */
+import type { Plan } from '../../src/api/autopilot/plan.ts';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
+import { cordonOwner, withoutCordon } from '../../src/drain/cordon.ts';
+import type { Campaign, Stage } from '../../src/engine/model.ts';
+import { ABORT_ANNOTATION } from '../../src/engine/orders.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { decodeSignal } from '../../src/signal/codec.ts';
+import { sameJson } from '../../src/util/json.ts';
+import type { Deeds, Leader, LeaderView } from './leader.ts';
+import { leaderWith, realLeader } from './leader.ts';
+
+/** Takes its own cache's word for it that the plan is still the one that it decides on. */
+export const onStaleView: Leader = async (view) => await realLeader({ ...view, current: view.plan });
+
+/** Signals a target while the write that records it is still on its way. */
+export const signalBeforeIntent: Leader = async (view) => await withSignalsAhead(realLeader, view);
+
+/** Takes any target that may start, and where no answer says that the choice is recorded, goes on as if it were. */
+export const randomChoiceAfterLostWrite: Leader = async (view) => {
+  const orders = [realLeader, leaderWithStages(reversed)];
+  return together(...(await Promise.all(orders.map(async (leader) => await withSignalsAhead(leader, view)))));
+};
+
+/** Signals that a decision leads to as soon as it is made, beside the write that records it. */
+async function withSignalsAhead(leader: Leader, view: LeaderView): Promise<Deeds> {
+  const deeds = await leader(view);
+  const recorded = deeds.writes.find((object): object is Plan => object.kind === plans.kind);
+  return recorded ? together(deeds, await leader({ ...view, plan: recorded, current: recorded })) : deeds;
+}
+
+function together(...all: readonly Deeds[]): Deeds {
+  return {
+    writes: all.flatMap(({ writes }) => writes),
+    begun: all.flatMap(({ begun }) => begun),
+  };
+}
+
+/** Starts stages without regard to what comes before them. */
+export const stagesInAnyOrder: Leader = async (view) => {
+  const backwards = leaderWith({
+    ...autopilot,
+    resolve: (...given) => {
+      const campaign = autopilot.resolve(...given);
+      return { ...campaign, stages: campaign.stages.toReversed() };
+    },
+  });
+  return together(await realLeader(view), await backwards(view));
+};
+
+export const withoutLimit = leaderWithStages((stage) => ({ ...stage, maxInFlight: Infinity }));
+
+/** Takes a node's word that it is about to restart for its word that it is done. */
+export const doneTooEarly = leaderWith({
+  ...autopilot,
+  signal: {
+    ...autopilot.signal,
+    read: (...given) => {
+      const seen = autopilot.signal.read(...given);
+      return seen.kind === 'working' && seen.step === 'Restart' ? { ...seen, kind: 'succeeded' } : seen;
+    },
+  },
+});
+
+export const neverSignals: Leader = without(({ kind }) => kind !== plans.kind);
+
+/** Goes on with a node as soon as it is cordoned. */
+export const drainsNobody: Leader = async (view) => {
+  const names = view.objects.worker.map(({ metadata }) => metadata.name);
+  return await realLeader({ ...view, drains: new Map(names.map((name) => [name, 'drained'])) });
+};
+
+/** As the original does. */
+export const liftsAnyCordon: Leader = async (view) => {
+  const { policy } = view;
+  return await realLeader({ ...view, policy: { ...policy, drain: { ...policy.drain, uncordon: 'always' } } });
+};
+
+/** Lifts a cordon only with its last word to the agent: where it comes to none, the cordon stays. */
+export const neverTidies: Leader = without((object, view) => {
+  const before = view.objects.worker.find(({ metadata }) => metadata.name === object.metadata.name);
+  if (!before) return false;
+  const [old, signal] = [before, object].map(({ metadata }) => decodeSignal(metadata.annotations));
+  return cordonOwner(before) !== undefined && cordonOwner(object) === undefined && sameJson(old, signal);
+});
+
+/** Ends a plan as soon as somebody orders that, without a word to the agents. */
+export const abandons: Leader = async (view) => {
+  const { plan, current } = view;
+  const { status, metadata } = plan;
+  const isAborted = metadata.annotations?.[ABORT_ANNOTATION] !== undefined;
+  if (!isAborted || !status) return await realLeader(view);
+  const isOver = !status.state.startsWith('Schedulable');
+  const isFresh = metadata.resourceVersion === current.metadata.resourceVersion;
+  return { begun: [], writes: isOver || !isFresh ? [] : [{ ...plan, status: { ...status, state: 'ApplyFailed' } }] };
+};
+
+/** Lets a node back as soon as its agent works on the service. */
+export const liftsTooEarly: Leader = async (view) => {
+  const deeds = await realLeader(view);
+  const early = view.objects.worker.filter(
+    (node) => decodeSignal(node.metadata.annotations)?.status?.status === 'Restart' && withoutCordon(node) !== node,
+  );
+  return { ...deeds, writes: [...deeds.writes, ...early.map(withoutCordon)] };
+};
+
+function without(isLeftOut: (object: KubeObject, view: LeaderView) => boolean): Leader {
+  return async (view) => {
+    const deeds = await realLeader(view);
+    return { ...deeds, writes: deeds.writes.filter((object) => !isLeftOut(object, view)) };
+  };
+}
+
+function leaderWithStages(change: (stage: Stage) => Stage): Leader {
+  const changed = (campaign: Campaign): Campaign => ({ ...campaign, stages: campaign.stages.map(change) });
+  return leaderWith({ ...autopilot, resolve: (...given) => changed(autopilot.resolve(...given)) });
+}
+
+function reversed(stage: Stage): Stage {
+  return { ...stage, targets: stage.targets.toReversed() };
+}

@@ -1,0 +1,30 @@
+/** Owns telling people what a write of a node's object changes: its signal, its cordon or its taint. */
+import { cordonOwner, withoutPendingTaint } from '../../src/drain/cordon.ts';
+import type { KubeObject, Node } from '../../src/kube/types.ts';
+import { decodeSignal } from '../../src/signal/codec.ts';
+
+/** As what follows "asks to". */
+export function wordsFor(before: KubeObject, after: KubeObject): string {
+  const { name } = after.metadata;
+  const words = [signalWords(before, after), cordonWords(before, after), taintWords(before, after)];
+  return words.flatMap((word) => (word === '' ? [] : `${word} ${name}`)).join(' and ') || `write ${name} as it is`;
+}
+
+function signalWords(before: KubeObject, after: KubeObject): string {
+  const [old, signal] = [before, after].map(({ metadata }) => decodeSignal(metadata.annotations));
+  if (!signal || (old?.created === signal.created && old.status?.status === signal.status?.status)) return '';
+  if (signal.status === undefined) return `signal ${signal.command.version} to`;
+  return signal.status.status === 'Failed' ? 'withdraw the signal of' : `write ${signal.status.status} on`;
+}
+
+function cordonWords(before: Node, after: Node): string {
+  const isClosed = ({ spec }: Node): boolean => spec?.unschedulable === true;
+  if (isClosed(before) !== isClosed(after)) return isClosed(after) ? 'cordon' : 'uncordon';
+  return cordonOwner(before) === cordonOwner(after) ? '' : 'unmark';
+}
+
+function taintWords(before: Node, after: Node): string {
+  const isTainted = (node: Node): boolean => withoutPendingTaint(node) !== node;
+  if (isTainted(before) === isTainted(after)) return '';
+  return isTainted(after) ? 'taint' : 'untaint';
+}
