@@ -14,6 +14,7 @@ export class SkewedClock implements Clock {
   readonly #skew: Skew;
   readonly #late = new Set<() => void>();
   #halted = false;
+  #jumped = 0;
 
   constructor(base: Clock, skew: Skew) {
     this.#base = base;
@@ -21,7 +22,12 @@ export class SkewedClock implements Clock {
   }
 
   now(): number {
-    return this.#base.now() + this.#skew.offset;
+    return this.#base.now() + this.#skew.offset + this.#jumped;
+  }
+
+  /** Sets the wall clock by so many milliseconds; the steady one does not notice. */
+  jump(ms: number): void {
+    this.#jumped += ms;
   }
 
   monotonic(): number {

@@ -1,0 +1,234 @@
+/** Owns one update of one node whose disk fails or loses its power: the real agent and its real steps, on files in memory. */
+import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
+import { Agent } from '../../../src/agent/agent.ts';
+import type { Duties } from '../../../src/agent/duties.ts';
+import { perform } from '../../../src/agent/effects.ts';
+import type { HostFacts } from '../../../src/agent/host.ts';
+import type { ActiveJournal } from '../../../src/agent/journal.ts';
+import { loadJournal, saveJournal } from '../../../src/agent/journal-file.ts';
+import { pathsBeside, pathsIn } from '../../../src/agent/paths.ts';
+import type { Outcome, Step } from '../../../src/agent/step.ts';
+import { decodeReport } from '../../../src/signal/report.ts';
+import { silentLogger } from '../../../src/util/log.ts';
+import { MemoryStore, viewOf } from '../../agent/memory-object.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { failure, type Loss, SunkenFiles } from './sunken-files.ts';
+
+export const OLD = 'v1.36.1+k0s.0';
+export const NEW = 'v1.36.2+k0s.0';
+const BINARY = '/usr/local/bin/k0s';
+const STATE = '/var/lib/refit';
+const JOURNAL = pathsIn(STATE).journal;
+
+/** Beside these: the power goes, which the process does not survive either. */
+export type DiskFault = 'crash' | 'ENOSPC' | 'EIO' | Loss;
+
+/** One operation of a run without faults, from 1. */
+export interface FilePoint {
+  readonly nth: number;
+  readonly operation: string;
+  /** Without its directory. */
+  readonly file: string;
+}
+
+export interface DiskVerdict {
+  /** The last status of the signal; `stuck` where it came to none. */
+  readonly end: string;
+  readonly reason: string;
+  readonly violations: readonly string[];
+  readonly points: readonly FilePoint[];
+}
+
+export interface DiskRunOptions {
+  /** Where the payload is fetched: `bytesOf(NEW)`. */
+  readonly url: string;
+  readonly fault?: { readonly nth: number; readonly kind: DiskFault } | undefined;
+  /** True where the new version never comes up, so that the old one has to come back. */
+  readonly isDead?: boolean;
+}
+
+/** What a binary of that version is made of: far from empty, and told by its first bytes. */
+export function bytesOf(version: string): Buffer {
+  return Buffer.from(`${version}\n${'x'.repeat(100_000)}`);
+}
+
+const OVER = ['Completed', 'Failed', 'FailedDownload'];
+const PATIENCE_S = 900;
+const PACE_MS = 200;
+const DUTIES: Duties = {
+  whoCordons: async () => await Promise.resolve('self'),
+  hasCordon: async () => await Promise.resolve(false),
+  makeWay: async () => await Promise.resolve(),
+  takeBack: async () => await Promise.resolve(),
+};
+
+export async function runDisk(options: DiskRunOptions): Promise<DiskVerdict> {
+  return await new DiskRun(options).play();
+}
+
+interface Service {
+  readonly pid: number;
+  readonly version: string;
+  readonly file: object;
+}
+
+class DiskRun {
+  readonly #options: DiskRunOptions;
+  readonly #clock = new FakeClock();
+  readonly #store = new MemoryStore();
+  readonly #disk = new SunkenFiles(async (operation, path) => await this.#before(operation, path));
+  readonly #points: FilePoint[] = [];
+  readonly #violations = new Set<string>();
+  #stop = new AbortController();
+  #service: Service | undefined;
+  #pids = 0;
+  /** Fetching takes true time: the made-up one stands still for it. */
+  #fetching: Promise<unknown> = Promise.resolve();
+
+  constructor(options: DiskRunOptions) {
+    this.#options = options;
+    this.#disk.put(BINARY, bytesOf(OLD));
+  }
+
+  async play(): Promise<DiskVerdict> {
+    const { url } = this.#options;
+    const sha256 = createHash('sha256').update(bytesOf(NEW)).digest('hex');
+    const command = { id: 0, kind: 'k0supdate', url, version: NEW, sha256 } as const;
+    this.#store.send({ planId: 'p', created: 'c', command });
+    this.#boot();
+    this.#startAgent();
+    let end: string | undefined;
+    for (let second = 0; second < PATIENCE_S && end === undefined; second++) {
+      await this.#fetching;
+      await this.#clock.advance(second < 60 ? 100 : 1_000);
+      end = this.#ending();
+    }
+    this.#stop.abort();
+    if (end !== undefined) this.#judge(end);
+    const { reason = '' } = decodeReport(this.#store.object.metadata.annotations, 'c') ?? {};
+    return { end: end ?? 'stuck', reason, violations: [...this.#violations], points: this.#points };
+  }
+
+  /** The last status, once the agent has tidied up too. */
+  #ending(): string | undefined {
+    const status = this.#store.statuses.at(-1) ?? '';
+    const journal = this.#disk.peek(JOURNAL)?.toString() ?? '';
+    const isUp = this.#service !== undefined && !this.#stop.signal.aborted;
+    return OVER.includes(status) && journal.includes('"idle"') && isUp ? status : undefined;
+  }
+
+  #judge(end: string): void {
+    const wanted = end === 'Completed' ? NEW : OLD;
+    if (versionAt(this.#disk.peek(BINARY)) !== wanted) this.#violations.add(`${end}, and not ${wanted} at the path`);
+    if (this.#service?.version !== wanted) this.#violations.add(`${end}, and not ${wanted} that runs`);
+    const { fault } = this.#options;
+    // What could not be removed stays; the next download begins with it.
+    if (fault && this.#points[fault.nth - 1]?.operation === 'rm') return;
+    const { staged, part } = pathsBeside(BINARY);
+    for (const path of [staged, part])
+      if (this.#disk.peek(path)) this.#violations.add(`${basename(path)} is left over`);
+  }
+
+  async #before(operation: string, path: string): Promise<void> {
+    await this.#alive();
+    const nth = this.#points.push({ nth: this.#points.length + 1, operation, file: basename(path) });
+    const { fault } = this.#options;
+    if (fault?.nth !== nth) return;
+    if (fault.kind === 'ENOSPC' || fault.kind === 'EIO') throw failure(fault.kind, path);
+    this.#die();
+    if (fault.kind !== 'crash') {
+      this.#disk.losePower(fault.kind);
+      this.#boot();
+    }
+    this.#clock.schedule(PACE_MS, () => this.#startAgent());
+    await this.#alive();
+  }
+
+  /** Nothing that a dead process would have done next is done. */
+  async #alive(signal = this.#stop.signal): Promise<void> {
+    if (signal.aborted) await new Promise<never>(() => undefined);
+  }
+
+  #die(): void {
+    this.#fetching = Promise.resolve();
+    this.#stop.abort();
+  }
+
+  /** The supervisor takes what is at the path, and tries again where that is no whole binary. */
+  #boot(): void {
+    this.#service = undefined;
+    this.#clock.schedule(PACE_MS, () => {
+      const version = versionAt(this.#disk.peek(BINARY));
+      const file = this.#disk.identity(BINARY);
+      if (version === undefined || file === undefined) {
+        this.#violations.add('no bootable binary at the path');
+        return this.#boot();
+      }
+      if (version === NEW && this.#options.isDead === true) return this.#boot();
+      this.#service = { pid: ++this.#pids, version, file };
+    });
+  }
+
+  #startAgent(): void {
+    const stop = new AbortController();
+    this.#stop = stop;
+    const tools = { clock: this.#clock, random: () => 0.5, log: silentLogger };
+    const agent = new Agent({
+      ...tools,
+      object: viewOf(this.#store),
+      duties: DUTIES,
+      loadJournal: async () => await loadJournal(JOURNAL, this.#disk.files),
+      saveJournal: async (journal) => await saveJournal(JOURNAL, journal, this.#disk.files),
+      observe: async () => await Promise.resolve(this.#facts()),
+      perform: async (step, journal, signal) => await this.#perform(step, journal, signal),
+      times: { restartTimeoutMs: 5_000, soakMs: 500, readyTimeoutMs: 5_000 },
+      accepts: ['k0supdate'],
+      searchService: async () => await Promise.resolve(undefined),
+    });
+    // Whoever started it does so again.
+    void agent.run(stop.signal).catch(() => this.#clock.schedule(PACE_MS, () => this.#startAgent()));
+  }
+
+  #facts(): HostFacts {
+    if (!this.#service) return { binary: BINARY };
+    const { pid, version, file } = this.#service;
+    const process = { pid, started: 'boot', parent: 1 };
+    const running = { version, process, current: file === this.#disk.identity(BINARY) };
+    return { running, service: process, binary: BINARY };
+  }
+
+  /** All real but the trial run: there is no file that could be executed. */
+  async #perform(step: Step, journal: ActiveJournal, signal: AbortSignal): Promise<Outcome> {
+    await this.#alive();
+    if (step.kind === 'try-out') {
+      const isWhole = versionAt(this.#disk.peek(pathsBeside(BINARY).staged)) === NEW;
+      return isWhole ? { ok: true } : { ok: false, reason: 'the trial run failed' };
+    }
+    const tools = {
+      stateDirectory: STATE,
+      imagesDirectory: '/var/lib/k0s/images',
+      userAgent: 'refit-agent/0 (disk)',
+      limits: { maxBytes: 10_000_000, totalMs: 600_000, stallMs: 60_000 },
+      duties: DUTIES,
+      restarter: { restart: async () => await Promise.resolve(this.#boot()) },
+      files: this.#disk.files,
+      clock: this.#clock,
+      random: () => 0.5,
+      log: silentLogger,
+    };
+    const done = perform(step, journal, tools, signal);
+    if (step.kind === 'download') this.#fetching = Promise.race([done, this.#death()]).catch(() => undefined);
+    return await done;
+  }
+
+  async #death(): Promise<void> {
+    const { signal } = this.#stop;
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  }
+}
+
+/** Undefined where it is no whole binary. */
+function versionAt(data: Buffer | undefined): string | undefined {
+  return [OLD, NEW].find((version) => data?.equals(bytesOf(version)));
+}

@@ -1,0 +1,182 @@
+/** Owns files that a loss of power can take back: contents and names live in a cache until they are synced, each by itself. */
+import { constants } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Files } from '../../../src/agent/durable-files.ts';
+
+/** A file under any number of names. */
+interface Inode {
+  data: Buffer;
+  /** What is on the disk; undefined where nothing of it ever was. */
+  synced: Buffer | undefined;
+  mode: number;
+}
+
+/** Called before each operation, with its name and path: throws what the disk answers instead, or never settles. */
+export type BeforeOperation = (operation: string, path: string) => Promise<void>;
+
+/** What a loss of power leaves of what was not synced: everything, nothing, or the names and not the contents. */
+export type Loss = 'nothing is lost' | 'all that was not synced' | 'contents, but not names';
+
+export const LOSSES: readonly Loss[] = ['nothing is lost', 'all that was not synced', 'contents, but not names'];
+
+export class SunkenFiles {
+  readonly #before: BeforeOperation;
+  #names = new Map<string, Inode>();
+  /** As the disk has them: those of a directory are as they were when it was synced last. */
+  #syncedNames = new Map<string, Inode>();
+
+  constructor(before: BeforeOperation) {
+    this.#before = before;
+  }
+
+  /** The part of node:fs/promises that the agent uses. */
+  get files(): Files {
+    return this as unknown as Files;
+  }
+
+  /** A file that was there long ago. */
+  put(path: string, data: Buffer, mode = 0o755): void {
+    const inode = { data, synced: data, mode };
+    this.#names.set(path, inode);
+    this.#syncedNames.set(path, inode);
+  }
+
+  /** Past everything that may fail; undefined where there is no such file. */
+  peek(path: string): Buffer | undefined {
+    return this.#names.get(path)?.data;
+  }
+
+  /** Equal for two names of one file, and for one name as long as it names the same. */
+  identity(path: string): object | undefined {
+    return this.#names.get(path);
+  }
+
+  get paths(): string[] {
+    return [...this.#names.keys()].toSorted();
+  }
+
+  losePower(loss: Loss): void {
+    if (loss === 'nothing is lost') return;
+    const names = loss === 'contents, but not names' ? this.#names : this.#syncedNames;
+    for (const inode of new Set([...this.#names.values(), ...this.#syncedNames.values()])) {
+      inode.data = inode.synced ?? Buffer.alloc(0);
+      inode.synced = inode.data;
+    }
+    [this.#names, this.#syncedNames] = [new Map(names), new Map(names)];
+  }
+
+  async open(path: string, flags: string | number = 'r', mode = 0o666) {
+    await this.#before(`open ${describe(flags)}`, path);
+    const mayCreate = flags === 'w' || (typeof flags === 'number' && (flags & constants.O_CREAT) !== 0);
+    const isDirectory = this.#isDirectory(path);
+    if (!mayCreate && !isDirectory) this.#inode(path);
+    if (mayCreate && !this.#names.has(path)) this.#names.set(path, { data: Buffer.alloc(0), synced: undefined, mode });
+    const inode = this.#names.get(path);
+    if (inode && flags === 'w') inode.data = Buffer.alloc(0);
+    return this.#handle(path, inode);
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    await this.#before('rename', to);
+    const inode = this.#inode(from);
+    // As rename(2) does where both are names of one file.
+    if (this.#names.get(to) === inode) return;
+    this.#names.set(to, inode);
+    this.#names.delete(from);
+  }
+
+  async link(existing: string, path: string): Promise<void> {
+    await this.#before('link', path);
+    if (this.#names.has(path)) throw failure('EEXIST', path);
+    this.#names.set(path, this.#inode(existing));
+  }
+
+  async copyFile(from: string, to: string): Promise<void> {
+    await this.#before('copyFile', to);
+    const { data, mode } = this.#inode(from);
+    this.#names.set(to, { data: Buffer.from(data), synced: undefined, mode });
+  }
+
+  async rm(path: string, { force = false } = {}): Promise<void> {
+    await this.#before('rm', path);
+    if (!this.#names.delete(path) && !force) throw failure('ENOENT', path);
+  }
+
+  async chmod(path: string, mode: number): Promise<void> {
+    await this.#before('chmod', path);
+    this.#inode(path).mode = mode;
+  }
+
+  async readFile(path: string, encoding: 'utf8'): Promise<string> {
+    await this.#before('readFile', path);
+    return this.#inode(path).data.toString(encoding);
+  }
+
+  async lstat(path: string) {
+    await this.#before('lstat', path);
+    const { data, mode } = this.#inode(path);
+    return { isFile: () => true, size: data.length, mode };
+  }
+
+  async statfs() {
+    return await Promise.resolve({ bavail: 1_000_000, bsize: 4096 });
+  }
+
+  #handle(path: string, inode: Inode | undefined) {
+    let position = 0;
+    const held = (): Inode => inode ?? raise(failure('EISDIR', path));
+    const change = async (operation: string, make: (data: Buffer) => Buffer): Promise<void> => {
+      await this.#before(operation, path);
+      held().data = make(held().data);
+    };
+    const sync = async (operation: string): Promise<void> => {
+      await this.#before(operation, path);
+      if (inode) inode.synced = inode.data;
+      else this.#syncNamesIn(path);
+    };
+    return {
+      appendFile: async (chunk: Buffer) => await change('append', (data) => Buffer.concat([data, chunk])),
+      writeFile: async (text: string) => await change('write', (data) => Buffer.concat([data, Buffer.from(text)])),
+      truncate: async (length: number) => await change('truncate', (data) => data.subarray(0, length)),
+      chmod: async (mode: number) => {
+        await this.#before('chmod', path);
+        held().mode = mode;
+      },
+      read: async (buffer: Buffer) => {
+        await this.#before('read', path);
+        const bytesRead = held().data.copy(buffer, 0, position);
+        position += bytesRead;
+        return { bytesRead };
+      },
+      sync: async () => await sync('sync'),
+      datasync: async () => await sync('datasync'),
+      close: async () => await Promise.resolve(),
+    };
+  }
+
+  #syncNamesIn(directory: string): void {
+    for (const path of this.#syncedNames.keys()) if (dirname(path) === directory) this.#syncedNames.delete(path);
+    for (const [path, inode] of this.#names) if (dirname(path) === directory) this.#syncedNames.set(path, inode);
+  }
+
+  #isDirectory(path: string): boolean {
+    return [...this.#names.keys()].some((name) => dirname(name) === path);
+  }
+
+  #inode(path: string): Inode {
+    return this.#names.get(path) ?? raise(failure('ENOENT', path));
+  }
+}
+
+/** As the system tells it. */
+export function failure(code: string, path: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: made up, '${path}'`), { code, path });
+}
+
+function raise(error: Error): never {
+  throw error;
+}
+
+function describe(flags: string | number): string {
+  return typeof flags === 'number' ? 'to append' : flags;
+}

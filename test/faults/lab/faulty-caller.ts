@@ -1,0 +1,112 @@
+/** Owns one process's way to the API server, on which calls fail as the tape says; a dead process waits for ever. */
+import { type Call, type Caller, queryText } from '../../../src/kube/caller.ts';
+import { StatusError, TransportError } from '../../../src/kube/status-error.ts';
+import { sleep } from '../../../src/util/clock.ts';
+import type { SkewedClock } from '../skewed-clock.ts';
+import type { Fault, Tape } from './call-points.ts';
+
+export interface FaultyCallerParts {
+  readonly actor: string;
+  readonly upstream: Caller;
+  readonly tape: Tape;
+  /** Of the process: halted with it. */
+  readonly clock: SkewedClock;
+  /** False once the process is dead. */
+  readonly isAlive: () => boolean;
+  /** Ends the process at once. */
+  readonly crash: () => void;
+  /** True while nothing of the process reaches the server, or nothing of the server reaches it. */
+  readonly isCut?: (direction: 'there' | 'back') => boolean;
+}
+
+const REFUSALS: Readonly<Partial<Record<Fault, [code: number, reason: string]>>> = {
+  '409': [409, 'Conflict'],
+  '410': [410, 'Expired'],
+  '429': [429, 'TooManyRequests'],
+  '500': [500, 'InternalError'],
+};
+
+/** Milliseconds by which a watch that lags is late. */
+const LAG_MS = 3_000;
+
+export class FaultyCaller implements Caller {
+  readonly #parts: FaultyCallerParts;
+  /** The first answer to each question. */
+  readonly #first = new Map<string, unknown>();
+
+  constructor(parts: FaultyCallerParts) {
+    this.#parts = parts;
+  }
+
+  async text(call: Call): Promise<{ status: number; body: string }> {
+    return await this.#answer(call, async () => await this.#parts.upstream.text(call));
+  }
+
+  async json<T>(call: Call): Promise<T> {
+    return await this.#answer(call, async () => await this.#parts.upstream.json<T>(call));
+  }
+
+  async *stream<T>(call: Call, idleMs: number): AsyncGenerator<T> {
+    const { tape, actor, upstream, clock, isCut } = this.#parts;
+    await this.#alive();
+    const fault = tape.next(actor, call);
+    await this.#before(fault, call);
+    if (fault === 'lost answer') throw new TransportError('the stream broke before its first word');
+    for await (const event of upstream.stream<T>(call, idleMs)) {
+      if (fault === 'crash after') this.#parts.crash();
+      await this.#alive();
+      if (fault === 'stale') await sleep(clock, LAG_MS, call.signal);
+      if (isCut?.('back') === true) throw new TransportError('the stream broke');
+      yield event;
+    }
+  }
+
+  close(): void {
+    // What was asked by then is answered all the same.
+  }
+
+  async #answer<T>(call: Call, ask: () => Promise<T>): Promise<T> {
+    const { tape, actor, crash, isCut } = this.#parts;
+    await this.#alive();
+    const fault = tape.next(actor, call);
+    await this.#before(fault, call);
+    if (isCut?.('there') === true) return await this.#noAnswer(call);
+    const answer = await ask();
+    if (fault === 'crash after') crash();
+    await this.#alive();
+    if (isCut?.('back') === true) return await this.#noAnswer(call);
+    if (fault === 'lost answer') throw new TransportError('no answer came', { maybeApplied: call.method !== 'GET' });
+    return this.#remembered(call, answer, fault);
+  }
+
+  /** What happens instead of the call. */
+  async #before(fault: Fault | undefined, call: Call): Promise<void> {
+    if (fault === 'crash before') this.#parts.crash();
+    await this.#alive();
+    const refusal = fault && REFUSALS[fault];
+    if (!refusal) return;
+    const [code, reason] = refusal;
+    const details = code === 429 ? { details: { retryAfterSeconds: 1 } } : {};
+    throw new StatusError({ kind: 'Status', code, reason, message: `made up at ${call.path}`, ...details });
+  }
+
+  /** A request on a cut line ends with its deadline. */
+  async #noAnswer<T>({ deadlineMs, signal, method }: Call): Promise<T> {
+    await sleep(this.#parts.clock, deadlineMs, signal);
+    await this.#alive();
+    throw new TransportError('no answer within the deadline', { maybeApplied: method !== 'GET' });
+  }
+
+  #remembered<T>(call: Call, answer: T, fault: Fault | undefined): T {
+    if (call.method !== 'GET') return answer;
+    const key = call.path + queryText(call.query ?? {});
+    if (!this.#first.has(key)) this.#first.set(key, structuredClone(answer));
+    return fault === 'stale' ? (structuredClone(this.#first.get(key)) as T) : answer;
+  }
+
+  async #alive(): Promise<void> {
+    const { clock, isAlive } = this.#parts;
+    if (isAlive()) await clock.running();
+    if (!isAlive()) await new Promise<never>(() => undefined);
+  }
+}

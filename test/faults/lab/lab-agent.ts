@@ -1,0 +1,99 @@
+/** Owns the agent of one host of the lab: the real one, that dies with all it had in memory and is started again. */
+import { Agent } from '../../../src/agent/agent.ts';
+import { keepStamped } from '../../../src/agent/cordoning/keep-stamped.ts';
+import { NodeDuties } from '../../../src/agent/cordoning/node-duties.ts';
+import { stampNodeLease } from '../../../src/agent/cordoning/node-lease.ts';
+import { type ActiveJournal, IDLE, type Journal } from '../../../src/agent/journal.ts';
+import { OwnObject } from '../../../src/agent/own-object.ts';
+import { keepRegistered } from '../../../src/agent/registration/keep-registered.ts';
+import type { Outcome, Step } from '../../../src/agent/step.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { nodes } from '../../../src/kube/resources.ts';
+import { controlNodes } from '../../../src/signal/names.ts';
+import type { Clock } from '../../../src/util/clock.ts';
+import { messageOf } from '../../../src/util/errors.ts';
+import { silentLogger } from '../../../src/util/log.ts';
+import type { LabHost } from './lab-host.ts';
+
+export interface LabAgentParts {
+  readonly host: LabHost;
+  readonly role: 'controller' | 'worker';
+  /** Where others reach the API server of a controller. */
+  readonly address: string;
+  readonly random: () => number;
+}
+
+const TIMES = { restartTimeoutMs: 10_000, soakMs: 1_000, readyTimeoutMs: 10_000 };
+
+export class LabAgent {
+  readonly #parts: LabAgentParts;
+  /** As it lies on the disk. */
+  #journal = JSON.stringify(IDLE);
+
+  constructor(parts: LabAgentParts) {
+    this.#parts = parts;
+  }
+
+  get isIdle(): boolean {
+    return this.#read().phase === 'idle';
+  }
+
+  /** Works until `stop` aborts: what it does after that reaches nothing any more. */
+  start(client: KubeClient, stop: AbortSignal, clock: Clock): void {
+    const { host, role, random } = this.#parts;
+    const tools = { clock, random, log: silentLogger };
+    const { name } = host;
+    const object = new OwnObject({ ...tools, client, name, resource: role === 'worker' ? nodes : controlNodes });
+    const duties = new NodeDuties({ ...tools, client, nodeName: () => (role === 'worker' ? name : undefined) });
+    const agent = new Agent({
+      ...tools,
+      object,
+      duties,
+      loadJournal: async () => await Promise.resolve(this.#read()),
+      saveJournal: async (journal) => {
+        await Promise.resolve();
+        if (!stop.aborted) this.#journal = JSON.stringify(journal);
+      },
+      observe: async (journal) => await Promise.resolve(host.observe(journal)),
+      searchService: async () => await Promise.resolve(undefined),
+      perform: async (step, journal, signal) => await this.#perform(duties, step, journal, signal, stop),
+      times: TIMES,
+      accepts: ['k0supdate'],
+    });
+    void agent.run(stop);
+    const stamp = async (signal: AbortSignal): Promise<void> => await stampNodeLease(client, name, signal);
+    if (role === 'worker') void keepStamped({ ...tools, node: object, stamp }, stop);
+    else void keepRegistered({ ...tools, object, describe: async () => await Promise.resolve(this.#describe()) }, stop);
+  }
+
+  async #perform(
+    duties: NodeDuties,
+    step: Step,
+    journal: ActiveJournal,
+    signal: AbortSignal,
+    stop: AbortSignal,
+  ): Promise<Outcome> {
+    try {
+      const { planId, created } = journal.work.signal;
+      if (step.kind === 'make-way') await duties.makeWay(`${planId}/${created}`, signal);
+      if (step.kind === 'take-back') await duties.takeBack(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      return { ok: false, reason: messageOf(error) };
+    }
+    // The dead do nothing to their hosts.
+    stop.throwIfAborted();
+    return this.#parts.host.perform(step, journal);
+  }
+
+  #describe() {
+    const { host, address } = this.#parts;
+    const { name, state } = host;
+    const version = state.service?.life === 'up' ? { version: state.service.file } : {};
+    return { name, nodeName: name, mode: 'controller', os: 'linux', arch: 'amd64', address, ...version } as const;
+  }
+
+  #read(): Journal {
+    return JSON.parse(this.#journal) as Journal;
+  }
+}

@@ -1,0 +1,242 @@
+/** Owns one run in the lab: a cluster in one process and in made-up time, in which processes die and calls fail. */
+import { startApiServer } from '../../../src/embedded/api-server/api-server.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { clientOver } from '../../../src/kube/http-client.ts';
+import { createInformer } from '../../../src/kube/informer.ts';
+import { nodes, type Resource } from '../../../src/kube/resources.ts';
+import { controlNodes } from '../../../src/signal/names.ts';
+import type { Clock } from '../../../src/util/clock.ts';
+import { OLD } from '../../model/cluster.ts';
+import type { Quality } from '../../model/host.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { seededRandom } from '../random.ts';
+import { SkewedClock } from '../skewed-clock.ts';
+import type { Tape } from './call-points.ts';
+import { FaultyCaller } from './faulty-caller.ts';
+import { LabAgent } from './lab-agent.ts';
+import { runLabController } from './lab-controller.ts';
+import { LabHost } from './lab-host.ts';
+import { addWorker, applyPlan, installKinds, tellVersion } from './lab-objects.ts';
+import { LabObserver } from './lab-observer.ts';
+
+export interface RunOptions {
+  readonly tape: Tape;
+  readonly seed: number;
+  readonly controllers: readonly string[];
+  readonly workers: readonly string[];
+  readonly concurrent: number;
+  /** What the payload is worth; good where absent. */
+  readonly payload?: Quality;
+  /** True for a second controller, which takes over where the first one does not renew its lease. */
+  readonly hasStandby?: boolean;
+  /** Called every second of made-up time. */
+  readonly everySecond?: (lab: Lab, second: number) => void;
+}
+
+/** What may be done to a run while it goes on. */
+export interface Lab {
+  readonly actors: readonly string[];
+  crash(actor: string): void;
+  /** Sets the wall clock of the process's machine by so many milliseconds. */
+  jump(actor: string, ms: number): void;
+  /** Stops the process in the middle of what it does, until it is let go on. */
+  halt(actor: string): void;
+  goOn(actor: string): void;
+  /** Nothing of the process gets there, or nothing of the server gets back, until it is mended. */
+  cut(actor: string, direction: 'there' | 'back' | 'both'): void;
+  mend(actor: string): void;
+}
+
+export interface Verdict {
+  /** The plan's state at its end; `stuck` where it came to none. */
+  readonly end: string;
+  readonly reason: string;
+  readonly violations: readonly string[];
+  /** Seconds of made-up time from the plan to its end. */
+  readonly seconds: number;
+}
+
+/** Far more than any run takes that has to wait out a lease, a deadline of a request and some pauses. */
+const PATIENCE_S = 1_800;
+/** Seconds after the end in which everything must have come to rest. */
+const REST_S = 300;
+const RESPAWN_MS = 1_000;
+
+export async function runLab(options: RunOptions): Promise<Verdict> {
+  const run = new Run(options);
+  try {
+    return await run.play();
+  } finally {
+    await run.stop();
+  }
+}
+
+interface Process {
+  isAlive: boolean;
+  readonly stop: AbortController;
+  readonly clock: SkewedClock;
+}
+
+class Run implements Lab {
+  readonly clock = new FakeClock();
+  readonly #options: RunOptions;
+  readonly #random: () => number;
+  readonly #processes = new Map<string, Process>();
+  readonly #cuts = new Map<string, 'there' | 'back' | 'both'>();
+  readonly #starts = new Map<string, (client: KubeClient, stop: AbortSignal, clock: Clock) => void>();
+  readonly #over = new AbortController();
+  #server: Awaited<ReturnType<typeof startApiServer>> | undefined;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    this.#random = seededRandom(options.seed);
+  }
+
+  get actors(): readonly string[] {
+    return [...this.#processes.keys()];
+  }
+
+  async play(): Promise<Verdict> {
+    const { controllers, workers, everySecond } = this.#options;
+    const server = await startApiServer({ clock: this.clock });
+    this.#server = server;
+    const admin = clientOver(server.caller);
+    const setUp = async (): Promise<void> => {
+      await installKinds(admin);
+      for (const name of workers) await addWorker(admin, name);
+    };
+    await this.clock.runUntil(setUp());
+    const [hosts, observer] = this.#build(server, admin);
+    this.#watch(admin, observer);
+    for (const actor of this.#starts.keys()) this.#spawn(actor);
+    const isRegistered = (): boolean =>
+      server.objects('autopilot.k0sproject.io', 'controlnodes').length === controllers.length;
+    while (!isRegistered()) await this.clock.advance(1_000);
+    await applyPlan(admin, this.#options);
+    const agents = hosts.map(({ agent }) => agent);
+    let seconds = 0;
+    for (; seconds < PATIENCE_S && observer.end === undefined; seconds++) {
+      everySecond?.(this, seconds);
+      await this.clock.advance(1_000);
+    }
+    const isRestless = (): boolean => observer.leftovers().length > 0 || agents.some(({ isIdle }) => !isIdle);
+    for (let waited = 0; waited < REST_S && isRestless(); waited++) await this.clock.advance(1_000);
+    const busy = agents.some(({ isIdle }) => !isIdle) ? ['an agent is not idle'] : [];
+    const end = observer.end ?? 'stuck';
+    const violations = [...observer.violations, ...observer.leftovers(), ...busy];
+    return { end, reason: observer.reason, violations, seconds };
+  }
+
+  async stop(): Promise<void> {
+    this.#over.abort();
+    for (const process of this.#processes.values()) this.#kill(process);
+    await this.#server?.stop();
+  }
+
+  crash(actor: string): void {
+    const process = this.#processes.get(actor);
+    if (!process?.isAlive) return;
+    this.#kill(process);
+    this.clock.schedule(RESPAWN_MS, () => this.#over.signal.aborted || this.#spawn(actor));
+  }
+
+  jump(actor: string, ms: number): void {
+    this.#processes.get(actor)?.clock.jump(ms);
+  }
+
+  halt(actor: string): void {
+    this.#processes.get(actor)?.clock.halt();
+  }
+
+  goOn(actor: string): void {
+    this.#processes.get(actor)?.clock.resume();
+  }
+
+  cut(actor: string, direction: 'there' | 'back' | 'both'): void {
+    this.#cuts.set(actor, direction);
+  }
+
+  mend(actor: string): void {
+    this.#cuts.delete(actor);
+  }
+
+  /** The processes that the run consists of are known from here on; none runs yet. */
+  #build(server: Awaited<ReturnType<typeof startApiServer>>, admin: KubeClient) {
+    const { controllers, workers, concurrent, payload = 'good' } = this.#options;
+    const random = this.#random;
+    const hosts: { host: LabHost; agent: LabAgent; address: string }[] = [];
+    const add = (name: string, role: 'controller' | 'worker'): LabHost => {
+      const host = new LabHost(
+        name,
+        OLD,
+        this.clock,
+        (file) => (file === OLD ? 'good' : payload),
+        () => {
+          observer.lookAtHosts();
+          const { service } = host.state;
+          if (role === 'worker' && service?.life === 'up') void tellVersion(admin, name, service.file);
+        },
+      );
+      const address = `10.0.0.${hosts.length + 1}`;
+      const agent = new LabAgent({ host, role, address, random });
+      hosts.push({ host, agent, address });
+      this.#starts.set(`agent ${name}`, (client, stop, clock) => agent.start(client, stop, clock));
+      return host;
+    };
+    const observer = new LabObserver({
+      server,
+      controllers: controllers.map((name) => add(name, 'controller')),
+      workers: workers.map((name) => add(name, 'worker')),
+      concurrent,
+    });
+    let terms = 0;
+    const isReady = (address: string): boolean =>
+      hosts.some((each) => each.address === address && each.host.state.service?.life === 'up');
+    for (const actor of this.#options.hasStandby === true ? ['controller', 'standby'] : ['controller']) {
+      this.#starts.set(actor, (client, stop, clock) => {
+        const identity = `${actor}-${++terms}`;
+        void runLabController({ client, identity, clock, random, isReady }, stop);
+      });
+    }
+    return [hosts, observer] as const;
+  }
+
+  #spawn(actor: string): void {
+    const clock = new SkewedClock(this.clock, { rate: 1, offset: 0 });
+    const process: Process = { isAlive: true, stop: new AbortController(), clock };
+    this.#processes.set(actor, process);
+    const cut = (direction: 'there' | 'back'): boolean => ['both', direction].includes(this.#cuts.get(actor) ?? '');
+    const caller = new FaultyCaller({
+      actor,
+      upstream: this.#serverCaller(),
+      tape: this.#options.tape,
+      clock,
+      isAlive: () => process.isAlive,
+      crash: () => this.crash(actor),
+      isCut: cut,
+    });
+    this.#starts.get(actor)?.(clientOver(caller), process.stop.signal, clock);
+  }
+
+  #serverCaller() {
+    if (!this.#server) throw new Error('the server is not started yet');
+    return this.#server.caller;
+  }
+
+  #kill(process: Process): void {
+    process.isAlive = false;
+    process.stop.abort();
+  }
+
+  #watch(admin: KubeClient, observer: LabObserver): void {
+    const resources: readonly Resource[] = [controlNodes, nodes];
+    for (const resource of resources) {
+      const informer = createInformer(admin, resource, { clock: this.clock });
+      informer.addHandler({
+        added: (object) => observer.lookAtObject(object),
+        updated: (object) => observer.lookAtObject(object),
+      });
+      void informer.run(this.#over.signal);
+    }
+  }
+}

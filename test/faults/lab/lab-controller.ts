@@ -1,0 +1,69 @@
+/** Owns a controller process of the lab: election, manager, drains and the engine as `refit controller` puts them together. */
+import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
+import { createDrains } from '../../../src/drain/drains.ts';
+import { lookAhead } from '../../../src/drain/outlook.ts';
+import { campaignController } from '../../../src/engine/controller.ts';
+import { DEFAULT_POLICY } from '../../../src/engine/policy/campaign-policy.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { createElection, timesOf } from '../../../src/kube/election.ts';
+import { createEventRecorder } from '../../../src/kube/events.ts';
+import { fencedClient } from '../../../src/kube/fence.ts';
+import { createManager } from '../../../src/runtime/manager.ts';
+import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
+import { aborted } from '../../../src/util/abort.ts';
+import type { Clock } from '../../../src/util/clock.ts';
+import { silentLogger as log } from '../../../src/util/log.ts';
+
+export interface LabControllerParts {
+  readonly client: KubeClient;
+  readonly identity: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** True where the API server of the controller at this address is ready. */
+  readonly isReady: (address: string) => boolean;
+}
+
+const LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
+const LEASE_DURATION_MS = 15_000;
+
+/** Works until `stop` aborts. */
+export async function runLabController(parts: LabControllerParts, stop: AbortSignal): Promise<void> {
+  const { client, identity, clock, random, isReady } = parts;
+  const election = createElection({
+    client,
+    ...LEASE,
+    ...timesOf(LEASE_DURATION_MS),
+    identity,
+    labels: (holder) => ({ [CENTRAL_CORDONING_LABEL]: holder }),
+    clock,
+    random,
+    logger: log,
+  });
+  const writer = fencedClient(client, election);
+  const manager = createManager({ election, clock, random, logger: log });
+  const events = createEventRecorder({ client, component: 'refit-controller', clock, logger: log });
+  manager.addRunnable(events);
+  const drains = createDrains({ client: writer, clock, random, log });
+  const forget = async (signal: AbortSignal): Promise<void> => {
+    await aborted(signal);
+    drains.forgetAll();
+  };
+  manager.addRunnable({ name: 'drains', run: forget }, 'leading');
+  const controller = campaignController(autopilot, {
+    reader: client,
+    writer,
+    policyFor: () => DEFAULT_POLICY,
+    drains,
+    inquirer: {
+      askControlPlane: async (endpoints) =>
+        await Promise.resolve(endpoints.map(({ name, host = '' }) => ({ name, ready: isReady(host) }))),
+      lookAhead: async (node, options, signal) => await lookAhead(client, node, options, signal ?? stop),
+    },
+    clock,
+    log,
+    announce: (object, { type, reason }) =>
+      events.record(object, { type, reason: reason.code, message: reason.message }),
+  });
+  manager.addController(controller);
+  await manager.run(stop);
+}

@@ -1,0 +1,61 @@
+/** Owns a host of the lab: the model's host, to which things happen by themselves as time goes on. */
+import type { HostFacts } from '../../../src/agent/host.ts';
+import type { ActiveJournal, Journal } from '../../../src/agent/journal.ts';
+import type { Outcome, Step } from '../../../src/agent/step.ts';
+import type { Clock } from '../../../src/util/clock.ts';
+import { afterStep, factsOf, freshHost, type Host, lifeOf, type Qualities, UNSEEN } from '../../model/host.ts';
+
+/** Milliseconds between two things that happen by themselves: a process ends, starts, answers. */
+const PACE_MS = 200;
+
+export class LabHost {
+  readonly name: string;
+  readonly #clock: Clock;
+  readonly #qualityOf: Qualities;
+  readonly #onChange: (host: Host) => void;
+  #host: Host;
+  #processes = 1;
+  #isMoving = false;
+
+  constructor(name: string, file: string, clock: Clock, qualityOf: Qualities, onChange: (host: Host) => void) {
+    this.name = name;
+    this.#clock = clock;
+    this.#qualityOf = qualityOf;
+    this.#onChange = onChange;
+    this.#host = freshHost(file, false);
+  }
+
+  get state(): Host {
+    return this.#host;
+  }
+
+  /** What an agent finds, where it finds what answers. */
+  observe(journal: Journal): HostFacts {
+    const facts = factsOf(this.#host, journal, this.#qualityOf);
+    return facts.at(-1) ?? {};
+  }
+
+  perform(step: Step, journal: ActiveJournal): Outcome {
+    const { host, outcome } = afterStep(step, this.#host, journal, this.#qualityOf);
+    this.#set(host);
+    return outcome;
+  }
+
+  #set(host: Host): void {
+    const { service } = host;
+    const isNew = service?.id === UNSEEN;
+    this.#host = service && isNew ? { ...host, service: { ...service, id: ++this.#processes } } : host;
+    this.#onChange(this.#host);
+    this.#live();
+  }
+
+  #live(): void {
+    if (this.#isMoving || lifeOf(this.#host, this.#qualityOf).length === 0) return;
+    this.#isMoving = true;
+    this.#clock.schedule(PACE_MS, () => {
+      this.#isMoving = false;
+      const [next] = lifeOf(this.#host, this.#qualityOf);
+      if (next) this.#set(next.host);
+    });
+  }
+}

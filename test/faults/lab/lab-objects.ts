@@ -1,0 +1,60 @@
+/** Owns what the lab's API server holds at the beginning: kinds, namespaces, Nodes with pods, and the Plan of a run. */
+import { globSync, readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../../../src/api/crd.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { namespaces, nodes, pods } from '../../../src/kube/resources.ts';
+import type { Node, Pod } from '../../../src/kube/types.ts';
+import { buildNode } from '../../builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../builders/plans.ts';
+import { buildPod } from '../../builders/pods.ts';
+import { OLD } from '../../model/cluster.ts';
+import { V2 } from '../../model/configurations.ts';
+
+const DEFINITIONS = globSync('deploy/crds/*.yaml').map(
+  (file) => parse(readFileSync(file, 'utf8'), { version: '1.1' }) as CustomResourceDefinition,
+);
+
+export async function installKinds(admin: KubeClient): Promise<void> {
+  for (const definition of DEFINITIONS) await admin.create(customResourceDefinitions, structuredClone(definition));
+  await admin.create(namespaces, { metadata: { name: 'k0s-autopilot' } });
+}
+
+/** A Ready Node of the old version, with a pod on it that a drain evicts. */
+export async function addWorker(admin: KubeClient, name: string): Promise<void> {
+  const { uid: _, resourceVersion: __, ...metadata } = buildNode(name).metadata;
+  await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata });
+  await tellVersion(admin, name, OLD);
+  const { spec, ...pod } = buildPod(`on-${name}`, { node: name });
+  const { uid: ___, ...podMetadata } = pod.metadata;
+  const containers = [{ name: 'main', image: 'example.com/app' }];
+  const body = { ...spec, containers, terminationGracePeriodSeconds: 0 } as NonNullable<Pod['spec']>;
+  await admin.create(pods, { ...pod, metadata: podMetadata, spec: body }, { namespace: 'default' });
+}
+
+/** What a kubelet tells once it has come up. */
+export async function tellVersion(admin: KubeClient, name: string, kubeletVersion: string): Promise<void> {
+  const status: Node['status'] = {
+    nodeInfo: { kubeletVersion },
+    conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+  };
+  await admin.patch(nodes, name, { status }, { type: 'merge', subresource: 'status' });
+}
+
+export interface Wanted {
+  readonly controllers: readonly string[];
+  readonly workers: readonly string[];
+  readonly concurrent: number;
+}
+
+/** One command that brings the new version to all. */
+export async function applyPlan(admin: KubeClient, { controllers, workers, concurrent }: Wanted): Promise<Plan> {
+  const targets = {
+    controllers: listed(...controllers),
+    workers: { ...listed(...workers), limits: { concurrent } },
+  };
+  const plan = buildPlan({ commands: [{ k0supdate: buildUpdate({ version: V2, targets }) }] });
+  const { uid: _, resourceVersion: __, creationTimestamp: ___, ...metadata } = plan.metadata;
+  return await admin.create(plans, { ...plan, metadata });
+}

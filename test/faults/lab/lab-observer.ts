@@ -1,0 +1,115 @@
+/** Owns what is seen of a run from outside: hosts as they are and objects as the server holds them, and what is wrong in that. */
+import type { Plan } from '../../../src/api/autopilot/plan.ts';
+import { cordonOwner, withoutPendingTaint } from '../../../src/drain/cordon.ts';
+import type { ApiServer } from '../../../src/embedded/api-server/api-server.ts';
+import type { KubeObject, Node, Pod } from '../../../src/kube/types.ts';
+import { decodeSignal } from '../../../src/signal/codec.ts';
+import { SIGNAL_STATUSES } from '../../../src/signal/names.ts';
+import { V2 } from '../../model/configurations.ts';
+import { isInMotion } from '../../model/host.ts';
+import { recordedIn } from '../../model/plan-words.ts';
+import type { LabHost } from './lab-host.ts';
+
+export interface Watched {
+  readonly server: ApiServer;
+  readonly controllers: readonly LabHost[];
+  readonly workers: readonly LabHost[];
+  readonly concurrent: number;
+}
+
+const OVER = ['Completed', 'Failed', 'FailedDownload'];
+
+export class LabObserver {
+  readonly #watched: Watched;
+  readonly #violations = new Set<string>();
+  /** By node and signal: how far its status was seen to come. */
+  readonly #progress = new Map<string, number>();
+
+  constructor(watched: Watched) {
+    this.#watched = watched;
+  }
+
+  get violations(): readonly string[] {
+    return [...this.#violations];
+  }
+
+  get plan(): Plan | undefined {
+    return this.#watched.server.objects('autopilot.k0sproject.io', 'plans')[0] as Plan | undefined;
+  }
+
+  /** Call at each change of a host. */
+  lookAtHosts(): void {
+    const { controllers, workers, concurrent } = this.#watched;
+    const moving = (hosts: readonly LabHost[]): LabHost[] => hosts.filter(({ state }) => isInMotion(state));
+    this.#hold(moving(controllers).length <= 1, 'one-controller-in-motion');
+    this.#hold(moving(workers).length <= concurrent, 'concurrent-workers');
+    const areDone = controllers.every(({ state }) => state.service?.file === V2);
+    this.#hold(moving(workers).length === 0 || areDone, 'controllers-before-workers');
+    for (const { name, state } of workers) {
+      const isSwapped = state.service !== undefined && state.service.file !== state.target;
+      this.#hold(!isSwapped || this.#podsOn(name) === 0, `emptied-before-swap: ${name}`);
+      this.#hold(!isSwapped || this.#nodeOf(name)?.spec?.unschedulable === true, `closed-while-swapped: ${name}`);
+    }
+    for (const { name, state } of [...controllers, ...workers]) {
+      this.#hold(new Set(state.fetched).size === state.fetched.length, `downloaded-once: ${name}`);
+      this.#hold(state.target !== undefined, `runnable-binary: ${name}`);
+    }
+  }
+
+  /** Call with each version of an object that carries signals. */
+  lookAtObject({ metadata: { name, annotations } }: KubeObject): void {
+    const signal = decodeSignal(annotations);
+    if (!signal) return;
+    const target = recordedIn(this.plan?.status).find((recorded) => recorded.name === name);
+    this.#hold(target !== undefined && target.state !== 'SignalPending', `intent-before-signal: ${name}`);
+    const status = signal.status?.status;
+    const step = ['', ...SIGNAL_STATUSES].indexOf(status ?? '');
+    const key = `${name} ${signal.created}`;
+    if (step < 0) return;
+    this.#hold(step >= (this.#progress.get(key) ?? 0), `forward-only: ${name} ${status}`);
+    this.#progress.set(key, step);
+  }
+
+  /** The state of the plan where it has ended. */
+  get end(): string | undefined {
+    const { state = '' } = this.plan?.status ?? {};
+    return state === '' || state.startsWith('Schedulable') ? undefined : state;
+  }
+
+  get reason(): string {
+    const told = (this.plan?.status?.commands ?? []).flatMap(({ description }) => description ?? []);
+    return told.join('; ');
+  }
+
+  /** What is left over where nothing should be: empty once everything rests. */
+  leftovers(): string[] {
+    const { controllers, workers, server } = this.#watched;
+    const objects = [...server.objects('autopilot.k0sproject.io', 'controlnodes'), ...server.objects('', 'nodes')];
+    const left: string[] = [];
+    for (const object of objects) {
+      const { name, annotations } = object.metadata;
+      const signal = decodeSignal(annotations);
+      if (signal && !OVER.includes(signal.status?.status ?? '')) left.push(`signal on ${name}`);
+      if (cordonOwner(object) !== undefined) left.push(`cordon on ${name}`);
+      if (withoutPendingTaint(object) !== object) left.push(`taint on ${name}`);
+    }
+    for (const { name, state } of [...controllers, ...workers]) {
+      if (isInMotion(state)) left.push(`${name} in motion`);
+      if (this.end === 'Completed' && state.service?.file !== V2) left.push(`${name} runs ${state.service?.file}`);
+    }
+    return left;
+  }
+
+  #nodeOf(name: string): Node | undefined {
+    return this.#watched.server.objects('', 'nodes').find(({ metadata }) => metadata.name === name);
+  }
+
+  #podsOn(name: string): number {
+    const pods = this.#watched.server.objects('', 'pods') as readonly Pod[];
+    return pods.filter(({ spec, metadata }) => spec?.nodeName === name && !metadata.deletionTimestamp).length;
+  }
+
+  #hold(holds: boolean, invariant: string): void {
+    if (!holds) this.#violations.add(invariant);
+  }
+}
