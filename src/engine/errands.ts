@@ -98,8 +98,8 @@ function isElsewhere(
 function taints(snapshot: Snapshot, policy: CampaignPolicy): Errand[] {
   const stage = activeStage(snapshot.campaign);
   if (!stage || isFinal(snapshot.campaign) || !policy.drain.softTaint || !policy.drain.enabled) return [];
-  if (snapshot.orders.abort !== undefined || !stage.targets.some((target) => evicts(factsOf(snapshot, target))))
-    return [];
+  const isEvicting = stage.targets.some((each) => each.state === 'intended' && evicts(factsOf(snapshot, each)));
+  if (snapshot.orders.abort !== undefined || !isEvicting) return [];
   const pending = stage.targets.filter((target) => {
     const { node } = factsOf(snapshot, target);
     return target.state === 'pending' && node !== undefined && !node.tainted && !node.unschedulable;

@@ -1,10 +1,10 @@
 /** Owns the choice of the next targets: list order, never chance, so that a repeated decision is the same decision. */
 import { censusFor, gateInput } from '../gate-input.ts';
 import { evaluate } from '../gates/chain.ts';
+import { drainPossible } from '../gates/drain-possible.ts';
 import { BEFORE } from '../gates/registry.ts';
 import type { Inquiry, Snapshot, Stage, Target } from '../model.ts';
 import type { CampaignPolicy } from '../policy/campaign-policy.ts';
-
 import type { Reason } from '../reasons.ts';
 
 export interface Refused {
@@ -29,6 +29,9 @@ export interface Choice {
   readonly stopped: readonly Refused[];
 }
 
+/** Nodes at which a look found nothing but obstacles, before those behind them wait too: each look is some requests, every few seconds. */
+const LOOKS_IN_VAIN = 50;
+
 /** A worker whose gate says wait does not hold up those behind it. A controller does: two away can cost the quorum. */
 export function chooseTargets(
   snapshot: Snapshot,
@@ -42,6 +45,7 @@ export function chooseTargets(
   const waiting: Refused[] = [];
   const stopped: Refused[] = [];
   let census = censusFor(snapshot, policy);
+  let [asked, inVain] = [0, 0];
   for (const target of candidates) {
     if (chosen.length >= slots) break;
     const input = gateInput(snapshot, stage, target, slots - chosen.length, policy, now, census);
@@ -53,8 +57,10 @@ export function chooseTargets(
     if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
     if (verdict.kind === 'stop') stopped.push({ target, ...verdict });
     if (waiting.length > 0 && (stage.role === 'controller' || verdict.ofCampaign === true)) break;
-    // Each question is a request: no more of them at a time than targets could start.
-    if (waiting.filter(({ inquiry }) => inquiry).length >= slots) break;
+    if (verdict.kind === 'wait' && verdict.inquiry) asked++;
+    else if (verdict.kind === 'wait' && verdict.gate === drainPossible.name) inVain++;
+    // Each question is a request: no more of them at a time than targets could start, or than were asked for nothing.
+    if (asked >= Math.max(slots, inVain) || inVain >= Math.max(slots, LOOKS_IN_VAIN)) break;
   }
   return { chosen, waiting, stopped };
 }
