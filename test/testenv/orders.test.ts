@@ -5,12 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
+import { cattlePlans } from '../../src/api/cattle/plan.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../src/engine/orders.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { payloadPath, startCluster } from '../../tools/cluster/cluster.ts';
+import { buildCattlePlan } from '../builders/cattle-plans.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess, type RefitResult, runRefit } from './refit-process.ts';
@@ -189,6 +192,34 @@ test('a viewer gives no orders, and nothing is written', async () => {
     ]);
   }
   expect((await admin.get(plans, 'autopilot')).metadata.resourceVersion).toBe(metadata.resourceVersion);
+});
+
+test('a Plan of the system-upgrade-controller is paused and aborted the same way, and says what it cannot do', async () => {
+  const { metadata, ...rest } = buildCattlePlan('order-image', {
+    nodeSelector: { matchLabels: { pool: 'order-none' } },
+  });
+  const namespace = 'default';
+  await admin.create(cattlePlans, { ...rest, metadata: { name: metadata.name, namespace } }, { namespace });
+  const annotations = async (): Promise<object | undefined> =>
+    (await admin.get(cattlePlans, metadata.name, { namespace })).metadata.annotations;
+  try {
+    expect(await ordered('pause')).toMatch(/^Plan order-image \(\w+\) is paused\.\n/);
+    expect(await annotations()).toEqual({ [PAUSE_ANNOTATION]: 'true' });
+    expect(await ordered('resume', '--plan', 'cattle/default/order-image')).toContain('goes on.');
+    expect(await annotations()).toBeUndefined();
+    await ordered('abort', '--reason', 'wrong image');
+    expect(await annotations()).toEqual({ [ABORT_ANNOTATION]: 'wrong image' });
+    expect(await refused('retry', 'order-w1')).toContain('is not one of which single nodes are tried again');
+    await using puppets = await Puppets.create(admin, 'order-s1');
+    await puppets.plan(1);
+    const { code, stderr } = await order('pause');
+    expect(code).toBe(2);
+    expect(stderr[0]).toContain(
+      'could mean: autopilot/autopilot, cattle/default/order-image (name one of them with --plan)',
+    );
+  } finally {
+    await admin.delete(cattlePlans, metadata.name, { namespace });
+  }
 });
 
 test('without a plan, and with one of another name', async () => {

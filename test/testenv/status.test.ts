@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
+import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
@@ -14,6 +15,7 @@ import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createNode, reportReady } from '../../tools/cluster/objects.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
+import { buildUpgradePolicy } from '../builders/policies.ts';
 import { buildSignal } from '../builders/signals.ts';
 import { recorded, statusOf } from '../builders/views.ts';
 import { startTcpProxy } from '../faults/tcp-proxy.ts';
@@ -148,6 +150,32 @@ test('json: one object a line for each change, and 1 where the plan failed', asy
     next: [],
   });
 });
+
+test('a policy that comes while somebody watches is told, and so is its end', async () => {
+  await create();
+  await record('SchedulableWait', 'SignalCompleted', 'SignalPending');
+  await using watching = watch();
+  await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is running');
+  const { plans: before } = await lookOnce();
+  expect(before).toMatchObject([{ next: [W2] }]);
+  await admin.create(upgradePolicies, buildUpgradePolicy('status-frozen', { paused: true }));
+  try {
+    const told = `Plan autopilot ${W2} waits (not-paused): UpgradePolicy status-frozen has spec.paused: nothing new starts`;
+    await expect.poll(() => changesOf(watching), PATIENCE).toContain(told);
+    const { plans: held } = await lookOnce();
+    expect(held).toMatchObject([
+      { policy: 'status-frozen', paused: 'policy', waits: [{ reason: { code: 'Paused' } }] },
+    ]);
+  } finally {
+    await admin.delete(upgradePolicies, 'status-frozen');
+  }
+  expect((await lookOnce()).plans[0]).not.toHaveProperty('policy');
+});
+
+async function lookOnce(): Promise<StatusView> {
+  const { stdout } = await runRefit('status', '-o', 'json', '--kubeconfig', viewer);
+  return JSON.parse(stdout.join('\n')) as StatusView;
+}
 
 test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a watch with 130, without a word', async (name) => {
   await create();
