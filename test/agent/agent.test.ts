@@ -234,6 +234,31 @@ describe('a failure leaves the old version running', () => {
   });
 });
 
+describe('in the soak', () => {
+  test('a build that ends after it answered once is rolled back', async () => {
+    await using rig = await startRig({ broken: 'crashes-later', flags: ['--soak', '2s'] });
+    rig.startAgent();
+    await rig.send('/new', NEW);
+    await rig.end();
+    expect(rig.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'Failed']);
+    expect(await rig.report()).toMatchObject({ rolledBack: true, reason: expect.stringMatching(/^crash loop: /) });
+    expect(await rig.host.version()).toBe(OLD);
+    expect(await rig.leftovers()).toEqual([]);
+  });
+
+  test('kill -9 of the agent: the next one watches the same process on', async () => {
+    await using rig = await startRig({ flags: ['--soak', '1s'] });
+    const first = rig.startAgent();
+    await rig.send('/new', NEW);
+    await rig.until(async () => expect(await rig.journal()).toContain('"soaking"'));
+    await first.stop('SIGKILL');
+    expect(rig.statuses.at(-1)).toBe('Restart');
+    rig.startAgent();
+    await expectUpdated(rig);
+    expect(rig.host.starts).toBe(2);
+  });
+});
+
 test('a roll-back goes on after kill -9 though no API server can be reached', async () => {
   await using rig = await startRig({ broken: 'crashes', flags: ['--restart-timeout', '3s'] });
   const first = rig.startAgent();
