@@ -61,8 +61,10 @@ async function load(
   const { plans: resource, namespace, fieldSelector } = dialect;
   const plans = { resource, namespace, fieldSelector, matters: () => true };
   const isPlan = (object: KubeObject): boolean => dialect.isPlan?.(object) ?? true;
-  const [own, ...views] = await Promise.all(
-    [plans, ...dialect.watched].map(async (followed: Followed) =>
+  // First: what stands beside plans is written before them, and must not be older than they are.
+  const own = await view(plans);
+  const views = await Promise.all(
+    dialect.watched.map(async (followed) =>
       (await isThere(client, followed, signal)) ? await view(followed) : NOTHING,
     ),
   );
@@ -70,7 +72,7 @@ async function load(
     const found = views[index];
     return found ? [[resource, found] as const] : [];
   });
-  return { plans: () => (own?.list() ?? []).filter(isPlan), world: freshWorld(viewsOf(entries), new OwnWrites()) };
+  return { plans: () => own.list().filter(isPlan), world: freshWorld(viewsOf(entries), new OwnWrites()) };
 }
 
 async function isThere(client: KubeClient, { optional, resource }: Followed, signal: AbortSignal): Promise<boolean> {

@@ -24,8 +24,8 @@ export const autopilot: Dialect<Plan> = {
   watched: [
     { resource: OBJECTS.controller, matters },
     { resource: OBJECTS.worker, matters, keep: keptOfNode },
-    // What is written there is our own, and counts from its write on.
-    { resource: targetLedgers, optional: true, matters: () => false },
+    // The news of a plan may come before that of its ledgers: whoever looked in between has to look again.
+    { resource: targetLedgers, optional: true, matters: () => true },
   ],
   resolve,
   project,
