@@ -19,3 +19,7 @@ testCase(
 );
 testCase('a built-in group and its version', asking('/apis/coordination.k8s.io', '/apis/coordination.k8s.io/v1'));
 testCase('a path that is none', asking('/none'));
+testCase(
+  'a resource that nobody serves, in groups that are and are not',
+  asking('/apis/$group/v1/none', '/apis/$group/v1/none/x', '/apis/none.example.com/v1/none'),
+);

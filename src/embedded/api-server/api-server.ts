@@ -1,7 +1,6 @@
 /** Owns the in-memory API server: the public way to start one, and what tests may ask of it. */
 import { randomUUID } from 'node:crypto';
-import type { KubeClient } from '../../kube/client.ts';
-import { clientOver } from '../../kube/http-client.ts';
+import type { Caller } from '../../kube/caller.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { answer, type RequestRecord } from './answer.ts';
 import { Cluster } from './cluster.ts';
@@ -31,8 +30,8 @@ export interface ApiServer {
   /** Of the first address, without a slash at the end. */
   readonly url: string;
   readonly urls: readonly string[];
-  /** A client in this process, which needs no socket: there may be thousands. */
-  client(): KubeClient;
+  /** For clients in this process, which need no sockets: there may be thousands. */
+  readonly caller: Caller;
   /** Forgets all history: what asks for an older resourceVersion gets 410. */
   compact(): void;
   /** The stored objects of a resource, in the order of their names; a view for tests, not to be changed. */
@@ -66,7 +65,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   return {
     url: listening.urls[0] ?? '',
     urls: listening.urls,
-    client: () => clientOver(localCaller(service)),
+    caller: localCaller(service),
     compact: () => revisions.compact(),
     objects: (group, plural) => {
       const { collection } = cluster.resource(group, plural);

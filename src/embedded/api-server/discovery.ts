@@ -23,7 +23,9 @@ export function discover(cluster: Cluster, path: string): Reply {
   if (path === '/apis') {
     return json({ kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map((group) => describeGroup(group, kinds)) });
   }
-  const [root = '', group = '', version = ''] = path.slice(1).replace(/\/$/, '').split('/');
+  const [root = '', group = '', version = '', plural] = path.slice(1).replace(/\/$/, '').split('/');
+  // Of a resource that nobody serves there is nothing to tell.
+  if (plural !== undefined) return plain(404, '404 page not found\n');
   if (root === 'api' && group === 'v1' && version === '') return json(describeVersion(kinds, '', 'v1'));
   if (root === 'apis' && groups.includes(group)) {
     if (version === '') return json({ kind: 'APIGroup', apiVersion: 'v1', ...describeGroup(group, kinds) });

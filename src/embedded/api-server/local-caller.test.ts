@@ -1,6 +1,6 @@
 /** Proves that a client in the server's process gets the answers that one at a socket gets, and watches what it selects. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createClient } from '../../kube/http-client.ts';
+import { clientOver, createClient } from '../../kube/http-client.ts';
 import { leases, nodes } from '../../kube/resources.ts';
 import { isConflict, isNotFound, StatusError } from '../../kube/status-error.ts';
 import { type ApiServer, startApiServer } from './api-server.ts';
@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 test('objects and lists are the same through both', async () => {
-  const local = server.client();
+  const local = clientOver(server.caller);
   const remote = createClient({ server: server.url, user: {}, namespace: 'default', source: 'test' });
   const made = await local.create(nodes, { metadata: { name: 'a', annotations: { a: 'ü' } } });
   expect(await remote.get(nodes, 'a')).toEqual(made);
@@ -28,7 +28,7 @@ test('objects and lists are the same through both', async () => {
 });
 
 test('what the server refuses is refused', async () => {
-  const local = server.client();
+  const local = clientOver(server.caller);
   const made = await local.create(nodes, { metadata: { name: 'a' } });
   await local.replace(nodes, { ...made, spec: { unschedulable: true } });
   const late = local.replace(nodes, { ...made, spec: {} });
@@ -39,7 +39,7 @@ test('what the server refuses is refused', async () => {
 });
 
 test('a watch of one object is told of no other, and ends with its signal', async () => {
-  const local = server.client();
+  const local = clientOver(server.caller);
   for (const name of ['a', 'b']) await local.create(nodes, { metadata: { name } });
   const stop = new AbortController();
   const seen: string[] = [];
@@ -61,7 +61,7 @@ test('a watch of one object is told of no other, and ends with its signal', asyn
 });
 
 test('in a namespace too, a watch of one object is told of no other of that name', async () => {
-  const local = server.client();
+  const local = clientOver(server.caller);
   const stop = new AbortController();
   const seen: string[] = [];
   const watching = (async () => {

@@ -56,9 +56,15 @@ function requestOf({ method, path, query = {}, contentType = 'application/json',
 }
 
 function contentOf({ statusCode, body }: Exchange): unknown {
-  const content: unknown = JSON.parse(body);
-  if (statusCode >= 400) throw new StatusError(content as Status);
-  return content;
+  if (statusCode < 400) return JSON.parse(body) as unknown;
+  // Paths of kinds that nobody serves get plain text.
+  const plain: Status = {
+    kind: 'Status',
+    code: statusCode,
+    reason: statusCode === 404 ? 'NotFound' : '',
+    message: body,
+  };
+  throw new StatusError(body.startsWith('{') ? (JSON.parse(body) as Status) : plain);
 }
 
 /** One answer, or the lines of a watch as they come. */
