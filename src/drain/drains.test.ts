@@ -12,6 +12,7 @@ const STARTED = clock.now();
 let api = new PodApi();
 let drains: Drains;
 const told: string[] = [];
+const OWNER = 'plan-uid/1';
 
 function begin(pods: readonly [string, PodTraits?][], ...nodes: readonly string[]): Drains {
   api = new PodApi();
@@ -19,7 +20,7 @@ function begin(pods: readonly [string, PodTraits?][], ...nodes: readonly string[
   told.length = 0;
   drains = createDrains({ client: api.client, clock, random: () => 0.99, log: silentLogger });
   drains.onChange((node) => told.push(node));
-  for (const node of nodes) drains.begin(node, DEFAULT_DRAIN);
+  for (const node of nodes) drains.begin(node, OWNER, DEFAULT_DRAIN);
   return drains;
 }
 
@@ -30,12 +31,12 @@ afterEach(async () => {
 
 test('nodes drain side by side, and each tells how far it is', async () => {
   begin([['a'], ['b', { node: 'n2' }]], 'n1', 'n2', 'n3');
-  expect(drains.stateOf('n1')).toEqual({ kind: 'draining', since: clock.now(), left: 0 });
+  expect(drains.stateOf('n1', OWNER)).toEqual({ kind: 'draining', since: clock.now(), left: 0 });
   await clock.advance(0);
   expect(api.evictions.map(({ pod }) => pod).toSorted()).toEqual(['default/a', 'default/b']);
   const draining = { kind: 'draining', since: STARTED, left: 1 };
   const drained = { kind: 'drained', since: STARTED };
-  expect(['n1', 'n2', 'n3', 'n4'].map((node) => drains.stateOf(node))).toEqual([
+  expect(['n1', 'n2', 'n3', 'n4'].map((node) => drains.stateOf(node, OWNER))).toEqual([
     draining,
     draining,
     drained,
@@ -44,8 +45,8 @@ test('nodes drain side by side, and each tells how far it is', async () => {
   await clock.advance(5_000);
   api.remove('default/a');
   await clock.advance(0);
-  expect(drains.stateOf('n1')).toEqual({ kind: 'drained', since: STARTED + 5_000 });
-  expect(drains.stateOf('n2')).toEqual(draining);
+  expect(drains.stateOf('n1', OWNER)).toEqual({ kind: 'drained', since: STARTED + 5_000 });
+  expect(drains.stateOf('n2', OWNER)).toEqual(draining);
   expect(new Set(told)).toEqual(new Set(['n1', 'n2', 'n3']));
 });
 
@@ -54,9 +55,9 @@ test('a drain that waits says for what', async () => {
   api.onEvict = () => {
     throw refuseByBudget('web');
   };
-  drains.begin('n1', DEFAULT_DRAIN);
+  drains.begin('n1', OWNER, DEFAULT_DRAIN);
   await clock.advance(0);
-  expect(drains.stateOf('n1')).toMatchObject({
+  expect(drains.stateOf('n1', OWNER)).toMatchObject({
     kind: 'draining',
     left: 1,
     blockedBy: expect.stringContaining('default/web'),
@@ -66,22 +67,22 @@ test('a drain that waits says for what', async () => {
 
 test('a drain that the options forbid is refused with the reason', async () => {
   begin([['bare', { controller: null }]]);
-  drains.begin('n1', { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' });
+  drains.begin('n1', OWNER, { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' });
   await clock.advance(0);
   const reason = 'default/bare has no controller, so nobody would create it anew';
-  expect(drains.stateOf('n1')).toEqual({ kind: 'refused', reason, since: clock.now() });
+  expect(drains.stateOf('n1', OWNER)).toEqual({ kind: 'refused', reason, since: clock.now() });
   expect(told).toEqual(['n1']);
 });
 
 test('begun again, a drain that is under way or has ended stays as it is', async () => {
   begin([['a']], 'n1', 'n1', 'n2');
   await clock.advance(0);
-  drains.begin('n1', DEFAULT_DRAIN);
-  drains.begin('n2', DEFAULT_DRAIN);
+  drains.begin('n1', OWNER, DEFAULT_DRAIN);
+  drains.begin('n2', OWNER, DEFAULT_DRAIN);
   await clock.advance(0);
   expect(api.evictions).toHaveLength(1);
   expect(api.watching).toBe(1);
-  expect(drains.stateOf('n2')?.kind).toBe('drained');
+  expect(drains.stateOf('n2', OWNER)?.kind).toBe('drained');
 });
 
 test('a forgotten drain ends, tells nobody, and may be begun anew', async () => {
@@ -90,14 +91,14 @@ test('a forgotten drain ends, tells nobody, and may be begun anew', async () => 
   const before = told.length;
   drains.forget('n1');
   drains.forget('never begun');
-  expect(drains.stateOf('n1')).toBeUndefined();
+  expect(drains.stateOf('n1', OWNER)).toBeUndefined();
   await clock.advance(0);
   expect(api.watching).toBe(0);
   expect(told).toHaveLength(before);
-  drains.begin('n1', DEFAULT_DRAIN);
+  drains.begin('n1', OWNER, DEFAULT_DRAIN);
   await clock.advance(0);
   // It is on its way out by now, and so is not evicted twice.
-  expect(drains.stateOf('n1')).toMatchObject({ kind: 'draining', left: 1 });
+  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'draining', left: 1 });
   expect(api.evictions).toHaveLength(1);
 });
 
@@ -105,18 +106,18 @@ test('all can be forgotten at once', async () => {
   begin([['a'], ['b', { node: 'n2' }]], 'n1', 'n2');
   await clock.advance(0);
   drains.forgetAll();
-  expect(['n1', 'n2'].map((node) => drains.stateOf(node))).toEqual([undefined, undefined]);
+  expect(['n1', 'n2'].map((node) => drains.stateOf(node, OWNER))).toEqual([undefined, undefined]);
   await clock.advance(0);
   expect(api.watching).toBe(0);
 });
 
 test('begun anew at once, the old drain does not speak for the new one', async () => {
   begin([['bare', { controller: null }]]);
-  drains.begin('n1', { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' });
+  drains.begin('n1', OWNER, { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' });
   drains.forget('n1');
-  drains.begin('n1', DEFAULT_DRAIN);
+  drains.begin('n1', OWNER, DEFAULT_DRAIN);
   await clock.advance(0);
-  expect(drains.stateOf('n1')).toMatchObject({ kind: 'draining', left: 1 });
+  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'draining', left: 1 });
 });
 
 test('who no longer listens hears nothing', async () => {
@@ -124,7 +125,7 @@ test('who no longer listens hears nothing', async () => {
   const heard: string[] = [];
   const stop = drains.onChange((node) => heard.push(node));
   stop();
-  drains.begin('n1', DEFAULT_DRAIN);
+  drains.begin('n1', OWNER, DEFAULT_DRAIN);
   await clock.advance(0);
   expect(told).toEqual(['n1']);
   expect(heard).toEqual([]);
@@ -134,7 +135,19 @@ test('after the end nothing runs and nothing begins', async () => {
   begin([['a']], 'n1');
   await clock.advance(0);
   await drains.stop();
-  drains.begin('n1', DEFAULT_DRAIN);
-  expect(drains.stateOf('n1')).toBeUndefined();
+  drains.begin('n1', OWNER, DEFAULT_DRAIN);
+  expect(drains.stateOf('n1', OWNER)).toBeUndefined();
   expect(api.watching).toBe(0);
+});
+
+test('what is known of a node holds for one attempt only: the next one drains it anew', async () => {
+  begin([], 'n1');
+  await clock.advance(0);
+  expect(drains.stateOf('n1', OWNER)?.kind).toBe('drained');
+  expect(drains.stateOf('n1', 'plan-uid/2')).toBeUndefined();
+  api.put(buildPod('a'));
+  drains.begin('n1', 'plan-uid/2', DEFAULT_DRAIN);
+  await clock.advance(0);
+  expect(drains.stateOf('n1', 'plan-uid/2')).toMatchObject({ kind: 'draining', left: 1 });
+  expect(drains.stateOf('n1', OWNER)).toBeUndefined();
 });

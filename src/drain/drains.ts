@@ -14,10 +14,10 @@ export type DrainState =
 
 /** In memory only: after a crash each drain is begun again, which is harmless. */
 export interface Drains {
-  /** Undefined where no drain was begun, or it is forgotten. */
-  stateOf(node: string): DrainState | undefined;
-  /** Does nothing where a drain of the node is under way or has ended: forget it first. */
-  begin(node: string, options: DrainOptions): void;
+  /** Undefined where no drain was begun in the name of `owner`, or it is forgotten. */
+  stateOf(node: string, owner: string): DrainState | undefined;
+  /** Does nothing where the owner's drain is under way or has ended: forget it first. Another owner's is given up for it. */
+  begin(node: string, owner: string, options: DrainOptions): void;
   /** Ends a drain that is under way, and knows nothing of it any more. */
   forget(node: string): void;
   /** As `forget`, of every node. */
@@ -36,6 +36,7 @@ export interface DrainsParts {
 }
 
 interface Entry {
+  readonly owner: string;
   readonly ending: AbortController;
   state: DrainState;
 }
@@ -55,14 +56,16 @@ class RunningDrains implements Drains {
     this.#parts = parts;
   }
 
-  stateOf(node: string): DrainState | undefined {
-    return this.#entries.get(node)?.state;
+  stateOf(node: string, owner: string): DrainState | undefined {
+    const entry = this.#entries.get(node);
+    return entry?.owner === owner ? entry.state : undefined;
   }
 
-  begin(node: string, options: DrainOptions): void {
-    if (this.#stopped || this.#entries.has(node)) return;
+  begin(node: string, owner: string, options: DrainOptions): void {
+    if (this.#stopped || this.stateOf(node, owner)) return;
+    this.forget(node);
     const state: DrainState = { kind: 'draining', since: this.#parts.clock.now(), left: 0 };
-    const entry: Entry = { ending: new AbortController(), state };
+    const entry: Entry = { owner, ending: new AbortController(), state };
     this.#entries.set(node, entry);
     const running = this.#run(node, options, entry).finally(() => this.#running.delete(running));
     this.#running.add(running);

@@ -1,8 +1,11 @@
-/** Owns the words in which a cordon names the campaign it is for, so that it never outlives it. */
-import type { Campaign, Target } from './model.ts';
+/** Owns the words in which a cordon or a drain names the campaign it is for, so that it never outlives it. */
+import type { Campaign, Source, Target } from './model.ts';
 
-/** `<uid of the plan>/<attempt>`. */
-export function ownerOf({ source }: Pick<Campaign, 'source'>, { since }: Pick<Target, 'since'>): string {
+/** `<uid of the plan>/<attempt>`: of another attempt nothing is known. */
+export function ownerOf(
+  { source }: { readonly source: Pick<Source, 'uid'> },
+  { since }: Pick<Target, 'since'>,
+): string {
   return `${source.uid}/${since}`;
 }
 

@@ -4,11 +4,13 @@ import type { KubeClient } from '../kube/client.ts';
 import { nodes } from '../kube/resources.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { ownerOf } from './cordons.ts';
 import type { Dialect, Instruction, Split, World } from './dialect.ts';
 import { instructionsFor } from './errand-instructions.ts';
+import { factsOf } from './gate-input.ts';
 import { areUntold } from './given-back.ts';
 import { areUnchanged, newlyIntended } from './ledgers.ts';
-import type { Campaign, Errand, Signalling, Target } from './model.ts';
+import type { Campaign, Errand, Signalling, Snapshot, Target } from './model.ts';
 import type { OwnWrites } from './own-writes.ts';
 
 export interface Effects<P extends KubeObject> {
@@ -149,7 +151,19 @@ async function sendTogether<P extends KubeObject>(
   );
 }
 
-/** True where anything was written, so that the next decision may be another one; `now` in ms is told to the targets. */
+/**
+ * Pods are evicted only for as long as the target asks for that: it may fail, or move on by itself, and a node that is let
+ * back must keep what comes to it.
+ */
+export function endIdleDrains({ drains }: Pick<Effects<never>, 'drains'>, snapshot: Snapshot): void {
+  for (const target of snapshot.campaign.stages.flatMap(({ targets }) => targets)) {
+    const { drain, node, observation } = factsOf(snapshot, target);
+    const isAsking = observation.kind === 'working' && observation.asks === 'drain';
+    if (drain && node && !(isAsking && target.state === 'intended')) drains?.forget(node.name);
+  }
+}
+
+/** True where anything was done that the next decision may hang on; `now` in ms is told to the targets. */
 export async function runErrands<P extends KubeObject>(
   effects: Effects<P>,
   world: World,
@@ -168,22 +182,29 @@ async function runErrand<P extends KubeObject>(
   errand: Errand,
   now: number,
 ): Promise<boolean> {
-  const { drains, dialect } = effects;
-  if (errand.kind === 'drain') {
-    // A cache may show the cordon of a node that has been let back since: pods are evicted from none that is open.
-    const object = world.get(nodes, errand.node);
-    const isAsSeen = object && (await areUnchanged(effects.client, [{ resource: nodes, object }], effects.signal));
-    if (isAsSeen) drains?.begin(errand.node, errand.options);
-    return false;
-  }
-  const isEnd = errand.kind === 'go-on' || errand.kind === 'withdraw';
-  if (isEnd && errand.node !== undefined) drains?.forget(errand.node);
+  if (errand.kind === 'drain') return await beginDrain(effects, world, campaign, errand);
+  const isEnd = errand.kind === 'go-on' || errand.kind === 'withdraw' || (errand.kind === 'tidy' && errand.cordon);
+  if (isEnd && errand.node !== undefined) effects.drains?.forget(errand.node);
   // One after the other: the second is right only once the first is done.
-  const instructions = instructionsFor(dialect, world, campaign, errand, now);
+  const instructions = instructionsFor(effects.dialect, world, campaign, errand, now);
   for (const instruction of instructions) {
     if (!(await carryOut(effects, instruction))) return false;
   }
   return instructions.length > 0;
+}
+
+/** A cache may show the cordon of a node that has been let back since: pods are evicted from none that is open. */
+async function beginDrain<P extends KubeObject>(
+  { client, drains, signal }: Effects<P>,
+  world: World,
+  campaign: Campaign,
+  { node, target, options }: Extract<Errand, { kind: 'drain' }>,
+): Promise<boolean> {
+  const object = world.get(nodes, node);
+  if (!drains || !object || !(await areUnchanged(client, [{ resource: nodes, object }], signal))) return false;
+  const owner = ownerOf(campaign, target);
+  drains.begin(node, owner, options);
+  return drains.stateOf(node, owner) !== undefined;
 }
 
 /** Asks past all caches whether the plan, and the ledgers of those targets, are still as they were decided on. */

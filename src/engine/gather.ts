@@ -2,6 +2,7 @@
 import { cordonOwner, withoutPendingTaint } from '../drain/cordon.ts';
 import type { Outlook } from '../drain/outlook.ts';
 import type { Condition, KubeObject, Node } from '../kube/types.ts';
+import { ownerOf } from './cordons.ts';
 import type { Dialect, World } from './dialect.ts';
 import type {
   Campaign,
@@ -33,7 +34,8 @@ export interface Known {
   readonly consents?: ReadonlyMap<string, boolean> | undefined;
   /** True for whoever only looks: it takes for granted that targets let the leader drain, and asks nobody. */
   readonly isOnlyLooking?: boolean | undefined;
-  readonly drainOf?: ((node: string) => DrainView | undefined) | undefined;
+  /** By node, and by the words in which its cordon names its owner. */
+  readonly drainOf?: ((node: string, owner: string) => DrainView | undefined) | undefined;
   readonly watchedMs?: ((key: string, observation: Observation) => number) | undefined;
 }
 
@@ -102,7 +104,7 @@ function factsOf<P extends KubeObject>(
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
     version: dialect.versionOf ? dialect.versionOf(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
-    ...careOf(dialect, world, stage, target, known),
+    ...careOf(dialect, world, campaign, stage, target, known),
     watchedMs: known.watchedMs?.(target.key, observation),
     observation,
   };
@@ -113,6 +115,7 @@ type CareFacts = Pick<TargetFacts, 'node' | 'consent' | 'outlook' | 'drain'>;
 function careOf(
   { care }: Pick<Dialect, 'care'>,
   world: World,
+  campaign: Campaign,
   stage: Stage,
   target: Target,
   { outlooks, consents, drainOf, isOnlyLooking }: Known,
@@ -123,7 +126,7 @@ function careOf(
   if (!node) return { consent };
   const { name } = node.metadata;
   const outlook = outlooks && (outlooks.get(name) ?? 'unasked');
-  return { consent, node: viewOf(node), outlook, drain: drainOf?.(name) };
+  return { consent, node: viewOf(node), outlook, drain: drainOf?.(name, ownerOf(campaign, target)) };
 }
 
 function viewOf(node: Node): NodeView {

@@ -41,7 +41,7 @@ function errandsFor<P extends KubeObject>(
   { campaign, plan }: Orphan<P>,
 ): { readonly campaign: Orphan['campaign']; readonly errands: readonly Errand[] } {
   const now = clock.now();
-  const known = { drainOf: (node: string) => drains?.stateOf(node) };
+  const known = { drainOf: (node: string, owner: string) => drains?.stateOf(node, owner) };
   const snapshot = { ...gatherFacts(dialect, plan, campaign, world, now, known), orders: NO_ORDERS };
   return { campaign, errands: decide(snapshot, DEFAULT_POLICY, now).errands };
 }

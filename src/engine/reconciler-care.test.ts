@@ -1,14 +1,20 @@
 /** Owns the proof of the loop around drains: who is looked at ahead of them, and that one is begun whatever the cache shows. */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../test/builders/campaign-policies.ts';
+import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { MemoryApi } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
-import { buildTablePlan, type TablePlan, tableDialect } from '../../test/builders/table-dialect.ts';
-import { T0 } from '../../test/builders/times.ts';
+import { failed, NONE, working } from '../../test/builders/observations.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
+import { later, T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
+import type { DrainState, Drains } from '../drain/drains.ts';
 import type { Outlook } from '../drain/outlook.ts';
 import { nodes } from '../kube/resources.ts';
 import type { Dialect } from './dialect.ts';
+import type { Observation } from './model.ts';
 import { OwnWrites } from './own-writes.ts';
 import { createReconciler, type Outcome } from './reconciler.ts';
 import { viewsOf } from './world.ts';
@@ -29,7 +35,11 @@ function apiWith(workers: readonly string[]): MemoryApi {
 }
 
 /** One look of a new leader; `free` are the nodes whose drain nothing stands against. */
-async function look(api: MemoryApi, free: readonly string[]): Promise<{ outcome: Outcome; looks: number }> {
+async function look(
+  api: MemoryApi,
+  free: readonly string[],
+  drains?: Drains,
+): Promise<{ outcome: Outcome; looks: number }> {
   let looks = 0;
   const plans = api.view(dialect.plans);
   const watched = dialect.watched.map(({ resource }) => [resource, api.view(resource)] as const);
@@ -42,6 +52,7 @@ async function look(api: MemoryApi, free: readonly string[]): Promise<{ outcome:
     views: viewsOf(watched),
     policyFor: () => buildPolicy(),
     clock: new FakeClock(T0),
+    drains,
     inquirer: {
       askControlPlane: async () => await Promise.resolve([]),
       lookAhead: async (node) => {
@@ -76,4 +87,71 @@ test('where none can be drained, some are looked at, and again only after a whil
 
 test('of those that can be drained no more are looked at than may start', async () => {
   expect((await look(apiWith(names(40)), names(40))).looks).toBe(1);
+});
+
+/** Drains that begin and never end, by node and attempt. */
+class SlowDrains implements Drains {
+  readonly begun = new Set<string>();
+
+  stateOf(node: string, owner: string): DrainState | undefined {
+    return this.begun.has(`${node} ${owner}`) ? { kind: 'draining', since: T0, left: 1 } : undefined;
+  }
+
+  begin(node: string, owner: string): void {
+    this.begun.add(`${node} ${owner}`);
+  }
+
+  forget(node: string): void {
+    for (const each of this.begun) if (each.startsWith(`${node} `)) this.begun.delete(each);
+  }
+
+  forgetAll(): void {
+    this.begun.clear();
+  }
+
+  onChange(): () => void {
+    return () => undefined;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.resolve();
+  }
+}
+
+const ASKING = { kind: 'working', step: 'Cordoning', attempt: later(0), since: later(0), asks: 'drain' } as const;
+const OWN_DRAIN = `w0 plan-uid/${later(0)}`;
+
+/** One worker that is intended, cordoned, and says what is told. */
+function apiWhere(observation: Observation): MemoryApi {
+  const api = apiWith(['w0']);
+  const stage = buildStage('worker', [buildTarget('w0', 'intended')]);
+  api.change(dialect.plans, 'plan', (plan) => ({ ...plan, status: buildCampaign([stage]) }));
+  api.change(nodes, 'w0', (node) => withAnswer({ ...node, spec: { unschedulable: true } }, observation));
+  return api;
+}
+
+test('a drain that is begun is watched over from then on: its deadline wakes the leader', async () => {
+  const drains = new SlowDrains();
+  const { outcome } = await look(apiWhere(ASKING), ['w0'], drains);
+  expect([...drains.begun]).toEqual([OWN_DRAIN]);
+  expect(outcome).toEqual({ requeueAfterMs: buildPolicy().stepDeadlines.drain });
+});
+
+test('a drain that is not begun, since the node is not as it was seen, is decided on again soon: no news may come', async () => {
+  const api = apiWhere(ASKING);
+  const drains = new SlowDrains();
+  api.before('get nodes/w0', () => api.change(nodes, 'w0', (node) => node));
+  expect((await look(api, ['w0'], drains)).outcome).toEqual({ requeueAfterMs: 1000 });
+  expect(drains.begun.size).toBe(0);
+});
+
+test.each<[string, Observation]>([
+  ['says that it failed', failed('disk full')],
+  ['goes on by itself', working('ApplyingUpdate')],
+  ['says nothing any more', NONE],
+])('the drain of a node that %s is ended: pods of a node that is let back must stay', async (_name, observation) => {
+  const drains = new SlowDrains();
+  drains.begin('w0', OWN_DRAIN.slice('w0 '.length));
+  await look(apiWhere(observation), [], drains);
+  expect(drains.begun.size).toBe(0);
 });

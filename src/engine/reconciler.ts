@@ -6,7 +6,7 @@ import { messageOf } from '../util/errors.ts';
 import { heldBackMs, restOf } from './coalesce.ts';
 import { decide, signalsOf } from './decide.ts';
 import { errandsOf } from './errands.ts';
-import { type Effects, isCurrent, record, runErrands, send } from './execute.ts';
+import { type Effects, endIdleDrains, isCurrent, record, runErrands, send } from './execute.ts';
 import { gather, type Known } from './gather.ts';
 import { Answers, type Inquirer } from './inquire.ts';
 import type { Decision, Inquiry } from './model.ts';
@@ -131,7 +131,7 @@ function knownTo<P extends KubeObject>(
     preconditions,
     consents,
     outlooks: inquirer.lookAhead && outlooks,
-    drainOf: (node) => drains?.stateOf(node),
+    drainOf: (node, owner) => drains?.stateOf(node, owner),
     watchedMs: (key, observation) => times.watchedMs(key, observation),
   };
 }
@@ -147,7 +147,7 @@ function withoutRecord<P extends KubeObject>(
   return { ...decision, signals, errands, recheckAfterMs };
 }
 
-/** Undefined where something was written that the next decision hangs on. */
+/** Undefined where something was written, or a drain begun, that the next decision hangs on. */
 async function act<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   turn: Turn<P>,
@@ -155,6 +155,7 @@ async function act<P extends KubeObject>(
 ): Promise<Outcome | undefined> {
   const { world, plan, snapshot } = turn;
   const { campaign } = snapshot;
+  endIdleDrains(options, snapshot);
   const sent = await send(options, world, plan, campaign, signals);
   options.teller?.sent(turn, sent);
   if (sent.some(({ result }) => result === 'outdated')) return LOOK_AGAIN;
@@ -162,7 +163,6 @@ async function act<P extends KubeObject>(
   const targets = errands.map(({ target }) => target);
   if (!(await isCurrent(options, world, plan, targets))) return LOOK_AGAIN;
   options.teller?.runs(turn, errands);
-  if (await runErrands(options, world, campaign, errands, options.clock.now())) return undefined;
-  // What only begins a drain tells by itself when it is through; a write that was refused is decided on anew.
-  return errands.every(({ kind }) => kind === 'drain') ? { requeueAfterMs: recheckAfterMs } : LOOK_AGAIN;
+  const isDone = await runErrands(options, world, campaign, errands, options.clock.now());
+  return isDone ? undefined : LOOK_AGAIN;
 }

@@ -12,6 +12,8 @@ import { buildPod } from '../builders/pods.ts';
 import { FakeClock } from '../faults/fake-clock.ts';
 import { type Complaint, mutation } from './mutation.ts';
 
+const OWNER = 'plan-uid/1';
+
 /** Two nodes are to be emptied, and the pod of the first takes long to end. */
 async function nodesDrainSideBySide(create: (parts: DrainsParts) => Drains): Promise<Complaint> {
   const api = new PodApi();
@@ -19,7 +21,7 @@ async function nodesDrainSideBySide(create: (parts: DrainsParts) => Drains): Pro
   const clock = new FakeClock();
   const drains = create({ client: api.client, clock, random: () => 0.99, log: silentLogger });
   try {
-    for (const node of ['n1', 'n2']) drains.begin(node, DEFAULT_DRAIN);
+    for (const node of ['n1', 'n2']) drains.begin(node, OWNER, DEFAULT_DRAIN);
     await clock.advance(120_000);
     const asked = api.evictions.map(({ pod }) => pod);
     return asked.includes('default/of-n2') ? undefined : `nothing but ${asked.join()} asked to go in two minutes`;
@@ -33,9 +35,9 @@ function oneAfterTheOther(parts: DrainsParts): Drains {
   const drains = createDrains(parts);
   const begin: Drains['begin'] = drains.begin.bind(drains);
   const queue: string[] = [];
-  const beginFirst = (): void => queue.slice(0, 1).forEach((node) => begin(node, DEFAULT_DRAIN));
+  const beginFirst = (): void => queue.slice(0, 1).forEach((node) => begin(node, OWNER, DEFAULT_DRAIN));
   drains.onChange((node) => {
-    if (queue[0] !== node || drains.stateOf(node)?.kind === 'draining') return;
+    if (queue[0] !== node || drains.stateOf(node, OWNER)?.kind === 'draining') return;
     queue.shift();
     beginFirst();
   });

@@ -65,8 +65,8 @@ test('nodes drain side by side, however long each takes', async () => {
   for (const name of names)
     found.push(await stage.set(name, [at(name).of('Deployment', name, { replicas: 2 }, held)], 2));
   const drains = createDrains({ client: stage.controller, clock: systemClock, random: Math.random, log: silentLogger });
-  const kinds = (): unknown[] => found.map((node) => drains.stateOf(node)?.kind);
-  for (const node of found) drains.begin(node, DEFAULT_DRAIN);
+  const kinds = (): unknown[] => found.map((node) => drains.stateOf(node, 'campaign/1')?.kind);
+  for (const node of found) drains.begin(node, 'campaign/1', DEFAULT_DRAIN);
   const endings = async (): Promise<Pod[]> =>
     (await Promise.all(found.map(async (node) => await stage.podsOn(node)))).flat().filter(isEnding);
   await vi.waitFor(async () => expect(await endings()).toHaveLength(2 * names.length), PATIENCE);

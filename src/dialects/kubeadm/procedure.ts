@@ -1,5 +1,6 @@
 /** Owns the steps on one host, in order, and telling the Node of each: whoever is asked again goes on where it was left. */
 import type { Drains } from '../../drain/drains.ts';
+import { ownerOf } from '../../engine/cordons.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isConflict, StatusError, TransportError } from '../../kube/status-error.ts';
@@ -130,7 +131,8 @@ class Procedure {
   }
 
   async #tellHold(): Promise<void> {
-    const state = this.#parts.drains.stateOf(this.#work.target.name);
+    const { campaign: uid, target } = this.#work;
+    const state = this.#parts.drains.stateOf(target.name, ownerOf({ source: { uid } }, target));
     const message = state?.kind === 'draining' ? state.blockedBy : undefined;
     if (!this.isWaiting || message === this.#report.message) return;
     this.#report = { ...this.#report, message };
