@@ -1,0 +1,68 @@
+/** Proves on a real API server what becomes of a plan with more targets than one object holds, by the documented rights only. */
+import { globSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { plans } from '../../../src/api/autopilot/plan.ts';
+import { type TargetLedger, targetLedgers } from '../../../src/api/refit/target-ledger.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { createClient } from '../../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../../src/kube/kubeconfig.ts';
+import { buildPlan, buildUpdate, listed } from '../../builders/plans.ts';
+import { apply, kubeconfigFor } from '../control-plane.ts';
+import { RefitProcess, runRefit } from '../refit-process.ts';
+
+const PATIENCE = { timeout: 60_000, interval: 200 };
+/** The garbage collector looks for kinds that are new to it twice a minute. */
+const COLLECTED = { timeout: 110_000, interval: 500 };
+/** None of them exists, so that the plan is refused: a record of as many entries in one write. */
+const NAMES = Array.from({ length: 5_001 }, (_, index) => `large-plan-w${index}`);
+
+let admin: KubeClient;
+let controller: RefitProcess;
+
+beforeAll(async () => {
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  const connection = ['--kubeconfig', await kubeconfigFor('controller'), '--lease-duration', '3s'];
+  controller = new RefitProcess('controller', ...connection);
+}, 60_000);
+
+afterAll(async () => {
+  await controller.stop('SIGTERM');
+  for (const { metadata } of (await admin.list(plans)).items) await admin.delete(plans, metadata.name);
+  admin.close();
+});
+
+const ledgersNow = async (): Promise<TargetLedger[]> => (await admin.listAll(targetLedgers)).items;
+
+test('5,001 targets stand in ledgers, the first failures in the plan; all of it can be seen, and goes with the plan', async () => {
+  const { metadata: _, ...plan } = buildPlan({
+    commands: [{ k0supdate: buildUpdate({ targets: { workers: listed(...NAMES) } }) }],
+  });
+  await admin.create(plans, { ...plan, metadata: { name: 'autopilot' } });
+  await vi.waitFor(async () => {
+    expect((await admin.get(plans, 'autopilot')).status?.state).toBe('IncompleteTargets');
+  }, PATIENCE);
+
+  const [command] = (await admin.get(plans, 'autopilot')).status?.commands ?? [];
+  expect(command?.description).toMatch(
+    /0 of 5001 targets are done, 5001 failed: see 26 TargetLedgers autopilot-[0-9a-f]+$/,
+  );
+  expect(command?.k0supdate?.workers).toHaveLength(1_000);
+  const ledgers = await ledgersNow();
+  expect(ledgers).toHaveLength(26);
+  const held = ledgers.flatMap(({ settled = [], pending }) => [
+    ...pending,
+    ...settled.flatMap(({ targets }) => targets),
+  ]);
+  expect(new Set(held)).toEqual(new Set(NAMES));
+
+  const viewer = ['--kubeconfig', await kubeconfigFor('viewer')];
+  const { code, stdout } = await runRefit('status', '-o', 'json', ...viewer);
+  expect(code).toBe(0);
+  const { plans: seen } = JSON.parse(stdout.join('\n')) as { plans: { stages: { targets: unknown[] }[] }[] };
+  expect(seen[0]?.stages[1]?.targets).toHaveLength(NAMES.length);
+
+  await admin.delete(plans, 'autopilot');
+  await vi.waitFor(async () => expect(await ledgersNow()).toEqual([]), COLLECTED);
+}, 200_000);
