@@ -8,7 +8,7 @@ import type { Dialect } from '../engine/dialect.ts';
 import { askControlPlane } from '../engine/health.ts';
 import type { Inquirer } from '../engine/inquire.ts';
 import type { CampaignPolicy } from '../engine/policy/campaign-policy.ts';
-import { policyFor } from '../engine/policy/choose-policy.ts';
+import { policyOfPlan } from '../engine/policy/plan-policy.ts';
 import { policyController } from '../engine/policy/policy-controller.ts';
 import { boundedClient } from '../kube/bounded.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -104,8 +104,7 @@ function addControllers(manager: Manager, writer: KubeClient, parts: CampaignsPa
   const campaigns = dialects.map((dialect) =>
     campaignController(dialect, {
       ...shared,
-      policyFor: ({ metadata: { name, namespace } }) =>
-        policyFor(policies.list(), { dialect: dialect.name, name, namespace }, policy),
+      policyFor: (plan) => policyOfPlan(dialect, policies.list(), plan, policy),
       announce: (object, { type, reason }) =>
         events.record(object, { type, reason: reason.code, message: reason.message }),
     }),

@@ -3,6 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject, Node } from '../kube/types.ts';
 import type { Campaign, Observation, Other, Signalling, Stage, Target } from './model.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import type { Reason } from './reasons.ts';
 
 /** The objects that a decision may look at, as watches show them. Only what the dialect watches can be asked for. */
@@ -66,6 +67,8 @@ export interface Dialect<P extends KubeObject = KubeObject> {
   readonly judgesVersions?: boolean;
   /** Every object of the world that works for another campaign than this one, where they can. */
   others?(world: World, campaign: Campaign): readonly Other[];
+  /** What holds for the plan where its own words, or the way its work is done, bind it otherwise than its policy does. */
+  policyOf?(plan: P, policy: CampaignPolicy): CampaignPolicy;
   /** What stands against a new plan, as only the server can tell; where it cannot be told now, this rejects. */
   preconditions?(client: KubeClient, plan: P, signal?: AbortSignal): Promise<readonly Reason[]>;
   /** What the leader does for targets that ask for it; nothing where absent. */

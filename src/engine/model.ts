@@ -48,6 +48,8 @@ export interface Stage {
   readonly forced: boolean;
   /** A target that failed keeps its slot while the others go on, instead of stopping everything; the stage is not over then. */
   readonly failedHoldSlots?: boolean;
+  /** Milliseconds that a target keeps its slot after it succeeded; none where absent. */
+  readonly restMs?: number;
   readonly targets: readonly Target[];
 }
 

@@ -91,9 +91,11 @@ function verify(
     return { phase: 'done', effect, next: 'done', reason: because('Completed', `${target.name} is done`) };
   }
   const { reason, gate } = verdict;
-  const isOver = verdict.kind === 'stop' || (late && !isUnasked(reason));
+  // Whoever only rests is well.
+  const isOver = verdict.kind === 'stop' || (late && !isUnasked(reason) && reason.code !== 'Resting');
   if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
-  return { phase: 'verifying', effect, reason, gate, recheckMs: verdict.recheckMs, inquiry: verdict.inquiry };
+  const { recheckMs, inquiry, until } = verdict;
+  return { phase: 'verifying', effect, reason, gate, recheckMs, inquiry, until };
 }
 
 function resting(target: Target, phase: TargetPhase, facts: TargetFacts, effect: Effect): Progress {

@@ -24,6 +24,7 @@ export const REASONS = {
   ControlPlaneNotReady: 'an API server does not answer that it is ready',
   OthersAtWork: 'nodes are still at work for a plan that is gone',
   NodeNotReady: 'a node is not Ready',
+  Resting: 'a node is done, and its slot is free a while later, as its plan says',
   Draining: 'pods are being evicted from a node',
   DrainBlocked: 'a disruption budget does not let a pod go',
   DrainRefused: 'a pod may not be evicted by policy',

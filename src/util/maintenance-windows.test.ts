@@ -8,7 +8,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 const at = (text: string): number => Date.parse(text);
-const utc = (ms: number): string => new Date(ms).toISOString().slice(0, 16);
+const utc = (ms: number, length = 16): string => new Date(ms).toISOString().slice(0, length);
 
 /** `22:00` for so many hours on those days, every day where none is named. */
 function daily(start: string, hours: number, timeZone: string, days: readonly number[] = []): MaintenanceWindow {
@@ -18,14 +18,37 @@ function daily(start: string, hours: number, timeZone: string, days: readonly nu
 
 const only = (...windows: readonly MaintenanceWindow[]): Timetable => ({ windows, blackouts: [] });
 
-/** As `open until …` or `closed until …`, in UTC. */
-function said(timetable: Timetable, now: string): string {
+/** As `open until …` or `closed until …`, in UTC, with so many characters of the time: to the minute, or to the second. */
+function said(timetable: Timetable, now: string, length = 16): string {
   const opening = openAt(timetable, at(now));
-  return opening.open ? `open until ${utc(opening.until)}` : `closed until ${utc(opening.opensAt)}`;
+  return opening.open ? `open until ${utc(opening.until, length)}` : `closed until ${utc(opening.opensAt, length)}`;
 }
 
 const NIGHT = only(daily('22:00', 4, 'Europe/Berlin'));
 const SUNDAY = only(daily('02:30', 2, 'Europe/Berlin', [7]));
+
+/** From the beginning of the day to six, a second more, by the clock of New York. */
+const MORNING = only({
+  days: [7],
+  startMinute: 0.5,
+  endMinute: 6 * 60 + 1 / 60,
+  lengthMs: 25 * HOUR,
+  timeZone: 'America/New_York',
+});
+const EVENING = only({ ...daily('22:00', 25, 'America/New_York', [7]), endMinute: 24 * 60 });
+
+test.each<[string, Timetable, string, string]>([
+  ['a start with seconds', MORNING, '2026-06-07T04:00:29Z', 'closed until 2026-06-07T04:00:30'],
+  ['an end by the clock, in summer', MORNING, '2026-06-07T04:00:30Z', 'open until 2026-06-07T10:00:01'],
+  ['its last moment', MORNING, '2026-06-07T10:00:00.999Z', 'open until 2026-06-07T10:00:01'],
+  ['the moment after', MORNING, '2026-06-07T10:00:01Z', 'closed until 2026-06-14T04:00:30'],
+  ['on the day that has an hour less', MORNING, '2026-03-08T05:01:00Z', 'open until 2026-03-08T10:00:01'],
+  ['on the day that has an hour more', MORNING, '2026-11-01T04:01:00Z', 'open until 2026-11-01T11:00:01'],
+  ['to the end of the day', EVENING, '2026-06-08T03:59:59Z', 'open until 2026-06-08T04:00:00'],
+  ['and no longer', EVENING, '2026-06-08T04:00:00Z', 'closed until 2026-06-15T02:00:00'],
+])('by the clock on the wall: %s', (_name, timetable, now, wanted) => {
+  expect(said(timetable, now, 19)).toBe(wanted);
+});
 
 test.each<[string, Timetable, string, string]>([
   ['before it opens', NIGHT, '2026-06-10T19:59:00Z', 'closed until 2026-06-10T20:00'],

@@ -1,13 +1,18 @@
 /** Owns when work may start: windows that recur in a time zone, and stretches of time in which nothing may. */
 
-/** Opens on each of `days` when the clock on the wall first shows `start` or later, for `lengthMs` that really pass. */
+/**
+ * Opens on each of `days` when the clock on the wall first shows `startMinute` or later, for `lengthMs` that really pass, or
+ * until that clock shows `endMinute`.
+ */
 export interface MaintenanceWindow {
   /** 1 for Monday to 7 for Sunday; every day where there is none. */
   readonly days: readonly number[];
-  /** Minutes since midnight, below 1440. */
+  /** Minutes since midnight, below 1440; seconds are a fraction. */
   readonly startMinute: number;
   /** At most a week. */
   readonly lengthMs: number;
+  /** After `startMinute`, and at most 1440, which is the end of the day: where it is given it counts, within `lengthMs`. */
+  readonly endMinute?: number;
   /** Name of an IANA zone, such as `Europe/Berlin`. */
   readonly timeZone: string;
 }
@@ -29,6 +34,7 @@ export type Opening =
   | { readonly open: true; readonly until: number }
   | { readonly open: false; readonly opensAt: number };
 
+const DAY_MINUTES = 24 * 60;
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Every window opens twice within it, days that a time zone leaves out included. */
 const HORIZON_MS = 15 * DAY_MS;
@@ -92,12 +98,17 @@ function closingOf(windows: readonly MaintenanceWindow[], time: number): number 
 }
 
 function closingOfOne(window: MaintenanceWindow, time: number): number | undefined {
-  const { lengthMs } = window;
-  const starts = startsBetween(window, time - lengthMs, time).filter(
-    (start) => start <= time && time < start + lengthMs,
-  );
-  const latest = starts.at(-1);
-  return latest === undefined ? undefined : latest + lengthMs;
+  const ends = startsBetween(window, time - window.lengthMs, time)
+    .filter((start) => start <= time)
+    .map((start) => endOf(window, start));
+  return ends.filter((end) => time < end).at(-1);
+}
+
+function endOf({ lengthMs, endMinute, timeZone }: MaintenanceWindow, start: number): number {
+  if (endMinute === undefined) return start + lengthMs;
+  const day = dateAt(start, timeZone).add({ days: endMinute === DAY_MINUTES ? 1 : 0 });
+  const end = day.toPlainDateTime(timeOf(endMinute % DAY_MINUTES)).toZonedDateTime(timeZone);
+  return Math.min(end.epochMilliseconds, start + lengthMs);
 }
 
 function openingAfter(window: MaintenanceWindow, time: number): number {
@@ -106,7 +117,7 @@ function openingAfter(window: MaintenanceWindow, time: number): number {
 
 /** In order; those of the days around both ends may lie outside. */
 function startsBetween({ days, startMinute, timeZone }: MaintenanceWindow, from: number, to: number): number[] {
-  const time = new Temporal.PlainTime(Math.floor(startMinute / 60), startMinute % 60);
+  const time = timeOf(startMinute);
   const last = dateAt(to, timeZone);
   const starts: number[] = [];
   for (let day = dateAt(from, timeZone); Temporal.PlainDate.compare(day, last) <= 0; day = day.add({ days: 1 })) {
@@ -114,6 +125,10 @@ function startsBetween({ days, startMinute, timeZone }: MaintenanceWindow, from:
     if (start !== undefined) starts.push(start);
   }
   return starts;
+}
+
+function timeOf(minute: number): Temporal.PlainTime {
+  return new Temporal.PlainTime(Math.floor(minute / 60), Math.floor(minute % 60), Math.round((minute % 1) * 60));
 }
 
 /** Of two moments that the clock shows `time` the first; where it skips it, the moment after the skip. */

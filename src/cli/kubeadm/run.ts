@@ -2,7 +2,6 @@
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { configMaps, newPlan, PLACE } from '../../dialects/kubeadm/plan-object.ts';
-import { policyAmong } from '../../dialects/kubeadm/policy.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
 import { procedures } from '../../dialects/kubeadm/procedure.ts';
 import { createDrains } from '../../drain/drains.ts';
@@ -13,6 +12,8 @@ import { errandsOf } from '../../engine/errands.ts';
 import { gather } from '../../engine/gather.ts';
 import { askControlPlane } from '../../engine/health.ts';
 import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
+import { listPolicies } from '../../engine/policy/list-policies.ts';
+import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createElection, type Election, timesOf } from '../../kube/election.ts';
 import { createEventRecorder } from '../../kube/events.ts';
@@ -20,6 +21,7 @@ import { fencedClient } from '../../kube/fence.ts';
 import { createInformer } from '../../kube/informer.ts';
 import { askReadyz } from '../../kube/readyz.ts';
 import { isNotFound } from '../../kube/status-error.ts';
+import type { KubeObject } from '../../kube/types.ts';
 import { createManager } from '../../runtime/manager.ts';
 import { sleep } from '../../util/clock.ts';
 import { EXIT } from '../../util/errors.ts';
@@ -27,7 +29,6 @@ import type { KubeadmApplyFlags } from '../program.ts';
 import { showStatus } from '../status/command.ts';
 import { loadOnce } from '../status/load.ts';
 import type { Session } from './session.ts';
-import { listPolicies } from './survey.ts';
 
 const READYZ_TIMEOUT_MS = 5000;
 /** Milliseconds to win a lock that nobody holds before anybody is told that it is waited for. */
@@ -106,7 +107,7 @@ async function runCampaign(
   const works = procedures({ manifest, shells, writer, drains, clock, log, signal: working });
   const dialect = kubeadmDialect(works) as unknown as Dialect;
   const policies = (await listPolicies(client, signal)) && createInformer(client, upgradePolicies, { logger: log });
-  const policyFor = (): CampaignPolicy => policyAmong(policies?.list() ?? []);
+  const policyFor = (plan: KubeObject): CampaignPolicy => policyOfPlan(dialect, policies?.list() ?? [], plan);
   const manager = createManager({ clock, logger: log });
   manager.addController(
     campaignController(dialect, { ...partsOf(session, flags, writer), policyFor, policies, drains }),
@@ -171,14 +172,17 @@ async function show(
 async function untilTidy(
   { client, clock, signal }: Session,
   dialect: Dialect,
-  policyFor: () => CampaignPolicy,
+  policyFor: (plan: KubeObject) => CampaignPolicy,
 ): Promise<void> {
   const deadline = clock.monotonic() + TIDY_WITHIN_MS;
   while (clock.monotonic() < deadline) {
     const loaded = await loadOnce(client, dialect, signal);
     const now = clock.now();
-    const looks = loaded.plans().map((plan) => gather(dialect, plan, loaded.world, now, { isOnlyLooking: true }));
-    if (looks.every((snapshot) => errandsOf(snapshot, policyFor(), now).length === 0)) return;
+    const errands = loaded.plans().flatMap((plan) => {
+      const snapshot = gather(dialect, plan, loaded.world, now, { isOnlyLooking: true });
+      return errandsOf(snapshot, policyFor(plan), now);
+    });
+    if (errands.length === 0) return;
     await sleep(clock, LOOK_AGAIN_MS, signal);
   }
 }

@@ -1,14 +1,15 @@
 /** Owns the look at a kubeadm cluster from both sides, over SSH and through the API, that `plan` and `apply` rest on. */
 import { parse } from 'yaml';
-import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+import { kubeadmPlansSeen } from '../../dialects/kubeadm/dialect.ts';
 import type { Manifest } from '../../dialects/kubeadm/manifest.ts';
 import { type ConfigMap, configMaps, PLACE } from '../../dialects/kubeadm/plan-object.ts';
-import { policyAmong } from '../../dialects/kubeadm/policy.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { type HostFacts, probeHost } from '../../dialects/kubeadm/probe.ts';
 import type { Shells } from '../../dialects/kubeadm/ssh.ts';
 import type { DrainOptions } from '../../drain/options.ts';
 import { lookAhead } from '../../drain/outlook.ts';
+import { listPolicies } from '../../engine/policy/list-policies.ts';
+import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isNotFound } from '../../kube/status-error.ts';
@@ -35,19 +36,9 @@ export async function surveyCluster(
     getIfAny(client, name, namespace, signal),
     listPolicies(client, signal),
   ]);
-  const policy = policyAmong(policies ?? []);
+  const policy = policyOfPlan(kubeadmPlansSeen, policies ?? [], { metadata: PLACE });
   const outlooks = policy.drain.enabled ? await lookAheadAt(client, manifest, policy.drain.options, signal) : new Map();
   return { manifest, hosts, nodes: items, clusterVersion: clusterVersionIn(config), plan, policy, outlooks };
-}
-
-/** Undefined where the cluster does not have the kind: it is no part of kubeadm. */
-export async function listPolicies(client: KubeClient, signal: AbortSignal): Promise<UpgradePolicy[] | undefined> {
-  try {
-    return (await client.listAll(upgradePolicies, { signal })).items;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 async function lookAheadAt(

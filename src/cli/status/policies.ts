@@ -1,9 +1,8 @@
 /** Owns which UpgradePolicy holds a plan, as whoever looks can see it. */
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
-import { policyAmong } from '../../dialects/kubeadm/policy.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { type CampaignPolicy, DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
-import { policyFor } from '../../engine/policy/choose-policy.ts';
+import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createInformer } from '../../kube/informer.ts';
 import { isForbidden, isNotFound } from '../../kube/status-error.ts';
@@ -23,12 +22,6 @@ const NO_POLICIES: Policies = { list: () => [] };
  * them out, which nobody else knows. What each step may take has defaults that nothing but a policy changes.
  */
 const UNCOVERED: CampaignPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
-
-/** By dialect, whose own processes hold plans to something else: of cattle, Jobs have deadlines, and no policy is read. */
-const OWN_RULES: Readonly<Record<string, (policies: readonly UpgradePolicy[]) => CampaignPolicy>> = {
-  cattle: () => UNCOVERED,
-  kubeadm: policyAmong,
-};
 
 /** As of now. A cluster without the kind has none, and whoever may not see them is told what they are without. */
 export async function loadPolicies(client: KubeClient, signal: AbortSignal): Promise<Policies> {
@@ -57,8 +50,10 @@ export async function followPolicies(
   return { list: () => informer.list() };
 }
 
-export function policyOf(policies: Policies, dialect: Pick<Dialect, 'name'>, { metadata }: KubeObject): CampaignPolicy {
-  const { name, namespace } = metadata;
-  const own = OWN_RULES[dialect.name];
-  return own ? own(policies.list()) : policyFor(policies.list(), { dialect: dialect.name, name, namespace }, UNCOVERED);
+export function policyOf(
+  policies: Policies,
+  dialect: Pick<Dialect, 'name' | 'policyOf'>,
+  plan: KubeObject,
+): CampaignPolicy {
+  return policyOfPlan(dialect, policies.list(), plan, UNCOVERED);
 }

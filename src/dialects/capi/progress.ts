@@ -8,7 +8,7 @@ import type { Snapshot, Wait } from '../../engine/model.ts';
 import { isFinal } from '../../engine/model.ts';
 import { OwnWrites } from '../../engine/own-writes.ts';
 import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
-import { policyFor } from '../../engine/policy/choose-policy.ts';
+import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
 import { isUnasked } from '../../engine/reasons.ts';
 import { freshWorld, viewsOf } from '../../engine/world.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -47,7 +47,7 @@ export async function progressOf(parts: ProgressParts, node: Node, signal: Abort
 /** Only the leader may say that a drain took too long: for whoever looks on it has no end. */
 async function policyOf({ workload, policy }: ProgressParts, node: Node, signal: AbortSignal): Promise<CampaignPolicy> {
   const { items } = await workload.listAll(upgradePolicies, { signal });
-  const found = policyFor(items, { dialect: capi.name, name: node.metadata.name }, policy);
+  const found = policyOfPlan(capi, items, node, policy);
   return { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
 }
 

@@ -8,6 +8,7 @@ import { sourceOf } from '../../engine/source.ts';
 import { nodes } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { type ConfigMap, configMaps, PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
+import { policyOf } from './policy.ts';
 import { CONTROL_PLANE } from './preflight.ts';
 import { care, LEADER, sshSignal } from './signal.ts';
 import type { Part, Works } from './works.ts';
@@ -23,6 +24,7 @@ export function kubeadmDialect(works: Works | undefined): Dialect<ConfigMap> {
     watched: [{ resource: nodes, matters }],
     resolve,
     project: (campaign, plan) => withRecord(plan, campaign),
+    policyOf,
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
     endpoints: (world) =>
       world

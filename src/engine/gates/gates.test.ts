@@ -5,7 +5,7 @@ import { buildPolicy } from '../../../test/builders/campaign-policies.ts';
 import { buildFacts } from '../../../test/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
-import { later, T0 } from '../../../test/builders/times.ts';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { EndpointHealth, Other, Role, TargetFacts } from '../model.ts';
 import { NO_ORDERS } from '../orders.ts';
 import { because } from '../reasons.ts';
@@ -19,6 +19,7 @@ import { othersAtWork } from './others-at-work.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
 import { ADMISSION, AFTER, BEFORE } from './registry.ts';
+import { restOver } from './rest-over.ts';
 import { targetExists } from './target-exists.ts';
 import type { Gate, GateInput, Verdict } from './types.ts';
 import { windowOpen } from './window-open.ts';
@@ -62,6 +63,12 @@ function said(verdict: Verdict): string {
 const other = (name: string, role: Role, since = later(0)): Other => ({ name, role, since });
 const among = (role: Role, others: readonly Other[], room = 1): GateInput =>
   input(role, {}, undefined, TWO, { others, room });
+
+/** Done since T0, or since whatever is said. */
+function resting(restMs: number | undefined, now: number, since = later(0)): GateInput {
+  const given = input('worker', { observation: { kind: 'succeeded', attempt: since, since } });
+  return { ...given, now, stage: { ...given.stage, ...(restMs === undefined ? {} : { restMs }) } };
+}
 
 const rows: [Gate, string, GateInput, string][] = [
   [othersAtWork, 'nobody else', among('controller', []), 'pass'],
@@ -153,6 +160,21 @@ const rows: [Gate, string, GateInput, string][] = [
     input('worker', { ready: undefined }),
     'wait NodeNotReady: node n1 is not Ready',
   ],
+  [restOver, 'no rest is asked for', resting(undefined, T0), 'pass'],
+  [
+    restOver,
+    'at work still',
+    { ...resting(MINUTE, T0), facts: { exists: true, observation: { kind: 'none' } } },
+    'pass',
+  ],
+  [
+    restOver,
+    'in the middle of its rest',
+    resting(MINUTE, T0 + 30_000),
+    'wait Resting: n1 rests for 1 min before its slot is free',
+  ],
+  [restOver, 'the moment it is over', resting(MINUTE, T0 + MINUTE), 'pass'],
+  [restOver, 'a time that nobody can read', resting(MINUTE, T0, 'once'), 'pass'],
   [policyReadable, 'nobody said anything', input('worker'), 'pass'],
   [notPaused, 'nobody said anything', input('worker'), 'pass'],
   [windowOpen, 'nobody said anything', input('worker'), 'pass'],
@@ -260,7 +282,12 @@ describe('the lists', () => {
     expect(evaluate(AFTER, input('worker'))).toEqual({ kind: 'pass' });
   });
 
-  test('after a target the same health is asked as before it', () => {
-    expect(names(BEFORE).filter((name) => names(AFTER).includes(name))).toEqual(names(AFTER));
+  test('after a target the same health is asked as before it, and then its rest', () => {
+    expect([...names(BEFORE).filter((name) => names(AFTER).includes(name)), 'rest-over']).toEqual(names(AFTER));
+  });
+
+  test('a rest tells when it ends', () => {
+    const verdict = restOver.evaluate(resting(MINUTE, T0 + 30_000));
+    expect(verdict).toMatchObject({ recheckMs: 30_000, until: later(MINUTE) });
   });
 });

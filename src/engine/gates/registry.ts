@@ -7,6 +7,7 @@ import { notPaused } from './not-paused.ts';
 import { othersAtWork } from './others-at-work.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
+import { restOver } from './rest-over.ts';
 import { targetExists } from './target-exists.ts';
 import type { Gate } from './types.ts';
 import { windowOpen } from './window-open.ts';
@@ -29,4 +30,4 @@ export const BEFORE: readonly Gate[] = [
 ];
 
 /** Asked after a target reported success, before its slot is free again. */
-export const AFTER: readonly Gate[] = [apiServersReady, nodeReady];
+export const AFTER: readonly Gate[] = [apiServersReady, nodeReady, restOver];

@@ -22,6 +22,9 @@ export const windowOpen = {
   evaluate({ target, policy, now, expectedMs = 0 }: WindowInput): Verdict {
     const opening = openAt(policy, now);
     if (!opening.open) return closed(policy, now, opening.opensAt);
+    // What it is for is when the plan may begin: how long that takes is its own business.
+    const own = openAt({ windows: policy.planWindows ?? [], blackouts: [] }, now);
+    if (!own.open) return waiting('WindowClosed', outsideOf('the plan', own.opensAt), now, own.opensAt);
     if (now + expectedMs <= opening.until) return PASS;
     const start = nextStart(policy, now, expectedMs);
     const then = start === undefined ? 'no window is that long' : `it may start at ${rfc3339(start)}`;
@@ -32,9 +35,13 @@ export const windowOpen = {
 
 function closed({ name, blackouts }: CampaignPolicy, now: number, opensAt: number): Verdict {
   const isDark = blackouts.some(({ from, to }) => from <= now && now < to);
-  const where = isDark ? 'in a blackout' : 'outside of the maintenance windows';
-  const message = `${where} of UpgradePolicy ${name}: nothing starts before ${rfc3339(opensAt)}`;
-  return waiting(isDark ? 'Blackout' : 'WindowClosed', message, now, opensAt);
+  if (!isDark) return waiting('WindowClosed', outsideOf(`UpgradePolicy ${name}`, opensAt), now, opensAt);
+  const message = `in a blackout of UpgradePolicy ${name}: nothing starts before ${rfc3339(opensAt)}`;
+  return waiting('Blackout', message, now, opensAt);
+}
+
+function outsideOf(whose: string, opensAt: number): string {
+  return `outside of the maintenance windows of ${whose}: nothing starts before ${rfc3339(opensAt)}`;
 }
 
 function waiting(code: ReasonCode, message: string, now: number, until: number): Verdict {

@@ -48,6 +48,8 @@ export interface CampaignPolicy {
   /** Open at any time where there is none. */
   readonly windows: readonly MaintenanceWindow[];
   readonly blackouts: readonly Blackout[];
+  /** Of the plan itself: what starts must lie in one of these too. Absent where the plan has none, or none that counts now. */
+  readonly planWindows?: readonly MaintenanceWindow[];
   readonly allow: ReadonlySet<VersionRule>;
   readonly requireSha256: boolean;
   readonly requireHttps: boolean;
