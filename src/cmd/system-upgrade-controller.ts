@@ -1,18 +1,23 @@
 #!/usr/bin/env node
 /** Owns the executable that stands in the Deployment of Rancher's system-upgrade-controller: its environment, no arguments. */
 import { randomBytes } from 'node:crypto';
-import { cattlePlanKind } from '../api/cattle/plan.ts';
+import { type CattlePlan, cattlePlanKind } from '../api/cattle/plan.ts';
+import { upgradePolicies } from '../api/refit/upgrade-policy.ts';
 import { askChannel } from '../dialects/cattle/channel.ts';
 import { channelController } from '../dialects/cattle/channel-controller.ts';
 import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/cattle/config.ts';
 import { cattle } from '../dialects/cattle/dialect.ts';
 import { installMissing } from '../dialects/cattle/install.ts';
 import { campaignController } from '../engine/controller.ts';
-import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
+import type { Dialect } from '../engine/dialect.ts';
+import { listPolicies } from '../engine/policy/list-policies.ts';
+import { policyOfPlan } from '../engine/policy/plan-policy.ts';
+import { policyController } from '../engine/policy/policy-controller.ts';
 import { createElection } from '../kube/election.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { fencedClient } from '../kube/fence.ts';
 import { createClient } from '../kube/http-client.ts';
+import { createInformer } from '../kube/informer.ts';
 import { loadClusterConfig } from '../kube/kubeconfig.ts';
 import { describeProblem } from '../kube/problems.ts';
 import { namespaces } from '../kube/resources.ts';
@@ -21,8 +26,6 @@ import { createManager } from '../runtime/manager.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 
-/** Each Job has a deadline of its own. */
-const POLICY = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
 const CHANNEL_TIMEOUT_MS = 30_000;
 
@@ -45,18 +48,23 @@ async function run(env: Environment, signal: AbortSignal): Promise<void> {
     const writer = election ? fencedClient(client, election) : client;
     const manager = createManager({ ...(election ? { election } : {}), clock, logger: log });
     const events = createEventRecorder({ client, component: name, clock, logger: log });
-    manager.addController(
-      campaignController(cattle({ name, namespace, job: jobSettings(env, log) }), {
-        reader: client,
-        writer,
-        policyFor: () => POLICY,
-        clock,
-        log,
-        inquirer: { askControlPlane: () => Promise.resolve([]) },
-        announce: (plan, { type, reason }) =>
-          events.record(plan, { type, reason: reason.code, message: reason.message }),
-      }),
-    );
+    const dialect = cattle({ name, namespace, job: jobSettings(env, log) });
+    const policies = (await listPolicies(client, signal)) && createInformer(client, upgradePolicies, { logger: log });
+    const campaigns = campaignController(dialect as unknown as Dialect, {
+      reader: client,
+      writer,
+      policyFor: (plan) => policyOfPlan(dialect, policies?.list() ?? [], plan as CattlePlan),
+      policies,
+      clock,
+      log,
+      inquirer: { askControlPlane: () => Promise.resolve([]) },
+      announce: (plan, { type, reason }) => events.record(plan, { type, reason: reason.code, message: reason.message }),
+    });
+    manager.addController(campaigns);
+    if (policies) {
+      const plans = { [dialect.name]: campaigns.plans };
+      manager.addController(policyController({ writer, clock, policies, plans, isPlan: () => true }));
+    }
     manager.addController(
       channelController({
         reader: client,

@@ -1,5 +1,5 @@
 /** The proof of the cattle dialect: Plans on real parts, from `kubectl apply` to their conditions, watched from outside. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,6 +11,7 @@ import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
 import { jobOf } from '../../src/dialects/cattle/job.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
+import { createInformer } from '../../src/kube/informer.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
 import { jobs, nodes, pods, secrets } from '../../src/kube/resources.ts';
 import type { Condition, Job } from '../../src/kube/types.ts';
@@ -19,7 +20,7 @@ import { type Process, startProcess } from '../../tools/controlplane/process.ts'
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import type { CattleSpec } from '../builders/cattle-plans.ts';
 import { followUnfinished, type Unfinished } from '../expectations/unfinished.ts';
-import { kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { apply as applyManifest, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
 const NAMESPACE = 'system-upgrade';
@@ -47,6 +48,8 @@ beforeAll(async () => {
   for (const name of FRAGILE) await createNode(name, { pool: 'fragile' });
   await kubectlAs('admin', ['label', 'node', DISABLED, 'plan.upgrade.cattle.io/server-plan=disabled']);
   await kubectlAs('admin', ['cordon', ...CORDONED]);
+  await applyManifest(await readFile('deploy/crds/upgrade.refit.dev_upgradepolicies.yaml', 'utf8'));
+  await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd/upgradepolicies.upgrade.refit.dev']);
   channel = createServer((request, response) => {
     asked.push(`${request.url} ${String(request.headers['x-suc-latest-version'] ?? 'first')}`);
     response.writeHead(302, { location: '/releases/v2.0.0%2Bchannel1' }).end();
@@ -310,14 +313,89 @@ test.each([
   expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringContaining(field) as string });
 });
 
-test('what has no effect yet says so', async () => {
-  const nobody = { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' };
-  await apply(planOf('delayed', { ...nobody, postCompleteDelay: '30s' }));
-  const done = await until('delayed', 'Complete', 'True', 'Complete');
-  expect(conditionOf(done, 'RefitIgnores').message).toContain('spec.postCompleteDelay has no effect');
-  await apply(planOf('windowed', { ...nobody, window: { days: ['mon'], startTime: '9:00', endTime: '10:00' } }));
-  const refused = await until('windowed', 'Validated', 'False', 'Error');
-  expect(conditionOf(refused, 'Validated').message).toContain('spec.window is not supported yet');
+describe('a window', () => {
+  const one = { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'server-1' } }, version: 'v1' };
+  const day = (fromToday: number): string =>
+    new Date(Date.now() + fromToday * 86_400_000)
+      .toLocaleDateString('en', { weekday: 'long', timeZone: 'UTC' })
+      .toLowerCase();
+
+  test('holds a Plan back in the words of the original, until one is open', async () => {
+    await apply(planOf('windowed', { ...one, window: { days: [day(3)], startTime: '9:00', endTime: '10:00' } }));
+    const held = await until('windowed', 'Complete', 'False', 'Waiting');
+    expect(conditionOf(held, 'Complete').message).toBe('current time is not within configured window');
+    expect(conditionOf(held, 'Validated').status).toBe('True');
+    expect(await jobsOf('windowed')).toEqual([]);
+    const days = [0, 1, 2, 3, 4, 5, 6].map(day);
+    await patch('windowed', { spec: { window: { days, startTime: '00:00:00', endTime: '23:59:59' } } });
+    await until('windowed', 'Complete', 'True', 'Complete');
+    expect(await jobsOf('windowed')).toHaveLength(1);
+  });
+
+  test('that cannot be read is told', async () => {
+    await apply(planOf('unreadable', { ...one, window: { days: [day(0)], startTime: '24:00', endTime: '10:00' } }));
+    const refused = await until('unreadable', 'Validated', 'False', 'Error');
+    expect(conditionOf(refused, 'Validated').message).toBe(
+      'spec.window is invalid, startTime "24:00" is no time of day',
+    );
+  });
+});
+
+test('a node keeps its slot after its Job for as long as the Plan says, and carries pods meanwhile', async () => {
+  const label = 'plan.upgrade.cattle.io/delayed';
+  const stop = new AbortController();
+  const seen: string[] = [];
+  const informer = createInformer(admin, nodes);
+  informer.addHandler({
+    updated({ metadata, spec }) {
+      if (!FRAGILE.includes(metadata.name)) return;
+      seen.push(`${metadata.name} ${spec?.unschedulable ? 'cordoned' : metadata.labels?.[label] ? 'done' : 'open'}`);
+    },
+  });
+  void informer.run(stop.signal);
+  await informer.whenSynced(stop.signal);
+  // In the place of the Jobs' own kubectl, which is played.
+  await kubectlAs('admin', ['cordon', ...FRAGILE]);
+  const spec = { nodeSelector: { matchLabels: { pool: 'fragile' } }, version: 'v3', cordon: true };
+  await apply(planOf('delayed', { ...spec, postCompleteDelay: '3s' }));
+  await until('delayed', 'Complete', 'True', 'Complete');
+  stop.abort();
+  const made = (await jobsOf('delayed')).toSorted(
+    (a, b) => timeOf(a.metadata.creationTimestamp) - timeOf(b.metadata.creationTimestamp),
+  );
+  expect(made).toHaveLength(FRAGILE.length);
+  for (const [index, { metadata }] of made.slice(1).entries())
+    expect(timeOf(metadata.creationTimestamp) - timeOf(made[index]?.status?.completionTime)).toBeGreaterThanOrEqual(
+      3000,
+    );
+  for (const name of FRAGILE) {
+    const own = seen.filter((each) => each.startsWith(`${name} `)).map((each) => each.split(' ')[1]);
+    expect(own.filter((each, index) => each !== own[index - 1])).toEqual(['cordoned', 'open', 'done']);
+  }
+});
+
+function timeOf(text: string | undefined): number {
+  return Date.parse(text ?? '');
+}
+
+test('a policy for Plans holds one back, and tells that it does', async () => {
+  const policy = {
+    apiVersion: 'upgrade.refit.dev/v1alpha1',
+    kind: 'UpgradePolicy',
+    metadata: { name: 'cattle-calm' },
+    spec: { plans: [{ dialect: 'cattle', namespace: NAMESPACE, name: 'calm' }], paused: true },
+  };
+  await applyManifest(JSON.stringify(policy));
+  await apply(
+    planOf('calm', { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'server-2' } }, version: 'v1' }),
+  );
+  await vi.waitFor(async () => expect(conditionOf(await plan('calm'), 'RefitWaits').status).toBe('True'), PATIENCE);
+  const covers = ['get', 'upgradepolicy', 'cattle-calm', '-o', 'jsonpath={.status.covers}'];
+  const covered = `["cattle/${NAMESPACE}/calm"]`;
+  await vi.waitFor(async () => expect((await kubectlAs('admin', covers)).stdout).toBe(covered), PATIENCE);
+  expect(await jobsOf('calm')).toEqual([]);
+  await kubectlAs('admin', ['delete', 'upgradepolicy', 'cattle-calm']);
+  await until('calm', 'Complete', 'True', 'Complete');
 });
 
 test('a Job that the original left paused is taken over, and set going', async () => {

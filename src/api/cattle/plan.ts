@@ -19,7 +19,7 @@ const windowSchema = z
     endTime: z.string().exactOptional().describe('Time of day, such as `06:00`.'),
     timeZone: z.string().exactOptional().describe('IANA name; UTC where it is left out.'),
   })
-  .describe('When a roll-out may start. Refit does not start a Plan that has one: it has no windows yet.');
+  .describe('When a roll-out may start; what has begun goes on.');
 
 const specSchema = z
   .strictObject({
@@ -54,7 +54,7 @@ const specSchema = z
     postCompleteDelay: z
       .string()
       .exactOptional()
-      .describe('Duration such as `30s`. Refit looks at the node instead, and says so in a condition.'),
+      .describe('Duration such as `30s`: how long a node keeps its slot after its Job is complete.'),
     priorityClassName: z.string().exactOptional().describe('Priority class of the pods.'),
     postCompleteLabels: z
       .record(z.string(), z.string())

@@ -1,6 +1,7 @@
 /** Owns the front door of Rancher's system-upgrade-controller: its Plans as campaigns of the engine, its Jobs as signals. */
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { Dialect, Watched } from '../../engine/dialect.ts';
+import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
 import { matters } from '../../engine/relevance.ts';
 import { jobs, nodes, secrets } from '../../kube/resources.ts';
 import type { Job, KubeObject, Secret } from '../../kube/types.ts';
@@ -9,6 +10,16 @@ import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
 import { jobSignal } from './signal.ts';
+import { windowsOf } from './window.ts';
+
+const WITHOUT_END: CampaignPolicy['stepDeadlines'] = {
+  answer: Number.POSITIVE_INFINITY,
+  download: Number.POSITIVE_INFINITY,
+  drain: Number.POSITIVE_INFINITY,
+  apply: Number.POSITIVE_INFINITY,
+  restart: Number.POSITIVE_INFINITY,
+  ready: Number.POSITIVE_INFINITY,
+};
 
 /** For the one controller that carries out the Plans of its namespace. */
 export function cattle(config: CattleConfig): Dialect<CattlePlan> {
@@ -43,10 +54,30 @@ function seen(config: CattleConfig): Dialect<CattlePlan> {
     ] satisfies Watched[],
     resolve: (plan, world, now) => resolve(plan, world, now, undefined),
     project,
+    policyOf,
+    // Who cordons and drains is the Job; only the way back may be asked for.
+    care: {
+      always: true,
+      nodeOf: (_stage, { name, state }, world) => (state === 'intended' ? world.get(nodes, name) : undefined),
+    },
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
     // A Plan does not say which nodes are controllers, so the health of the control plane holds nobody up.
     endpoints: () => [],
     signal: jobSignal(config),
+  };
+}
+
+/**
+ * Jobs have deadlines of their own. The window counts while nobody is at work or has failed: a roll-out that has begun goes
+ * on when it closes, as in the original.
+ */
+function policyOf({ spec, status }: CattlePlan, policy: CampaignPolicy): CampaignPolicy {
+  const windows = spec?.window && !status?.applying ? windowsOf(spec.window) : undefined;
+  return {
+    ...policy,
+    targetDeadlineMs: Number.POSITIVE_INFINITY,
+    stepDeadlines: WITHOUT_END,
+    ...(windows === undefined || typeof windows === 'string' ? {} : { planWindows: windows }),
   };
 }
 

@@ -7,6 +7,7 @@ import { conditionOf, says, type Verdict } from './conditions.ts';
 import { parseGoDuration } from './go-duration.ts';
 import { hashedSecrets, latestHash, mungeVersion } from './latest.ts';
 import { selectorText } from './selector-text.ts';
+import { windowsOf } from './window.ts';
 
 export interface Judgement {
   /** As recorded where there are problems. */
@@ -54,8 +55,8 @@ function faultOf({ spec }: CattlePlan): string | undefined {
       return `${field} is invalid, ${error.message}`;
     }
   }
-  // To begin outside the window would be worse than not to begin.
-  if (window) return 'spec.window is not supported yet: nothing starts while the Plan has one';
+  const windows = window && windowsOf(window);
+  if (typeof windows === 'string') return `spec.window is invalid, ${windows}`;
   if (postCompleteDelay === undefined) return undefined;
   const delay = parseGoDuration(postCompleteDelay);
   if (delay === undefined) return `spec.postCompleteDelay is invalid, "${postCompleteDelay}" is no duration`;
@@ -87,13 +88,6 @@ export function verdictsOf({ spec }: CattlePlan, problems: readonly Reason[]): V
   return spec?.channel ? [validated] : [validated, unresolved];
 }
 
-/** What has no effect yet is accepted, and said. */
-export function ignoredBy({ spec }: CattlePlan, problems: readonly Reason[]): Verdict | undefined {
-  if (!spec?.postCompleteDelay || problems.length > 0) return undefined;
-  const message = 'spec.postCompleteDelay has no effect: a slot is free when its Job is complete and its Node is Ready';
-  return { type: 'RefitIgnores', status: 'True', reason: 'NotSupported', message };
-}
-
 export const NOT_READY: Verdict = {
   type: 'Complete',
   status: 'False',
@@ -104,10 +98,6 @@ export const NOT_READY: Verdict = {
 /** True where the status says all that already. */
 export function isRecorded(plan: CattlePlan, { version, hash, problems }: Judgement): boolean {
   const { latestVersion = '', latestHash: recordedHash = '' } = plan.status ?? {};
-  const wanted = [
-    ...verdictsOf(plan, problems),
-    ignoredBy(plan, problems) ?? [],
-    problems.length > 0 ? NOT_READY : [],
-  ].flat();
+  const wanted = [...verdictsOf(plan, problems), ...(problems.length > 0 ? [NOT_READY] : [])];
   return latestVersion === version && recordedHash === hash && wanted.every((verdict) => says(plan, verdict));
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { decide } from '../../engine/decide.ts';
@@ -10,7 +10,7 @@ import type { Instruction, World } from '../../engine/dialect.ts';
 import { gather } from '../../engine/gather.ts';
 import { type Campaign } from '../../engine/model.ts';
 import { ABORT_ANNOTATION } from '../../engine/orders.ts';
-import { DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
+import { type CampaignPolicy, DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
 import { jobs, nodes, secrets } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
@@ -21,7 +21,7 @@ import { latestHash } from './latest.ts';
 const NAMESPACE = 'system-upgrade';
 const config = { name: 'controller', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
 const dialect = cattle(config);
-const POLICY = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
+const policyOf = (plan: CattlePlan): CampaignPolicy => dialect.policyOf?.(plan, DEFAULT_POLICY) ?? DEFAULT_POLICY;
 const NOW = T0 + 10 * MINUTE;
 const LABEL = 'plan.upgrade.cattle.io/p';
 
@@ -56,6 +56,7 @@ const failed = {
 
 interface Pass {
   readonly plan: CattlePlan;
+  readonly now?: number;
   readonly nodes?: readonly Node[];
   readonly jobs?: readonly Job[];
 }
@@ -78,13 +79,14 @@ interface Outcome {
 /** Records what is decided, and looks again as a leader that has just come. */
 function pass(situation: Pass): Outcome {
   const { plan: before, nodes: all = [] } = situation;
-  const first = decide(gather(dialect, before, worldOf(situation), NOW), POLICY, NOW);
-  const plan = first.record ? dialect.project(first.record, before, NOW) : before;
+  const now = situation.now ?? NOW;
+  const first = decide(gather(dialect, before, worldOf(situation), now), policyOf(before), now);
+  const plan = first.record ? dialect.project(first.record, before, now) : before;
   const finished = first.record ? finishedBy(first.record, situation) : [];
   const byName = new Map([...all, ...finished].map((each) => [each.metadata.name, each]));
   const world = worldOf({ ...situation, nodes: [...byName.values()] });
-  const snapshot = gather(dialect, plan, world, NOW + 1000);
-  const { signals, record } = decide(snapshot, POLICY, NOW + 1000);
+  const snapshot = gather(dialect, plan, world, now + 1000);
+  const { signals, record } = decide(snapshot, policyOf(plan), now + 1000);
   const sent = signals.map((signalling) => dialect.signal.send(world, snapshot.campaign, signalling, plan));
   const signalled = sent.flatMap((instruction) => {
     return instruction?.kind === 'create' ? (instruction.object.metadata.labels?.['upgrade.cattle.io/node'] ?? []) : [];
@@ -132,6 +134,9 @@ const aborted = (status?: CattlePlan['status']): CattlePlan => {
   const plan = of({}, status);
   return { ...plan, metadata: { ...plan.metadata, annotations: { [ABORT_ANNOTATION]: 'wrong image' } } };
 };
+
+/** The test begins at 08:00 on a Friday. */
+const NOON = { days: ['fri'], startTime: '12:00', endTime: '13:00' };
 
 interface Expected {
   readonly conditions?: string[];
@@ -336,6 +341,76 @@ const rows: [string, Pass, Expected][] = [
     { conditions: ['Complete False SyncJob', ...GOOD], applying: ['host-a'], signalled: ['a'] },
   ],
   [
+    'outside of its window it waits, in the words of the original',
+    { plan: of({ window: NOON }), nodes: [node('a')] },
+    {
+      conditions: [
+        'Complete False Waiting current time is not within configured window',
+        ...GOOD,
+        'RefitWaits True Gate a slot is free, but a gate lets no node start: see refit status',
+      ],
+    },
+  ],
+  [
+    'when it opens, the waiting is forgotten',
+    {
+      plan: of(
+        { window: NOON },
+        {
+          ...running([], [{ type: 'RefitWaits', status: 'True' }]),
+          conditions: [{ type: 'Complete', status: 'False', reason: 'Waiting', message: 'w' }],
+        },
+      ),
+      nodes: [node('a', {}, 'False')],
+      now: T0 + 4 * HOUR,
+    },
+    {
+      conditions: [
+        'Complete False Resolved',
+        ...GOOD,
+        'RefitWaits True Gate a slot is free, but a gate lets no node start: see refit status',
+      ],
+    },
+  ],
+  [
+    'inside of it, it begins',
+    { plan: of({ window: NOON }), nodes: [node('a')], now: T0 + 4 * HOUR },
+    { applying: ['host-a'], signalled: ['a'] },
+  ],
+  [
+    'what has begun goes on when it closes',
+    { plan: of({ window: NOON }, running(['host-a'])), nodes: [node('a'), node('b')], jobs: [job('a', [complete])] },
+    { applying: ['host-b'], signalled: ['b'] },
+  ],
+  [
+    'a window that cannot be read',
+    { plan: of({ window: { ...NOON, timeZone: 'Mars' } }), nodes: [node('a')] },
+    {
+      conditions: [
+        'Complete False NotReady plan is not valid and resolved',
+        'Validated False Error spec.window is invalid, timeZone "Mars" is not known',
+      ],
+    },
+  ],
+  [
+    'after its Job a node keeps its slot for as long as the plan says',
+    {
+      plan: of({ postCompleteDelay: '10m' }, running(['host-a'])),
+      nodes: [node('a'), node('b')],
+      jobs: [job('a', [complete])],
+    },
+    { applying: ['host-a'] },
+  ],
+  [
+    'and no longer',
+    {
+      plan: of({ postCompleteDelay: '9m' }, running(['host-a'])),
+      nodes: [node('a'), node('b')],
+      jobs: [job('a', [complete])],
+    },
+    { applying: ['host-b'], signalled: ['b'] },
+  ],
+  [
     'conditions of others stay',
     { plan: of({}, { conditions: [{ type: 'Mine', status: 'True' }] }) },
     { conditions: ['Mine True ', 'Complete True Complete', ...GOOD] },
@@ -369,6 +444,18 @@ test.each<[string, Partial<CattleSpec>, boolean]>([
     'example.com/version': 'v1.2.3 $(LATEST_HASH) $(OTHER)',
   });
   expect(finished?.spec?.unschedulable ?? false).toBe(unschedulable);
+});
+
+test('a node that rests carries pods again, and is labelled only afterwards', () => {
+  const plan = of({ cordon: true, postCompleteDelay: '10m' }, running(['host-a']));
+  const cordoned = { ...node('a'), spec: { unschedulable: true } };
+  const world = worldOf({ plan, nodes: [cordoned], jobs: [job('a', [complete])] });
+  const { errands } = decide(gather(dialect, plan, world, NOW), policyOf(plan), NOW);
+  const [errand] = errands;
+  expect([errands.length, errand?.kind]).toEqual([1, 'go-on']);
+  const campaign = dialect.resolve(plan, world, NOW);
+  const instruction = errand && dialect.signal.goOn?.(world, campaign, errand.stage, errand.target, NOW);
+  expect(instruction).toEqual({ kind: 'replace', resource: nodes, object: { ...cordoned, spec: {} } });
 });
 
 test('a Job of a deleted plan of that name says nothing of the new one', () => {

@@ -3,21 +3,21 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Campaign } from '../../engine/model.ts';
 import { targetsIn } from '../../engine/stages.ts';
 import { sameJson } from '../../util/json.ts';
+import { openAt } from '../../util/maintenance-windows.ts';
 import { conditionOf, type Verdict, withVerdicts } from './conditions.ts';
-import { ignoredBy, NOT_READY, verdictsOf } from './judgement.ts';
+import { NOT_READY, verdictsOf } from './judgement.ts';
+import { windowsOf } from './window.ts';
 
 /** Our own conditions; each is there only while it is true. */
 export const FAILED_TYPE = 'RefitFailedNodes';
 export const WAITING_TYPE = 'RefitWaits';
 export const ABORTED_TYPE = 'RefitAborted';
-const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, 'RefitIgnores']);
+const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE]);
 
 export function project(campaign: Campaign, plan: CattlePlan, now: number): CattlePlan {
   const applying = applyingOf(campaign);
-  const own = [failedNodes(campaign), waiting(campaign), aborted(campaign), ignoredBy(plan, campaign.problems)].flatMap(
-    (verdict) => verdict ?? [],
-  );
-  const verdicts = [completeness(campaign, plan, applying), ...verdictsOf(plan, campaign.problems), ...own];
+  const own = [failedNodes(campaign), waiting(campaign), aborted(campaign)].flatMap((verdict) => verdict ?? []);
+  const verdicts = [completeness(campaign, plan, applying, now), ...verdictsOf(plan, campaign.problems), ...own];
   const holding = new Set(own.map(({ type }) => type));
   const kept = (plan.status?.conditions ?? []).filter(({ type }) => !OWN_TYPES.has(type) || holding.has(type));
   const { latestVersion: _v, latestHash: _h, applying: _a, ...others } = plan.status ?? {};
@@ -41,16 +41,25 @@ function applyingOf(campaign: Campaign): string[] {
     .map(({ key }) => key.split('/')[0] ?? '');
 }
 
-function completeness(campaign: Campaign, plan: CattlePlan, applying: readonly string[]): Verdict {
+/** Reasons that are over where none of them holds any more. */
+const PASSING = new Set([NOT_READY.reason, 'Waiting']);
+
+function completeness(campaign: Campaign, plan: CattlePlan, applying: readonly string[], now: number): Verdict {
   if (campaign.problems.length > 0) return NOT_READY;
   if (campaign.phase === 'done') return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
   const open = (reason: string, message = ''): Verdict => ({ type: 'Complete', status: 'False', reason, message });
   const failed = targetsIn(campaign, 'failed');
   if (failed.length > 0) return open('JobFailed', failureOf(campaign));
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
+  if (campaign.blocked && !isOpenAt(plan, now)) return open('Waiting', 'current time is not within configured window');
   const { status, reason = '' } = conditionOf(plan, 'Complete') ?? {};
-  const isNew = status !== 'False' || plan.status?.latestHash !== campaign.id || reason === NOT_READY.reason;
+  const isNew = status !== 'False' || plan.status?.latestHash !== campaign.id || PASSING.has(reason);
   return open(isNew ? 'Resolved' : reason);
+}
+
+function isOpenAt({ spec }: CattlePlan, now: number): boolean {
+  const windows = spec?.window ? windowsOf(spec.window) : [];
+  return typeof windows === 'string' || openAt({ windows, blackouts: [] }, now).open;
 }
 
 /** The engine puts the node's name first, which the sentence of the original holds anyhow. */

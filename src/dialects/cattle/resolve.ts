@@ -11,6 +11,7 @@ import { parseLabelSelector } from '../../kube/selectors.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { conditionOf } from './conditions.ts';
+import { parseGoDuration } from './go-duration.ts';
 import { hostnameOf, jobNameOf } from './job.ts';
 import { isRecorded, type Judgement, judge, type SecretLookup } from './judgement.ts';
 import { DISABLED, HOSTNAME_LABEL, hashLabelOf } from './names.ts';
@@ -36,11 +37,17 @@ export function resolve(plan: CattlePlan, world: World, now: number, secretOf: S
         version: judgement.version,
         forced: false,
         failedHoldSlots: true,
+        restMs: restOf(plan),
         targets,
       },
     ],
     problems: judgement.problems,
   };
+}
+
+/** What cannot be read is told as a problem. */
+function restOf({ spec }: CattlePlan): number {
+  return Math.max(0, (parseGoDuration(spec?.postCompleteDelay ?? '') ?? 0) / 1e6);
 }
 
 /** Nothing ends a Plan for good: a new version, a new node, a mended field or an order taken back begins it anew. */

@@ -10,9 +10,10 @@ import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './
 
 export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
   return {
-    read(world, campaign, _stage, { name, state }, plan) {
+    read(world, campaign, { restMs = 0 }, { name, state }, plan) {
       const job = jobFor(world, campaign, name, plan);
-      if (job && !isPaused(job)) return observe(job, name);
+      const isHeldBack = restMs > 0 && isTakenOut(world.get(nodes, name), plan);
+      if (job && !isPaused(job)) return observe(job, name, isHeldBack);
       const earlier =
         state === 'intended' ? unfinishedJobs(plan, world).find(({ nodeName }) => nodeName === name) : undefined;
       if (!earlier) return { kind: 'none' };
@@ -27,6 +28,12 @@ export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
       if (paused) return { kind: 'replace', resource: jobs, object: resumed(paused) };
       const object = jobOf(config, { plan, node, version: stage.version, hash: campaign.id, settings: config.job });
       return { kind: 'create', resource: jobs, object };
+    },
+
+    /** Pods come back while its slot is kept. */
+    goOn(world, _campaign, _stage, { name }) {
+      const node = world.get(nodes, name);
+      return node && { kind: 'replace', resource: nodes, object: schedulable(node) };
     },
 
     finish(world, campaign, stage, { name }, plan) {
@@ -77,7 +84,17 @@ function isOf({ metadata }: Job, plan: CattlePlan): boolean {
   );
 }
 
-function observe(job: Job, nodeName: string): Observation {
+/** By the plan's own doing, which is to be undone. */
+function isTakenOut(node: Node | undefined, { spec }: CattlePlan): boolean {
+  return node?.spec?.unschedulable === true && (spec?.cordon === true || spec?.drain !== undefined);
+}
+
+function schedulable({ spec, ...rest }: Node): Node {
+  const { unschedulable: _, ...kept } = spec ?? {};
+  return { ...rest, spec: kept };
+}
+
+function observe(job: Job, nodeName: string, isHeldBack: boolean): Observation {
   const { name, namespace } = job.metadata;
   const failure = holds(job, 'Failed');
   if (failure) {
@@ -86,6 +103,8 @@ function observe(job: Job, nodeName: string): Observation {
     return { kind: 'failed', ...seen(job, failure), message };
   }
   const completion = holds(job, 'Complete');
+  if (completion && isHeldBack)
+    return { kind: 'working', step: 'Complete', asks: 'uncordon', ...seen(job, completion) };
   if (completion) return { kind: 'succeeded', ...seen(job, completion) };
   if (job.status?.startTime === undefined) return { kind: 'sent', ...seen(job) };
   return { kind: 'working', step: (job.status.active ?? 0) > 0 ? 'Running' : 'Starting', ...seen(job) };
@@ -102,7 +121,8 @@ function holds({ status }: Job, type: string): Condition | undefined {
 }
 
 /** Labelled with the hash of its Job, last, and schedulable again where the plan took it out. */
-function finished(node: Node, { metadata, spec }: CattlePlan, { id }: Campaign, { version }: Stage): Node {
+function finished(node: Node, plan: CattlePlan, { id }: Campaign, { version }: Stage): Node {
+  const { metadata, spec } = plan;
   const labels = {
     ...node.metadata.labels,
     ...Object.fromEntries(
@@ -111,9 +131,7 @@ function finished(node: Node, { metadata, spec }: CattlePlan, { id }: Campaign, 
     [hashLabelOf(metadata.name)]: id,
   };
   const labelled = { ...node, metadata: { ...node.metadata, labels } };
-  if (spec?.cordon !== true && !spec?.drain) return labelled;
-  const { unschedulable: _, ...rest } = node.spec ?? {};
-  return { ...labelled, spec: rest };
+  return isTakenOut(node, plan) ? schedulable(labelled) : labelled;
 }
 
 /** As kubelets expand: `$$` is a `$`, and what is not known stays as it is written. */
