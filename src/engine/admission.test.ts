@@ -6,7 +6,9 @@ import { buildSnapshot } from '../../test/builders/snapshots.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { admit } from './admission.ts';
-import type { Campaign, TargetFacts } from './model.ts';
+import type { Campaign, Snapshot, TargetFacts } from './model.ts';
+import { NO_ORDERS } from './orders.ts';
+import { because } from './reasons.ts';
 
 const stages = [buildStage('controller', ['c1', 'c2']), buildStage('worker', ['w1', 'w2'])];
 const NEW = buildCampaign(stages, { phase: 'new' });
@@ -30,6 +32,13 @@ test('health is no matter of admission: it can still become better', () => {
 
 test('without targets it runs too, and ends with the next move', () => {
   expect(admitted({}, buildCampaign([], { phase: 'new' })).phase).toBe('running');
+});
+
+test('an abort needs neither an answer nor a policy that can be read', () => {
+  const orders = { ...NO_ORDERS, abort: 'wrong version' };
+  const snapshot: Snapshot = { ...buildSnapshot(NEW), orders, preconditions: 'unasked' };
+  const policy = buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] });
+  expect(admit(snapshot, policy, T0)).toMatchObject({ phase: 'failed', reason: { code: 'Aborted' } });
 });
 
 describe('refused', () => {

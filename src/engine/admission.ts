@@ -19,9 +19,9 @@ export function admit(snapshot: Snapshot, policy: CampaignPolicy, now: number): 
   const { problems } = campaign;
   const [problem] = problems;
   if (problem) return { ...campaign, phase: 'invalid', reason: because(problem.code, listed(problems)) };
+  if (orders.abort !== undefined) return { ...campaign, phase: 'failed', reason: abortReason(orders.abort) };
   // What the policy would refuse is judged only here: it must be readable first.
   if (preconditions === 'unasked' || policy.problems.length > 0) return campaign;
-  if (orders.abort !== undefined) return { ...campaign, phase: 'failed', reason: abortReason(orders.abort) };
   const [unmet] = preconditions ?? [];
   if (unmet) return { ...campaign, phase: 'invalid', reason: because(unmet.code, listed(preconditions ?? [])) };
   const broken = [...payloadProblems(campaign.stages, policy), ...versionProblems(snapshot, policy)];

@@ -17,8 +17,9 @@ const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
 
 /** The campaign as it should be recorded next; the very same object where nothing is to be recorded. */
 export function advance(snapshot: Snapshot, policy: CampaignPolicy, now: number): Campaign {
+  if (snapshot.campaign.unread) return snapshot.campaign;
   const campaign = reopened(snapshot, now);
-  if (campaign !== snapshot.campaign || isFinal(campaign) || campaign.unread) return campaign;
+  if (campaign !== snapshot.campaign || isFinal(campaign)) return campaign;
   if (campaign.phase === 'new') return admit(snapshot, policy, now);
   const stage = activeStage(campaign);
   const followed = stage ? follow(snapshot, stage, policy, now) : campaign;

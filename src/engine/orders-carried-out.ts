@@ -1,7 +1,7 @@
 /** Owns trying failed targets again because somebody ordered it. */
 import { rfc3339 } from '../util/clock.ts';
 import { factsOf } from './gate-input.ts';
-import type { Campaign, Snapshot, Target } from './model.ts';
+import type { Campaign, Snapshot, Stage, Target } from './model.ts';
 import { targetsIn, withTargets } from './stages.ts';
 
 /** Milliseconds: finer than that no time is recorded. */
@@ -11,7 +11,9 @@ const SECOND = 1000;
 export function reopened(snapshot: Snapshot, now: number): Campaign {
   const { campaign, orders } = snapshot;
   if (orders.retries.size === 0 || orders.abort !== undefined) return campaign;
-  const again = targetsIn(campaign, 'failed').filter((target) => isDue(snapshot, target));
+  const again = campaign.stages.flatMap((stage) =>
+    stage.targets.filter((target) => isDue(snapshot, target) && isFree(campaign, stage, target)),
+  );
   if (again.length === 0) return campaign;
   const renewed = withTargets(
     campaign,
@@ -36,7 +38,32 @@ export function momentOf({ orders }: Pick<Snapshot, 'orders'>, { name }: Target,
   return rfc3339(Math.max(now, (orders.retries.get(name) ?? Number.NEGATIVE_INFINITY) + SECOND));
 }
 
+/**
+ * True where a later stage has brought the very target further since it failed: to try it again would take it back. What
+ * keeps the version as it is takes nothing back.
+ */
+export function isOutdone({ stages }: Campaign, own: Stage, { name }: Target): boolean {
+  if (own.keepsVersion === true) return false;
+  return laterThan(stages, own).some(
+    ({ role, keepsVersion, targets }) =>
+      role === own.role &&
+      keepsVersion !== true &&
+      targets.some((other) => other.name === name && other.state === 'done'),
+  );
+}
+
+/** What is in flight in a later stage finishes first: only the slots of one stage are counted at a time. */
+function isFree(campaign: Campaign, stage: Stage, target: Target): boolean {
+  const later = laterThan(campaign.stages, stage);
+  return targetsIn({ stages: later }, 'intended').length === 0 && !isOutdone(campaign, stage, target);
+}
+
+function laterThan(stages: readonly Stage[], { id }: Stage): readonly Stage[] {
+  return stages.slice(stages.findIndex((each) => each.id === id) + 1);
+}
+
 function isDue(snapshot: Snapshot, target: Target): boolean {
+  if (target.state !== 'failed') return false;
   const ordered = snapshot.orders.retries.get(target.name);
   if (ordered === undefined || Date.parse(target.since) > ordered) return false;
   const { kind } = factsOf(snapshot, target).observation;

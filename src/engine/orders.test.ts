@@ -1,5 +1,5 @@
 /** Owns the proof of orders: how they are read from a plan, and that a retry forgets only what failed before it. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../test/builders/campaign-policies.ts';
 import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { failed, succeeded, working } from '../../test/builders/observations.ts';
@@ -8,7 +8,7 @@ import { buildStage } from '../../test/builders/stages.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { decide } from './decide.ts';
-import type { Observation } from './model.ts';
+import type { Observation, Stage } from './model.ts';
 import { ABORT_ANNOTATION, NO_ORDERS, ordersOn, PAUSE_ANNOTATION, RETRY_ANNOTATION, withRetry } from './orders.ts';
 import { because } from './reasons.ts';
 
@@ -56,6 +56,14 @@ test.each<[string, number, Observation, object]>([
   expect({ phase: after.phase, state: after.stages[0]?.targets[0]?.state }).toEqual(wanted);
 });
 
+test('nothing is tried again while part of the record cannot be seen', () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'failed')]);
+  const unread = because('RecordUnread', 'a ledger is missing');
+  const snapshot = buildSnapshot(buildCampaign([stage], { phase: 'failed', unread }));
+  const orders = { ...NO_ORDERS, retries: new Map([['w1', T0]]) };
+  expect(decide({ ...snapshot, orders }, buildPolicy(), T0 + MINUTE).record).toBeUndefined();
+});
+
 /** A second is the finest that is recorded: everything here happens within one. */
 test('what is tried again in the second of its failure is another attempt, whose failure counts', () => {
   const orders = { ...NO_ORDERS, retries: new Map([['w1', T0]]) };
@@ -88,5 +96,34 @@ test('what is done by its own word and still not well fails once, in the second 
   expect(decide(snapshot, buildPolicy(), T0 + 10).record).toMatchObject({
     phase: 'failed',
     stages: [{ targets: [{ state: 'failed', since: later(1000) }] }],
+  });
+});
+
+describe('a worker that failed in the first of two commands, and an order to try it again', () => {
+  const failedFirst = buildStage('worker', [buildTarget('w1', 'failed')], { command: 0 });
+  const orders = { ...NO_ORDERS, retries: new Map([['w1', T0]]) };
+  const firstStateWhile = (second: Stage): string | undefined => {
+    const campaign = buildCampaign([failedFirst, second]);
+    const isMoving = second.targets[0]?.state === 'intended';
+    const facts = isMoving ? { c1: { observation: working('Restart') } } : {};
+    const snapshot = { ...buildSnapshot(campaign, facts), orders };
+    const after = decide(snapshot, buildPolicy({ maxFailures: 1 }), T0 + MINUTE).record ?? campaign;
+    return after.stages[0]?.targets[0]?.state;
+  };
+
+  test.each<[string, Stage, string]>([
+    [
+      'it waits while a controller moves for the second: two must not be away at once',
+      buildStage('controller', [buildTarget('c1', 'intended')], { command: 1 }),
+      'failed',
+    ],
+    [
+      'it stays as it is where the second has brought it further: the first would take it back',
+      buildStage('worker', [buildTarget('w1', 'done')], { command: 1 }),
+      'failed',
+    ],
+    ['it goes where the second has not begun', buildStage('worker', [buildTarget('w1')], { command: 1 }), 'intended'],
+  ])('%s', (_name, second, state) => {
+    expect(firstStateWhile(second)).toBe(state);
   });
 });

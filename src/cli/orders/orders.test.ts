@@ -27,6 +27,8 @@ interface Situation {
   readonly state?: string;
   /** By name; the others are pending. */
   readonly states?: Readonly<Record<string, string>>;
+  /** By name, of a second command; there is none where absent. */
+  readonly further?: Readonly<Record<string, string>>;
   /** What nodes say; nothing where absent. */
   readonly says?: Readonly<Record<string, string>>;
   /** Who cordoned them: uid of a plan, or '' for nobody we know. */
@@ -46,10 +48,14 @@ function nodeOf(name: string, { says = {}, cordons = {} }: Situation): Node {
 }
 
 async function give(decide: Decide, situation: Situation): Promise<Order | string> {
-  const { state = 'SchedulableWait', states = {}, orders, isPolicyPaused = false } = situation;
+  const { state = 'SchedulableWait', states = {}, further, orders, isPolicyPaused = false } = situation;
   const all = Object.fromEntries(NAMES.map((name) => [name, states[name] ?? 'SignalPending']));
-  const commands = [{ k0supdate: buildUpdate({ targets: { workers } }) }];
-  const bare = buildPlan({ commands }, statusOf(state, [], recorded(all, later(3 * MINUTE))));
+  const command = { k0supdate: buildUpdate({ targets: { workers } }) };
+  const status = statusOf(state, [], recorded(all, later(3 * MINUTE)));
+  const second = further && { id: 1, state, k0supdate: { workers: recorded(further, later(3 * MINUTE)) } };
+  const bare = second
+    ? buildPlan({ commands: [command, command] }, { ...status, commands: [...status.commands, second] })
+    : buildPlan({ commands: [command] }, status);
   const plan: Plan = { ...bare, metadata: { ...bare.metadata, ...(orders ? { annotations: orders } : {}) } };
   const world = buildWorld(
     [],
@@ -206,6 +212,12 @@ test.each<[string, string, Situation, Order | string]>([
       annotations: { [RETRY_ANNOTATION]: `w1@${AT}` },
       said: [AGAIN, 'Its agent is still at work: it goes again once that has come to its end.'],
     },
+  ],
+  [
+    'one that a later command has brought further',
+    'w1',
+    { ...FAILED, state: 'Completed', further: { w1: 'SignalCompleted' } },
+    `a later command of ${PLAN} has brought w1 further since it failed`,
   ],
   ['one that waits', 'w2', FAILED, `w2 of ${PLAN} has not failed: it is pending`],
   ['one that is under way', 'w1', MOVING, `w1 of ${PLAN} has not failed: it is Restart`],

@@ -2,6 +2,7 @@
 import { factsOf } from '../../engine/gate-input.ts';
 import type { Snapshot, Stage, Target } from '../../engine/model.ts';
 import { RETRY_ANNOTATION, withRetry } from '../../engine/orders.ts';
+import { isOutdone } from '../../engine/orders-carried-out.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { operatorOf } from '../operators.ts';
@@ -36,8 +37,11 @@ function failedOf(name: string, { dialect, snapshot, view }: Seen): readonly [Ta
     stage.targets.filter((target) => target.name === name).map((target) => ({ stage, target })),
   );
   if (found.length === 0) return refuse(`${title} has no ${name} among its targets`);
-  const [first, ...others] = found.filter(({ target }) => target.state === 'failed').map(({ target }) => target);
+  const failed = found.filter(({ target }) => target.state === 'failed');
+  const open = failed.filter(({ stage, target }) => !isOutdone(snapshot.campaign, stage, target));
+  const [first, ...others] = open.map(({ target }) => target);
   if (first) return [first, ...others];
+  if (failed.length > 0) return refuse(`a later command of ${title} has brought ${name} further since it failed`);
   return refuse(`${name} of ${title} has not failed: it is ${found.map((each) => placeOf(each, view)).join(', ')}`);
 }
 
