@@ -9,7 +9,7 @@ import type { Dialect, Instruction, Split, World } from './dialect.ts';
 import { instructionsFor } from './errand-instructions.ts';
 import { factsOf } from './gate-input.ts';
 import { areUntold } from './given-back.ts';
-import { areUnchanged, newlyIntended } from './ledgers.ts';
+import { areUnchanged, restingOn } from './ledgers.ts';
 import type { Campaign, Errand, Signalling, Snapshot, Target } from './model.ts';
 import type { OwnWrites } from './own-writes.ts';
 
@@ -42,23 +42,23 @@ export async function record<P extends KubeObject>(
   }
   const projected = dialect.project(after, plan, now);
   const split = dialect.ledgers?.split(plan, projected, world, now) ?? { plan: projected, writes: [] };
-  if (!(await writeLedgers(effects, world, plan, split, newlyIntended(before, after)))) return false;
+  if (!(await writeLedgers(effects, world, plan, split, restingOn(before, after)))) return false;
   return await writePlan(effects, split);
 }
 
 /**
  * Ledgers first: what ends is never in neither. Their versions say nothing about the plan, nor does its version about them:
- * so the plan is asked for past all caches before a ledger is written, and the ledgers of what starts before it is recorded.
+ * so the plan is asked for past all caches before a ledger is written, and ledgers that the record rests on before it.
  */
 async function writeLedgers<P extends KubeObject>(
   effects: Effects<P>,
   world: World,
   plan: P,
   { writes }: Split<P>,
-  starting: readonly Target[],
+  targets: readonly Target[],
 ): Promise<boolean> {
   const { dialect, client, signal } = effects;
-  const holding = dialect.ledgers?.holding(plan, starting, world) ?? [];
+  const holding = dialect.ledgers?.holding(plan, targets, world) ?? [];
   const basis = writes.length > 0 ? [{ resource: dialect.plans, object: plan }, ...holding] : holding;
   if (!(await areUnchanged(client, basis, signal))) return false;
   const written = await Promise.all(writes.map(async (instruction) => await carryOut(effects, instruction)));

@@ -3,6 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import type { Seen } from './dialect.ts';
 import type { Campaign, Target } from './model.ts';
+import { isFinal } from './model.ts';
 
 /**
  * Targets that a plan holds at most; of a larger one ledgers beside it hold them. An entry of a plan's status takes some 100
@@ -11,12 +12,15 @@ import type { Campaign, Target } from './model.ts';
  */
 export const PLAN_HOLDS = 5_000;
 
-/** Targets that the record `after` intends and `before` did not, or not by that attempt. */
-export function newlyIntended(before: Campaign, after: Campaign): Target[] {
+/**
+ * Targets whose state before a record must be true for it: those that it intends and that were not intended, or not by that
+ * attempt; all of them where it ends the campaign.
+ */
+export function restingOn(before: Campaign, after: Campaign): Target[] {
+  const all = after.stages.flatMap(({ targets }) => targets);
+  if (isFinal(after)) return all;
   const known = new Set(before.stages.flatMap(({ targets }) => targets));
-  return after.stages.flatMap(({ targets }) =>
-    targets.filter((target) => target.state === 'intended' && !known.has(target)),
-  );
+  return all.filter((target) => target.state === 'intended' && !known.has(target));
 }
 
 /** Asks past all caches, all at once. False where one of the objects is gone, or not at the version that was seen. */

@@ -198,10 +198,13 @@ describe('reading', () => {
     expect(unfold(called('ApplyFailed'), world).plan.status?.state).toBe('ApplyFailed');
   });
 
-  test('the ledgers of targets are those in which they are not done', () => {
+  test('the ledgers of targets are those in which they stand', () => {
     const { plan, world } = begun(FOUR);
     const target = { key: '0/worker/w3', name: 'w3', state: 'pending' as const, since: later(0) };
     expect(small.holding(plan, [target], world).map(({ object }) => object.metadata.name.at(-1))).toEqual(['1']);
+    const done = small.split(plan, recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted'))), world, T0);
+    const then = small.holding(plan, [target], worldAfter(world, done));
+    expect(then.map(({ object }) => object.metadata.name.at(-1))).toEqual(['1']);
     expect(small.holding(plan, [], world)).toEqual([]);
     expect(small.holding(buildPlan(), [target], world)).toEqual([]);
   });

@@ -57,7 +57,9 @@ function holdersOf(found: readonly (TargetLedger | undefined)[], targets: readon
   const names = new Set(targets.map(({ name }) => name));
   return found
     .filter((ledger) => ledger !== undefined)
-    .filter(({ pending }) => pending.some((name) => names.has(name)))
+    .filter(({ pending, settled = [] }) =>
+      [...pending, ...settled.flatMap((group) => group.targets)].some((name) => names.has(name)),
+    )
     .map((object) => ({ resource: targetLedgers, object }));
 }
 
