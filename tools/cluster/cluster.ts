@@ -24,6 +24,8 @@ export interface ClusterOptions {
   readonly directory: string;
   readonly controllers: number;
   readonly workers: number;
+  /** Before the name of every host, `controller1` and so on. */
+  readonly prefix?: string;
   /** Version installed at first. */
   readonly version: string;
   /** Versions that the download server has. */
@@ -55,6 +57,8 @@ export interface Refit {
 }
 
 export interface Cluster {
+  /** Of its processes the logs are below, in `logs`. */
+  readonly directory: string;
   readonly hosts: readonly Host[];
   readonly downloads: DownloadServer;
   /** As administrator. */
@@ -88,8 +92,10 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const downloads = await serveVersions(options);
   started.defer(async () => await downloads.stop());
 
-  const controllers = Array.from({ length: options.controllers }, (_, index) => `controller${index + 1}`);
-  const workers = Array.from({ length: options.workers }, (_, index) => `worker${index + 1}`);
+  const named = (count: number, role: string): string[] =>
+    Array.from({ length: count }, (_, index) => `${options.prefix ?? ''}${role}${index + 1}`);
+  const controllers = named(options.controllers, 'controller');
+  const workers = named(options.workers, 'worker');
   const apiPort = await freePort();
   const hosts = await startHosts({
     client,
@@ -128,6 +134,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   await Promise.all(hosts.filter(({ name }) => options.agents?.includes(name) ?? true).map(startAgent));
   const everything = started.move();
   return {
+    directory,
     hosts,
     downloads,
     client,

@@ -6,35 +6,36 @@ import { listed } from '../../builders/plans.ts';
 import type { Combination } from '../../doubles/mixed.ts';
 import { forbiddenIn } from './audit.ts';
 import { DrainBlocker } from './drain-blocker.ts';
-import { PAIRS, type Scene, targetsIn, useScene } from './scene.ts';
+import { PAIRS, type Scene, targetsIn, uniquePrefix, useScene } from './scene.ts';
 import { type History, recordHistory, stageOf } from './signal-history.ts';
 
 /** Agents of k0s before 1.37 get stuck for good by one conflict at a certain moment, and this test is full of them. */
 const OLD = 'v1.37.1+k0s.0';
 const NEW = 'v1.38.0+k0s.0';
-const NAMES = ['controller1', 'controller2', 'controller3'];
 /** As in the original's test. */
 const REWRITE_MS = 1_000;
 
 describe.each(PAIRS)('ap-controllerworker: %s', (_name, combination) => {
-  const service = { serviceFlags: ['--enable-worker'], played: true };
+  const prefix = uniquePrefix();
+  const names = [1, 2, 3].map((index) => `${prefix}controller${index}`);
+  const service = { serviceFlags: ['--enable-worker'], played: true, prefix };
   const versions = { version: OLD, offers: [OLD, NEW] };
-  const scene = useScene(combination, { controllers: NAMES.length, workers: 0, ...service, ...versions });
+  const scene = useScene(combination, { controllers: names.length, workers: 0, ...service, ...versions });
 
   test('nothing goes past Cordoning before the budget is gone, and everything only goes forward', async () => {
     const at = scene();
-    await using blocker = await DrainBlocker.start(at.client, NAMES);
+    await using blocker = await DrainBlocker.start(at.client, names);
     await using history = await recordHistory(at.client);
     using things = new DisposableStack();
-    things.use(rewriteAnnotations(at));
-    await at.create('controllerworker', at.forced({ controllers: listed(...NAMES) }, NEW));
+    things.use(rewriteAnnotations(at, names));
+    await at.create('controllerworker', at.forced({ controllers: listed(...names) }, NEW));
     await at.until(async () => await expectBlocked(at, history, combination));
     expect(furthest(history)).toBeLessThanOrEqual(stageOf('Cordoning'));
     expect(['Schedulable', 'SchedulableWait']).toContain((await at.plan()).status?.state);
 
     await blocker.liftBudget();
-    expect(targetsIn(await at.ends('Completed'))).toEqual(NAMES.map((name) => `${name} SignalCompleted`));
-    for (const name of NAMES) {
+    expect(targetsIn(await at.ends('Completed'))).toEqual(names.map((name) => `${name} SignalCompleted`));
+    for (const name of names) {
       expectForwardOnly(history, name);
       expect(await at.host(name).version()).toBe(NEW);
       await at.until(async () => await expectWell(at, name));
@@ -46,11 +47,11 @@ describe.each(PAIRS)('ap-controllerworker: %s', (_name, combination) => {
 });
 
 /** Conflicts and causes to look again, for everybody. */
-function rewriteAnnotations({ client }: Scene): Disposable {
+function rewriteAnnotations({ client }: Scene, names: readonly string[]): Disposable {
   let count = 0;
   const write = (): void => {
     const patch = { metadata: { annotations: { 'example.com/count': String(count++) } } };
-    for (const name of NAMES) void client.patch(controlNodes, name, patch, { type: 'merge' }).catch(() => undefined);
+    for (const name of names) void client.patch(controlNodes, name, patch, { type: 'merge' }).catch(() => undefined);
   };
   const timer = setInterval(write, REWRITE_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };
@@ -58,10 +59,10 @@ function rewriteAnnotations({ client }: Scene): Disposable {
 
 /** Our leader sees beforehand that the drain would not end; the original's, and nodes by themselves, try it again and again. */
 async function expectBlocked(at: Scene, { versions }: History, { leader }: Combination): Promise<void> {
-  for (const name of NAMES) expect(versions.get(name)?.length).toBeGreaterThan(1);
+  for (const seen of versions.values()) expect(seen.length).toBeGreaterThan(1);
   if (leader === 'refit') {
     expect(at.seen.states.at(-1)).toBe('Schedulable');
-    for (const name of NAMES) expect((await at.client.get(nodes, name)).spec?.unschedulable).toBeUndefined();
+    for (const name of versions.keys()) expect((await at.client.get(nodes, name)).spec?.unschedulable).toBeUndefined();
     return;
   }
   const evictions = (await at.audited()).filter(({ requestURI }) => requestURI.includes('/eviction'));

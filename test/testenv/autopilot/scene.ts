@@ -1,4 +1,5 @@
 /** Owns a stand-in cluster in which integration tests of the original are played again, and what the outside sees of it. */
+import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { type Plan, type PlanCommand, plans, type TargetStatus } from '../../../src/api/autopilot/plan.ts';
 import type { DownloadServer } from '../../../src/embedded/hosts/download-server.ts';
@@ -24,6 +25,11 @@ const PLAYED: Readonly<Record<string, Combination>> = {
 };
 /** For `describe.each`: everything that a scenario is played in. */
 export const PAIRS: readonly (readonly [name: string, combination: Combination])[] = Object.entries(PLAYED);
+
+/** Before the names of hosts: what kwok knew of a Node, and of its lease, it goes by when one of that name is created anew. */
+export function uniquePrefix(): string {
+  return `${randomBytes(3).toString('hex')}-`;
+}
 
 export type SceneOptions = Omit<MixedOptions, 'combination' | 'onService' | 'offers' | 'version'> &
   Partial<Pick<MixedOptions, 'offers' | 'version'>>;

@@ -5,39 +5,40 @@ import { listed } from '../../builders/plans.ts';
 import { installRemovedKind, REMOVED_KIND_FOUND } from '../../doubles/removed-kind.ts';
 import { forbiddenIn } from './audit.ts';
 import { DrainBlocker } from './drain-blocker.ts';
-import { FROM, PAIRS, targetsIn, useScene } from './scene.ts';
+import { FROM, PAIRS, targetsIn, uniquePrefix, useScene } from './scene.ts';
 
-const NAME = 'controller1';
 const TOO_NEW = 'v99.99.99';
 
 describe.each(PAIRS)('%s', (_name, combination) => {
-  const scene = useScene(combination, { controllers: 1, workers: 0, serviceFlags: ['--single'], played: true });
+  const prefix = uniquePrefix();
+  const name = `${prefix}controller1`;
+  const scene = useScene(combination, { controllers: 1, workers: 0, serviceFlags: ['--single'], played: true, prefix });
 
   test('ap-removedapis: an object of a kind that is gone in the version ends the plan with a Warning', async () => {
     const at = scene();
     await using things = new AsyncDisposableStack();
     things.use(await installRemovedKind());
     const platforms = { 'linux-amd64': { url: at.url(FROM) } };
-    const targets = { controllers: listed(NAME) };
+    const targets = { controllers: listed(name) };
     await at.create('removedapis', { k0supdate: { version: TOO_NEW, platforms, targets } });
     const { status } = await at.ends('Warning');
     expect(status?.commands).toMatchObject([{ id: 0, state: 'Warning', description: REMOVED_KIND_FOUND }]);
-    expect(at.statusesOf(NAME, 'removedapis')).toEqual([]);
+    expect(at.statusesOf(name, 'removedapis')).toEqual([]);
   });
 
   test('ap-single: the only node is drained, updated and made schedulable again', async () => {
     const at = scene();
-    await using pod = await DrainBlocker.start(at.client, [NAME]);
+    await using pod = await DrainBlocker.start(at.client, [name]);
     await pod.liftBudget();
     const before = await pod.uids();
-    await at.create('single', at.forced({ controllers: listed(NAME) }));
+    await at.create('single', at.forced({ controllers: listed(name) }));
     const plan = await at.ends('Completed');
     expect(plan.status?.commands).toMatchObject([{ state: 'Completed', k0supdate: {} }]);
-    expect(targetsIn(plan)).toEqual([`${NAME} SignalCompleted`]);
+    expect(targetsIn(plan)).toEqual([`${name} SignalCompleted`]);
     await pod.untilEverywhere();
     expect(await pod.uids()).not.toEqual(before);
-    expect((await at.client.get(nodes, NAME)).spec?.unschedulable).toBeUndefined();
-    expect(at.host(NAME).starts).toBeGreaterThanOrEqual(2);
+    expect((await at.client.get(nodes, name)).spec?.unschedulable).toBeUndefined();
+    expect(at.host(name).starts).toBeGreaterThanOrEqual(2);
     expect(forbiddenIn(await at.audited())).toEqual([]);
   });
 });
