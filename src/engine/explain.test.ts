@@ -66,6 +66,14 @@ describe('what is in flight', () => {
   });
 });
 
+test('a deadline that is over and ends nothing is not waited for: the leader would look again without end', () => {
+  const stage = buildStage('worker', [flying('w1', later(-3 * HOUR))], { restMs: 2 * HOUR });
+  const snapshot = buildSnapshot(buildCampaign([stage]), {
+    w1: { observation: succeeded(later(-3 * HOUR), later(0)) },
+  });
+  expect(decide(snapshot, POLICY, NOW).recheckAfterMs).toBe(HOUR);
+});
+
 describe('what has not begun', () => {
   test('all that only lack a slot: one line, however many they are', () => {
     const stage = buildStage('worker', [flying('w1'), flying('w2', later(MINUTE)), 'w3', 'w4'], { maxInFlight: 2 });

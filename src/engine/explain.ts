@@ -32,7 +32,8 @@ export function explain(snapshot: Snapshot, policy: CampaignPolicy, now: number)
   const flying = stage ? inFlightWaits(snapshot, stage, policy, now) : [];
   const held = heldWaits(snapshot, stage, policy, now);
   const rechecks = [...flying, ...held].flatMap(({ recheckMs }) => (recheckMs === undefined ? [] : [recheckMs]));
-  const deadlines = flying.flatMap(({ deadline }) => (deadline === undefined ? [] : [Math.max(0, deadline - now)]));
+  // One that is over without ending anything is waited for no more.
+  const deadlines = flying.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
   const soonest = Math.min(...rechecks, ...deadlines);
   return {
     waits: [...flying, ...held].map(({ wait }) => wait),

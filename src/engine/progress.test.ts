@@ -101,7 +101,7 @@ describe('the deadline of a target in flight', () => {
         now: 3 * HOUR,
         controlPlane: 'unasked',
       },
-      { waits: 'api-servers-ready: ControlPlaneUnknown', until: end, wantsHealth: true, recheckAfterMs: 0 },
+      { waits: 'api-servers-ready: ControlPlaneUnknown', until: end, wantsHealth: true },
     ],
     [
       'there is none: waits for ever',
