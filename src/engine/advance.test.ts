@@ -352,6 +352,11 @@ describe('a plan that was changed while it ran into one that cannot be right', (
       { w1: 'done', w2: 'pending', ...running, recorded: 'nothing' },
     ],
     [
+      'nor signals what was about to start',
+      { stages: stage(c('w1', 'intended'), c('w2')), campaign: { problems } },
+      { w1: 'intended', w2: 'pending', ...running, recorded: 'nothing' },
+    ],
+    [
       'follows what is in flight',
       {
         stages: stage(c('w1', 'intended'), c('w2')),

@@ -59,6 +59,11 @@ function toldOf(situation: Situation): object {
 }
 
 describe('a node that asks to be drained', () => {
+  test('one that does it itself may leave it to the leader later, and no watch tells: it is asked again', () => {
+    const { recheckAfterMs } = decisionOn({ facts: { consent: false, observation: asking('drain') } });
+    expect(recheckAfterMs).toBe(10_000);
+  });
+
   test.each<[string, Situation, object]>([
     ['whether it may is asked first', { facts: { consent: 'unasked' } }, { asks: 'consent', waits: 'ConsentUnknown' }],
     ['one that does it itself is left alone', { facts: { consent: false } }, { waits: 'InFlight' }],

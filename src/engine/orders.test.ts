@@ -56,6 +56,12 @@ test.each<[string, number, Observation, object]>([
   expect({ phase: after.phase, state: after.stages[0]?.targets[0]?.state }).toEqual(wanted);
 });
 
+test('a deadline below what is recorded of time makes no decision that never ends', () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'intended')]);
+  const policy = buildPolicy({ targetDeadlineMs: 500 });
+  expect(decide(buildSnapshot(buildCampaign([stage])), policy, T0 + 999).signals).toHaveLength(1);
+});
+
 test('nothing is tried again while part of the record cannot be seen', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'failed')]);
   const unread = because('RecordUnread', 'a ledger is missing');

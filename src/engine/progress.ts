@@ -17,6 +17,10 @@ import { type Effect, type Sight, TRANSITIONS } from './transitions.ts';
  * unless a leader went away in between. The deadline of a target begins with its attempt, and an agent must get all of it.
  */
 const INTENT_FRESH_MS = 60_000;
+/** Milliseconds: intents are named by nothing finer, so none is older before that. */
+const SECOND = 1000;
+/** Milliseconds: who drains itself may leave that to the leader from now on, and no watch tells. */
+const CONSENT_RECHECK_MS = 10_000;
 
 export function progressOf(
   snapshot: Snapshot,
@@ -42,7 +46,10 @@ export function progressOf(
       return intend(snapshot, stage, target, policy, now);
     case 'none':
     case 'schedule':
-      return resting(target, phase, facts, effect);
+      return {
+        ...resting(target, phase, facts, effect),
+        ...(asksItself(facts) ? { recheckMs: CONSENT_RECHECK_MS } : {}),
+      };
   }
 }
 
@@ -58,6 +65,10 @@ function sightOf({ exists, observation, consent }: TargetFacts, late: boolean): 
   return kind === 'working' && observation.asks !== undefined && consent !== false ? 'asking' : kind;
 }
 
+function asksItself({ observation, consent }: TargetFacts): boolean {
+  return observation.kind === 'working' && observation.asks !== undefined && consent === false;
+}
+
 /** The gates are asked again: when they let the target start, it may have been long ago and under another leader. */
 function intend(snapshot: Snapshot, stage: Stage, target: Target, policy: CampaignPolicy, now: number): Progress {
   const facts = factsOf(snapshot, target);
@@ -65,6 +76,8 @@ function intend(snapshot: Snapshot, stage: Stage, target: Target, policy: Campai
   if (snapshot.orders.abort !== undefined) {
     return { phase, effect: 'none', next: 'pending', reason: because('Aborted', `${target.name} is not begun`) };
   }
+  const [problem] = snapshot.campaign.problems;
+  if (problem) return { phase, effect: 'none', reason: problem, gate: 'plan-valid' };
   // The target has a slot of its own already.
   const verdict = evaluate(BEFORE, gateInput(snapshot, stage, target, freeSlots(stage) + 1, policy, now));
   if (verdict.kind !== 'pass') {
@@ -73,7 +86,7 @@ function intend(snapshot: Snapshot, stage: Stage, target: Target, policy: Campai
     return { phase, effect: 'none', reason, gate, recheckMs: verdict.recheckMs, inquiry: verdict.inquiry };
   }
   const reason = restingReason(target, phase, facts);
-  const isOld = now - Date.parse(target.since) >= Math.min(INTENT_FRESH_MS, policy.targetDeadlineMs);
+  const isOld = now - Date.parse(target.since) >= Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs));
   return isOld ? { phase, effect: 'none', next: 'intended', reason } : { phase, effect: 'signal', reason };
 }
 

@@ -1,24 +1,19 @@
 /** Owns for which targets our leader cordons, drains and uncordons: as k0s decides it, so that exactly one of them does. */
-import type { Care } from '../../engine/dialect.ts';
+import type { Care, World } from '../../engine/dialect.ts';
+import type { Stage, Target } from '../../engine/model.ts';
 import { leases, nodes } from '../../kube/resources.ts';
 import { isNotFound } from '../../kube/status-error.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
 import { CENTRAL_CORDONING_LABEL, type ControlNode, controlNodes, MODE_ANNOTATION } from '../../signal/names.ts';
 
 const NODE_LEASES = 'kube-node-lease';
 
 export const care: Care = {
-  /** A controller without workloads has no Node, and image bundles disturb no pod. */
-  nodeOf({ role, procedure }, { name }, world) {
-    if (procedure === 'airgapupdate') return undefined;
-    if (role === 'worker') return world.get(nodes, name);
-    const controller = world.get(controlNodes, name);
-    const runsPods = controller?.metadata.annotations?.[MODE_ANNOTATION] === 'controller+worker';
-    return runsPods ? world.get(nodes, hostnameOf(controller)) : undefined;
-  },
+  nodeOf,
 
   /** A node says so with a label on its lease; one that does not does it itself, as releases before 1.35 do. */
-  async consents(client, _stage, { name }, _world, signal) {
+  async consents(client, stage, target, world, signal) {
+    const { name } = nodeOf(stage, target, world)?.metadata ?? target;
     try {
       const lease = await client.get(leases, name, { namespace: NODE_LEASES, signal });
       return lease.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined;
@@ -28,6 +23,15 @@ export const care: Care = {
     }
   },
 };
+
+/** A controller without workloads has no Node, and image bundles disturb no pod. */
+function nodeOf({ role, procedure }: Stage, { name }: Target, world: World): Node | undefined {
+  if (procedure === 'airgapupdate') return undefined;
+  if (role === 'worker') return world.get(nodes, name);
+  const controller = world.get(controlNodes, name);
+  const runsPods = controller?.metadata.annotations?.[MODE_ANNOTATION] === 'controller+worker';
+  return runsPods ? world.get(nodes, hostnameOf(controller)) : undefined;
+}
 
 function hostnameOf({ metadata, status }: KubeObject & Pick<ControlNode, 'status'>): string {
   return status?.addresses?.find(({ type }) => type === 'Hostname')?.address ?? metadata.name;
