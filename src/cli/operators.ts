@@ -77,5 +77,9 @@ export function mendingOf({ dialect, phase, abort, stages }: PlanView): string {
     MOST_NAMES,
   );
   const retry = failed.length === 1 ? `\`refit retry ${names}\`` : `\`refit retry NODE\` for each of ${names}`;
+  if (failed.every(({ gone }) => gone === true)) {
+    const [back, them] = failed.length === 1 ? [`${names} is`, 'it'] : ['they are', 'them'];
+    return `once ${back} back, ${retry}; or delete the plan, and apply one without ${them}`;
+  }
   return `mend the cause, in the plan too if it lies there, then ${retry}; or ${takeBack}`;
 }

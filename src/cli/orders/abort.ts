@@ -6,6 +6,7 @@ import { type Errand, isFinal, type Target } from '../../engine/model.ts';
 import { ABORT_ANNOTATION } from '../../engine/orders.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../phrases.ts';
+import { stateOf } from '../status/text.ts';
 import { finishing, titleOf } from './in-flight.ts';
 import type { Decide, Order, Seen } from './order.ts';
 
@@ -18,7 +19,7 @@ export function abort(reason: string): Decide {
     const { abort: before } = snapshot.orders;
     if (isFinal(snapshot.campaign)) {
       if (before !== undefined) return { said: [`${title} was aborted already (${before}), and is over.`] };
-      throw new RefitError('REFIT_ORDER', `${title} is ${view.phase}: nothing is left to abort`);
+      throw new RefitError('REFIT_ORDER', `${title} ${stateOf(view)}: nothing is left to abort`);
     }
     const ordered = { ...snapshot, orders: { ...snapshot.orders, abort: before ?? reason } };
     const said = whatFollows({ ...seen, snapshot: ordered }, now);

@@ -33,6 +33,8 @@ interface Situation {
   readonly says?: Readonly<Record<string, string>>;
   /** Who cordoned them: uid of a plan, or '' for nobody we know. */
   readonly cordons?: Readonly<Record<string, string>>;
+  /** Without a Node. */
+  readonly gone?: string;
   readonly orders?: Readonly<Record<string, string>>;
   readonly isPolicyPaused?: boolean;
 }
@@ -59,7 +61,7 @@ async function give(decide: Decide, situation: Situation): Promise<Order | strin
   const plan: Plan = { ...bare, metadata: { ...bare.metadata, ...(orders ? { annotations: orders } : {}) } };
   const world = buildWorld(
     [],
-    NAMES.map((name) => nodeOf(name, situation)),
+    NAMES.filter((name) => name !== situation.gone).map((name) => nodeOf(name, situation)),
   );
   const looking = buildLooking({}, isPolicyPaused ? [buildUpgradePolicy('nightly', { paused: true })] : []);
   const inspection = await inspect(autopilot, plan, world, looking, NOW);
@@ -227,6 +229,12 @@ test.each<[string, string, Situation, Order | string]>([
     'w1',
     { ...FAILED, state: 'SchedulableWait', states: { w1: 'SignalSent' } },
     `w1 of ${PLAN} has not failed: it is about to be recorded as failed, ask again then`,
+  ],
+  [
+    'one that is gone',
+    'w1',
+    { ...FAILED, says: {}, gone: 'w1' },
+    'w1 is gone: there is no such node; order it once w1 is back',
   ],
   ['one that is none of its targets', 'w9', FAILED, `${PLAN} has no w9 among its targets`],
   [

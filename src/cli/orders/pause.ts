@@ -3,13 +3,14 @@ import { isFinal } from '../../engine/model.ts';
 import { PAUSE_ANNOTATION } from '../../engine/orders.ts';
 import { RefitError } from '../../util/errors.ts';
 import { operatorOf } from '../operators.ts';
+import { stateOf } from '../status/text.ts';
 import { finishing, starting, titleOf } from './in-flight.ts';
 import type { Order, Seen } from './order.ts';
 
 export function pause({ snapshot, view }: Seen, now: number): Order {
   const title = titleOf(view);
   if (isFinal(snapshot.campaign))
-    throw new RefitError('REFIT_ORDER', `${title} is ${view.phase}: nothing is left to pause`);
+    throw new RefitError('REFIT_ORDER', `${title} ${stateOf(view)}: nothing is left to pause`);
   const next = [finishing(view, now), 'Nothing new starts until `refit resume`.'];
   if (snapshot.orders.paused) return { said: [`${title} is paused already.`, ...next] };
   return { annotations: { [PAUSE_ANNOTATION]: 'true' }, said: [`${title} is paused.`, ...next] };
@@ -26,7 +27,7 @@ export function resume({ snapshot, policy, view }: Seen): Order {
     ? [`UpgradePolicy ${policy.name} is paused too: nothing starts until spec.paused of it is false.`]
     : [];
   if (isFinal(snapshot.campaign))
-    return { ...lifted(paused), said: [`${title} is ${view.phase}: nothing is left to start.`] };
+    return { ...lifted(paused), said: [`${title} ${stateOf(view)}: nothing is left to start.`] };
   if (!paused) return { said: [`${title} is not paused.`, ...held, starting(view)] };
   return { ...lifted(paused), said: [`${title} goes on.`, ...held, starting(view)] };
 }

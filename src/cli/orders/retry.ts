@@ -40,6 +40,9 @@ function failedOf(name: string, { dialect, snapshot, view }: Seen): readonly [Ta
   const failed = found.filter(({ target }) => target.state === 'failed');
   const open = failed.filter(({ stage, target }) => !isOutdone(snapshot.campaign, stage, target));
   const [first, ...others] = open.map(({ target }) => target);
+  if (first && !factsOf(snapshot, first).exists) {
+    return refuse(`${name} is gone: there is no such node; order it once ${name} is back`);
+  }
   if (first) return [first, ...others];
   if (failed.length > 0) return refuse(`a later command of ${title} has brought ${name} further since it failed`);
   return refuse(`${name} of ${title} has not failed: it is ${found.map((each) => placeOf(each, view)).join(', ')}`);

@@ -12,7 +12,8 @@ const FEW = 8;
 export function failureLines({ stages, reason, waits }: PlanView): string[] {
   const failed = stages.flatMap(({ targets }) => targets).filter(({ phase }) => phase === 'failed');
   const each = failed.filter(({ name }) => !reason?.startsWith(`${name} `)).map(failureOf);
-  const all = reason === undefined || each.includes(reason) ? each : [reason, ...each];
+  // The node may say more by now than was recorded of it.
+  const all = reason === undefined || each.some((line) => line.startsWith(reason)) ? each : [reason, ...each];
   const news = all.filter((line) => !waits.some((wait) => wait.reason.message.includes(line)));
   const rest = news.length - FEW;
   return rest > 0 ? [...news.slice(0, FEW), `and ${rest} more, see refit status -o wide`] : news;

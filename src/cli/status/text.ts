@@ -48,9 +48,15 @@ function titleOf(view: PlanView, now: number, { paint }: Medium): string {
   ].join('  ');
 }
 
+/** What a sentence says of a plan: `is running`. */
+export function stateOf({ phase }: PlanView): string {
+  return `${phase === 'failed' ? 'has' : 'is'} ${phase}`;
+}
+
 /** What follows a plan's phase. */
-export function timesOf({ phase, created, ended }: PlanView, now: number): string {
-  if (phase === 'new' || phase === 'running') return ` for ${age(created, now)}`;
+export function timesOf({ phase, created, ended, paused }: PlanView, now: number): string {
+  if (phase === 'new' || phase === 'running')
+    return ` for ${age(created, now)}${paused === undefined ? '' : ', paused'}`;
   return ended === undefined ? '' : ` after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`;
 }
 

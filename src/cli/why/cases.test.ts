@@ -140,7 +140,7 @@ test.each<[string, Case, readonly string[]]>([
       rolledBack: true,
       description: 'w1: Failed: the new process ended 3 times',
     },
-    ['w1: Failed: the new process ended 3 times (its previous version runs again)', RETRY],
+    ['Why: w1: Failed: the new process ended 3 times (its previous version runs again). What to do', RETRY],
   ],
   [
     'a window that is closed',
@@ -160,13 +160,17 @@ test.each<[string, Case, readonly string[]]>([
     { states: MOVING, isGone: true },
     [
       'Why: w1 disappeared while it was in flight',
-      'What to do: mend the cause, in the plan too if it lies there, then `refit retry w1`;',
+      'What to do: once w1 is back, `refit retry w1`; or delete the plan, and apply one without it.',
     ],
   ],
   [
     'a node that is gone, once that is recorded',
     { ...FAILED, isGone: true, description: 'TargetGone: w1 disappeared while it was in flight' },
-    ['Plan autopilot (id1) is failed', 'Why: w1 disappeared while it was in flight.', RETRY],
+    [
+      'Plan autopilot (id1) has failed',
+      'Why: w1 disappeared while it was in flight.',
+      'What to do: once w1 is back, `refit retry w1`; or delete the plan, and apply one without it.',
+    ],
   ],
   [
     'nobody holds the lease',
@@ -182,8 +186,9 @@ test.each<[string, Case, readonly string[]]>([
     'somebody paused it',
     { orders: { [PAUSE_ANNOTATION]: 'true' } },
     [
+      'Plan autopilot (id1) is running for 10 min, paused: 0 of 2',
       'Waiting: the plan is paused: nothing new starts until refit resume (not-paused, for 9 min).',
-      'This ends when `refit resume` is given.',
+      'This ends when `refit resume` is given. Next: w1. `refit abort` ends it.',
     ],
   ],
   [

@@ -3,7 +3,7 @@ import type { ReasonCode } from '../../engine/reasons.ts';
 import { age } from '../phrases.ts';
 import { failureLines } from '../status/sentences.ts';
 import { isMoving } from '../status/stage-lines.ts';
-import { timesOf } from '../status/text.ts';
+import { stateOf, timesOf } from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 import { adviceOf, isOpen, operationOf, progressOf, titleOf } from './plan.ts';
 
@@ -13,7 +13,7 @@ export function explainNode(status: StatusView, plan: PlanView, node: string, no
     stage.targets
       .filter(({ name }) => name === node)
       .map((target) => [
-        `${node} is a ${stage.role} of ${titleOf(plan)}, which is ${plan.phase}${timesOf(plan, now)}.`,
+        `${node} is a ${stage.role} of ${titleOf(plan)}, which ${stateOf(plan)}${timesOf(plan, now)}.`,
         ...sentencesOf(plan, stage, target, now),
         ...(isOpen(plan) && target.phase !== 'done' ? operationOf(status, plan, now) : []),
       ]),
@@ -24,7 +24,7 @@ function sentencesOf(plan: PlanView, stage: StageView, target: TargetView, now: 
   const { name, phase, since, from } = target;
   if (phase === 'done') {
     const change = from === undefined ? `has ${stage.version}` : `went from ${from} to ${stage.version}`;
-    return [`It is done for ${age(since, now)}, and ${change}.`];
+    return [`It was done ${age(since, now)} ago, and ${change}.`];
   }
   const { reason, ...rest } = plan;
   const own: PlanView = {

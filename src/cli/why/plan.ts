@@ -5,7 +5,7 @@ import { age, listed } from '../phrases.ts';
 import { notesOf } from '../status/notes.ts';
 import { failureLines, movingLines, waitLines } from '../status/sentences.ts';
 import { isMoving } from '../status/stage-lines.ts';
-import { timesOf } from '../status/text.ts';
+import { stateOf, timesOf } from '../status/text.ts';
 import type { PlanView, StatusView } from '../status/view.ts';
 import { endingOf } from './endings.ts';
 
@@ -16,17 +16,23 @@ const NEXT_NAMES = 5;
 export function explainPlan(status: StatusView, plan: PlanView, now: number): string[] {
   const targets = plan.stages.flatMap((stage) => stage.targets);
   const done = targets.filter(({ phase }) => phase === 'done').length;
-  const how = `${titleOf(plan)} is ${plan.phase}${timesOf(plan, now)}: ${done} of ${targets.length} targets are done.`;
+  const how = `${titleOf(plan)} ${stateOf(plan)}${timesOf(plan, now)}: ${done} of ${targets.length} targets are done.`;
   if (plan.phase === 'done') return [how, ...(plan.reason === undefined ? [] : [`But: ${plan.reason}.`])];
   const failures = failureLines(plan);
   const failed = failures.length > 0 ? [`Why: ${failures.join('; ')}.`, adviceOf(plan)] : [];
   return isOpen(plan)
-    ? [how, ...failed, ...progressOf(plan, now), ...operationOf(status, plan, now)]
+    ? [how, ...failed, ...progressOf(plan, now), ...operationOf(status, plan, now), ...waysToStop(plan)]
     : [how, ...failed];
 }
 
 export function titleOf({ kind, name, id }: PlanView): string {
   return `${kind} ${name}${id === '' ? '' : ` (${id})`}`;
+}
+
+/** Orders that are left to give. */
+function waysToStop({ paused, abort }: PlanView): string[] {
+  if (abort !== undefined) return [];
+  return [paused === 'order' ? '`refit abort` ends it.' : '`refit pause` holds it, `refit abort` ends it.'];
 }
 
 export function isOpen({ phase }: PlanView): boolean {

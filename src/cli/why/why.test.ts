@@ -65,7 +65,7 @@ test('a plan that runs: what is under way, what waits since when, what ends it',
     'Plan autopilot (id1) is running for 1 min: 0 of 3 targets are done. Under way: w1 is at Restart (for 30 s). ' +
       'Waiting: 2 more workers wait for the only slot (for 59 s). This ends when the node reports that it is done, or ' +
       'that it failed; when one of those under way is done. Where w1 stays as it is, it has ' +
-      'failed at 2026-11-20T08:14:35Z. Next: w2.',
+      'failed at 2026-11-20T08:14:35Z. Next: w2. `refit pause` holds it, `refit abort` ends it.',
   ]);
 });
 
@@ -120,7 +120,7 @@ test('a controller behind one that a gate holds', async () => {
 
 test('nobody leads', async () => {
   const [text] = why(await lookAt([running], [], [W1, W2, W3], NOW), undefined, { state: 'none' });
-  expect(text).toMatch(/No controller leads: nothing moves until a `refit controller` runs\.$/);
+  expect(text).toMatch(/No controller leads: nothing moves until a `refit controller` runs\. `refit pause` holds it/);
 });
 
 test('a plan that failed: why, and what to do; of its nodes too', async () => {
@@ -149,7 +149,7 @@ test('done', async () => {
   const done = plan(statusOf('Completed', [], recorded({ w1: 'SignalCompleted' })));
   const views = await lookAt([done], [], [buildNode('w1')], NOW);
   expect(why(views)).toEqual(['Plan autopilot (id1) is done after 1 s, 59 s ago: 1 of 1 targets are done.']);
-  expect(why(views, 'w1')[0]).toMatch(/It is done for 59 s, and has v1\.36\.3\+k0s\.2\.$/);
+  expect(why(views, 'w1')[0]).toMatch(/It was done 59 s ago, and has v1\.36\.3\+k0s\.2\.$/);
 });
 
 test('a Plan of the system-upgrade-controller: whose work it is, and what is wrong with it', async () => {
