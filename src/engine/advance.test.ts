@@ -7,7 +7,7 @@ import { failed, sent, succeeded, working } from '../../test/builders/observatio
 import { buildSnapshot } from '../../test/builders/snapshots.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
-import { later, MINUTE, T0 } from '../../test/builders/times.ts';
+import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { decide } from './decide.ts';
 import type { Campaign, EndpointHealth, Stage, TargetFacts } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
@@ -243,6 +243,40 @@ describe('what follows from what a node says', () => {
     const after = decide(snapshot, POLICY, NOW).record;
     expect(after?.stages[0]?.targets[1]?.since).toBe(later(MINUTE));
   });
+});
+
+describe('one that was given up, within the failure budget, and is still at work', () => {
+  const stages = [buildStage('worker', [c('w1', 'failed'), c('w2'), c('w3')])];
+  const policy = { maxFailures: 1 };
+  const held = { w1: 'failed', w2: 'pending', w3: 'pending', ...running, recorded: 'nothing' };
+  const goesOn = { ...held, w2: 'intended', recorded: undefined };
+  const now = T0 + 10 * MINUTE;
+  const atWork = working('ApplyingUpdate', later(0), later(0));
+  check([
+    ['keeps its slot: two would move at once', { stages, policy, now, facts: { w1: { observation: atWork } } }, held],
+    ['so does one that may still begin', { stages, policy, now, facts: { w1: { observation: sent() } } }, held],
+    ['lets go of it at its end', { stages, policy, now, facts: { w1: { observation: failed('404') } } }, goesOn],
+    [
+      'or where its node is down: that is what the budget is for',
+      { stages, policy, now, facts: { w1: { observation: atWork, ready: false } } },
+      goesOn,
+    ],
+    [
+      'and is not waited for for ever',
+      { stages, policy, now: T0 + 2 * HOUR, facts: { w1: { observation: atWork } } },
+      goesOn,
+    ],
+    [
+      'keeps those of a later command too',
+      {
+        stages: [buildStage('worker', [c('w1', 'failed')]), buildStage('controller', ['c1'], { command: 1 })],
+        policy,
+        now,
+        facts: { w1: { observation: atWork } },
+      },
+      { w1: 'failed', c1: 'pending', ...running, recorded: 'nothing' },
+    ],
+  ]);
 });
 
 describe('where a target that failed keeps its slot', () => {

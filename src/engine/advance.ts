@@ -11,6 +11,7 @@ import { progressOf, refusedState } from './progress.ts';
 import { because, isUnasked, type Reason } from './reasons.ts';
 import { type Choice, chooseTargets } from './schedule/candidates.ts';
 import { freeSlots } from './schedule/slots.ts';
+import { stragglersIn } from './schedule/stragglers.ts';
 import { activeStage, targetsIn, withTargets } from './stages.ts';
 
 const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
@@ -39,7 +40,8 @@ export function isStopping({ campaign, orders }: Snapshot, policy: CampaignPolic
 export function choose(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy, now: number): Choice {
   if (isStopping(snapshot, policy)) return { chosen: [], waiting: [], stopped: [] };
   const candidates = stage.targets.filter(({ state }) => state === 'pending');
-  return chooseTargets(snapshot, stage, candidates, freeSlots(stage), policy, now);
+  const slots = Math.max(0, freeSlots(stage) - stragglersIn(snapshot, now).length);
+  return chooseTargets(snapshot, stage, candidates, slots, policy, now);
 }
 
 function follow(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy, now: number): Campaign {

@@ -83,6 +83,20 @@ describe('what has not begun', () => {
     );
   });
 
+  test('one that was given up and is still at work: who it is, and when it counts no more', () => {
+    const stage = buildStage('worker', [buildTarget('w1', 'failed'), buildTarget('w2')]);
+    const facts = { w1: { observation: working('ApplyingUpdate', later(0), later(0)) } };
+    const { waits, recheckAfterMs } = decide(
+      buildSnapshot(buildCampaign([stage]), facts),
+      buildPolicy({ maxFailures: 1 }),
+      NOW,
+    );
+    expect(linesOf(waits)).toEqual([
+      'slots since 08:00: 1 more worker waits for the only slot; given up, and still at work: w1',
+    ]);
+    expect(recheckAfterMs).toBe(HOUR);
+  });
+
   test('a single one, and a single slot', () => {
     const stage = buildStage('controller', [flying('c1'), 'c2']);
     expect(linesOf(waitsOf(buildCampaign([stage]), { c1: { observation: sent() } })).at(-1)).toBe(

@@ -11,6 +11,7 @@ import { progressOf } from './progress.ts';
 import { because } from './reasons.ts';
 import type { Refused } from './schedule/candidates.ts';
 import { limitOf } from './schedule/slots.ts';
+import { type Straggler, stragglersIn } from './schedule/stragglers.ts';
 import { activeStage } from './stages.ts';
 
 export interface Explanation {
@@ -99,7 +100,7 @@ function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: Campaig
   );
   const isHeldAsOne = waiting.some(({ ofCampaign }) => ofCampaign === true);
   const unslotted = isHeldAsOne ? 0 : pendingIn(stage).length - waiting.length - chosen.length;
-  return [...gated, ...slotWait(stage, unslotted, since), ...laterWaits(campaign, stage)];
+  return [...gated, ...slotWait(stage, unslotted, since, stragglersIn(snapshot, now)), ...laterWaits(campaign, stage)];
 }
 
 function stopOf({ campaign, orders }: Snapshot): Pick<Wait, 'gate' | 'reason'> {
@@ -118,12 +119,16 @@ function stopOf({ campaign, orders }: Snapshot): Pick<Wait, 'gate' | 'reason'> {
   return { gate: 'failure-budget', reason: because('FinishingInFlight', message) };
 }
 
-function slotWait(stage: Stage, count: number, since: string): Held[] {
+function slotWait(stage: Stage, count: number, since: string, stragglers: readonly Straggler[]): Held[] {
   if (count <= 0) return [];
   const limit = limitOf(stage);
   const who = count === 1 ? `1 more ${stage.role} waits` : `${count} more ${stage.role}s wait`;
-  const message = `${who} for ${limit === 1 ? 'the only slot' : `one of ${limit} slots`}`;
-  return [{ wait: { gate: 'slots', reason: because('NoFreeSlot', message), since } }];
+  const names = stragglers.map(({ target }) => target.name).join(', ');
+  const kept = names === '' ? '' : `; given up, and still at work: ${names}`;
+  const message = `${who} for ${limit === 1 ? 'the only slot' : `one of ${limit} slots`}${kept}`;
+  const recheckMs = Math.min(...stragglers.map(({ leftMs }) => leftMs).filter(Number.isFinite));
+  const wait = { gate: 'slots', reason: because('NoFreeSlot', message), since };
+  return [{ wait, ...(Number.isFinite(recheckMs) ? { recheckMs } : {}) }];
 }
 
 function laterWaits({ stages }: Campaign, active: Stage): Held[] {

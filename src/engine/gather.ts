@@ -4,6 +4,7 @@ import type { Outlook } from '../drain/outlook.ts';
 import type { Condition, KubeObject, Node } from '../kube/types.ts';
 import { ownerOf } from './cordons.ts';
 import type { Dialect, World } from './dialect.ts';
+import { isAlive } from './life.ts';
 import type {
   Campaign,
   DrainView,
@@ -17,12 +18,6 @@ import type {
 } from './model.ts';
 import { ordersOn } from './orders.ts';
 import type { Reason } from './reasons.ts';
-
-/**
- * Milliseconds after its last sign of life until a node no longer counts as at work for another campaign: some are left
- * in a state from which nothing leads on, and no plan could ever mend them if that held it back.
- */
-const OTHERS_LIVE_MS = 2 * 60 * 60 * 1000;
 
 /** What no watch shows: answers of this reconcile, and what this process itself does and has seen. All may be absent. */
 export interface Known {
@@ -67,7 +62,7 @@ export function gatherFacts<P extends KubeObject>(
       facts.set(target.key, factsOf(dialect, plan, world, campaign, stage, target, known));
     }
   }
-  const others = (dialect.others?.(world, campaign) ?? []).filter(({ since }) => !isPast(since, now));
+  const others = (dialect.others?.(world, campaign) ?? []).filter(({ since }) => isAlive(since, now));
   const { controlPlane } = known;
   return {
     campaign,
@@ -78,11 +73,6 @@ export function gatherFacts<P extends KubeObject>(
     apiServers: dialect.judgesVersions ? dialect.endpoints(world) : undefined,
     paceMs: paceOf(campaign, facts),
   };
-}
-
-/** A time that cannot be read is no reason to look away. */
-function isPast(since: string, now: number): boolean {
-  return now - Date.parse(since) >= OTHERS_LIVE_MS;
 }
 
 function factsOf<P extends KubeObject>(
