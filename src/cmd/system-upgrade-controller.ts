@@ -9,7 +9,6 @@ import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/catt
 import { cattle } from '../dialects/cattle/dialect.ts';
 import { installMissing } from '../dialects/cattle/install.ts';
 import { campaignController } from '../engine/controller.ts';
-import type { Dialect } from '../engine/dialect.ts';
 import { listPolicies } from '../engine/policy/list-policies.ts';
 import { policyOfPlan } from '../engine/policy/plan-policy.ts';
 import { policyController } from '../engine/policy/policy-controller.ts';
@@ -50,7 +49,7 @@ async function run(env: Environment, signal: AbortSignal): Promise<void> {
     const events = createEventRecorder({ client, component: name, clock, logger: log });
     const dialect = cattle({ name, namespace, job: jobSettings(env, log) });
     const policies = (await listPolicies(client, signal)) && createInformer(client, upgradePolicies, { logger: log });
-    const campaigns = campaignController(dialect as unknown as Dialect, {
+    const campaigns = campaignController(dialect, {
       reader: client,
       writer,
       policyFor: (plan) => policyOfPlan(dialect, policies?.list() ?? [], plan as CattlePlan),

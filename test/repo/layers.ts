@@ -1,7 +1,7 @@
 /** Owns the rules of who may import whom: layers, cycles, and what the agent may reach. */
 import type { Import, SourceFile } from './tree.ts';
 
-const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'kube', 'util'];
+const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'skew', 'kube', 'util'];
 
 /**
  * What each folder of src/ may import beside itself: only what lies below it. `agent` is kept to the least, since it
@@ -18,6 +18,7 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   api: ['signal', 'kube', 'util'],
   agent: ['signal', 'drain', 'kube', 'util'],
   drain: ['kube', 'util'],
+  skew: ['util'],
   signal: ['kube', 'util'],
   kube: ['util'],
   util: [],

@@ -2,22 +2,7 @@
 import { expect, test } from 'vitest';
 import { T0 } from '../../../test/builders/times.ts';
 import { FakeClock, settle } from '../../../test/faults/fake-clock.ts';
-import { answerWithin, goDuration, within } from './call-deadline.ts';
-
-test.each<[string, number | undefined]>([
-  ['10s', 10_000],
-  ['1m30s', 90_000],
-  ['1.5s', 1500],
-  ['1h0m0.5s', 3_600_500],
-  ['250ms', 250],
-  ['', undefined],
-  ['0s', undefined],
-  ['10', undefined],
-  ['-5s', undefined],
-  ['ten s', undefined],
-])('%j', (text, milliseconds) => {
-  expect(goDuration(text)).toBe(milliseconds);
-});
+import { answerWithin, within } from './call-deadline.ts';
 
 test.each<[string | null, number]>([
   ['10s', 9500],
@@ -25,6 +10,10 @@ test.each<[string | null, number]>([
   ['30s', 9500],
   [null, 9500],
   ['soon', 9500],
+  ['1.5s', 1000],
+  ['0s', 9500],
+  ['-5s', 9500],
+  ['10', 9500],
   ['300ms', 100],
 ])('of %s it takes %d ms', (granted, milliseconds) => {
   expect(answerWithin(granted, 10_000)).toBe(milliseconds);

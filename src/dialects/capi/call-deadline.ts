@@ -1,30 +1,15 @@
 /** Owns how long one call may take: what its caller grants, as Go writes durations, and never more than what is configured. */
 import type { Clock } from '../../util/clock.ts';
+import { parseGoDuration } from '../../util/go-duration.ts';
 
-const UNIT_MS: Readonly<Record<string, number>> = {
-  h: 3_600_000,
-  m: 60_000,
-  s: 1000,
-  ms: 1,
-  us: 1e-3,
-  µs: 1e-3,
-  ns: 1e-6,
-};
 /** Milliseconds in which the answer travels: one that comes after its caller hung up is lost. */
 const TRAVEL_MS = 500;
 const LEAST_MS = 100;
 
-/** Milliseconds of `10s`, `1m30s`, `1.5s`; undefined where the text is no positive duration. */
-export function goDuration(text: string): number | undefined {
-  if (!/^(?:\d+(?:\.\d+)?(?:h|ms|m|s|us|µs|ns))+$/.test(text)) return undefined;
-  const parts = text.matchAll(/(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)/g);
-  const total = [...parts].reduce((sum, [, digits, unit = '']) => sum + Number(digits) * (UNIT_MS[unit] ?? 0), 0);
-  return total > 0 ? total : undefined;
-}
-
 /** Milliseconds in which to answer; `granted` is the value of `?timeout=`, `limitMs` what is configured. */
 export function answerWithin(granted: string | null, limitMs: number): number {
-  return Math.max(LEAST_MS, Math.min(goDuration(granted ?? '') ?? limitMs, limitMs) - TRAVEL_MS);
+  const ms = (parseGoDuration(granted ?? '') ?? 0) / 1e6;
+  return Math.max(LEAST_MS, (ms > 0 ? Math.min(ms, limitMs) : limitMs) - TRAVEL_MS);
 }
 
 /** The result of `work`, or `late` where the time is over first; then the signal tells `work` to end. */

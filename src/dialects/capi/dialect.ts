@@ -5,11 +5,9 @@ import { matters } from '../../engine/relevance.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { annotationSignal, type Carriers } from '../annotation-signal.ts';
+import { endpointsOf } from '../node-endpoints.ts';
 import { project, resolve } from './campaign.ts';
 import { recordOf, updateOn } from './machine-update.ts';
-
-/** Set by kubeadm and by every installer that follows it. */
-const CONTROL_PLANE_LABEL = 'node-role.kubernetes.io/control-plane';
 
 /** No lease of k0s's tells who cordons here: whoever writes the signal does. */
 const CARRIERS: Carriers = {
@@ -27,14 +25,7 @@ export const capi: Dialect<Node> = {
   resolve: (node, _world, now) => resolve(node, now),
   project,
   objectOf: (_stage, { name }, world) => world.get(nodes, name),
-  endpoints: (world) =>
-    world
-      .list(nodes)
-      .filter(({ metadata }) => metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined)
-      .map(({ metadata, status }) => ({
-        name: metadata.name,
-        host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
-      })),
+  endpoints: endpointsOf,
   others: controllersAtWork,
   care: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
   fleet: (world) => world.list(nodes),

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import type { Logger } from '../../util/log.ts';
 import { silentLogger } from '../../util/log.ts';
 import { DEFAULT_JOB_SETTINGS, flag, jobSettings, leaseTimes, pollingInterval } from './config.ts';
-import { formatGoDuration, parseGoDuration } from './go-duration.ts';
 
 test('without variables the defaults count', () => {
   expect(jobSettings({ SYSTEM_UPGRADE_JOB_KUBECTL_IMAGE: '' }, silentLogger)).toEqual(DEFAULT_JOB_SETTINGS);
@@ -65,22 +64,4 @@ test.each([
   ['', undefined],
 ])('"%s" as a truth', (text, value) => {
   expect(flag(text)).toBe(value);
-});
-
-test.each([
-  ['90s', 90e9, '1m30s'],
-  ['1h', 3600e9, '1h0m0s'],
-  ['1.5s', 1.5e9, '1.5s'],
-  ['300ms', 300e6, '300ms'],
-  ['-30s', -30e9, '-30s'],
-  ['0', 0, '0s'],
-  ['1h2m3.004s', 3_723_004_000_000, '1h2m3.004s'],
-  ['10us', 10_000, '10µs'],
-])('the duration %s', (text, nanoseconds, written) => {
-  expect(parseGoDuration(text)).toBe(nanoseconds);
-  expect(formatGoDuration(nanoseconds)).toBe(written);
-});
-
-test.each(['', '5', 'soon', '5 s', 's', '1d'])('"%s" is no duration', (text) => {
-  expect(parseGoDuration(text)).toBeUndefined();
 });

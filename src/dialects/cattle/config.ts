@@ -1,6 +1,7 @@
 /** Owns what a controller of `upgrade.cattle.io` is told by its environment: the original's variables and defaults. */
+
+import { parseGoDuration } from '../../util/go-duration.ts';
 import type { Logger } from '../../util/log.ts';
-import { parseGoDuration } from './go-duration.ts';
 
 /** How Jobs are rendered; seconds where it says so. */
 export interface JobSettings {

@@ -1,7 +1,7 @@
 /** Owns the front door of Rancher's system-upgrade-controller: its Plans as campaigns of the engine, its Jobs as signals. */
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { Dialect, Watched } from '../../engine/dialect.ts';
-import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
+import { type CampaignPolicy, WITHOUT_DEADLINES } from '../../engine/policy/campaign-policy.ts';
 import { matters } from '../../engine/relevance.ts';
 import { jobs, nodes, secrets } from '../../kube/resources.ts';
 import type { Job, KubeObject, Secret } from '../../kube/types.ts';
@@ -11,15 +11,6 @@ import { project } from './project.ts';
 import { resolve } from './resolve.ts';
 import { jobSignal } from './signal.ts';
 import { windowsOf } from './window.ts';
-
-const WITHOUT_END: CampaignPolicy['stepDeadlines'] = {
-  answer: Number.POSITIVE_INFINITY,
-  download: Number.POSITIVE_INFINITY,
-  drain: Number.POSITIVE_INFINITY,
-  apply: Number.POSITIVE_INFINITY,
-  restart: Number.POSITIVE_INFINITY,
-  ready: Number.POSITIVE_INFINITY,
-};
 
 /** For the one controller that carries out the Plans of its namespace. */
 export function cattle(config: CattleConfig): Dialect<CattlePlan> {
@@ -73,12 +64,8 @@ function seen(config: CattleConfig): Dialect<CattlePlan> {
  */
 function policyOf({ spec, status }: CattlePlan, policy: CampaignPolicy): CampaignPolicy {
   const windows = spec?.window && !status?.applying ? windowsOf(spec.window) : undefined;
-  return {
-    ...policy,
-    targetDeadlineMs: Number.POSITIVE_INFINITY,
-    stepDeadlines: WITHOUT_END,
-    ...(windows === undefined || typeof windows === 'string' ? {} : { planWindows: windows }),
-  };
+  const planWindows = windows === undefined || typeof windows === 'string' ? {} : { planWindows: windows };
+  return { ...policy, ...WITHOUT_DEADLINES, ...planWindows };
 }
 
 function jobMatters(before: KubeObject, after: KubeObject): boolean {

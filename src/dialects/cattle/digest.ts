@@ -1,7 +1,7 @@
 /** Owns the text in which fields of a Plan, named by its digest annotation, count into its hash. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { formatGoDuration, parseGoDuration } from '../../util/go-duration.ts';
 import { isRecord } from '../../util/json.ts';
-import { formatGoDuration, parseGoDuration } from './go-duration.ts';
 
 /** `paths` as in the annotation: commas between them, blanks are part of a path; members of lists cannot be named. */
 export function digestOf(plan: CattlePlan, paths: string): string {

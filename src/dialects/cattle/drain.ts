@@ -1,6 +1,6 @@
 /** Owns the arguments of `kubectl drain` for a node, in the order of the original. */
 import type { DrainSpec } from '../../api/cattle/workload.ts';
-import { formatGoDuration } from './go-duration.ts';
+import { formatGoDuration } from '../../util/go-duration.ts';
 import { CONTROLLER_LABEL } from './names.ts';
 import { selectorText } from './selector-text.ts';
 

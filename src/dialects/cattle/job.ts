@@ -2,9 +2,9 @@
 import { cattlePlans } from '../../api/cattle/plan.ts';
 import { apiVersionOf } from '../../kube/resources.ts';
 import type { Job, Node } from '../../kube/types.ts';
+import { parseGoDuration } from '../../util/go-duration.ts';
 import type { CattleConfig, JobSettings } from './config.ts';
 import { initContainers, type Rendering, secretVolumeName, upgradeContainer } from './containers.ts';
-import { parseGoDuration } from './go-duration.ts';
 import {
   CONTROLLER_LABEL,
   EXCLUSIVE_LABEL,

@@ -1,10 +1,11 @@
 /** Owns the Job signal: a node is told to move by a Job of its own, answers by its conditions, and is labelled when done. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Signal, World } from '../../engine/dialect.ts';
-import type { Campaign, Observation, Stage } from '../../engine/model.ts';
+import type { Campaign, Observation } from '../../engine/model.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
-import type { Condition, Job, Node } from '../../kube/types.ts';
+import type { Condition, Job } from '../../kube/types.ts';
 import type { CattleConfig } from './config.ts';
+import { finished, isTakenOut, schedulable } from './finished-node.ts';
 import { jobNameOf, jobOf } from './job.ts';
 import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
 
@@ -84,16 +85,6 @@ function isOf({ metadata }: Job, plan: CattlePlan): boolean {
   );
 }
 
-/** By the plan's own doing, which is to be undone. */
-function isTakenOut(node: Node | undefined, { spec }: CattlePlan): boolean {
-  return node?.spec?.unschedulable === true && (spec?.cordon === true || spec?.drain !== undefined);
-}
-
-function schedulable({ spec, ...rest }: Node): Node {
-  const { unschedulable: _, ...kept } = spec ?? {};
-  return { ...rest, spec: kept };
-}
-
 function observe(job: Job, nodeName: string, isHeldBack: boolean): Observation {
   const { name, namespace } = job.metadata;
   const failure = holds(job, 'Failed');
@@ -118,24 +109,4 @@ function seen({ metadata, status }: Job, condition?: Condition): { attempt: stri
 
 function holds({ status }: Job, type: string): Condition | undefined {
   return status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
-}
-
-/** Labelled with the hash of its Job, last, and schedulable again where the plan took it out. */
-function finished(node: Node, plan: CattlePlan, { id }: Campaign, { version }: Stage): Node {
-  const { metadata, spec } = plan;
-  const labels = {
-    ...node.metadata.labels,
-    ...Object.fromEntries(
-      Object.entries(spec?.postCompleteLabels ?? {}).map(([key, value]) => [key, expanded(value, version, id)]),
-    ),
-    [hashLabelOf(metadata.name)]: id,
-  };
-  const labelled = { ...node, metadata: { ...node.metadata, labels } };
-  return isTakenOut(node, plan) ? schedulable(labelled) : labelled;
-}
-
-/** As kubelets expand: `$$` is a `$`, and what is not known stays as it is written. */
-function expanded(text: string, version: string, hash: string): string {
-  const known: Readonly<Record<string, string>> = { $$: '$', '$(LATEST_VERSION)': version, '$(LATEST_HASH)': hash };
-  return text.replaceAll(/\$\$|\$\([^)]*\)/g, (found) => known[found] ?? found);
 }

@@ -7,9 +7,9 @@ import { matters } from '../../engine/relevance.ts';
 import { sourceOf } from '../../engine/source.ts';
 import { nodes } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { endpointsOf } from '../node-endpoints.ts';
 import { type ConfigMap, configMaps, PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
 import { policyOf } from './policy.ts';
-import { CONTROL_PLANE } from './preflight.ts';
 import { care, LEADER, sshSignal } from './signal.ts';
 import type { Part, Works } from './works.ts';
 
@@ -26,14 +26,7 @@ export function kubeadmDialect(works: Works | undefined): Dialect<ConfigMap> {
     project: (campaign, plan) => withRecord(plan, campaign),
     policyOf,
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
-    endpoints: (world) =>
-      world
-        .list(nodes)
-        .filter(({ metadata }) => metadata.labels?.[CONTROL_PLANE] !== undefined)
-        .map(({ metadata: { name }, status }) => ({
-          name,
-          host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
-        })),
+    endpoints: endpointsOf,
     care,
     fleet: (world) => world.list(nodes),
     signal: sshSignal(works),

@@ -2,9 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { type CampaignPolicy, DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
 import type { Node } from '../../kube/types.ts';
+import { CONTROL_PLANE } from '../node-endpoints.ts';
 import { parseManifest } from './manifest.ts';
 import { type ConfigMap, newPlan, type Request, requestOf } from './plan-object.ts';
-import { assess, CONTROL_PLANE, type Survey } from './preflight.ts';
+import { assess, type Survey } from './preflight.ts';
 import type { HostFacts } from './probe.ts';
 
 const [OLD, NEW] = ['v1.36.2', 'v1.36.3'];

@@ -3,13 +3,14 @@ import { tellObstacle } from '../../drain/budgets.ts';
 import type { Outlook } from '../../drain/outlook.ts';
 import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
 import type { Node } from '../../kube/types.ts';
+import { etcdFacts } from '../../skew/etcd-rules.ts';
+import type { Finding, VersionFacts } from '../../skew/version-facts.ts';
+import { isNeeded, judgeVersions } from '../../skew/version-rules.ts';
 import { parseVersion } from '../../util/version.ts';
-import { etcdFacts } from './etcd-rules.ts';
+import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import type { Manifest } from './manifest.ts';
 import { type ConfigMap, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { HostFacts } from './probe.ts';
-import type { Finding, VersionFacts } from './version-facts.ts';
-import { isNeeded, judgeVersions } from './version-rules.ts';
 
 /** Everything that is known before the first write. */
 export interface Survey {
@@ -33,7 +34,6 @@ export interface Assessment {
   readonly findings: readonly Finding[];
 }
 
-export const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 /** What KubeOne leaves on each node, workers too, until it is done with it. */
 const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
 const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
@@ -120,7 +120,6 @@ function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): F
 
 /** F1, F2: the manifest names every control-plane host, and nobody who is not in the cluster. */
 function membershipFindings({ manifest, nodes }: Survey): Finding[] {
-  const isController = ({ metadata }: Node): boolean => metadata.labels?.[CONTROL_PLANE] !== undefined;
   const findings: Finding[] = [];
   for (const { name, role } of manifest.hosts) {
     const node = nodes.find(({ metadata }) => metadata.name === name);

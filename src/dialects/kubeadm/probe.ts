@@ -1,9 +1,10 @@
 /** Owns the facts about a host, as its files and binaries tell them. */
+
+import type { NodeFacts } from '../../skew/version-facts.ts';
 import { RefitError } from '../../util/errors.ts';
 import type { ManifestHost } from './manifest.ts';
 import { PROBE } from './scripts.ts';
 import type { Shells } from './ssh.ts';
-import type { NodeFacts } from './version-facts.ts';
 
 export interface HostFacts {
   readonly host: ManifestHost;

@@ -81,6 +81,19 @@ const STEP_DEADLINES: Readonly<Record<Step, number>> = {
   ready: READY_MS,
 };
 
+/** Of work that has deadlines of its own. */
+export const WITHOUT_DEADLINES: Pick<CampaignPolicy, 'targetDeadlineMs' | 'stepDeadlines'> = {
+  targetDeadlineMs: Number.POSITIVE_INFINITY,
+  stepDeadlines: {
+    answer: Number.POSITIVE_INFINITY,
+    download: Number.POSITIVE_INFINITY,
+    drain: Number.POSITIVE_INFINITY,
+    apply: Number.POSITIVE_INFINITY,
+    restart: Number.POSITIVE_INFINITY,
+    ready: Number.POSITIVE_INFINITY,
+  },
+};
+
 /** All steps together: what holds for a target where nobody says otherwise. */
 export function sumOf(deadlines: Readonly<Record<Step, number>>): number {
   return Object.values(deadlines).reduce((sum, each) => sum + each, 0);

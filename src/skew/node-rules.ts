@@ -1,5 +1,5 @@
 /** Owns what a kubelet of some minor version demands of its host. */
-import { parseVersion, type Version } from '../../util/version.ts';
+import { parseVersion, type Version } from '../util/version.ts';
 import type { Finding, NodeFacts } from './version-facts.ts';
 
 /** Flags that a kubelet does not know any more, by the minor that first refuses to start with them. */

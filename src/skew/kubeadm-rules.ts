@@ -1,5 +1,5 @@
 /** Owns kubeadm's own rules: which kubeadm may bring a cluster or a node from where to where. */
-import { compareVersions, parseVersion, type Version } from '../../util/version.ts';
+import { compareVersions, parseVersion, type Version } from '../util/version.ts';
 import type { Finding, KubeadmFacts, VersionFacts } from './version-facts.ts';
 
 export function kubeadmFindings({ kubeadm, target }: VersionFacts): Finding[] {

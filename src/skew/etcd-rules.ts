@@ -1,5 +1,5 @@
 /** Owns which versions of etcd may follow each other; every member counts. */
-import { parseVersion } from '../../util/version.ts';
+import { parseVersion } from '../util/version.ts';
 import type { Finding, VersionFacts } from './version-facts.ts';
 
 /** Before it, a member may come up in 3.6 as the learner that it once was. */

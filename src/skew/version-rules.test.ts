@@ -1,6 +1,6 @@
 /** Owns the table of the version policy: 108 rows, each with what the rules say of it, and why where that is not the row's own word. */
 import { describe, expect, test } from 'vitest';
-import { tagOf } from './probe.ts';
+import { tagOf } from '../dialects/kubeadm/probe.ts';
 import type { Finding, KubeletFacts, VersionFacts } from './version-facts.ts';
 import { isNeeded, judgeVersions } from './version-rules.ts';
 

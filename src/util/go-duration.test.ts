@@ -1,0 +1,21 @@
+/** Owns the table of durations as Go writes them. */
+import { expect, test } from 'vitest';
+import { formatGoDuration, parseGoDuration } from './go-duration.ts';
+
+test.each([
+  ['90s', 90e9, '1m30s'],
+  ['1h', 3600e9, '1h0m0s'],
+  ['1.5s', 1.5e9, '1.5s'],
+  ['300ms', 300e6, '300ms'],
+  ['-30s', -30e9, '-30s'],
+  ['0', 0, '0s'],
+  ['1h2m3.004s', 3_723_004_000_000, '1h2m3.004s'],
+  ['10us', 10_000, '10µs'],
+])('the duration %s', (text, nanoseconds, written) => {
+  expect(parseGoDuration(text)).toBe(nanoseconds);
+  expect(formatGoDuration(nanoseconds)).toBe(written);
+});
+
+test.each(['', '5', 'soon', '5 s', 's', '1d'])('"%s" is no duration', (text) => {
+  expect(parseGoDuration(text)).toBeUndefined();
+});
