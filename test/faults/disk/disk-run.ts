@@ -46,6 +46,8 @@ export interface DiskRunOptions {
   readonly fault?: { readonly nth: number; readonly kind: DiskFault } | undefined;
   /** True where the new version never comes up, so that the old one has to come back. */
   readonly isDead?: boolean;
+  /** True for a disk that syncs nothing, whatever it says. */
+  readonly lies?: boolean;
 }
 
 /** What a binary of that version is made of: far from empty, and told by its first bytes. */
@@ -77,7 +79,7 @@ class DiskRun {
   readonly #options: DiskRunOptions;
   readonly #clock = new FakeClock();
   readonly #store = new MemoryStore();
-  readonly #disk = new SunkenFiles(async (operation, path) => await this.#before(operation, path));
+  readonly #disk: SunkenFiles;
   readonly #points: FilePoint[] = [];
   readonly #violations = new Set<string>();
   #stop = new AbortController();
@@ -88,6 +90,7 @@ class DiskRun {
 
   constructor(options: DiskRunOptions) {
     this.#options = options;
+    this.#disk = new SunkenFiles(async (operation, path) => await this.#before(operation, path), options.lies);
     this.#disk.put(BINARY, bytesOf(OLD));
   }
 

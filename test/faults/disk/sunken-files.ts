@@ -21,12 +21,15 @@ export const LOSSES: readonly Loss[] = ['nothing is lost', 'all that was not syn
 
 export class SunkenFiles {
   readonly #before: BeforeOperation;
+  readonly #lies: boolean;
   #names = new Map<string, Inode>();
   /** As the disk has them: those of a directory are as they were when it was synced last. */
   #syncedNames = new Map<string, Inode>();
 
-  constructor(before: BeforeOperation) {
+  /** Where it `lies`, nothing is ever synced, though every call says so. */
+  constructor(before: BeforeOperation, lies = false) {
     this.#before = before;
+    this.#lies = lies;
   }
 
   /** The part of node:fs/promises that the agent uses. */
@@ -131,6 +134,7 @@ export class SunkenFiles {
     };
     const sync = async (operation: string): Promise<void> => {
       await this.#before(operation, path);
+      if (this.#lies) return;
       if (inode) inode.synced = inode.data;
       else this.#syncNamesIn(path);
     };

@@ -71,10 +71,13 @@ export class FaultyCaller implements Caller {
     const fault = tape.next(actor, call);
     await this.#before(fault, call);
     if (isCut?.('there') === true) return await this.#noAnswer(call);
-    const answer = await ask();
+    const asked = ask();
+    // Refused or not, it is done.
+    await asked.catch(() => undefined);
     if (fault === 'crash after') crash();
     await this.#alive();
     if (isCut?.('back') === true) return await this.#noAnswer(call);
+    const answer = await asked;
     if (fault === 'lost answer') throw new TransportError('no answer came', { maybeApplied: call.method !== 'GET' });
     return this.#remembered(call, answer, fault);
   }

@@ -1,5 +1,10 @@
 /** Owns one run in the lab: a cluster in one process and in made-up time, in which processes die and calls fail. */
+
+import { plans } from '../../../src/api/autopilot/plan.ts';
+import { PLAN_NAME } from '../../../src/dialects/autopilot/problems.ts';
 import { startApiServer } from '../../../src/embedded/api-server/api-server.ts';
+import { ABORT_ANNOTATION } from '../../../src/engine/orders.ts';
+import type { Caller } from '../../../src/kube/caller.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { clientOver } from '../../../src/kube/http-client.ts';
 import { createInformer } from '../../../src/kube/informer.ts';
@@ -27,6 +32,10 @@ export interface RunOptions {
   readonly concurrent: number;
   /** What the payload is worth; good where absent. */
   readonly payload?: Quality;
+  /** How many workers may move at once as an onlooker counts them; as many as the plan says where absent. */
+  readonly allowed?: number;
+  /** Changes what the processes of an actor send, so that a mistake can be planted; nothing where absent. */
+  readonly tamper?: (actor: string, caller: Caller) => Caller;
   /** True for a second controller, which takes over where the first one does not renew its lease. */
   readonly hasStandby?: boolean;
   /** Called every second of made-up time. */
@@ -45,6 +54,8 @@ export interface Lab {
   /** Nothing of the process gets there, or nothing of the server gets back, until it is mended. */
   cut(actor: string, direction: 'there' | 'back' | 'both'): void;
   mend(actor: string): void;
+  /** Somebody orders the plan to end. */
+  abort(): void;
 }
 
 export interface Verdict {
@@ -120,7 +131,10 @@ class Run implements Lab {
       await this.clock.advance(1_000);
     }
     const isRestless = (): boolean => observer.leftovers().length > 0 || agents.some(({ isIdle }) => !isIdle);
-    for (let waited = 0; waited < REST_S && isRestless(); waited++) await this.clock.advance(1_000);
+    for (let waited = 0; waited < REST_S && isRestless(); waited++) {
+      everySecond?.(this, seconds + waited);
+      await this.clock.advance(1_000);
+    }
     const busy = agents.some(({ isIdle }) => !isIdle) ? ['an agent is not idle'] : [];
     const end = observer.end ?? 'stuck';
     const violations = [...observer.violations, ...observer.leftovers(), ...busy];
@@ -160,9 +174,14 @@ class Run implements Lab {
     this.#cuts.delete(actor);
   }
 
+  abort(): void {
+    const metadata = { annotations: { [ABORT_ANNOTATION]: 'enough' } };
+    void clientOver(this.#serverCaller()).patch(plans, PLAN_NAME, { metadata }, { type: 'merge' });
+  }
+
   /** The processes that the run consists of are known from here on; none runs yet. */
   #build(server: Awaited<ReturnType<typeof startApiServer>>, admin: KubeClient) {
-    const { controllers, workers, concurrent, payload = 'good' } = this.#options;
+    const { controllers, workers, concurrent, allowed = concurrent, payload = 'good' } = this.#options;
     const random = this.#random;
     const hosts: { host: LabHost; agent: LabAgent; address: string }[] = [];
     const add = (name: string, role: 'controller' | 'worker'): LabHost => {
@@ -187,7 +206,7 @@ class Run implements Lab {
       server,
       controllers: controllers.map((name) => add(name, 'controller')),
       workers: workers.map((name) => add(name, 'worker')),
-      concurrent,
+      concurrent: allowed,
     });
     let terms = 0;
     const isReady = (address: string): boolean =>
@@ -195,7 +214,9 @@ class Run implements Lab {
     for (const actor of this.#options.hasStandby === true ? ['controller', 'standby'] : ['controller']) {
       this.#starts.set(actor, (client, stop, clock) => {
         const identity = `${actor}-${++terms}`;
-        void runLabController({ client, identity, clock, random, isReady }, stop);
+        // A process that finds itself unable to go on ends, and is started again.
+        const running = runLabController({ client, identity, clock, random, isReady }, stop);
+        running.catch(() => stop.aborted || this.crash(actor));
       });
     }
     return [hosts, observer] as const;
@@ -205,11 +226,12 @@ class Run implements Lab {
     const clock = new SkewedClock(this.clock, { rate: 1, offset: 0 });
     const process: Process = { isAlive: true, stop: new AbortController(), clock };
     this.#processes.set(actor, process);
+    const { tape, tamper } = this.#options;
     const cut = (direction: 'there' | 'back'): boolean => ['both', direction].includes(this.#cuts.get(actor) ?? '');
     const caller = new FaultyCaller({
       actor,
-      upstream: this.#serverCaller(),
-      tape: this.#options.tape,
+      upstream: tamper?.(actor, this.#serverCaller()) ?? this.#serverCaller(),
+      tape,
       clock,
       isAlive: () => process.isAlive,
       crash: () => this.crash(actor),

@@ -1,0 +1,43 @@
+/** Owns a part of the sweep over files for every test run, chosen by a seed; of the swap itself, all of it. */
+import { expect, test } from 'vitest';
+import { seededRandom } from '../random.ts';
+import { bytesOf, NEW, runDisk } from './disk-run.ts';
+import { type FileTrial, fileTrials, isFineOnDisk, nameOfTrial, tryFile } from './file-sweep.ts';
+import { servePayload } from './payload-server.ts';
+
+const SEED = Number(process.env['REFIT_SEED'] ?? 1);
+/** One in so many; `npm run lab` runs all of them. */
+const SHARE = 8;
+
+/** What changes the names of binaries, and what makes that last. */
+function isOfSwap({ point: { file } }: FileTrial): boolean {
+  return ['k0s', 'k0s.new', 'k0s.previous', 'k0s.previous.new', 'bin'].includes(file);
+}
+
+test.each([
+  ['an update', false],
+  ['a roll-back', true],
+])('%s leaves a binary that boots, and comes to an end, whatever the disk does', async (_name, isDead) => {
+  await using server = await servePayload(bytesOf(NEW));
+  const random = seededRandom(SEED);
+  const trials = (await fileTrials(server.url, isDead)).filter((trial) => isOfSwap(trial) || random() < 1 / SHARE);
+  expect(trials.filter(isOfSwap).length).toBeGreaterThan(50);
+  for (const trial of trials) {
+    const verdict = await tryFile(trial, server.url, isDead);
+    expect(isFineOnDisk(verdict) ? '' : `${nameOfTrial(trial)}: ${JSON.stringify({ ...verdict, points: [] })}`).toBe(
+      '',
+    );
+  }
+});
+
+test('on a disk that syncs nothing, a loss of power is the end of a host', async () => {
+  await using server = await servePayload(bytesOf(NEW));
+  const { points } = await runDisk({ url: server.url });
+  const ends = new Set<string>();
+  for (const { nth, file } of points) {
+    if (file !== 'bin') continue;
+    const fault = { nth, kind: 'contents, but not names' } as const;
+    for (const violation of (await runDisk({ url: server.url, fault, lies: true })).violations) ends.add(violation);
+  }
+  expect([...ends]).toContain('no bootable binary at the path');
+});

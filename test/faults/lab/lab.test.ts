@@ -1,0 +1,73 @@
+/** Owns a part of the lab for every test run, chosen by a seed, and the proof that the lab sees what is wrong. */
+import { expect, test } from 'vitest';
+import type { Call, Caller } from '../../../src/kube/caller.ts';
+import { seededRandom } from '../random.ts';
+import { throwDice } from './dice.ts';
+import { isFine, play, describe as tell } from './mishaps.ts';
+import { callTrials, SCENE, type Trial, troubleTrials, tryOut } from './sweeps.ts';
+
+const SEED = Number(process.env['REFIT_SEED'] ?? 1);
+/** Of each sweep; `npm run lab` runs all of them. */
+const TRIALS = 30;
+const MIXTURES = 8;
+
+function some(trials: readonly Trial[]): Trial[] {
+  const random = seededRandom(SEED);
+  return Array.from({ length: TRIALS }, () => trials[Math.floor(random() * trials.length)]).filter(
+    (trial) => trial !== undefined,
+  );
+}
+
+test.each([
+  ['calls of an update', async () => await callTrials('an update', SCENE, SEED)],
+  ['calls of a roll-back', async () => await callTrials('a roll-back', { ...SCENE, payload: 'dead' }, SEED)],
+  ['processes that are cut off, halted, or lose the time', async () => await troubleTrials(SEED)],
+])(`${TRIALS} faults: %s`, async (_name, trialsOf) => {
+  const trials = some(await trialsOf());
+  const ends: string[] = [];
+  for (const trial of trials) {
+    const { end, wrong } = await tryOut(trial, SEED);
+    expect(wrong).toBe('');
+    ends.push(end);
+  }
+  expect(ends.filter((end) => end === 'not reached').length).toBeLessThan(TRIALS / 5);
+});
+
+test.each(Array.from({ length: MIXTURES }, (_, index) => SEED + index))('mixture %i', async (seed) => {
+  const { scene, mishaps } = await throwDice(seed);
+  const { verdict } = await play(scene, seed, mishaps);
+  expect(isFine(verdict) ? '' : [...mishaps.map(tell), JSON.stringify(verdict)].join('\n')).toBe('');
+});
+
+test('an onlooker who allows fewer workers at once than the plan sees too many', async () => {
+  const { verdict } = await play({ ...SCENE, allowed: 1 }, SEED, []);
+  expect(verdict.violations).toEqual(['concurrent-workers']);
+});
+
+/** Sends every write without the version that it was decided on. */
+function careless(caller: Caller): Caller {
+  const without = (call: Call): Call => {
+    const { body } = call;
+    const { metadata } = (body ?? {}) as { metadata?: { resourceVersion?: string } };
+    if (call.method !== 'PUT' || !metadata) return call;
+    const { resourceVersion: _, ...rest } = metadata;
+    return { ...call, body: { ...(body as object), metadata: rest } };
+  };
+  return {
+    ...caller,
+    json: async <T>(call: Call): Promise<T> => await caller.json<T>(without(call)),
+  };
+}
+
+test('a leader that writes whatever others wrote since is found out', async () => {
+  const scene = {
+    ...SCENE,
+    tamper: (actor: string, caller: Caller) => (actor === 'controller' ? careless(caller) : caller),
+  };
+  const wrong: string[] = [];
+  for (const trial of await callTrials('', SCENE, SEED)) {
+    if (trial.what !== 'stale') continue;
+    wrong.push((await tryOut({ ...trial, scene }, SEED)).wrong);
+  }
+  expect(wrong.filter(Boolean).join('\n')).not.toBe('');
+});

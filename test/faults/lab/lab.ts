@@ -1,0 +1,83 @@
+/**
+ * Owns `npm run lab`: every single fault at every place, then mixtures by chance for as many minutes as are given, and the
+ * tables of docs/lab.md. `--minutes` 0 where absent, `--seed` of the first mixture.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { withTable } from '../../model/safety-page.ts';
+import { bytesOf, NEW } from '../disk/disk-run.ts';
+import { fileTrials, isFineOnDisk, nameOfTrial, tryFile } from '../disk/file-sweep.ts';
+import { servePayload } from '../disk/payload-server.ts';
+import { shortest, throwDice } from './dice.ts';
+import { describe, isFine, play } from './mishaps.ts';
+import { Outcomes } from './outcomes.ts';
+import { callTrials, SCENE, troubleTrials, tryOut } from './sweeps.ts';
+
+const PAGE = new URL('../../../docs/lab.md', import.meta.url);
+const SEED = 1;
+
+async function sweepCalls(outcomes: Outcomes): Promise<void> {
+  const trials = [
+    ...(await callTrials('an update', SCENE, SEED)),
+    ...(await callTrials('a roll-back', { ...SCENE, payload: 'dead' }, SEED)),
+    ...(await troubleTrials(SEED)),
+  ];
+  for (const trial of trials) {
+    const { end, wrong } = await tryOut(trial, SEED);
+    outcomes.count(trial.where, trial.what, end, wrong);
+  }
+}
+
+async function sweepFiles(outcomes: Outcomes): Promise<void> {
+  await using server = await servePayload(bytesOf(NEW));
+  for (const isDead of [false, true]) {
+    const where = `${isDead ? 'a roll-back' : 'an update'}: file operations`;
+    for (const trial of await fileTrials(server.url, isDead)) {
+      const verdict = await tryFile(trial, server.url, isDead);
+      const { end, reason, violations } = verdict;
+      const wrong = isFineOnDisk(verdict) ? '' : `${nameOfTrial(trial)}: ${end} ${reason} ${violations.join('; ')}`;
+      outcomes.count(where, trial.fault, end === 'Completed' ? end : `${end} with a reason`, wrong);
+    }
+  }
+}
+
+/** Seeds count up from the first; returns the last one. */
+async function playDice(outcomes: Outcomes, first: number, minutes: number): Promise<number> {
+  const end = performance.now() + minutes * 60_000;
+  let seed = first;
+  for (; performance.now() < end; seed++) {
+    const thrown = await throwDice(seed);
+    const { verdict } = await play(thrown.scene, seed, thrown.mishaps);
+    const what = thrown.mishaps.length === 1 ? '1 thing' : `${thrown.mishaps.length} things`;
+    if (isFine(verdict)) {
+      outcomes.count('by chance', what, verdict.end === 'Completed' ? verdict.end : `${verdict.end} with a reason`, '');
+      continue;
+    }
+    const few = await shortest(thrown, seed);
+    const { verdict: last } = await play(thrown.scene, seed, few);
+    const trail = [...few.map(describe), `${last.end} ${last.reason} ${last.violations.join('; ')}`];
+    outcomes.count('by chance', what, verdict.end, `seed ${seed}: ${trail.join(' → ')}`);
+    console.error(outcomes.wrong.at(-1));
+  }
+  return seed - 1;
+}
+
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '0' }, seed: { type: 'string', default: '1' } },
+});
+const [sweeps, dice] = [new Outcomes(), new Outcomes()];
+await sweepCalls(sweeps);
+await sweepFiles(sweeps);
+console.log(sweeps.table().join('\n'));
+const [first, minutes] = [Number(values.seed), Number(values.minutes)];
+const last = await playDice(dice, first, minutes);
+let page = withTable(readFileSync(PAGE, 'utf8'), 'sweeps', [...sweeps.table(), '', `${sweeps.runs} runs in all.`]);
+if (dice.runs > 0) {
+  const told = `Seeds ${first} to ${last}, ${dice.runs} runs in ${minutes} minutes.`;
+  console.log([...dice.table(), told].join('\n'));
+  page = withTable(page, 'dice', [...dice.table(), '', told]);
+}
+writeFileSync(PAGE, page);
+const wrong = [...sweeps.wrong, ...dice.wrong];
+for (const each of wrong) console.error(each);
+process.exitCode = wrong.length === 0 ? 0 : 1;

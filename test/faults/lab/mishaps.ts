@@ -1,0 +1,87 @@
+/** Owns what can go wrong in a run, each as data: a call that fails, or a process that is in trouble for a while. */
+import { type CallPoint, type Fault, nameOf, Tape } from './call-points.ts';
+import { type Lab, type RunOptions, runLab, type Verdict } from './lab-cluster.ts';
+
+/** cut: nothing gets through, in one direction or both · jump: the machine's clock is set · halt: as by SIGSTOP. */
+export type Trouble =
+  | { readonly kind: 'cut'; readonly direction: 'there' | 'back' | 'both'; readonly forS: number }
+  | { readonly kind: 'halt'; readonly forS: number }
+  | { readonly kind: 'jump'; readonly hours: number }
+  | { readonly kind: 'crash' };
+
+export type Mishap =
+  | { readonly kind: 'call'; readonly point: string; readonly fault: Fault }
+  | { readonly kind: 'trouble'; readonly actor: string; readonly second: number; readonly trouble: Trouble }
+  | { readonly kind: 'abort'; readonly second: number };
+
+export type Scene = Omit<RunOptions, 'tape' | 'seed' | 'everySecond'>;
+
+export interface Played {
+  readonly verdict: Verdict;
+  /** Calls of the run, in order. */
+  readonly points: readonly CallPoint[];
+}
+
+/** One run in which exactly these things go wrong. */
+export async function play(scene: Scene, seed: number, mishaps: readonly Mishap[]): Promise<Played> {
+  const faults = new Map(mishaps.flatMap((each) => (each.kind === 'call' ? [[each.point, each.fault] as const] : [])));
+  const tape = new Tape((point) => faults.get(nameOf(point)));
+  const everySecond = (lab: Lab, second: number): void => {
+    for (const mishap of mishaps) happen(lab, second, mishap);
+  };
+  const verdict = await runLab({ ...scene, tape, seed, everySecond });
+  return { verdict, points: tape.points };
+}
+
+function happen(lab: Lab, second: number, mishap: Mishap): void {
+  if (mishap.kind === 'abort' && second === mishap.second) lab.abort();
+  if (mishap.kind !== 'trouble') return;
+  const { actor, trouble } = mishap;
+  const age = second - mishap.second;
+  if (age === 0) begin(lab, actor, trouble);
+  if ('forS' in trouble && age === trouble.forS) end(lab, actor, trouble);
+}
+
+function begin(lab: Lab, actor: string, trouble: Trouble): void {
+  switch (trouble.kind) {
+    case 'cut':
+      return lab.cut(actor, trouble.direction);
+    case 'halt':
+      return lab.halt(actor);
+    case 'jump':
+      return lab.jump(actor, trouble.hours * 3_600_000);
+    case 'crash':
+      return lab.crash(actor);
+  }
+}
+
+function end(lab: Lab, actor: string, { kind }: Trouble): void {
+  if (kind === 'cut') lab.mend(actor);
+  else lab.goOn(actor);
+}
+
+/** For people, and short enough for one line. */
+export function describe(mishap: Mishap): string {
+  if (mishap.kind === 'call') return `${mishap.fault} at ${mishap.point}`;
+  if (mishap.kind === 'abort') return `aborted in second ${mishap.second}`;
+  const { actor, second, trouble } = mishap;
+  return `${nameOfTrouble(trouble)}: ${actor} in second ${second}`;
+}
+
+export function nameOfTrouble(trouble: Trouble): string {
+  switch (trouble.kind) {
+    case 'cut':
+      return `cut off ${trouble.direction === 'both' ? 'both ways' : `on the way ${trouble.direction}`} for ${trouble.forS} s`;
+    case 'halt':
+      return `halted for ${trouble.forS} s`;
+    case 'jump':
+      return `clock set by ${trouble.hours > 0 ? '+' : ''}${trouble.hours} h`;
+    case 'crash':
+      return 'crash';
+  }
+}
+
+/** True where the run came to an end that it may come to, and nothing was wrong on the way. */
+export function isFine({ end, reason, violations }: Verdict): boolean {
+  return violations.length === 0 && (end === 'Completed' || (end !== 'stuck' && reason !== ''));
+}
