@@ -50,7 +50,7 @@ test('a signal, a cordon and an end before the service is touched', () => {
     ),
   ]).toEqual([
     'Normal w1 Signalled: told to go to v2 by Plan plan',
-    'Normal w1 Draining: cordoned to be drained for Plan plan',
+    'Normal w1 Draining: is drained for Plan plan: its pods are being evicted',
     'Warning w1 Aborted: aborted: wrong version',
   ]);
 });

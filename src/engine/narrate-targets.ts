@@ -69,8 +69,9 @@ export function narrateErrands(campaign: Campaign, errands: readonly Errand[]): 
   return errands.flatMap((errand): TargetAnnouncement[] => {
     const { stage, target } = errand;
     if (errand.kind === 'withdraw') return [{ type: 'Warning', reason: errand.reason, stage, target }];
-    if (errand.kind !== 'cordon' || isQuiet(campaign)) return [];
-    const reason = because('Draining', `cordoned to be drained for ${kind} ${name}`);
+    // Not the cordon: the node's own agent may have set it already.
+    if (errand.kind !== 'drain' || isQuiet(campaign)) return [];
+    const reason = because('Draining', `is drained for ${kind} ${name}: its pods are being evicted`);
     return [{ type: 'Normal', reason, stage, target }];
   });
 }

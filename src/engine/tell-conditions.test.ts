@@ -5,7 +5,7 @@ import { buildStage } from '../../test/builders/stages.ts';
 import { later, T0 } from '../../test/builders/times.ts';
 import type { Campaign, Wait } from './model.ts';
 import { because } from './reasons.ts';
-import { conditionsOf } from './tell-conditions.ts';
+import { conditionsOf, newsOf } from './tell-conditions.ts';
 
 const RUNNING = buildCampaign([buildStage('worker', ['w1'])]);
 const wait = (gate: string, code: Wait['reason']['code']): Wait => ({
@@ -64,4 +64,15 @@ test('the time of a condition moves with its status, and not with its words', ()
   const third = conditionsOf(RUNNING, [], second, T0 + 2000);
   const times = [first, second, third].map((list) => list.find(({ type }) => type === 'Blocked')?.lastTransitionTime);
   expect(times).toEqual([later(0), later(0), later(2000)]);
+});
+
+test.each<[string, boolean, Wait, Wait['reason']['code'] | undefined, string | undefined]>([
+  ['a budget holds a node that is under way', false, wait('drain', 'DrainBlocked'), undefined, 'DrainBlocked'],
+  ['pods take their time', false, wait('drain', 'Draining'), undefined, undefined],
+  ['a pause in place of a window', true, wait('not-paused', 'Paused'), 'WindowClosed', 'Paused'],
+  ['the same as before', true, wait('not-paused', 'Paused'), 'Paused', undefined],
+  ['what the record tells of', true, wait('not-paused', 'Paused'), undefined, undefined],
+])('an event beside those of the record: %s', (_name, blocked, now, before, code) => {
+  const known = conditionsOf(RUNNING, before ? [wait('gate', before)] : [], [], T0);
+  expect(newsOf({ ...RUNNING, blocked }, [now], known, T0)?.reason.code).toBe(code);
 });

@@ -6,6 +6,7 @@ import type { Condition, KubeObject } from '../kube/types.ts';
 import { withCondition } from '../runtime/conditions.ts';
 import type { Campaign, Wait } from './model.ts';
 import { isFinal } from './model.ts';
+import type { Announcement } from './narrate.ts';
 import type { OwnWrites } from './own-writes.ts';
 import { isUnasked } from './reasons.ts';
 
@@ -30,7 +31,7 @@ export function conditionsOf(
 ): readonly Condition[] {
   const { phase, reason, source } = campaign;
   const over = isFinal(campaign);
-  const wait = waits.find((each) => isRemarkable(each) && now - Date.parse(each.since) >= SETTLE_MS);
+  const wait = holdingOf(waits, now);
   const truth = (is: boolean): 'True' | 'False' => (is ? 'True' : 'False');
   const name = `${source.kind} ${source.name}`;
   const isBad = reason !== undefined || (over && phase !== 'done');
@@ -43,6 +44,26 @@ export function conditionsOf(
     { type: 'Blocked', status: truth(wait !== undefined), ...blocked },
     { type: 'Degraded', status: truth(isBad), ...degraded },
   ].reduce<readonly Condition[]>((list, condition) => withCondition(list, condition, now), known);
+}
+
+function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
+  return waits.find((each) => isRemarkable(each) && now - Date.parse(each.since) >= SETTLE_MS);
+}
+
+/**
+ * What holds it back now and no record tells of: it holds back a target that is under way already, or came in place of
+ * something else. That pods take their time is no news.
+ */
+export function newsOf(
+  { blocked }: Campaign,
+  waits: readonly Wait[],
+  known: readonly Condition[],
+  now: number,
+): Announcement | undefined {
+  const reason = holdingOf(waits, now)?.reason;
+  const before = known.find(({ type, status }) => type === 'Blocked' && status === 'True')?.reason;
+  if (!reason || reason.code === 'Draining' || reason.code === before) return undefined;
+  return blocked && before === undefined ? undefined : { type: 'Warning', reason };
 }
 
 function isRemarkable({ gate, reason }: Wait): boolean {
@@ -58,7 +79,7 @@ const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
  * the milliseconds after which something that is new has lasted long enough to be told.
  */
 export async function tellConditions<P extends KubeObject>(
-  { client, ownWrites, plans, signal }: Writing<P>,
+  { client, ownWrites, plans, signal, tell }: Writing<P>,
   plan: P,
   campaign: Campaign,
   waits: readonly Wait[],
@@ -74,6 +95,8 @@ export async function tellConditions<P extends KubeObject>(
   const told = { ...plan, metadata: { ...plan.metadata, annotations } };
   try {
     ownWrites.remember(plans, await client.replace(plans, told, { signal }));
+    const news = newsOf(campaign, waits, known, now);
+    if (news) tell(news);
   } catch (error) {
     if (!isConflict(error) && !isNotFound(error)) throw error;
   }
@@ -85,6 +108,8 @@ interface Writing<P extends KubeObject> {
   readonly ownWrites: OwnWrites;
   readonly plans: Resource<P>;
   readonly signal?: AbortSignal | undefined;
+  /** Hears what is worth an event. */
+  readonly tell: (news: Announcement) => void;
 }
 
 /** Messages hold counts and names that change all the time: only another reason is worth a write. */

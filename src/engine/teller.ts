@@ -75,7 +75,8 @@ export function createTeller<P extends KubeObject>(parts: TellerParts<P>): Telle
       const { plan, snapshot, now } = turn;
       measurePlan(metrics, dialect.name, nameOf(plan), snapshot, decision);
       if (dialect.conditionsInAnnotation !== true || snapshot.campaign.phase === 'new') return undefined;
-      return await tellConditions({ ...parts, plans: dialect.plans }, plan, snapshot.campaign, decision.waits, now);
+      const writing = { ...parts, plans: dialect.plans, tell: (news: Announcement) => onPlan(plan, news) };
+      return await tellConditions(writing, plan, snapshot.campaign, decision.waits, now);
     },
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
     gone: (key) => metrics.forgetPlan(dialect.name, key),
