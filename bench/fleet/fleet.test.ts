@@ -8,10 +8,13 @@ import { ledgersOfSizes } from '../../src/dialects/autopilot/ledgers/split.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
 import { createClient } from '../../src/kube/http-client.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import type { Node } from '../../src/kube/types.ts';
 import { noMetrics } from '../../src/runtime/metrics.ts';
 import { systemClock as clock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { CONTROLLERS, startFleet } from './fleet.ts';
+import { IMAGES } from './objects.ts';
 import { rollOut } from './rollout.ts';
 import { StatusBytes } from './tally.ts';
 
@@ -75,6 +78,9 @@ test('500 workers, 50 at a time: ledgers hold them, the plan lists who is in fli
     pending: 0,
     failed: 0,
   });
+  // The controller keeps Nodes without their images, and wrote each of them several times.
+  const all = (await fleet.client.listAll(nodes)).items as (Node & { status?: { images?: unknown[] } })[];
+  expect(all.filter((node) => node.status?.images?.length !== IMAGES)).toEqual([]);
   expect(status.of('ledgers').writes).toBeGreaterThan(ledgers.length);
   const events = [...fleet.events.values()];
   expect(events.filter(({ others }) => others > 0)).toEqual([]);

@@ -5,7 +5,7 @@ import { CENTRAL_CORDONING_LABEL, type ControlNode, MODE_ANNOTATION } from '../.
 import { controllerAddress } from '../../tools/cluster/hosts.ts';
 
 /** Images that a Node lists: a kubelet tells of 50 at most, a small worker has some 20. Two thirds of a Node are this. */
-const IMAGES = 20;
+export const IMAGES = 20;
 const PLATFORM = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
 
 /** Some 7 KiB of JSON. */

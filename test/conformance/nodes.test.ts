@@ -77,6 +77,11 @@ testCase(
   ),
 );
 testCase('a status in a patch of the node is ignored', changed(merge(N, { status: { phase: 'Running' } })));
+testCase('a node that is replaced keeps its status, whatever of it is sent or left out', [
+  post(NODES, node({}, { status: { images: [{ names: ['a:1'], sizeBytes: 1 }], nodeInfo: { kubeletVersion: 'v1' } } })),
+  put(N, node({ annotations: { 'example.com/a': 'b' } }, { status: { nodeInfo: { kubeletVersion: 'v2' } } })),
+  put(N, node({ annotations: { 'example.com/a': 'c' } })),
+]);
 testCase(
   'a spec in a patch of the status is ignored, labels are not',
   changed(
