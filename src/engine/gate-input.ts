@@ -1,6 +1,8 @@
 /** Owns what gates are asked with, gathered for one target. */
+import type { Node } from '../kube/types.ts';
+import { onceForEach } from '../util/memo.ts';
 import type { GateInput } from './gates/types.ts';
-import type { Snapshot, Stage, Target, TargetFacts } from './model.ts';
+import type { Campaign, Snapshot, Stage, Target, TargetFacts } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { censusOf, type NodeCensus } from './policy/node-census.ts';
 import { targetsIn } from './stages.ts';
@@ -26,15 +28,17 @@ export function gateInput(
   return { stage, target, facts, controlPlane, others, orders, census, expectedMs: paceMs, room, policy, now };
 }
 
-/** Undefined where no limit asks for it: it looks at every node. */
-export function censusFor(
-  { fleet, campaign }: Snapshot,
-  { maxUnavailable }: CampaignPolicy,
-  chosen: readonly Target[] = [],
-): NodeCensus | undefined {
-  if (!fleet || maxUnavailable === undefined) return undefined;
-  return censusOf(
-    fleet,
-    [...targetsIn(campaign, 'intended'), ...chosen].map(({ name }) => name),
-  );
+/** Undefined where no limit asks for it. */
+export function censusFor({ fleet, campaign }: Snapshot, { maxUnavailable }: CampaignPolicy): NodeCensus | undefined {
+  return fleet && maxUnavailable !== undefined ? censuses(fleet)(campaign) : undefined;
 }
+
+/** It looks at every node, and each target in flight asks for it. */
+const censuses = onceForEach((fleet: readonly Node[]) =>
+  onceForEach((campaign: Campaign) =>
+    censusOf(
+      fleet,
+      targetsIn(campaign, 'intended').map(({ name }) => name),
+    ),
+  ),
+);

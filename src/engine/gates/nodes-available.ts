@@ -24,8 +24,8 @@ export const nodesAvailable = {
     const limit = limitOf(maxUnavailable, all.size);
     const count = busy.size - (busy.has(target.name) ? 1 : 0);
     if (count < limit) return PASS;
-    const others = busy.values().filter((each) => each !== target.name);
-    const told = [...others.take(MAX_TOLD), ...(count > MAX_TOLD ? [`${count - MAX_TOLD} more`] : [])].join(', ');
+    const others = [...busy].filter((each) => each !== target.name).toSorted();
+    const told = [...others.slice(0, MAX_TOLD), ...(count > MAX_TOLD ? [`${count - MAX_TOLD} more`] : [])].join(', ');
     const message = `${count} of ${all.size} nodes are not Ready, unschedulable or at work (${told}); UpgradePolicy ${name} allows ${limit}`;
     return { kind: 'wait', reason: because('TooManyUnavailable', message) };
   },

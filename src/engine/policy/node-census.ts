@@ -6,7 +6,7 @@ export interface NodeCensus {
   readonly all: ReadonlySet<string>;
   /** Not Ready or unschedulable, whatever made them so. */
   readonly unavailable: ReadonlySet<string>;
-  /** Those, and what is in flight and will be; in the order of their names. */
+  /** Those, and what is in flight and will be. */
   readonly busy: ReadonlySet<string>;
 }
 
@@ -14,8 +14,12 @@ export interface NodeCensus {
 export function censusOf(nodes: readonly Node[], inFlight: readonly string[]): NodeCensus {
   const all = new Set(nodes.map(({ metadata }) => metadata.name));
   const unavailable = new Set(nodes.filter((node) => !isAvailable(node)).map(({ metadata }) => metadata.name));
-  const busy = [...unavailable, ...inFlight.filter((name) => all.has(name))];
-  return { all, unavailable, busy: new Set(busy.toSorted()) };
+  return { all, unavailable, busy: new Set([...unavailable, ...inFlight.filter((name) => all.has(name))]) };
+}
+
+/** With one more in flight; what is no node does not count. */
+export function withBusy(census: NodeCensus, name: string): NodeCensus {
+  return census.all.has(name) ? { ...census, busy: new Set([...census.busy, name]) } : census;
 }
 
 function isAvailable({ spec, status }: Node): boolean {

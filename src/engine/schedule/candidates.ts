@@ -5,6 +5,7 @@ import { drainPossible } from '../gates/drain-possible.ts';
 import { BEFORE } from '../gates/registry.ts';
 import type { Inquiry, Snapshot, Stage, Target } from '../model.ts';
 import type { CampaignPolicy } from '../policy/campaign-policy.ts';
+import { withBusy } from '../policy/node-census.ts';
 import type { Reason } from '../reasons.ts';
 
 export interface Refused {
@@ -52,7 +53,7 @@ export function chooseTargets(
     const verdict = evaluate(BEFORE, input);
     if (verdict.kind === 'pass') {
       chosen.push(target);
-      census = censusFor(snapshot, policy, chosen);
+      census = census && withBusy(census, target.name);
     }
     if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
     if (verdict.kind === 'stop') stopped.push({ target, ...verdict });
