@@ -53,7 +53,7 @@ export interface PlanView {
   readonly id: string;
   /** RFC 3339. */
   readonly created: string;
-  /** RFC 3339: when the last target ended; absent while it runs, and where no target was ever recorded. */
+  /** RFC 3339: when the last target ended; absent while it runs, and where that is not when the plan did. */
   readonly ended?: string;
   readonly phase: CampaignPhase;
   /** One sentence: why it ended badly, is about to, or cannot start. */
@@ -100,7 +100,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
     uid,
     id: campaign.id,
     created,
-    ...endOf(campaign),
+    ...endOf(look.snapshot),
     phase: campaign.phase,
     ...(reason ? { reason: reason.message } : {}),
     stages: campaign.stages.map((stage) => stageView(stage, look)),
@@ -148,9 +148,12 @@ function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
   return Number.isFinite(end) && !(Date.parse(until) <= end) ? { ...wait, until: rfc3339(end) } : wait;
 }
 
-function endOf(campaign: Campaign): { ended?: string } {
-  if (!isFinal(campaign)) return {};
-  const moments = campaign.stages.flatMap(({ targets }) => targets.map(({ since }) => since));
+/** When somebody aborted it is recorded of those that it stopped, and of nothing else. */
+function endOf({ campaign, orders }: Snapshot): { ended?: string } {
+  const targets = campaign.stages.flatMap((stage) => stage.targets);
+  const isTold = orders.abort === undefined || targets.some(({ state }) => state === 'failed');
+  if (!isFinal(campaign) || !isTold) return {};
+  const moments = targets.map(({ since }) => since);
   const ended = moments.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
   return ended === undefined ? {} : { ended };
 }

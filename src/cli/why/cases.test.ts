@@ -222,6 +222,16 @@ test.each<[string, Case, readonly string[]]>([
     ],
   ],
   [
+    'somebody aborted it while nothing was under way: nobody recorded when',
+    {
+      states: ['SignalCompleted', 'SignalPending'],
+      state: 'ApplyFailed',
+      orders: { [ABORT_ANNOTATION]: 'wrong release' },
+      description: 'Aborted: stopped by order: wrong release',
+    },
+    ['Plan autopilot (id1) has failed: 1 of 2 targets are done. Why: stopped by order: wrong release. What to do'],
+  ],
+  [
     'a policy that cannot be read',
     { policy: { soak: '0h' } },
     ['UpgradePolicy nightly: spec.soak must be', 'This ends when UpgradePolicy nightly is corrected.'],
