@@ -82,7 +82,8 @@ test('an object that does not exist is known not to', async () => {
 test('an API server that is away for hours is asked on and on, and the object is seen when it is back', async () => {
   const clock = new FakeClock();
   const { client } = scripted([at('5')]);
-  const { watch } = client;
+  const inner = { ...client };
+  const watch: KubeClient['watch'] = (...request) => inner.watch(...request);
   const away = { asked: 0, isOver: false };
   const object = follow(
     Object.assign(client, {
