@@ -175,7 +175,9 @@ test('what stands against the plan at the API server, and what its policy forbid
   const policies = [buildUpgradePolicy('all', { payloads: { requireHttps: true } })];
   const update = buildUpdate({ platforms: { 'linux-amd64': { url: 'http://example.com/k0s' } }, targets });
   const file = buildPlan({ commands: [{ k0supdate: update }] });
-  expect((await previewIn({ policies, file })).reason).toMatch(/comes over plain http, and UpgradePolicy all requires https$/);
+  expect((await previewIn({ policies, file })).reason).toMatch(
+    /comes over plain http, and UpgradePolicy all requires https$/,
+  );
 });
 
 test('every drain of the plan: how many pods, which budgets hold which of them, which may not be evicted', async () => {

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/builders/campaign-policies.ts';
 import { buildCampaign } from '../../../test/builders/campaigns.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { T0 } from '../../../test/builders/times.ts';
@@ -41,6 +42,18 @@ test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
     waiting: refused(choice.waiting),
     stopped: refused(choice.stopped),
   }).toEqual({ chosen: [], waiting: [], stopped: [], ...wanted });
+});
+
+test('each that is chosen counts against the limit of unavailable nodes for those behind it', () => {
+  const stage = buildStage('worker', ['w1', 'w2', 'w3'], { maxInFlight: 9 });
+  const fleet = ['w1', 'w2', 'w3', 'w4'].map((name) => buildNode(name));
+  const snapshot = { ...buildSnapshot(buildCampaign([stage])), fleet };
+  const policy = buildPolicy({ name: 'careful', maxUnavailable: { percent: 50 } });
+  const { chosen, waiting } = chooseTargets(snapshot, stage, stage.targets, 9, policy, T0);
+  expect(chosen.map(({ name }) => name)).toEqual(['w1', 'w2']);
+  expect(waiting.map(({ reason }) => reason.message)).toEqual([
+    '2 of 4 nodes are not Ready, unschedulable or at work (w1, w2); UpgradePolicy careful allows 2',
+  ]);
 });
 
 test('a controller that waits holds up those behind it', () => {

@@ -91,8 +91,12 @@ async function expectWell(at: Scene, name: string): Promise<void> {
   expect(status?.nodeInfo?.kubeletVersion).toBe(NEW);
 }
 
-/** Leaders of k0s before 1.35 leave every node to itself, and say nothing. */
+/** Leaders of k0s before 1.35 leave every node to itself, and say nothing; the later ones say so after they took the lease. */
 function expectLeader({ leaders }: History, { leader }: Combination): void {
-  if (leader === '<=1.34') expect(leaders.map(({ label }) => label)).toEqual(leaders.map(() => undefined));
-  else expect(leaders.some(({ holder, label }) => holder !== '' && label === holder)).toBe(true);
+  const labels = leaders.map(({ label }) => label);
+  const holders = leaders.map(({ holder }) => holder);
+  if (leader === '<=1.34') expect(labels).toEqual(labels.map(() => undefined));
+  else if (leader === 'refit') expect(labels).toEqual(holders);
+  else expect(leaders).toContainEqual({ holder: holders.at(-1), label: holders.at(-1) });
+  expect(holders.at(-1)).toMatch(/^[0-9a-f]{32}$/);
 }

@@ -31,7 +31,7 @@ export function uniquePrefix(): string {
   return `${randomBytes(3).toString('hex')}-`;
 }
 
-export type SceneOptions = Omit<MixedOptions, 'combination' | 'onService' | 'offers' | 'version'> &
+type SceneOptions = Omit<MixedOptions, 'combination' | 'onService' | 'offers' | 'version'> &
   Partial<Pick<MixedOptions, 'offers' | 'version'>>;
 
 interface Seen {
@@ -152,7 +152,7 @@ export class Scene implements AsyncDisposable {
 }
 
 type Update = NonNullable<PlanCommand['k0supdate']>;
-export type Targets = Update['targets'];
+type Targets = Update['targets'];
 
 /** For a whole `describe`: one scene for all of its tests, which each create one plan at most. */
 export function useScene(combination: Combination, options: SceneOptions): () => Scene {

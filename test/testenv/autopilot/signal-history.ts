@@ -7,7 +7,7 @@ import { decodeSignal } from '../../../src/signal/codec.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, SIGNAL_STATUSES } from '../../../src/signal/names.ts';
 
 /** What one version of an object carried; 'none' where no signal, 'sent' where one without a status. */
-export interface Version {
+interface Version {
   readonly status: string;
   /** RFC 3339; '' without a status. */
   readonly timestamp: string;

@@ -38,7 +38,9 @@ describe.each(PAIRS)('%s', (_name, combination) => {
     await pod.untilEverywhere();
     expect(await pod.uids()).not.toEqual(before);
     expect((await at.client.get(nodes, name)).spec?.unschedulable).toBeUndefined();
-    expect(at.host(name).starts).toBeGreaterThanOrEqual(2);
+    // Agents of k0s before 1.36.3+k0s.1 forget that they ordered a restart, and may order it again.
+    if (combination.agents === 'refit') expect(at.host(name).starts).toBe(2);
+    else expect(at.host(name).starts).toBeGreaterThanOrEqual(2);
     expect(forbiddenIn(await at.audited())).toEqual([]);
   });
 });
