@@ -40,6 +40,8 @@ export interface Stage {
   readonly version: string;
   /** By platform, `<os>-<architecture>`; absent where targets need nothing that depends on it. */
   readonly payloads?: Readonly<Record<string, Payload>>;
+  /** What its targets were selected by, for people; absent where they were listed, or nobody asked for any. */
+  readonly selection?: string | undefined;
   /** What is done with the payload, in the words of the dialect; the engine does not look into it. */
   readonly procedure?: string;
   /** True where targets run afterwards what they ran before. */

@@ -12,6 +12,15 @@ const over = buildCampaign([buildStage('worker', [buildTarget('w1', 'done'), bui
 
 test.each<[string, Campaign, Campaign, string[]]>([
   ['it begins', { ...begun, phase: 'new' }, begun, ['Normal Started: 3 targets in 2 stages']],
+  [
+    'it begins, and one of its selectors matches nothing',
+    { ...begun, phase: 'new' },
+    { ...begun, stages: [...begun.stages, { ...buildStage('worker', []), selection: 'labels "zone=mars"' }] },
+    [
+      'Normal Started: 3 targets in 2 stages',
+      'Warning NoTargets: command 0 has no workers: nothing matches labels "zone=mars"',
+    ],
+  ],
   ['it only goes on', begun, { ...begun, blocked: true }, []],
   ['a target fails', begun, { ...begun, reason }, ['Warning TargetFailed: w1: 404']],
   ['it ends for a reason that was told already', { ...begun, reason }, { ...begun, reason, phase: 'failed' }, []],

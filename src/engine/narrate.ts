@@ -16,6 +16,7 @@ export function narrate(before: Campaign, after: Campaign, waits: readonly Wait[
     const stages = after.stages.filter(({ targets }) => targets.length > 0).length;
     const message = `${counted(countOf(after), 'target')} in ${counted(stages, 'stage')}`;
     story.push({ type: 'Normal', reason: because('Started', message) });
+    story.push(...emptySelections(after));
     const unverified = unverifiedDownloads(after.stages);
     if (unverified !== undefined) story.push({ type: 'Warning', reason: because('Unverified', unverified) });
   }
@@ -48,4 +49,14 @@ function countOf({ stages }: Campaign): number {
 
 function counted(count: number, noun: string): string {
   return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
+}
+
+/** A selector that matches nothing looks just like a mistake in it. */
+function emptySelections({ stages }: Campaign): Announcement[] {
+  return stages
+    .filter(({ targets, selection }) => targets.length === 0 && selection !== undefined)
+    .map(({ command, role, selection }) => {
+      const message = `command ${command} has no ${role}s: nothing matches ${selection}`;
+      return { type: 'Warning', reason: because('NoTargets', message) };
+    });
 }

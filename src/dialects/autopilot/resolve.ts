@@ -1,6 +1,7 @@
 /** Owns the way from a Plan to its campaign: as its status records it, or with its targets found for the first time. */
 import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
 import { plans } from '../../api/autopilot/plan.ts';
+import type { TargetSpec } from '../../api/autopilot/target.ts';
 import type { World } from '../../engine/dialect.ts';
 import { PLAN_HOLDS } from '../../engine/ledgers.ts';
 import type { Campaign, CampaignPhase, Payload, Stage, Target } from '../../engine/model.ts';
@@ -82,8 +83,16 @@ function stageOf({ procedure, role, update, targets: spec }: Part, command: numb
     ...(procedure === 'airgapupdate' ? { keepsVersion: true } : {}),
     payloads: update ? payloadsOf(update) : {},
     forced: forced ?? false,
+    selection: selectionOf(spec),
     targets,
   };
+}
+
+function selectionOf(spec: TargetSpec | undefined): string | undefined {
+  const { static: listed, selector } = spec?.discovery ?? {};
+  if (listed || !selector) return undefined;
+  const parts = [selector.labels && `labels "${selector.labels}"`, selector.fields && `fields "${selector.fields}"`];
+  return parts.filter(Boolean).join(' and ') || 'everything';
 }
 
 function payloadsOf({ platforms }: Update): Record<string, Payload> {
