@@ -26,6 +26,13 @@ function moved(campaign: Campaign, count: number, state: RecordedState): Campaig
   );
 }
 
+/** The first that many are done, and as many that waited take their slots. */
+function followed(campaign: Campaign, count: number): Campaign {
+  const pending = campaign.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'pending'));
+  const next = pending.slice(0, count).map((target): Target => ({ ...target, state: 'intended' }));
+  return withTargets(moved(campaign, count, 'done'), next);
+}
+
 const LARGE = running(PLAN_HOLDS + 1);
 const SOON = T0 + 1000;
 
@@ -41,8 +48,9 @@ test('a larger one is not looked at all the time', () => {
 describe('a record of a large campaign', () => {
   test.each([
     ['one of 240 that is done waits', moved(LARGE, 1, 'done'), SOON, 9_000],
-    ['fewer than one slot in 24 wait', moved(LARGE, 9, 'done'), SOON, 9_000],
-    ['one slot in 24 is enough', moved(LARGE, 10, 'done'), SOON, 0],
+    ['fewer than one slot in 16 wait', moved(LARGE, 14, 'done'), SOON, 9_000],
+    ['one slot in 16 is enough', moved(LARGE, 15, 'done'), SOON, 0],
+    ['whoever follows makes no second change of a slot', followed(LARGE, 14), SOON, 9_000],
     ['ten seconds after the last record are enough', moved(LARGE, 1, 'done'), T0 + 10_000, 0],
     ['after a quiet minute nothing waits', moved(LARGE, 1, 'done'), T0 + MINUTE, 0],
     ['an end never waits', { ...moved(LARGE, 1, 'done'), phase: 'done' as const }, SOON, 0],

@@ -10,9 +10,9 @@ const REST_MS = 1_000;
 const HELD_MS = 10_000;
 /**
  * A record is due once one slot in so many has changed hands. It lists everything in flight, some 100 bytes each: so each
- * target that moves costs as many times 100 bytes, and not more than 1 slot in 24 is idle for it.
+ * target costs as many times 100 bytes, and not more than 1 slot in 16 is idle for it.
  */
-const SLOTS_PER_CHANGE = 24;
+const SLOTS_PER_CHANGE = 16;
 
 /** Undefined where every change is looked at on its own. */
 export function restOf(campaign: Campaign): number | undefined {
@@ -23,7 +23,7 @@ export function restOf(campaign: Campaign): number | undefined {
 export function heldBackMs(before: Campaign, after: Campaign, now: number): number {
   const stage = activeStage(before);
   if (!isLarge(before) || !stage || !isMereProgress(before, after)) return 0;
-  if (movedIn(before, after) * SLOTS_PER_CHANGE >= limitOf(stage)) return 0;
+  if (changedSlots(before, after) * SLOTS_PER_CHANGE >= limitOf(stage)) return 0;
   return Math.max(0, lastRecordOf(before) + HELD_MS - now);
 }
 
@@ -43,9 +43,12 @@ function isLarge({ stages }: Campaign): boolean {
   return stages.reduce((sum, { targets }) => sum + targets.length, 0) > PLAN_HOLDS;
 }
 
-function movedIn(before: Campaign, after: Campaign): number {
+/** One that is done and the one that follows it change one slot. */
+function changedSlots(before: Campaign, after: Campaign): number {
   const known = new Set<Target>(before.stages.flatMap(({ targets }) => targets));
-  return after.stages.flatMap(({ targets }) => targets.filter((target) => !known.has(target))).length;
+  const moved = after.stages.flatMap(({ targets }) => targets.filter((target) => !known.has(target)));
+  const started = moved.filter(({ state }) => state === 'intended').length;
+  return Math.max(started, moved.length - started);
 }
 
 function lastRecordOf({ stages }: Campaign): number {
