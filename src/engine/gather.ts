@@ -25,8 +25,8 @@ export interface Known {
   readonly preconditions?: readonly Reason[] | undefined;
   /** By node; without it nothing is looked at ahead of a drain. */
   readonly outlooks?: ReadonlyMap<string, Outlook> | undefined;
-  /** By key of the target. */
-  readonly consents?: ReadonlyMap<string, boolean> | undefined;
+  /** Undefined where it was not asked. */
+  readonly consentOf?: ((target: Target) => boolean | undefined) | undefined;
   /** True for whoever only looks: it takes for granted that targets let the leader drain, and asks nobody. */
   readonly isOnlyLooking?: boolean | undefined;
   /** By node, and by the words in which its cordon names its owner. */
@@ -108,10 +108,10 @@ function careOf(
   campaign: Campaign,
   stage: Stage,
   target: Target,
-  { outlooks, consents, drainOf, isOnlyLooking }: Known,
+  { outlooks, consentOf, drainOf, isOnlyLooking }: Known,
 ): CareFacts {
   if (!care) return { consent: false };
-  const consent = care.always || isOnlyLooking ? true : (consents?.get(target.key) ?? 'unasked');
+  const consent = care.always || isOnlyLooking ? true : (consentOf?.(target) ?? 'unasked');
   const node = care.nodeOf(stage, target, world);
   if (!node) return { consent };
   const { name } = node.metadata;

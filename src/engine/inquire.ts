@@ -4,7 +4,7 @@ import type { Outlook } from '../drain/outlook.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Dialect, Endpoint, World } from './dialect.ts';
-import type { EndpointHealth, Inquiry } from './model.ts';
+import type { EndpointHealth, Inquiry, Target } from './model.ts';
 import type { Reason } from './reasons.ts';
 
 /** What is asked by ways of its own, not of the dialect. */
@@ -21,13 +21,26 @@ export interface InquiryParts<P extends KubeObject> {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The answers of one reconcile. */
+/** Attempts whose nodes leave their drain to the leader: once said, that holds until their end. */
+export type Consents = Set<string>;
+
+/** The answers of one reconcile, but for consents, which outlast it. */
 export class Answers {
   controlPlane: readonly EndpointHealth[] | undefined;
   preconditions: readonly Reason[] | undefined;
   readonly outlooks = new Map<string, Outlook>();
-  /** By key of the target. */
-  readonly consents = new Map<string, boolean>();
+  readonly #given: Consents;
+  readonly #denied = new Set<string>();
+
+  constructor(given: Consents) {
+    this.#given = given;
+  }
+
+  /** Undefined where it was not asked. */
+  consentOf(target: Target): boolean | undefined {
+    const attempt = attemptOf(target);
+    return this.#given.has(attempt) || (this.#denied.has(attempt) ? false : undefined);
+  }
 
   /** Rejects where one of them cannot be answered. */
   async add<P extends KubeObject>(
@@ -65,7 +78,11 @@ export class Answers {
     } else if (inquiry.kind === 'consent') {
       const { stage, target } = inquiry;
       const consents = await dialect.care?.consents?.(client, stage, target, world, signal);
-      this.consents.set(target.key, consents === true);
+      (consents === true ? this.#given : this.#denied).add(attemptOf(target));
     }
   }
+}
+
+function attemptOf({ key, since }: Target): string {
+  return `${key}@${since}`;
 }

@@ -13,16 +13,14 @@ import { FakeClock } from '../../test/faults/fake-clock.ts';
 import type { DrainState, Drains } from '../drain/drains.ts';
 import type { Outlook } from '../drain/outlook.ts';
 import { nodes } from '../kube/resources.ts';
-import type { Dialect } from './dialect.ts';
-import type { Observation } from './model.ts';
+import type { Care, Dialect } from './dialect.ts';
+import type { Observation, Target } from './model.ts';
 import { OwnWrites } from './own-writes.ts';
 import { createReconciler, type Outcome } from './reconciler.ts';
 import { viewsOf } from './world.ts';
 
-const dialect: Dialect<TablePlan> = {
-  ...tableDialect,
-  care: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
-};
+const nodeOf: Care['nodeOf'] = (_stage, { name }, world) => world.get(nodes, name);
+const dialect: Dialect<TablePlan> = { ...tableDialect, care: { nodeOf, always: true } };
 
 const FREE: Outlook = { evictable: 1, obstacles: [], refused: [] };
 const HELD: Outlook = { ...FREE, obstacles: [{ budget: 'default/web', pods: ['default/web-0'], reason: 'never' }] };
@@ -34,18 +32,19 @@ function apiWith(workers: readonly string[]): MemoryApi {
   return api;
 }
 
-/** One look of a new leader; `free` are the nodes whose drain nothing stands against. */
-async function look(
-  api: MemoryApi,
-  free: readonly string[],
-  drains?: Drains,
-): Promise<{ outcome: Outcome; looks: number }> {
+interface Leader {
+  look(): Promise<Outcome>;
+  /** How often it looked ahead of a drain. */
+  readonly looks: () => number;
+}
+
+/** Sees everything at each look; `free` are the nodes whose drain nothing stands against. */
+function leaderOf(api: MemoryApi, free: readonly string[], drains?: Drains, spoken = dialect): Leader {
   let looks = 0;
-  const plans = api.view(dialect.plans);
-  const watched = dialect.watched.map(({ resource }) => [resource, api.view(resource)] as const);
-  for (const view of [plans, ...watched.map(([, each]) => each)]) view.catchUp();
+  const plans = api.view(spoken.plans);
+  const watched = spoken.watched.map(({ resource }) => [resource, api.view(resource)] as const);
   const reconcile = createReconciler<TablePlan>({
-    dialect,
+    dialect: spoken,
     client: api.client,
     ownWrites: new OwnWrites(),
     plans,
@@ -61,7 +60,13 @@ async function look(
       },
     },
   });
-  return { outcome: await reconcile('plan'), looks };
+  return {
+    looks: () => looks,
+    look: async () => {
+      for (const view of [plans, ...watched.map(([, each]) => each)]) view.catchUp();
+      return await reconcile('plan');
+    },
+  };
 }
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index}`);
@@ -73,20 +78,22 @@ function intendedIn(api: MemoryApi): string[] {
 
 test('nodes whose drain could never end do not hold up those behind them, however many there are', async () => {
   const api = apiWith(names(40));
-  await look(api, ['w39']);
+  await leaderOf(api, ['w39']).look();
   expect(intendedIn(api)).toEqual(['w39']);
 });
 
 test('where none can be drained, some are looked at, and again only after a while', async () => {
   const api = apiWith(names(500));
-  const { outcome, looks } = await look(api, []);
-  expect(outcome).toEqual({ requeueAfterMs: 5000 });
-  expect(looks).toBeLessThan(200);
+  const leader = leaderOf(api, []);
+  expect(await leader.look()).toEqual({ requeueAfterMs: 5000 });
+  expect(leader.looks()).toBeLessThan(200);
   expect(api.read(dialect.plans, 'plan').status?.blocked).toBe(true);
 });
 
 test('of those that can be drained no more are looked at than may start', async () => {
-  expect((await look(apiWith(names(40)), names(40))).looks).toBe(1);
+  const leader = leaderOf(apiWith(names(40)), names(40));
+  await leader.look();
+  expect(leader.looks()).toBe(1);
 });
 
 /** Drains that begin and never end, by node and attempt. */
@@ -121,6 +128,26 @@ class SlowDrains implements Drains {
 const ASKING = { kind: 'working', step: 'Cordoning', attempt: later(0), since: later(0), asks: 'drain' } as const;
 const OWN_DRAIN = `w0 plan-uid/${later(0)}`;
 
+test('who leaves its drain to the leader is asked once, who does not at each look', async () => {
+  const asked: string[] = [];
+  const api = apiWhere(ASKING);
+  const stage = buildStage(
+    'worker',
+    ['w0', 'w1'].map((name) => buildTarget(name, 'intended')),
+    { maxInFlight: 2 },
+  );
+  api.put(nodes, withAnswer({ ...buildNode('w1'), spec: { unschedulable: true } }, ASKING));
+  api.change(dialect.plans, 'plan', (plan) => ({ ...plan, status: buildCampaign([stage]) }));
+  const consents = async (_client: unknown, _stage: unknown, { name }: Target): Promise<boolean> => {
+    asked.push(name);
+    return await Promise.resolve(name === 'w0');
+  };
+  const leader = leaderOf(api, [], new SlowDrains(), { ...dialect, care: { nodeOf, consents } });
+  await leader.look();
+  await leader.look();
+  expect(asked).toEqual(['w0', 'w1', 'w1']);
+});
+
 /** One worker that is intended, cordoned, and says what is told. */
 function apiWhere(observation: Observation): MemoryApi {
   const api = apiWith(['w0']);
@@ -132,7 +159,7 @@ function apiWhere(observation: Observation): MemoryApi {
 
 test('a drain that is begun is watched over from then on: its deadline wakes the leader', async () => {
   const drains = new SlowDrains();
-  const { outcome } = await look(apiWhere(ASKING), ['w0'], drains);
+  const outcome = await leaderOf(apiWhere(ASKING), ['w0'], drains).look();
   expect([...drains.begun]).toEqual([OWN_DRAIN]);
   expect(outcome).toEqual({ requeueAfterMs: buildPolicy().stepDeadlines.drain });
 });
@@ -141,7 +168,7 @@ test('a drain that is not begun, since the node is not as it was seen, is decide
   const api = apiWhere(ASKING);
   const drains = new SlowDrains();
   api.before('get nodes/w0', () => api.change(nodes, 'w0', (node) => node));
-  expect((await look(api, ['w0'], drains)).outcome).toEqual({ requeueAfterMs: 1000 });
+  expect(await leaderOf(api, ['w0'], drains).look()).toEqual({ requeueAfterMs: 1000 });
   expect(drains.begun.size).toBe(0);
 });
 
@@ -152,6 +179,6 @@ test.each<[string, Observation]>([
 ])('the drain of a node that %s is ended: pods of a node that is let back must stay', async (_name, observation) => {
   const drains = new SlowDrains();
   drains.begin('w0', OWN_DRAIN.slice('w0 '.length));
-  await look(apiWhere(observation), [], drains);
+  await leaderOf(apiWhere(observation), [], drains).look();
   expect(drains.begun.size).toBe(0);
 });

@@ -8,7 +8,7 @@ import { decide, signalsOf } from './decide.ts';
 import { errandsOf } from './errands.ts';
 import { type Effects, endIdleDrains, isCurrent, record, runErrands, send } from './execute.ts';
 import { gather, type Known } from './gather.ts';
-import { Answers, type Inquirer } from './inquire.ts';
+import { Answers, type Consents, type Inquirer } from './inquire.ts';
 import type { Decision, Inquiry } from './model.ts';
 import { careForOrphans } from './orphans.ts';
 import type { View } from './own-writes.ts';
@@ -54,16 +54,18 @@ export function createReconciler<P extends KubeObject>(
   const { dialect, ownWrites, plans, views, clock } = options;
   const world = freshWorld(views, ownWrites);
   const times = new WatchTimes(clock);
+  const consents: Consents = new Set();
 
   return async function reconcile(key, { signal } = {}) {
     const { name, namespace } = splitKey(key);
-    const answers = new Answers();
+    const answers = new Answers(consents);
     const effects = { ...options, signal };
     for (let round = 0; round < MAX_ROUNDS; round++) {
       signal?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
       if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.isPlan?.(plan) === false) {
         options.teller?.gone(key);
+        consents.clear();
         return await careForOrphans(effects, world, plans);
       }
       const policy = options.policyFor(plan);
@@ -123,13 +125,14 @@ function soonest(...outcomes: readonly Outcome[]): Pick<Outcome, 'requeueAfterMs
 
 function knownTo<P extends KubeObject>(
   { drains, inquirer }: ReconcilerOptions<P>,
-  { controlPlane, preconditions, outlooks, consents }: Answers,
+  answers: Answers,
   times: WatchTimes,
 ): Known {
+  const { controlPlane, preconditions, outlooks } = answers;
   return {
     controlPlane,
     preconditions,
-    consents,
+    consentOf: (target) => answers.consentOf(target),
     outlooks: inquirer.lookAhead && outlooks,
     drainOf: (node, owner) => drains?.stateOf(node, owner),
     watchedMs: (key, observation) => times.watchedMs(key, observation),

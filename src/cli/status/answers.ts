@@ -50,7 +50,7 @@ export class Answers {
       controlPlane: this.#controlPlane,
       preconditions: this.#preconditions,
       outlooks: this.#outlooks,
-      consents: this.#consents,
+      consentOf: ({ key }) => this.#consents.get(key),
       drainOf: (node) => this.#drains.get(node),
     };
   }
