@@ -1,17 +1,17 @@
 /** Owns the first decision about a campaign: it is recorded as running, or refused with every reason that stands against it. */
 import { rfc3339 } from '../util/clock.ts';
-import { factsOf, gateInput } from './gate-input.ts';
+import { gateInput } from './gate-input.ts';
 import { evaluate } from './gates/chain.ts';
 import { ADMISSION } from './gates/registry.ts';
 import type { Campaign, Snapshot, Target } from './model.ts';
 import { abortReason } from './orders.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { payloadProblems } from './policy/payload-rules.ts';
-import { judgeVersions } from './policy/version-rules.ts';
 import { refusedState } from './progress.ts';
 import { because, type Reason } from './reasons.ts';
 import { freeSlots } from './schedule/slots.ts';
 import { withTargets } from './stages.ts';
+import { versionVerdict } from './version-verdict.ts';
 
 /** Refusing comes before anything is touched, so a plan that cannot be carried out whole is not begun. */
 export function admit(snapshot: Snapshot, policy: CampaignPolicy, now: number): Campaign {
@@ -24,7 +24,7 @@ export function admit(snapshot: Snapshot, policy: CampaignPolicy, now: number): 
   if (preconditions === 'unasked' || policy.problems.length > 0) return campaign;
   const [unmet] = preconditions ?? [];
   if (unmet) return { ...campaign, phase: 'invalid', reason: because(unmet.code, listed(preconditions ?? [])) };
-  const broken = [...payloadProblems(campaign.stages, policy), ...versionProblems(snapshot, policy)];
+  const broken = [...payloadProblems(campaign.stages, policy), ...versionVerdict(snapshot, policy).problems];
   const [rule] = broken;
   if (rule) return { ...campaign, phase: 'invalid', reason: because(rule.code, listed(broken)) };
   const refusals: Reason[] = [];
@@ -41,22 +41,6 @@ export function admit(snapshot: Snapshot, policy: CampaignPolicy, now: number): 
   if (!first) return { ...campaign, phase: 'running' };
   const message = listed(refusals);
   return { ...withTargets(campaign, refused), phase: 'incomplete', reason: because(first.code, message) };
-}
-
-/** Each target is judged by what it runs now, and by what the stages before bring it. */
-function versionProblems(snapshot: Snapshot, { allow }: CampaignPolicy): readonly Reason[] {
-  const { campaign, apiServers } = snapshot;
-  if (!apiServers) return [];
-  const stages = campaign.stages
-    .filter(({ keepsVersion }) => keepsVersion !== true)
-    .map((stage) => ({
-      ...stage,
-      targets: stage.targets.map((target) => {
-        const { version: current, node } = factsOf(snapshot, target);
-        return { name: target.name, current, hasKubelet: stage.role === 'worker' || node !== undefined };
-      }),
-    }));
-  return judgeVersions(stages, apiServers, allow).problems;
 }
 
 /** Reasons that are told one by one: more of them nobody reads, and an event or a status would not hold them. */

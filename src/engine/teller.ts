@@ -11,6 +11,7 @@ import { narrateErrands, narrateSignals, narrateTargets, type TargetAnnouncement
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import type { Reason } from './reasons.ts';
 import { tellConditions } from './tell-conditions.ts';
+import { unjudgedReason } from './version-verdict.ts';
 
 /** All that one decision is taken on. */
 export interface Turn<P extends KubeObject> {
@@ -58,6 +59,9 @@ export function createTeller<P extends KubeObject>(parts: TellerParts<P>): Telle
     recorded(turn, after, waits) {
       const { snapshot, plan, policy, now } = turn;
       for (const announcement of narrate(snapshot.campaign, after, waits)) onPlan(plan, announcement);
+      const begins = snapshot.campaign.phase === 'new' && after.phase === 'running';
+      const reason = begins ? unjudgedReason(snapshot, policy) : undefined;
+      if (reason) onPlan(plan, { type: 'Warning', reason });
       onTargets(turn, narrateTargets(snapshot, after, policy, now));
       measureSteps(metrics, dialect.name, snapshot, after);
     },
