@@ -11,6 +11,7 @@ import { NO_ORDERS } from '../orders.ts';
 import { because } from '../reasons.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { evaluate } from './chain.ts';
+import { downloadsAllowed } from './downloads-allowed.ts';
 import { drainPossible } from './drain-possible.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
@@ -176,6 +177,16 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
   [restOver, 'the moment it is over', resting(MINUTE, T0 + MINUTE), 'pass'],
   [restOver, 'a time that nobody can read', resting(MINUTE, T0, 'once'), 'pass'],
+  [downloadsAllowed, 'nobody said anything', input('worker'), 'pass'],
+  [
+    downloadsAllowed,
+    'a policy that asks for https, and a plan that was changed to plain http',
+    {
+      ...input('worker', {}, undefined, { 'linux-amd64': { ...PAYLOAD, url: 'http://example.com/file' } }),
+      policy: buildPolicy({ name: 'strict', requireHttps: true }),
+    },
+    'wait Unverified: the download of command 0 for linux-amd64 comes over plain http, and UpgradePolicy strict requires https',
+  ],
   [policyReadable, 'nobody said anything', input('worker'), 'pass'],
   [notPaused, 'nobody said anything', input('worker'), 'pass'],
   [windowOpen, 'nobody said anything', input('worker'), 'pass'],

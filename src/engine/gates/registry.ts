@@ -1,5 +1,6 @@
 /** Owns the lists of gates and verifiers, in the order in which they are asked. */
 import { apiServersReady } from './api-servers-ready.ts';
+import { downloadsAllowed } from './downloads-allowed.ts';
 import { drainPossible } from './drain-possible.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
@@ -18,6 +19,7 @@ export const ADMISSION: readonly Gate[] = [targetExists, platformSupported];
 /** Asked before each target starts. */
 export const BEFORE: readonly Gate[] = [
   policyReadable,
+  downloadsAllowed,
   notPaused,
   windowOpen,
   targetExists,
