@@ -12,13 +12,14 @@ mkdir "$directory/upper" "$directory/work" "$directory/jail"
 cp -a "$openrc" "$directory/openrc"
 jail=$directory/jail
 mount -t overlay overlay -o "lowerdir=$directory/openrc:/,upperdir=$directory/upper,workdir=$directory/work" "$jail"
-mkdir -p "$jail$repository"
-mount --bind "$repository" "$jail$repository"
-mount -o remount,ro,bind "$jail$repository"
 for place in dev run tmp; do
   mkdir -p "$jail/$place"
   mount -t tmpfs tmpfs "$jail/$place"
 done
+# After those, since it may lie in one of them.
+mkdir -p "$jail$repository"
+mount --bind "$repository" "$jail$repository"
+mount -o remount,ro,bind "$jail$repository"
 for device in null zero random urandom; do
   : >"$jail/dev/$device"
   mount --bind "/dev/$device" "$jail/dev/$device"
