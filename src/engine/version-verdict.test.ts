@@ -7,8 +7,8 @@ import { buildStage } from '../../test/builders/stages.ts';
 import type { Snapshot } from './model.ts';
 import { unjudgedReason } from './version-verdict.ts';
 
-const stage = buildStage('worker', ['w1', 'w2'], { version: 'v1.36.3+k0s.2' });
-const apiServers = [{ name: 'c1', version: 'v1.36.3+k0s.2' }];
+const stage = buildStage('worker', ['w1', 'w2'], { version: 'v1.36.3' });
+const apiServers = [{ name: 'c1', version: 'v1.36.3' }];
 
 test.each<[string, Partial<Snapshot>, readonly (string | undefined)[], string | undefined]>([
   ['every version is known', { apiServers }, ['v1.35.1', 'v1.35.1'], undefined],
