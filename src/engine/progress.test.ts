@@ -206,3 +206,17 @@ describe('a target that was found long ago and signalled by another leader who c
     ],
   ]);
 });
+
+test('whoever rests is well, however late it is, and is looked at again when that is over', () => {
+  const stage = { ...buildStage('worker', [buildTarget('n1', 'intended', { since: later(0) })]), restMs: 3 * HOUR };
+  const facts = { n1: { observation: succeeded(later(0), later(0)) } };
+  const at = (now: number): Decision => decide(buildSnapshot(buildCampaign([stage]), facts), POLICY, T0 + now);
+  const { waits, record, recheckAfterMs } = at(2.5 * HOUR);
+  expect([waits[0]?.reason.message, waits[0]?.until, record, recheckAfterMs]).toEqual([
+    'n1 rests for 3 h before its slot is free',
+    later(3 * HOUR),
+    undefined,
+    0.5 * HOUR,
+  ]);
+  expect(at(3 * HOUR).record?.phase).toBe('done');
+});

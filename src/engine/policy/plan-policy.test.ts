@@ -1,0 +1,28 @@
+/** Owns the proof that a plan's own words come on top of the policy that covers it. */
+import { expect, test } from 'vitest';
+import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
+import { DIALECT_NAMES } from '../../api/refit/upgrade-policy.ts';
+import { type CampaignPolicy, DEFAULT_POLICY } from './campaign-policy.ts';
+import { policyOfPlan } from './plan-policy.ts';
+
+const [NAME] = DIALECT_NAMES;
+const PLAN = { metadata: { name: 'fleet' } };
+const COVERING = buildUpgradePolicy('calm', { plans: [{ name: 'fleet' }], failureBudget: 2 });
+const own = (_plan: object, policy: CampaignPolicy): CampaignPolicy => ({
+  ...policy,
+  targetDeadlineMs: policy.name === undefined ? 1000 : policy.targetDeadlineMs,
+  maxFailures: policy.maxFailures + 1,
+});
+
+test('of a plan that none covers', () => {
+  expect(policyOfPlan({ name: NAME }, [], PLAN)).toBe(DEFAULT_POLICY);
+  expect(policyOfPlan({ name: NAME, policyOf: own }, [], PLAN)).toMatchObject({
+    targetDeadlineMs: 1000,
+    maxFailures: 1,
+  });
+});
+
+test('of one that is covered: it is told by which', () => {
+  const { name, maxFailures, targetDeadlineMs } = policyOfPlan({ name: NAME, policyOf: own }, [COVERING], PLAN);
+  expect([name, maxFailures, targetDeadlineMs]).toEqual(['calm', 3, DEFAULT_POLICY.targetDeadlineMs]);
+});
