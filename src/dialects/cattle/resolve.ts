@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { World } from '../../engine/dialect.ts';
-import type { Campaign, CampaignPhase, RecordedState, Target } from '../../engine/model.ts';
+import type { Campaign, CampaignPhase, RecordedState, Stage, Target } from '../../engine/model.ts';
 import { ordersOn } from '../../engine/orders.ts';
 import { because, type Reason } from '../../engine/reasons.ts';
 import { sourceOf } from '../../engine/source.ts';
@@ -37,7 +37,7 @@ export function resolve(plan: CattlePlan, world: World, now: number, secretOf: S
         version: judgement.version,
         forced: false,
         failedHoldSlots: true,
-        restMs: restOf(plan),
+        ...restOf(plan),
         targets,
       },
     ],
@@ -46,8 +46,9 @@ export function resolve(plan: CattlePlan, world: World, now: number, secretOf: S
 }
 
 /** What cannot be read is told as a problem. */
-function restOf({ spec }: CattlePlan): number {
-  return Math.max(0, (parseGoDuration(spec?.postCompleteDelay ?? '') ?? 0) / 1e6);
+function restOf({ spec }: CattlePlan): Pick<Stage, 'restMs'> {
+  const restMs = (parseGoDuration(spec?.postCompleteDelay ?? '') ?? 0) / 1e6;
+  return restMs > 0 ? { restMs } : {};
 }
 
 /** Nothing ends a Plan for good: a new version, a new node, a mended field or an order taken back begins it anew. */
