@@ -1,7 +1,7 @@
 /** Owns gathering what the next decision depends on, and nothing that it does not. */
 import type { Node } from '../kube/types.ts';
 import type { AgentPolicy } from '../signal/agent-policy.ts';
-import { decodeAgentPolicy } from '../signal/agent-policy.ts';
+import { agentPolicyFor } from '../signal/agent-policy.ts';
 import type { SignalCommand, SignalData } from '../signal/codec.ts';
 import { decodeSignal } from '../signal/codec.ts';
 import { rfc3339 } from '../util/clock.ts';
@@ -47,7 +47,7 @@ export class Look {
   async gather(journal: Journal, stop: AbortSignal): Promise<Omit<StepInput, 'now'>> {
     const { object, observe, times, accepts } = this.#parts;
     const signal = this.signalFor(journal);
-    const policy = decodeAgentPolicy(object.newest?.metadata.annotations);
+    const policy = signal === undefined ? {} : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
     const host = asksForService(signal, journal) ? await this.#exits.see(await observe(journal), journal) : {};
     const node = await this.#askAbout({ signal, journal, host, policy }, stop);
     return { signal, policy, journal, host, node, times, accepts };

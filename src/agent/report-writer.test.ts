@@ -4,6 +4,7 @@ import { CORDON_ANNOTATION } from '../drain/marks.ts';
 import type { Node } from '../kube/types.ts';
 import { encodeAgentPolicy } from '../signal/agent-policy.ts';
 import { encodeSignal, type SignalData } from '../signal/codec.ts';
+import { FENCE_ANNOTATION } from '../signal/names.ts';
 import { IDLE } from './journal.ts';
 import { withStatus } from './report-writer.ts';
 
@@ -14,9 +15,10 @@ const SIGNAL: SignalData = {
 };
 const OWNER = 'plan-uid/2026-11-20T08:00:00Z';
 
-function node(more: Partial<Node> = {}, cordonFor = OWNER): Node {
+function node(more: Partial<Node> = {}, cordonFor = OWNER, fence = OWNER): Node {
   const annotations = {
     ...encodeSignal(SIGNAL),
+    [FENCE_ANNOTATION]: fence,
     ...encodeAgentPolicy(cordonFor === '' ? {} : { cordonFor }),
     other: 'x',
   };
@@ -28,6 +30,13 @@ test.each<[string, Node, 'Cordoning' | 'Restart', boolean | undefined, string | 
   ['another word: not', node(), 'Restart', undefined, undefined],
   ['nobody asked for it: not', node({}, ''), 'Cordoning', undefined, undefined],
   ["somebody else's cordon stays theirs", node({ spec: { unschedulable: true } }), 'Cordoning', true, undefined],
+  [
+    'asked for beside an earlier signal, which another leader has written over: not',
+    node({}, OWNER, 'plan-uid/2026-11-19T08:00:00Z'),
+    'Cordoning',
+    undefined,
+    undefined,
+  ],
   ['an object that is no Node', node({ kind: 'ControlNode' }), 'Cordoning', undefined, undefined],
 ])('%s', (_name, object, status, unschedulable, owner) => {
   const written: Node = withStatus(object, SIGNAL, { kind: 'report', status }, IDLE, Date.parse(SIGNAL.created));

@@ -2,7 +2,7 @@
 import { withCordon } from '../drain/cordon.ts';
 import { nodes } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { decodeAgentPolicy } from '../signal/agent-policy.ts';
+import { agentPolicyFor } from '../signal/agent-policy.ts';
 import type { SignalData } from '../signal/codec.ts';
 import { encodeSignal } from '../signal/codec.ts';
 import type { AgentReport } from '../signal/report.ts';
@@ -29,12 +29,12 @@ export function withStatus(
   const report = reportOf(step, journal, decodeReport(annotations, signal.created) ?? { created: signal.created });
   const ours = { ...encodeSignal({ ...signal, status }), ...encodeReport(report) };
   const told = { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...ours } } };
-  return step.status === 'Cordoning' ? cordoned(told) : told;
+  return step.status === 'Cordoning' ? cordoned(told, signal) : told;
 }
 
 /** In the leader's name, where it asked for that: one write then says that the node is ready to be drained, and makes it so. */
-function cordoned(object: KubeObject): KubeObject {
-  const { cordonFor } = decodeAgentPolicy(object.metadata.annotations);
+function cordoned(object: KubeObject, { created }: SignalData): KubeObject {
+  const { cordonFor } = agentPolicyFor(object.metadata.annotations, created);
   return object.kind === nodes.kind && cordonFor !== undefined ? withCordon(object, cordonFor) : object;
 }
 

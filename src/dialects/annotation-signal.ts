@@ -7,7 +7,7 @@ import type { Campaign, Observation, Other, Signalling, Stage } from '../engine/
 import type { Step } from '../engine/policy/campaign-policy.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { type AgentPolicy, decodeAgentPolicy, encodeAgentPolicy } from '../signal/agent-policy.ts';
+import { type AgentPolicy, agentPolicyFor, encodeAgentPolicy } from '../signal/agent-policy.ts';
 import { decodeSignal, encodeSignal, type SignalCommand, type SignalData } from '../signal/codec.ts';
 import { AGENT_POLICY_ANNOTATION, FENCE_ANNOTATION, REPORT_ANNOTATION } from '../signal/names.ts';
 import { decodeReport, encodeReport } from '../signal/report.ts';
@@ -173,7 +173,7 @@ function cordonOf({ annotations }: KubeObject['metadata'], created: string, stat
   if (status !== 'UnCordoning') return {};
   const isOurs = annotations?.[FENCE_ANNOTATION]?.endsWith(`/${created}`) === true;
   const isOurAgent = decodeReport(annotations, created) !== undefined;
-  const isFound = decodeAgentPolicy(annotations).foundCordoned === true;
+  const isFound = agentPolicyFor(annotations, created).foundCordoned === true;
   return !isOurs || (!isOurAgent && !isFound) ? { ownsCordon: true } : {};
 }
 

@@ -1,7 +1,7 @@
 /** Owns what a policy asks of the agent: told beside the signal, in an annotation of ours that original agents leave alone. */
 import { isRecord } from '../util/json.ts';
 import type { Annotations } from './codec.ts';
-import { AGENT_POLICY_ANNOTATION } from './names.ts';
+import { AGENT_POLICY_ANNOTATION, FENCE_ANNOTATION } from './names.ts';
 
 /** What is absent is as the agent's own flags say. Times in milliseconds. */
 export interface AgentPolicy {
@@ -29,7 +29,13 @@ export function encodeAgentPolicy(policy: AgentPolicy): Record<string, string> {
   return Object.keys(policy).length === 0 ? {} : { [AGENT_POLICY_ANNOTATION]: JSON.stringify(policy) };
 }
 
-/** A member that is not what it should be is as good as absent. */
+/** What is asked for the signal named `created`: of any other, such as one that another leader wrote over, nothing counts. */
+export function agentPolicyFor(annotations: Annotations | undefined, created: string): AgentPolicy {
+  const isOurs = annotations?.[FENCE_ANNOTATION]?.endsWith(`/${created}`) === true;
+  return isOurs ? decodeAgentPolicy(annotations) : {};
+}
+
+/** Whatever signal it is for. A member that is not what it should be is as good as absent. */
 export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPolicy {
   const value = parse(annotations?.[AGENT_POLICY_ANNOTATION]);
   if (!isRecord(value)) return {};

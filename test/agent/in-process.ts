@@ -16,6 +16,7 @@ import { type DownloadServer, startDownloadServer } from '../../src/embedded/hos
 import { type Host, startHost } from '../../src/embedded/hosts/host.ts';
 import { type Broken, buildStandIn } from '../../src/embedded/hosts/stand-in.ts';
 import type { SignalCommand } from '../../src/signal/codec.ts';
+import { FENCE_ANNOTATION } from '../../src/signal/names.ts';
 import { type AgentReport, decodeReport } from '../../src/signal/report.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
@@ -105,7 +106,7 @@ export class Place implements AsyncDisposable {
     const { server } = this.#builds;
     const version = path === '/old' ? OLD : NEW;
     const command = { id: 0, kind: 'k0supdate', url: server.url + path, version, sha256: server.sha256(path) } as const;
-    this.store.send({ planId: 'p', created: 'c', command: { ...command, ...more } });
+    this.store.send({ planId: 'p', created: 'c', command: { ...command, ...more } }, { [FENCE_ANNOTATION]: 'plan/c' });
   }
 
   /** Runs until the fuse ends it, or the place is left. */
