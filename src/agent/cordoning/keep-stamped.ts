@@ -17,7 +17,7 @@ export interface StampParts {
 
 const RETRY = { base: 200, cap: 30_000 };
 
-/** Works until `stop` aborts; never rejects: without the mark the node is updated all the same, by its own hand. */
+/** Works until `stop` aborts; never rejects: until the mark is there, a leader that cordons and a node that it should cordon wait for each other. */
 export async function keepStamped({ node, stamp, clock, random, log }: StampParts, stop: AbortSignal): Promise<void> {
   let stamped: string | undefined;
   for (let failures = 0; !stop.aborted; ) {
