@@ -22,13 +22,19 @@ export interface TcpProxyOptions {
   readonly host?: string;
 }
 
+/** To the server, or back from it. */
+export type Direction = 'there' | 'back';
+
 export interface TcpProxy {
   readonly port: number;
   readonly host: string;
   /** Connections accepted so far. */
   readonly connections: number;
-  /** Refuses new connections and lets nothing pass on the old ones; `heal` lets traffic flow again. */
-  partition(): void;
+  /**
+   * Lets nothing pass on any connection, old or new: neither to the server nor from it where no direction is named. `heal`
+   * lets traffic flow again.
+   */
+  partition(direction?: Direction): void;
   /** What was held back is dropped with its connection. */
   heal(): void;
   stop(): Promise<void>;
@@ -44,7 +50,7 @@ class Proxy implements TcpProxy {
   readonly #options: TcpProxyOptions;
   readonly #pairs = new Set<Pair>();
   readonly #server = createServer({ noDelay: true }, (client) => this.#accept(client));
-  #partitioned = false;
+  #cut: readonly Direction[] = [];
   connections = 0;
 
   constructor(options: TcpProxyOptions) {
@@ -65,14 +71,14 @@ class Proxy implements TcpProxy {
     });
   }
 
-  partition(): void {
-    this.#partitioned = true;
-    for (const pair of this.#pairs) pair.stall();
+  partition(direction?: Direction): void {
+    this.#cut = direction === undefined ? ['there', 'back'] : [direction];
+    for (const pair of this.#pairs) pair.stall(this.#cut);
   }
 
   heal(): void {
-    this.#partitioned = false;
-    for (const pair of this.#pairs) if (pair.stalled) pair.reset();
+    this.#cut = [];
+    for (const pair of this.#pairs) if (pair.stalled.size > 0) pair.reset();
   }
 
   async stop(): Promise<void> {
@@ -87,7 +93,7 @@ class Proxy implements TcpProxy {
     const pair = new Pair(client, connect({ ...this.#options.target, noDelay: true }), this.#options.fault);
     this.#pairs.add(pair);
     client.once('close', () => this.#pairs.delete(pair));
-    if (this.#partitioned) pair.stall();
+    pair.stall(this.#cut);
   }
 }
 
@@ -96,21 +102,22 @@ class Pair {
   readonly #server: Socket;
   readonly #fault: TcpProxyOptions['fault'];
   #timer: NodeJS.Timeout | undefined;
-  stalled = false;
+  readonly stalled = new Set<Direction>();
 
   constructor(client: Socket, server: Socket, fault: TcpProxyOptions['fault']) {
     this.#client = client;
     this.#server = server;
     this.#fault = fault;
     for (const socket of [client, server]) socket.on('error', () => this.reset());
-    client.on('data', (chunk) => this.stalled || server.write(chunk));
+    client.on('data', (chunk) => this.stalled.has('there') || server.write(chunk));
     client.on('end', () => server.end()).on('close', () => this.#end());
     server.on('data', (chunk: Buffer) => this.#pass(chunk));
-    server.on('end', () => this.stalled || client.end()).on('close', () => this.stalled || client.end());
+    const endClient = (): unknown => this.stalled.has('back') || client.end();
+    server.on('end', endClient).on('close', endClient);
   }
 
-  stall(): void {
-    this.stalled = true;
+  stall(directions: readonly Direction[]): void {
+    for (const direction of directions) this.stalled.add(direction);
   }
 
   reset(): void {
@@ -119,7 +126,7 @@ class Pair {
   }
 
   #pass(chunk: Buffer): void {
-    if (this.stalled) return;
+    if (this.stalled.has('back')) return;
     const fault = this.#fault?.(chunk);
     const half = Math.floor(chunk.length / 2);
     switch (fault?.kind) {
@@ -139,7 +146,7 @@ class Pair {
         this.#server.destroy();
         return;
       case 'stall':
-        return this.stall();
+        return this.stall(['there', 'back']);
       case 'reset':
         return this.reset();
     }

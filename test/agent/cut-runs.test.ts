@@ -1,0 +1,199 @@
+/** Real processes in trouble that does not end them: a leader that is stopped beyond its lease, and lines that carry nothing. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { leases } from '../../src/kube/resources.ts';
+import { isNotFound } from '../../src/kube/status-error.ts';
+import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
+import { type Plane, startEmbeddedPlane } from '../../tools/cluster/plane.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
+import { greatestOverlap, Motion } from '../expectations/motion.ts';
+import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
+import { type Direction, startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
+
+/** One more than there are tests: no plan goes down. */
+const VERSIONS = Array.from({ length: 8 }, (_, index) => `v1.36.3+k0s.${index}`);
+const CONTROLLERS = ['controller1', 'controller2'];
+const WORKERS = ['worker1', 'worker2'];
+const CONCURRENT = 2;
+const PATIENCE = { timeout: 90_000, interval: 20 };
+
+const stop = new AbortController();
+let directory = '';
+let plane: Plane;
+let cluster: Cluster;
+let sightings: readonly Sighting[] = [];
+let outages = new Motion();
+let applied = 0;
+/** By name: the line of the one controller, and that of one agent. */
+let lines: Readonly<Record<'leader' | 'worker1', TcpProxy>>;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-cut-'));
+  plane = await startEmbeddedPlane(directory);
+  const { hostname: host, port } = new URL(plane.url);
+  const line = async (): Promise<TcpProxy> => await startTcpProxy({ target: { host, port: Number(port) } });
+  lines = { leader: await line(), worker1: await line() };
+  const throughLine = await kubeconfigFor(lines.worker1);
+  cluster = await startCluster({
+    plane: {
+      ...plane,
+      kubeconfig: async (user) =>
+        typeof user === 'object' && user.node === 'worker1' ? throughLine : await plane.kubeconfig(user),
+    },
+    directory,
+    controllers: CONTROLLERS.length,
+    workers: WORKERS.length,
+    version: versionAt(0),
+    offers: VERSIONS,
+    restartDelayMs: 50,
+    onService: (name, running) => outages[running ? 'end' : 'begin'](name, performance.now()),
+  });
+  sightings = await watchSignals(cluster.client, stop.signal);
+}, 120_000);
+
+afterAll(async () => {
+  stop.abort();
+  await cluster.stop();
+  await Promise.all(Object.values(lines).map(async (line) => await line.stop()));
+  await plane.stop();
+  await rm(directory, { recursive: true });
+});
+
+async function kubeconfigFor({ host, port }: TcpProxy): Promise<string> {
+  const path = join(directory, `kubeconfig-${port}.json`);
+  const named = { cluster: 'line', user: 'anybody' };
+  const kubeconfig = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'line',
+    contexts: [{ name: 'line', context: named }],
+    clusters: [{ name: 'line', cluster: { server: `http://${host}:${port}` } }],
+    users: [{ name: 'anybody', user: {} }],
+  };
+  await writeFile(path, JSON.stringify(kubeconfig));
+  return path;
+}
+
+async function holder(): Promise<string> {
+  try {
+    const { spec } = await cluster.client.get(leases, LEADER_LEASE.name, LEADER_LEASE);
+    return spec?.holderIdentity ?? '';
+  } catch (error) {
+    if (isNotFound(error)) return '';
+    throw error;
+  }
+}
+
+/** One that leads, on its own line, and one that waits; both end with the test. */
+async function startLeaders(): Promise<{ readonly leading: Process; readonly identity: string }> {
+  const lease = ['--lease-duration', '2s'];
+  const before = await holder();
+  const args = ['--kubeconfig', await kubeconfigFor(lines.leader), ...lease];
+  const leading = await cluster.startController('leading', args);
+  const identity = await vi.waitUntil(async () => {
+    const now = await holder();
+    return now !== before && now;
+  }, PATIENCE);
+  const waiting = await cluster.startController('waiting', lease);
+  onTestFinished(async () => {
+    process.kill(leading.pid, 'SIGCONT');
+    await Promise.all([leading.stop(), waiting.stop()]);
+  });
+  return { leading, identity };
+}
+
+function idOf(text: string): string {
+  return text.replaceAll(' ', '-');
+}
+
+function versionAt(index: number): string {
+  return VERSIONS[index] ?? '';
+}
+
+/** Each plan brings the next version. */
+async function applyPlan(id: string): Promise<string> {
+  const version = versionAt(++applied);
+  outages = new Motion();
+  onTestFinished(deletePlan);
+  await cluster.client.create(plans, cluster.plan({ id, version, concurrent: CONCURRENT }));
+  return version;
+}
+
+async function deletePlan(): Promise<void> {
+  await cluster.client.delete(plans, 'autopilot');
+  const isGone = async (): Promise<boolean> => {
+    try {
+      await cluster.client.get(plans, 'autopilot');
+      return false;
+    } catch (error) {
+      return isNotFound(error);
+    }
+  };
+  await vi.waitUntil(isGone, PATIENCE);
+}
+
+async function isSignalled(name: string, planId: string): Promise<void> {
+  await vi.waitUntil(() => sightings.some((each) => each.name === name && each.planId === planId), PATIENCE);
+}
+
+async function expectCompleted(version: string): Promise<void> {
+  const state = await vi.waitUntil(async () => {
+    const { status } = await cluster.client.get(plans, 'autopilot');
+    return status && !status.state.startsWith('Schedulable') && status.state;
+  }, PATIENCE);
+  expect(state).toBe('Completed');
+  for (const host of cluster.hosts) expect(await host.version()).toBe(version);
+  const down = outages.intervals();
+  const [controllers, workers] = [CONTROLLERS, WORKERS].map((names) => down.filter(({ name }) => names.includes(name)));
+  expect(controllers?.map(({ name }) => name)).toEqual(CONTROLLERS);
+  expect(greatestOverlap(controllers ?? [])).toBe(1);
+  expect(workers?.map(({ name }) => name).toSorted()).toEqual(WORKERS);
+  expect(greatestOverlap(workers ?? [])).toBeLessThanOrEqual(CONCURRENT);
+}
+
+test('a leader that is stopped beyond its lease goes on beside its successor, and nothing is done twice', async () => {
+  const { leading, identity } = await startLeaders();
+  const version = await applyPlan('stopped');
+  await isSignalled('controller1', 'stopped');
+  process.kill(leading.pid, 'SIGSTOP');
+  await vi.waitUntil(async () => (await holder()) !== identity, PATIENCE);
+  process.kill(leading.pid, 'SIGCONT');
+  await expectCompleted(version);
+});
+
+test.each<[string, Direction | undefined]>([
+  ['reaches nobody', 'there'],
+  ['hears nothing', 'back'],
+  ['is cut off', undefined],
+])('a leader that %s is replaced, and does no harm once its line is mended', async (name, direction) => {
+  const { identity } = await startLeaders();
+  const version = await applyPlan(idOf(name));
+  await isSignalled('controller1', idOf(name));
+  lines.leader.partition(direction);
+  await vi.waitUntil(async () => (await holder()) !== identity, PATIENCE);
+  lines.leader.heal();
+  await expectCompleted(version);
+});
+
+test.each<[string, Direction | undefined]>([
+  ['reaches nobody', 'there'],
+  ['hears nothing', 'back'],
+  ['is cut off', undefined],
+])('an agent that %s ends its work once its line is mended', async (name, direction) => {
+  await startLeaders();
+  const id = idOf(`agent ${name}`);
+  const version = await applyPlan(id);
+  await isSignalled('worker1', id);
+  lines.worker1.partition(direction);
+  // The other worker does not wait for it.
+  await vi.waitUntil(
+    () => sightings.some((each) => each.name === 'worker2' && each.planId === id && each.status === 'Completed'),
+    PATIENCE,
+  );
+  lines.worker1.heal();
+  await expectCompleted(version);
+});
