@@ -114,7 +114,12 @@ test('#38: each conflict at the end of a download costs another download', async
   };
   await stage.create(loadRecording('06-two-k0supdates').plan(stage.downloads));
   await stage.until(async () => expect(await stage.status('w1')).toBe('Completed'));
-  expect(stage.downloads.requests.filter(({ complete }) => complete)).toHaveLength(4);
+  // At least the three that are arranged: whoever else writes the Node in that moment adds one.
+  const conflicts = stage.recorder.writes.filter(
+    ({ via, code, annotations = {} }) => via === 'w1' && code === 409 && statusOf(annotations) === 'Cordoning',
+  ).length;
+  expect(conflicts).toBeGreaterThanOrEqual(3);
+  expect(stage.downloads.requests.filter(({ complete }) => complete)).toHaveLength(1 + conflicts);
 });
 
 test('#41: a killed download leaves its file behind for good', async () => {
