@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { type ControlNode, MODE_ANNOTATION } from '../../signal/names.ts';
-import { type ControllerFacts, isAddress, missingFields, nodeNameOf, withTrueStatus } from './control-node.ts';
+import { type ControllerFacts, isAddress, missingFields, withTrueStatus } from './control-node.ts';
 
 const recorded = JSON.parse(
   readFileSync(new URL('../../../test/fixtures/autopilot/objects.json', import.meta.url), 'utf8'),
@@ -70,16 +70,6 @@ test.each<[string, ControlNode['status'], ControllerFacts, ControlNode['status']
   const written = withTrueStatus(object, now);
   expect(written).toEqual({ ...object, status: expected });
   expect(written && withTrueStatus(written, now)).toBeUndefined();
-});
-
-test.each<[string, string | undefined, ControlNode['status'], string | undefined]>([
-  ['of a pure controller', 'controller', { addresses: [{ address: 'x', type: 'Hostname' }] }, undefined],
-  ['of an object without a mode', undefined, undefined, undefined],
-  ['by its address', 'controller+worker', { addresses: [extra, { address: 'x', type: 'Hostname' }] }, 'x'],
-  ['by its name', 'controller+worker', { addresses: [extra] }, 'c1'],
-])('the node %s', (_name, mode, status, expected) => {
-  const annotations = mode === undefined ? {} : { [MODE_ANNOTATION]: mode };
-  expect(nodeNameOf({ metadata: { name: 'c1', annotations }, ...(status && { status }) })).toBe(expected);
 });
 
 test.each([

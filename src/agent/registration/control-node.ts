@@ -50,12 +50,6 @@ export function withTrueStatus(object: ControlNode, facts: ControllerFacts): Con
   return sameJson(status, object.status) ? undefined : { ...object, status };
 }
 
-/** The name under which pods run on this host; undefined where none do. As the original resolves it. */
-export function nodeNameOf(object: ControlNode | undefined): string | undefined {
-  if (object?.metadata.annotations?.[MODE_ANNOTATION] !== 'controller+worker') return undefined;
-  return object.status?.addresses?.find(({ type }) => type === 'Hostname')?.address ?? object.metadata.name;
-}
-
 /** Others read the address as that of an API server, and take no name for one. */
 export function isAddress(text: string): boolean {
   return isIP(text) !== 0;

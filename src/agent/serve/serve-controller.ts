@@ -1,11 +1,11 @@
 /** Owns everything that works on a controller: its ControlNode carries updates, and airgap bundles come by its Node, if it is one. */
 import { nodes } from '../../kube/resources.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
+import { nodeNameOf } from '../../signal/node-of-controller.ts';
 import { keepStamped } from '../cordoning/keep-stamped.ts';
 import { stampNodeLease } from '../cordoning/node-lease.ts';
 import { kubeletName } from '../host-name.ts';
 import type { OwnObject } from '../own-object.ts';
-import { nodeNameOf } from '../registration/control-node.ts';
 import { describeController } from '../registration/describe-controller.ts';
 import { keepRegistered } from '../registration/keep-registered.ts';
 import { askStatus } from '../status-socket.ts';

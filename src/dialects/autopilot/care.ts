@@ -3,8 +3,9 @@ import type { Care, World } from '../../engine/dialect.ts';
 import type { Stage, Target } from '../../engine/model.ts';
 import { leases, nodes } from '../../kube/resources.ts';
 import { isNotFound } from '../../kube/status-error.ts';
-import type { KubeObject, Node } from '../../kube/types.ts';
-import { CENTRAL_CORDONING_LABEL, type ControlNode, controlNodes, MODE_ANNOTATION } from '../../signal/names.ts';
+import type { Node } from '../../kube/types.ts';
+import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../signal/names.ts';
+import { nodeNameOf } from '../../signal/node-of-controller.ts';
 
 const NODE_LEASES = 'kube-node-lease';
 
@@ -28,11 +29,6 @@ export const care: Care = {
 function nodeOf({ role, procedure }: Stage, { name }: Target, world: World): Node | undefined {
   if (procedure === 'airgapupdate') return undefined;
   if (role === 'worker') return world.get(nodes, name);
-  const controller = world.get(controlNodes, name);
-  const runsPods = controller?.metadata.annotations?.[MODE_ANNOTATION] === 'controller+worker';
-  return runsPods ? world.get(nodes, hostnameOf(controller)) : undefined;
-}
-
-function hostnameOf({ metadata, status }: KubeObject & Pick<ControlNode, 'status'>): string {
-  return status?.addresses?.find(({ type }) => type === 'Hostname')?.address ?? metadata.name;
+  const own = nodeNameOf(world.get(controlNodes, name));
+  return own === undefined ? undefined : world.get(nodes, own);
 }

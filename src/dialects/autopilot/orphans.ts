@@ -8,18 +8,31 @@ import { apiVersionOf } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { decodeAgentPolicy } from '../../signal/agent-policy.ts';
 import { decodeSignal, type SignalData } from '../../signal/codec.ts';
-import { FENCE_ANNOTATION } from '../../signal/names.ts';
+import { controlNodes, FENCE_ANNOTATION } from '../../signal/names.ts';
+import { nodeNameOf } from '../../signal/node-of-controller.ts';
 import { belongs, isOver } from '../annotation-signal.ts';
 import { OBJECTS } from './discovery.ts';
 import { PLAN_NAME } from './problems.ts';
 
 export function orphans(world: World, plans: readonly Plan[]): Orphan<Plan>[] {
+  const busy = new Set(world.list(controlNodes).filter(isAtWork).map(nodeNameOf));
   return (['controller', 'worker'] as const).flatMap((role) =>
-    world.list(OBJECTS[role]).flatMap((object) => orphanOf(object, role, plans) ?? []),
+    world.list(OBJECTS[role]).flatMap((object) => orphanOf(object, role, plans, busy) ?? []),
   );
 }
 
-function orphanOf(object: KubeObject, role: Role, plans: readonly Plan[]): Orphan<Plan> | undefined {
+function isAtWork({ metadata }: KubeObject): boolean {
+  const signal = decodeSignal(metadata.annotations);
+  return signal !== undefined && !isOver(signal);
+}
+
+/** `busy`: Nodes of controllers that are at work; what is left on these goes with the end of that. */
+function orphanOf(
+  object: KubeObject,
+  role: Role,
+  plans: readonly Plan[],
+  busy: ReadonlySet<string | undefined>,
+): Orphan<Plan> | undefined {
   const { annotations } = object.metadata;
   // Somebody else's campaign, who looks after it.
   if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
@@ -29,6 +42,7 @@ function orphanOf(object: KubeObject, role: Role, plans: readonly Plan[]): Orpha
     if (plans.some((plan) => isOf(object, signal, plan))) return undefined;
     return orphan(object, role, uidIn(annotations?.[FENCE_ANNOTATION]) ?? '', signal);
   }
+  if (role === 'worker' && busy.has(object.metadata.name)) return undefined;
   const owner = uidIn(cordonOwner(object));
   const isOwned = plans.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
   if (owner !== undefined && !isOwned) return orphan(object, role, owner, signal);

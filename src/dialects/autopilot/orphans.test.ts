@@ -1,0 +1,54 @@
+/** Owns the table of what a deleted plan left, and what of it is nobody's any more. */
+import { expect, test } from 'vitest';
+import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
+import { buildPlan } from '../../../test/builders/plans.ts';
+import { later } from '../../../test/builders/times.ts';
+import { signalled } from '../../../test/builders/views.ts';
+import { buildWorld } from '../../../test/builders/worlds.ts';
+import type { Plan } from '../../api/autopilot/plan.ts';
+import { CORDON_ANNOTATION } from '../../drain/marks.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { FENCE_ANNOTATION, MODE_ANNOTATION } from '../../signal/names.ts';
+import { orphans } from './orphans.ts';
+
+const CREATED = later(0);
+/** Told to move by a plan that is gone. */
+function told<T extends KubeObject>(object: T, status: string): T {
+  return signalled(object, { planId: 'gone', created: CREATED, status }, { [FENCE_ANNOTATION]: `gone-uid/${CREATED}` });
+}
+
+function cordoned(name: string, uid = 'gone-uid'): KubeObject {
+  const node = buildNode(name, { annotations: { [CORDON_ANNOTATION]: `${uid}/${CREATED}` } });
+  return { ...node, spec: { unschedulable: true } } as KubeObject;
+}
+
+const both = buildControlNode('c1', { annotations: { [MODE_ANNOTATION]: 'controller+worker' } });
+const plan = buildPlan();
+const OWN = plan.metadata.uid ?? '';
+
+test.each<[string, { controllers?: KubeObject[]; workers?: KubeObject[] }, readonly Plan[], string[]]>([
+  ['nothing is left', { workers: [buildNode('w1')] }, [], []],
+  ['a signal that nobody follows', { workers: [told(buildNode('w1'), 'Downloading')] }, [], ['w1']],
+  ['one that is over', { workers: [told(buildNode('w1'), 'Completed')] }, [], []],
+  ['a cordon', { workers: [cordoned('w1')] }, [], ['w1']],
+  ['that of a plan that is there', { workers: [cordoned('w1', OWN)] }, [plan], []],
+  ['a controller at work', { controllers: [told(both, 'Restart')] }, [], ['c1']],
+  [
+    'the cordon of its Node goes with its own end, not in the middle of it',
+    { controllers: [told(both, 'Restart')], workers: [cordoned('c1')] },
+    [],
+    ['c1 controller'],
+  ],
+  [
+    'and after that end with what is left',
+    { controllers: [told(both, 'Failed')], workers: [cordoned('c1')] },
+    [],
+    ['c1'],
+  ],
+])('%s', (_name, { controllers = [], workers = [] }, plans, names) => {
+  const found = orphans(buildWorld(controllers, workers), plans).flatMap(({ campaign }) =>
+    campaign.stages.flatMap(({ role, targets }) => targets.map(({ name }) => `${name} ${role}`)),
+  );
+  const wanted = names.map((name) => expect.stringContaining(name) as string);
+  expect(found).toEqual(wanted);
+});
