@@ -41,6 +41,6 @@ export function mistakeRow({ name, configuration, breaks }: Mistake, { steps }: 
   return row(name, configuration.name, `\`${breaks}\``, `${steps.length} steps`);
 }
 
-function row(...cells: readonly (string | number)[]): string {
+export function row(...cells: readonly (string | number)[]): string {
   return `| ${cells.join(' | ')} |`;
 }

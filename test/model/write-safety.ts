@@ -12,6 +12,8 @@ import {
   withTable,
 } from './safety-page.ts';
 import { readPage, writePage } from './safety-page-file.ts';
+import { WORK_CONFIGURATIONS, WORK_HEAD, workRow } from './works/configurations.ts';
+import { WorksWorld } from './works/works-world.ts';
 import { World } from './world.ts';
 
 async function configurationRows(configurations: readonly Configuration[]): Promise<string[]> {
@@ -36,10 +38,21 @@ async function mistakeRows(): Promise<string[]> {
   return rows;
 }
 
+async function workRows(): Promise<string[]> {
+  const rows = [...WORK_HEAD];
+  for (const configuration of WORK_CONFIGURATIONS) {
+    const exploration = await explore(new WorksWorld(configuration));
+    if (exploration.violation) throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
+    rows.push(workRow(configuration, exploration));
+  }
+  return rows;
+}
+
 const tables = {
   invariants: invariantRows(),
   mistakes: await mistakeRows(),
   configurations: await configurationRows(CONFIGURATIONS),
+  works: await workRows(),
   'large-configurations': await configurationRows(LARGE),
 };
 writePage(Object.entries(tables).reduce((page, [name, rows]) => withTable(page, name, rows), readPage()));

@@ -1,0 +1,85 @@
+/** Owns the mistakes that are planted in leaders of works, each with the invariant that it breaks. */
+import { configureWorks, type NamedWorkConfiguration } from './configurations.ts';
+import { ELSEWHERE, JOBS, type WorkFamily } from './families.ts';
+import { realWorkLeader, type WorkLeader } from './work-leader.ts';
+
+export interface WorkMistake {
+  readonly name: string;
+  readonly configuration: NamedWorkConfiguration;
+  readonly leader: WorkLeader;
+  readonly breaks: string;
+}
+
+/** Asks for work as soon as it decides on it, beside the write that records it. */
+const ahead: WorkLeader = async (family, view) => {
+  const deeds = await realWorkLeader(family, view);
+  const { recorded } = deeds;
+  if (!recorded) return deeds;
+  const { asked } = await realWorkLeader(family, { ...view, plan: recorded, current: recorded });
+  return { recorded, asked: [...deeds.asked, ...asked] };
+};
+
+/** Takes a slot for free as soon as its target has failed. */
+const freesSlots: WorkLeader = async (family, view) =>
+  await realWorkLeader(family, { ...view, plan: freed(view.plan), current: freed(view.current) });
+
+function freed(plan: Parameters<WorkLeader>[1]['plan']): typeof plan {
+  const { status } = plan;
+  if (!status) return plan;
+  const stages = status.stages.map((stage) => ({ ...stage, maxInFlight: stage.maxInFlight + 1 }));
+  return { ...plan, status: { ...status, stages } };
+}
+
+/** Takes work that was begun for work that is done. */
+const tooEarly: WorkLeader = async (family, view) => {
+  const hasty: WorkFamily = {
+    ...family,
+    dialect: (begin) => {
+      const dialect = family.dialect(begin);
+      return {
+        ...dialect,
+        signal: {
+          ...dialect.signal,
+          read: (...given) => {
+            const seen = dialect.signal.read(...given);
+            return seen.kind === 'working' ? { ...seen, kind: 'succeeded' } : seen;
+          },
+        },
+      };
+    },
+  };
+  return await realWorkLeader(hasty, view);
+};
+
+export const WORK_MISTAKES: readonly WorkMistake[] = [
+  {
+    name: 'a Job before its intent',
+    configuration: configureWorks(JOBS, 'a b', 1, 0),
+    leader: ahead,
+    breaks: 'intent-before-signal',
+  },
+  {
+    name: 'work before its intent',
+    configuration: configureWorks(ELSEWHERE, 'a b', 1, 0),
+    leader: ahead,
+    breaks: 'intent-before-signal',
+  },
+  {
+    name: 'a failed Job that holds no slot',
+    configuration: configureWorks(JOBS, 'a:bad b c', 1, 0),
+    leader: freesSlots,
+    breaks: 'concurrent-workers',
+  },
+  {
+    name: 'work that was begun is taken for done',
+    configuration: configureWorks(ELSEWHERE, 'a b', 1, 0),
+    leader: tooEarly,
+    breaks: 'done-runs-it',
+  },
+  {
+    name: 'a Job that was begun is taken for done',
+    configuration: configureWorks(JOBS, 'a b', 1, 0),
+    leader: tooEarly,
+    breaks: 'no-signal-for-what-is-done',
+  },
+];

@@ -1,0 +1,74 @@
+/** Owns running the real reconciler once for a family of works, on a view that the model has chosen. */
+import type { View } from '../../../src/engine/own-writes.ts';
+import { OwnWrites } from '../../../src/engine/own-writes.ts';
+import { DEFAULT_POLICY } from '../../../src/engine/policy/campaign-policy.ts';
+import { createReconciler } from '../../../src/engine/reconciler.ts';
+import { viewsOf } from '../../../src/engine/world.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { jobs, nodes } from '../../../src/kube/resources.ts';
+import { StatusError } from '../../../src/kube/status-error.ts';
+import type { KubeObject } from '../../../src/kube/types.ts';
+import { buildNode } from '../../builders/nodes.ts';
+import { NOW } from '../cluster.ts';
+import type { WorkFamily, WorkPlan } from './families.ts';
+
+export interface WorkView {
+  readonly plan: WorkPlan;
+  /** As the API server has it. */
+  readonly current: WorkPlan;
+  readonly targets: readonly string[];
+  /** What tells of works, as it is seen. */
+  readonly answers: readonly KubeObject[];
+}
+
+export interface WorkDeeds {
+  /** The plan that it records; undefined where it records none, or on a version that is not the current one. */
+  readonly recorded: WorkPlan | undefined;
+  /** Targets for which it asks that work is begun. */
+  readonly asked: readonly string[];
+}
+
+export type WorkLeader = (family: WorkFamily, view: WorkView) => Promise<WorkDeeds>;
+
+export const realWorkLeader: WorkLeader = async (family, { plan, current, targets, answers }) => {
+  const asked: string[] = [];
+  let recorded: WorkPlan | undefined;
+  const refuse = async (): Promise<never> =>
+    await Promise.reject(new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' }));
+  const client: Pick<KubeClient, 'get' | 'replace' | 'create'> = {
+    get: async <T extends KubeObject>() => await Promise.resolve(current as KubeObject as T),
+    replace: async (_resource, object) => {
+      if (object.metadata.resourceVersion === current.metadata.resourceVersion)
+        recorded = object as KubeObject as WorkPlan;
+      return await refuse();
+    },
+    create: async (_resource, object) => {
+      asked.push(object.metadata.name);
+      return await Promise.resolve(object);
+    },
+  };
+  const plain = targets.map((name) => buildNode(name));
+  const reconcile = createReconciler<WorkPlan>({
+    dialect: family.dialect((target) => asked.push(target)),
+    client: client as KubeClient,
+    ownWrites: new OwnWrites(),
+    plans: viewOf([plan]),
+    views: viewsOf([
+      [jobs, viewOf(family.answers === jobs ? answers : [])],
+      [nodes, viewOf(family.answers === nodes ? answers : plain)],
+    ]),
+    policyFor: () => ({ ...DEFAULT_POLICY, targetDeadlineMs: Infinity }),
+    clock: { now: () => NOW, monotonic: () => 0, schedule: () => () => undefined },
+    inquirer: { askControlPlane: async () => await Promise.resolve([]) },
+  });
+  await reconcile(plan.metadata.name);
+  return { recorded, asked };
+};
+
+function viewOf<T extends KubeObject>(objects: readonly T[]): View<T> {
+  return {
+    get: (name) => objects.find(({ metadata }) => metadata.name === name),
+    list: () => [...objects],
+    resourceVersion: () => undefined,
+  };
+}

@@ -1,0 +1,215 @@
+/** Owns the world of works as a model to explore: a plan, what tells of each work, works themselves, and what is asked for. */
+import type { Campaign, Target } from '../../../src/engine/model.ts';
+import type { KubeObject } from '../../../src/kube/types.ts';
+import type { Edge, Invariant, Model } from '../explorer.ts';
+import { contentOf, objectAt } from '../node-state.ts';
+import { Numbering, once } from '../numbering.ts';
+import { buildWorkPlan, type Work, type WorkFamily, type WorkPlan } from './families.ts';
+import type { WorkDeeds, WorkLeader } from './work-leader.ts';
+import { realWorkLeader } from './work-leader.ts';
+
+export interface WorkConfiguration {
+  readonly family: WorkFamily;
+  /** True for works that come to nothing. */
+  readonly targets: Readonly<Record<string, 'good' | 'bad'>>;
+  readonly slots: number;
+  /** How often somebody else writes the plan. */
+  readonly faults: number;
+}
+
+/** One target. */
+interface Place {
+  /** What told of its work, from the first word to the newest; leaders may see any of them. */
+  readonly told: readonly Work[];
+  /** The work itself, whatever is told of it. */
+  readonly work: Work;
+  /** True while it is asked for work that has not arrived. */
+  readonly asked: boolean;
+  /** How often work was begun. */
+  readonly begun: number;
+}
+
+interface State {
+  /** Numbers of contents, oldest first. */
+  readonly plan: readonly number[];
+  readonly faults: number;
+  readonly places: readonly Place[];
+}
+
+interface WorkInvariant {
+  readonly name: string;
+  readonly holds: (campaign: Campaign, places: ReadonlyMap<string, Place>, configuration: WorkConfiguration) => boolean;
+}
+
+const UNDER_WAY = (place: Place | undefined): boolean => place?.work === 'begun';
+
+/** The invariants of docs/safety.md, in the words of works. */
+const WORK_INVARIANTS: readonly WorkInvariant[] = [
+  {
+    name: 'concurrent-workers',
+    holds: ({ stages }, places, { slots, family }) => {
+      const failed = stages.flatMap(({ targets }) => targets).filter(({ state }) => state === 'failed');
+      const holding = family.failedHoldSlots ? failed.length : 0;
+      return [...places.values()].filter(UNDER_WAY).length + holding <= slots;
+    },
+  },
+  {
+    name: 'intent-before-signal',
+    holds: (campaign, places) =>
+      targetsOf(campaign).every(({ name, state }) => state !== 'pending' || places.get(name)?.work === 'none'),
+  },
+  {
+    name: 'no-signal-for-what-is-done',
+    holds: (campaign, places) =>
+      targetsOf(campaign).every(({ name, state }) => state !== 'done' || !UNDER_WAY(places.get(name))),
+  },
+  {
+    name: 'done-runs-it',
+    holds: (campaign, places) =>
+      targetsOf(campaign).every(({ name, state }) => state !== 'done' || places.get(name)?.work === 'done'),
+  },
+];
+
+export class WorksWorld implements Model {
+  readonly initial: string;
+  readonly invariants: readonly Invariant[];
+  readonly #configuration: WorkConfiguration;
+  readonly #names: readonly string[];
+  readonly #contents = new Numbering<KubeObject>();
+  readonly #states = new Numbering<State>();
+  readonly #decisions = new Map<string, Promise<WorkDeeds>>();
+  readonly #leader: WorkLeader;
+
+  constructor(configuration: WorkConfiguration, leader: WorkLeader = realWorkLeader) {
+    this.#configuration = configuration;
+    this.#names = Object.keys(configuration.targets);
+    this.#leader = leader;
+    const { family, slots, faults } = configuration;
+    const plan = buildWorkPlan(this.#names, slots, family.failedHoldSlots);
+    const place: Place = { told: ['none'], work: 'none', asked: false, begun: 0 };
+    const places = this.#names.map(() => place);
+    this.initial = this.#textOf({ plan: [contentOf(this.#contents, plan)], faults, places });
+    this.invariants = WORK_INVARIANTS.map(({ name, holds }) => ({
+      name,
+      holds: (text) => {
+        const { plan: versions, places: all } = this.#stateOf(text);
+        const byName = new Map(this.#names.map((each, index) => [each, all[index] ?? place]));
+        return holds(this.#campaignIn(versions), byName, configuration);
+      },
+    }));
+  }
+
+  /** A campaign of which a target failed and holds its slot stays open: then all that can be is done. */
+  isFinal(text: string): boolean {
+    const campaign = this.#campaignIn(this.#stateOf(text).plan);
+    if (campaign.phase !== 'new' && campaign.phase !== 'running') return true;
+    const states = targetsOf(campaign).map(({ state }) => state);
+    const failed = states.filter((state) => state === 'failed').length;
+    if (!this.#configuration.family.failedHoldSlots || failed === 0 || states.includes('intended')) return false;
+    return failed >= this.#configuration.slots || !states.includes('pending');
+  }
+
+  async next(text: string): Promise<Edge[]> {
+    const state = this.#stateOf(text);
+    const edges = [...(await this.#leaderEdges(state)), ...this.#workEdges(state), ...this.#faultEdges(state)];
+    return edges.filter(({ to }) => to !== text);
+  }
+
+  async #leaderEdges(state: State): Promise<Edge[]> {
+    const edges: Edge[] = [];
+    const views = product(state.places.map(({ told }) => [...told.keys()].toReversed()));
+    for (const version of state.plan.keys()) {
+      for (const seen of views) {
+        const isFresh =
+          version === state.plan.length - 1 && seen.every((index, at) => index + 1 === state.places[at]?.told.length);
+        const { recorded, asked } = await this.#decide(state, version, seen);
+        const lag = isFresh ? '' : `, seeing plan ${version + 1} and ${seen.map((index) => index + 1).join(' ')}`;
+        const edge = (label: string, to: State): unknown =>
+          edges.push({ label: `a leader ${label}${lag}`, fair: isFresh, to: this.#textOf(to) });
+        if (recorded) {
+          const content = contentOf(this.#contents, recorded);
+          edge('records', { ...state, plan: [...state.plan, content] });
+        }
+        for (const name of asked) {
+          const at = this.#names.indexOf(name);
+          // Where work was begun before, nothing comes of asking again.
+          if (state.places[at]?.work === 'none')
+            edge(`asks for work on ${name}`, this.#with(state, at, { asked: true }));
+        }
+      }
+    }
+    return edges;
+  }
+
+  async #decide(state: State, version: number, seen: readonly number[]): Promise<WorkDeeds> {
+    const { family } = this.#configuration;
+    const told = seen.map((index, at) => state.places[at]?.told[index] ?? 'none');
+    const key = [state.plan.length, version, state.plan[version], state.plan.at(-1), ...told].join();
+    return await once(this.#decisions, key, async () => {
+      const answers = told.flatMap((work, at) => family.answerOf(this.#names[at] ?? '', work) ?? []);
+      const plan = objectAt(this.#contents, state.plan, version + 1) as WorkPlan;
+      const current = objectAt(this.#contents, state.plan) as WorkPlan;
+      return await this.#leader(family, { plan, current, targets: this.#names, answers });
+    });
+  }
+
+  /** What was asked for arrives, works come to their end, and what they came to is told. */
+  #workEdges(state: State): Edge[] {
+    return state.places.flatMap((place, at) => {
+      const name = this.#names[at] ?? '';
+      const to = (change: Partial<Place>): string => this.#textOf(this.#with(state, at, change));
+      const edges: Edge[] = [];
+      if (place.asked) edges.push({ label: `${name}: what was asked for arrives`, fair: true, to: to(arrival(place)) });
+      if (place.work === 'begun') {
+        const work = this.#configuration.targets[name] === 'bad' ? 'failed' : 'done';
+        edges.push({ label: `${name}: the work is ${work}`, fair: true, to: to({ work }) });
+      }
+      if (place.work !== place.told.at(-1)) {
+        edges.push({
+          label: `${name}: tells "${place.work}"`,
+          fair: true,
+          to: to({ told: [...place.told, place.work] }),
+        });
+      }
+      return edges;
+    });
+  }
+
+  #faultEdges(state: State): Edge[] {
+    if (state.faults === 0) return [];
+    const faults = state.faults - 1;
+    const plan = [...state.plan, state.plan.at(-1) ?? 0];
+    return [{ label: 'somebody else writes the plan', fair: false, to: this.#textOf({ ...state, faults, plan }) }];
+  }
+
+  #with(state: State, at: number, change: Partial<Place>): State {
+    return { ...state, places: state.places.map((place, index) => (index === at ? { ...place, ...change } : place)) };
+  }
+
+  #campaignIn(plan: readonly number[]): Campaign {
+    const { spec, status } = this.#contents.valueOf(plan.at(-1) ?? 0) as WorkPlan;
+    return status ?? spec;
+  }
+
+  #textOf(state: State): string {
+    const number = this.#states.numberOf(state);
+    return String.fromCharCode(number >> 16, number & 0xffff);
+  }
+
+  #stateOf(text: string): State {
+    return this.#states.valueOf((text.charCodeAt(0) << 16) | text.charCodeAt(1));
+  }
+}
+
+/** Whoever does the work knows what it has begun before: nothing is begun twice. */
+function arrival({ work, begun }: Place): Partial<Place> {
+  return work === 'none' ? { asked: false, work: 'begun', begun: begun + 1 } : { asked: false };
+}
+
+function targetsOf({ stages }: Campaign): Target[] {
+  return stages.flatMap(({ targets }) => targets);
+}
+
+function product<T>(choices: readonly (readonly T[])[]): T[][] {
+  return choices.reduce<T[][]>((rows, next) => rows.flatMap((row) => next.map((each) => [...row, each])), [[]]);
+}
