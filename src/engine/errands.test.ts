@@ -59,6 +59,13 @@ function toldOf(situation: Situation): object {
 }
 
 describe('a node that asks to be drained', () => {
+  test('one that does it itself, and takes too long, has failed as any drain does', () => {
+    const { drain } = buildPolicy().stepDeadlines;
+    const facts = { consent: false, node: OURS, observation: asking('drain'), watchedMs: drain };
+    const told = toldOf({ facts, now: drain, policy: { targetDeadlineMs: 9 * HOUR } });
+    expect(told).toEqual({ recorded: 'failed', reason: 'DrainTooLong' });
+  });
+
   test('one that does it itself may leave it to the leader later, and no watch tells: it is asked again', () => {
     const { recheckAfterMs } = decisionOn({ facts: { consent: false, observation: asking('drain') } });
     expect(recheckAfterMs).toBe(10_000);

@@ -9,6 +9,7 @@ import { isLate, timeLeft } from './lateness.ts';
 import type { Observation } from './model.ts';
 
 const RESTART: Observation = { kind: 'working', step: 'Restart', part: 'restart', attempt: later(0), since: later(0) };
+const DRAIN: Observation = { ...RESTART, step: 'Cordoning', part: 'drain', asks: 'drain' };
 const target = buildTarget('w1', 'intended', { since: later(0) });
 const policy = buildPolicy({ targetDeadlineMs: HOUR });
 const { restart, answer } = policy.stepDeadlines;
@@ -29,4 +30,13 @@ test.each<[string, Observation, number, number | undefined, boolean, number]>([
     late,
     left,
   ]);
+});
+
+test.each([
+  ['of the leader: it keeps the deadline, with its choice', true, false],
+  ['of the node itself: nobody else could', false, true],
+])('a drain that takes too long, %s', (_name, consent, late) => {
+  const facts = { ...buildFacts({ observation: DRAIN, consent }), watchedMs: policy.stepDeadlines.drain };
+  const patient = { ...policy, targetDeadlineMs: 9 * HOUR };
+  expect(isLate(target, facts, patient, T0 + policy.stepDeadlines.drain)).toBe(late);
 });

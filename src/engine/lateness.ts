@@ -17,31 +17,33 @@ export function deadlineOf(target: Target, policy: CampaignPolicy): number {
 export function isLate(target: Target, facts: TargetFacts, policy: CampaignPolicy, now: number): boolean {
   const { watchedMs = Number.POSITIVE_INFINITY } = facts;
   if (now >= deadlineOf(target, policy)) return watchedMs >= Math.min(GRACE_MS, policy.targetDeadlineMs);
-  return facts.watchedMs !== undefined && facts.watchedMs >= stepDeadlineMs(facts.observation, policy);
+  return facts.watchedMs !== undefined && facts.watchedMs >= stepDeadlineMs(facts, policy);
 }
 
 /** Milliseconds until the target is late, where nothing changes; Infinity where it never is. */
 export function timeLeft(target: Target, facts: TargetFacts, policy: CampaignPolicy, now: number): number {
-  const { watchedMs, observation } = facts;
+  const { watchedMs } = facts;
   const whole = deadlineOf(target, policy) - now;
   if (watchedMs === undefined) return whole;
   const grace = Math.min(GRACE_MS, policy.targetDeadlineMs) - watchedMs;
-  return Math.min(Math.max(whole, grace), stepDeadlineMs(observation, policy) - watchedMs);
+  return Math.min(Math.max(whole, grace), stepDeadlineMs(facts, policy) - watchedMs);
 }
 
 /**
  * When the time of its step is over by its own word, in milliseconds since the Unix epoch, for those who only look: whoever
  * decides counts from when it saw that word. Infinity where there is no end; never NaN.
  */
-export function stepEnd({ observation }: TargetFacts, policy: CampaignPolicy): number {
+export function stepEnd(facts: TargetFacts, policy: CampaignPolicy): number {
+  const { observation } = facts;
   const since = observation.kind === 'none' ? Number.NaN : Date.parse(observation.since);
-  return Number.isNaN(since) ? Number.POSITIVE_INFINITY : since + stepDeadlineMs(observation, policy);
+  return Number.isNaN(since) ? Number.POSITIVE_INFINITY : since + stepDeadlineMs(facts, policy);
 }
 
-function stepDeadlineMs(observation: Observation, { stepDeadlines }: CampaignPolicy): number {
+function stepDeadlineMs({ observation, consent }: TargetFacts, { stepDeadlines }: CampaignPolicy): number {
   const step = stepOf(observation);
-  // A drain has a deadline with a choice, and the leader that drains keeps it.
-  return step === undefined || step === 'drain' ? Number.POSITIVE_INFINITY : stepDeadlines[step];
+  // The leader keeps the deadline of its own drains, with its choice: it knows when they began.
+  const isOwn = step === 'drain' && consent !== false;
+  return step === undefined || isOwn ? Number.POSITIVE_INFINITY : stepDeadlines[step];
 }
 
 function stepOf(observation: Observation): Step | undefined {

@@ -122,9 +122,12 @@ function restingReason(target: Target, phase: TargetPhase, { observation }: Targ
   return because('InFlight', `${target.name} is at ${step}`);
 }
 
-function failureReason(target: Target, { observation }: TargetFacts, sight: Sight): Reason {
+function failureReason(target: Target, { observation, consent }: TargetFacts, sight: Sight): Reason {
   if (sight === 'gone') return because('TargetGone', `${target.name} disappeared while it was in flight`);
   if (observation.kind === 'failed') return because('TargetFailed', `${target.name}: ${observation.message}`);
+  if (observation.kind === 'working' && observation.part === 'drain' && consent === false) {
+    return because('DrainTooLong', `${target.name}, which drains itself, was not drained within its deadline`);
+  }
   const step = observation.kind === 'working' ? ` at ${observation.step}` : '';
   return because('DeadlineExceeded', `${target.name} did not report within its deadline${step}`);
 }
