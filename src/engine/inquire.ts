@@ -30,7 +30,8 @@ export class Answers {
   preconditions: readonly Reason[] | undefined;
   readonly outlooks = new Map<string, Outlook>();
   readonly #given: Consents;
-  readonly #denied = new Set<string>();
+  /** By key: what is asked is asked of the target as it is about to be recorded, which may be another attempt than now. */
+  readonly #said = new Map<string, boolean>();
 
   constructor(given: Consents) {
     this.#given = given;
@@ -38,8 +39,7 @@ export class Answers {
 
   /** Undefined where it was not asked. */
   consentOf(target: Target): boolean | undefined {
-    const attempt = attemptOf(target);
-    return this.#given.has(attempt) || (this.#denied.has(attempt) ? false : undefined);
+    return this.#given.has(attemptOf(target)) || this.#said.get(target.key);
   }
 
   /** Rejects where one of them cannot be answered. */
@@ -77,8 +77,9 @@ export class Answers {
       this.preconditions = (await dialect.preconditions?.(client, plan, signal)) ?? [];
     } else if (inquiry.kind === 'consent') {
       const { stage, target } = inquiry;
-      const consents = await dialect.care?.consents?.(client, stage, target, world, signal);
-      (consents === true ? this.#given : this.#denied).add(attemptOf(target));
+      const consents = (await dialect.care?.consents?.(client, stage, target, world, signal)) === true;
+      this.#said.set(target.key, consents);
+      if (consents) this.#given.add(attemptOf(target));
     }
   }
 }
