@@ -23,11 +23,16 @@ export function reopened(snapshot: Snapshot, now: number): Campaign {
   return { ...renewed, phase: 'running', reason: failures > 0 ? campaign.reason : undefined };
 }
 
-/** What it reported of an attempt that was begun before somebody ordered another one. */
+/**
+ * What it reported of an attempt that was begun before somebody ordered another one. Once it waits for that one, it is at
+ * work on the old one only in what an old cache shows.
+ */
 export function isForgotten(snapshot: Snapshot, target: Target): boolean {
   const { exists, observation } = factsOf(snapshot, target);
   const ordered = snapshot.orders.retries.get(target.name);
-  return exists && observation.kind === 'failed' && ordered !== undefined && Date.parse(observation.attempt) <= ordered;
+  if (!exists || ordered === undefined || observation.kind === 'none') return false;
+  const isOld = Date.parse(observation.attempt) <= ordered;
+  return isOld && (observation.kind === 'failed' || (target.state === 'pending' && observation.kind !== 'succeeded'));
 }
 
 /**
