@@ -42,9 +42,13 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   {
     name: 'intent-before-signal',
     sentence:
-      'Every signal of the plan on an object is one whose intent the plan records, unless the plan is aborted: what is on its way then arrives late.',
+      'Every signal of the plan on an object is one whose intent the plan records: but for what is on its way when the plan is aborted, and for what is left of an attempt that is to be made again.',
     upheldBy: '`engine/decide.ts`: signals only for what is already recorded',
-    holds: (glance) => glance.isAborted || signalled(glance).every((node) => stateOf(glance, node) !== 'SignalPending'),
+    holds: (glance) =>
+      glance.isAborted ||
+      signalled(glance).every(
+        (node) => stateOf(glance, node) !== 'SignalPending' || (isTriedAgain(glance, node) && !isOpen(node.signal)),
+      ),
   },
   {
     name: 'no-signal-for-what-is-done',
@@ -129,6 +133,10 @@ function moving(nodes: readonly NodeGlance[], role: NodeSpec['role']): NodeGlanc
 /** Nodes that carry a signal of this plan, and not of one that was there before. */
 function signalled({ run, nodes }: Glance): NodeGlance[] {
   return nodes.filter(({ signal }) => signal?.planId === run);
+}
+
+function isTriedAgain({ triedAgain }: Glance, { spec }: NodeGlance): boolean {
+  return triedAgain.includes(spec.name);
 }
 
 /** What is recorded of the target that the node's signal is for. */

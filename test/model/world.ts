@@ -1,7 +1,7 @@
 /** Owns the whole world of one configuration as a model to explore: plan, nodes, requests on their way, faults left. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/states.ts';
-import { ABORT_ANNOTATION } from '../../src/engine/orders.ts';
+import { ordersOn as readOrders } from '../../src/engine/orders.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { Configuration, NodeSpec } from './cluster.ts';
@@ -239,10 +239,12 @@ export class World implements Model {
     if (this.#glance?.[0] === text) return this.#glance[1];
     const state = unpack(text);
     const plan = once(this.#planGlances, state.plan, () => {
-      const { spec, status, metadata } = objectAt(this.#contents, this.#plans.valueOf(state.plan)) as Plan;
+      const seen = objectAt(this.#contents, this.#plans.valueOf(state.plan)) as Plan;
+      const { spec, status } = seen;
       const versions = spec.commands.map(({ k0supdate }) => k0supdate?.version ?? '');
-      const isAborted = metadata.annotations?.[ABORT_ANNOTATION] !== undefined;
-      return { run: spec.id, versions, state: status?.state, isAborted, recorded: recordedIn(status) };
+      const { abort, retries } = readOrders(seen);
+      const [isAborted, triedAgain] = [abort !== undefined, [...retries.keys()]];
+      return { run: spec.id, versions, state: status?.state, isAborted, triedAgain, recorded: recordedIn(status) };
     });
     const nodes = this.#places.map((place, index) => place.glanceAt(state.nodes[index] ?? 0));
     const glance = { ...plan, nodes };
