@@ -258,7 +258,10 @@ test('a bad hash: told by why, mended in the plan, and tried again by a real age
     const sha256 = cluster.downloads.sha256(payloadPath(to));
     const path = '/spec/commands/0/k0supdate/platforms/linux-amd64/sha256';
     const patch = JSON.stringify([{ op: 'replace', path, value: sha256 }]);
-    expect((await kubectlAs('operator', ['patch', 'plan', 'autopilot', '--type=json', '-p', patch])).ok).toBe(true);
+    expect(
+      (await kubectlAs('operator', ['patch', 'plans.autopilot.k0sproject.io', 'autopilot', '--type=json', '-p', patch]))
+        .ok,
+    ).toBe(true);
     await ordered('retry', 'worker1');
     await expect.poll(state, PATIENCE).toBe('Completed');
     expect(await cluster.hosts[0]?.version()).toBe(to);

@@ -75,7 +75,12 @@ async function runPlan(plan: Plan): Promise<Plan> {
   const applied = await kubectlAs('admin', ['apply', '-f', '-'], JSON.stringify(plan));
   expect(applied.stderr).toBe('');
   const states = ['jsonpath={.status.state}=Completed', '--timeout=90s'];
-  const waited = await kubectlAs('viewer', ['wait', 'plan/autopilot', `--for=${states[0]}`, `${states[1]}`]);
+  const waited = await kubectlAs('viewer', [
+    'wait',
+    'plans.autopilot.k0sproject.io/autopilot',
+    `--for=${states[0]}`,
+    `${states[1]}`,
+  ]);
   expect(waited.stderr).toBe('');
   return await cluster.client.get(plans, 'autopilot');
 }

@@ -226,7 +226,7 @@ test.each([
   ['viewer', [...ANNOTATE, 'node', 'roles-a', 'refit-test=viewer']],
   ['viewer', ['delete', 'node', 'roles-a']],
   ['operator', [...ANNOTATE, 'node', 'roles-a', 'refit-test=operator']],
-  ['operator', ['delete', 'plan', 'autopilot']],
+  ['operator', ['delete', 'plans.autopilot.k0sproject.io', 'autopilot']],
   ['operator', ['create', '-f', 'deploy/crds/upgrade.refit.dev_upgradepolicies.yaml']],
   ['controller', ['delete', 'node', 'roles-a']],
   ['controller', ['create', 'namespace', 'roles-test']],

@@ -136,7 +136,12 @@ export class Scene implements AsyncDisposable {
   }
 
   async deletePlan(): Promise<void> {
-    const { ok } = await kubectlAs('admin', ['delete', 'plan', 'autopilot', '--ignore-not-found']);
+    const { ok } = await kubectlAs('admin', [
+      'delete',
+      'plans.autopilot.k0sproject.io',
+      'autopilot',
+      '--ignore-not-found',
+    ]);
     expect(ok).toBe(true);
     await this.until(() => expect(this.seen.states.at(-1) ?? DELETED).toBe(DELETED));
   }
