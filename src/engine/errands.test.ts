@@ -59,7 +59,7 @@ function toldOf(situation: Situation): object {
 }
 
 describe('a node that asks to be drained', () => {
-  test('one that does it itself, and takes too long, has failed as any drain does', () => {
+  test('one that does it itself, and takes too long, has failed like every drain', () => {
     const { drain } = buildPolicy().stepDeadlines;
     const facts = { consent: false, node: OURS, observation: asking('drain'), watchedMs: drain };
     const told = toldOf({ facts, now: drain, policy: { targetDeadlineMs: 9 * HOUR } });
