@@ -47,7 +47,7 @@ export interface Exploration {
 }
 
 export interface Search {
-  /** States after which the search ends; a whole search that needs more than the default is a mistake in itself. */
+  /** States after which the search ends. */
   readonly maxStates?: number;
   /** Called for each state that was looked at. */
   readonly onState?: (state: string) => void;
@@ -56,8 +56,11 @@ export interface Search {
 /** No state without a way on but the final ones, and no way that leads back: together they say that every run ends. */
 export const EVERY_RUN_ENDS = 'every-run-ends';
 
+/** More than any configuration needs: a model that grows without bound is a mistake in itself. */
+const MAX_STATES = 5_000_000;
+
 /** Breadth first, until everything is explored, an invariant is broken, or `maxStates` are found. */
-export async function explore(model: Model, { maxStates = Infinity, onState }: Search = {}): Promise<Exploration> {
+export async function explore(model: Model, { maxStates = MAX_STATES, onState }: Search = {}): Promise<Exploration> {
   const graph = new Graph(await canonicalOf(model, model.initial));
   const wayTo = async (...way: readonly number[]): Promise<string[]> =>
     await replay(

@@ -13,6 +13,7 @@ test.each(CONFIGURATIONS)('$name', async (configuration) => {
   const exploration = await explore(new World(configuration).model());
   const { violation } = exploration;
   expect(violation === undefined ? '' : printViolation(violation)).toBe('');
+  expect(exploration.isWhole).toBe(true);
   const row = configurationRow(configuration, exploration);
   console.log(row);
   expect(readPage().split('\n'), REFRESH).toContain(row);

@@ -21,6 +21,7 @@ async function configurationRows(configurations: readonly Configuration[]): Prom
   for (const configuration of configurations) {
     const exploration = await explore(new World(configuration).model());
     if (exploration.violation) throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
+    if (!exploration.isWhole) throw new Error(`${configuration.name}: more than ${exploration.states} states`);
     rows.push(configurationRow(configuration, exploration));
     console.log(rows.at(-1));
   }
