@@ -92,5 +92,15 @@ export const LARGE: readonly Configuration[] = [
     ...DEADLINE,
   }),
   configure('payload never comes up on 1 of 3 workers, 2 at once', 'w1 w2:dead w3', { concurrent: 2 }),
+  configure('tried again, paused and aborted', 'w1:dead', {
+    orders: ['retry', 'pause', 'abort'],
+    times: A_MOMENT_LATER,
+  }),
+  configure('1 of 2 workers is tried again, aborted, 2 at once', 'w1:dead w2', {
+    orders: ['retry', 'abort'],
+    times: A_MOMENT_LATER,
+    concurrent: 2,
+    faults: 0,
+  }),
   configure('deadline, 2 workers may stay off', 'w1 w2', { mayDie: true, ...DEADLINE }),
 ];
