@@ -1,5 +1,5 @@
 /** Owns how often a large campaign is looked at and written: many changes at a time, and none of them late. */
-import { PLAN_HOLDS } from './ledgers.ts';
+import { isLarge } from './ledgers.ts';
 import type { Campaign, Target } from './model.ts';
 import { limitOf } from './schedule/slots.ts';
 import { activeStage } from './stages.ts';
@@ -14,7 +14,7 @@ const HELD_MS = 10_000;
  */
 const SLOTS_PER_CHANGE = 16;
 
-/** Undefined where every change is looked at on its own. */
+/** Undefined where every change is looked at on its own, as in smaller ones. */
 export function restOf(campaign: Campaign): number | undefined {
   return isLarge(campaign) ? REST_MS : undefined;
 }
@@ -36,11 +36,6 @@ function isMereProgress(before: Campaign, after: Campaign): boolean {
     after.reason === before.reason &&
     activeStage(after)?.id === activeStage(before)?.id
   );
-}
-
-/** Smaller ones are looked at and written at every change. */
-function isLarge({ stages }: Campaign): boolean {
-  return stages.reduce((sum, { targets }) => sum + targets.length, 0) > PLAN_HOLDS;
 }
 
 /** One that is done and the one that follows it change one slot. */

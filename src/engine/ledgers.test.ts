@@ -1,4 +1,4 @@
-/** Proves on whom a record rests, and that objects which are gone or newer than seen are told from those that are not. */
+/** Proves what has room in a plan, on whom a record rests, and that objects which are gone or newer than seen are told from those that are not. */
 import { describe, expect, test } from 'vitest';
 import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
@@ -8,9 +8,33 @@ import { buildTarget } from '../../test/builders/targets.ts';
 import { later } from '../../test/builders/times.ts';
 import { nodes } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
-import { areUnchanged, restingOn } from './ledgers.ts';
+import { areUnchanged, exceedPlan, mostInFlight, restingOn } from './ledgers.ts';
 import type { Campaign, Target } from './model.ts';
 import { withTargets } from './stages.ts';
+
+const named = (count: number, length: number): { name: string }[] =>
+  Array.from({ length: count }, (_, index) => ({ name: String(index).padStart(length, 'w') }));
+
+describe('a plan holds', () => {
+  test.each([
+    ['as many names as anybody has', 54, 5_000],
+    ['fewer of names as long as a label', 63, 4_639],
+    ['fewer still of the longest', 253, 1_730],
+  ])('%s', (_name, length, most) => {
+    expect(exceedPlan([named(most, length)])).toBe(false);
+    expect(exceedPlan([named(most - 1, length), named(2, length)])).toBe(true);
+    expect(mostInFlight(named(9_000, length))).toBe(most);
+  });
+
+  test('no more than it is told to', () => {
+    expect([2, 3].map((most) => exceedPlan([named(2, 3), named(1, 3)], most))).toEqual([true, false]);
+  });
+
+  test('what is in flight by the longest of the names', () => {
+    expect(mostInFlight([...named(10_000, 5), ...named(1, 253)])).toBe(1_730);
+    expect(mostInFlight([])).toBe(5_000);
+  });
+});
 
 describe('a record', () => {
   const before = buildCampaign([

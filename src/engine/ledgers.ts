@@ -5,12 +5,38 @@ import type { Seen } from './dialect.ts';
 import type { Campaign, Target } from './model.ts';
 import { isFinal } from './model.ts';
 
-/**
- * Targets that a plan holds at most; of a larger one ledgers beside it hold them. An entry of a plan's status takes some 100
- * bytes, 200 with the longest names in use, so this many stay below two thirds of the 1.5 MiB that etcd takes in one
- * request, and leave room for a spec that lists them. No campaign has more than this in flight either.
- */
+/** Targets that a plan holds at most, however short their names are; of a larger one ledgers beside it hold them. */
 export const PLAN_HOLDS = 5_000;
+
+/** Bytes that targets take in a plan at most: two thirds of the 1.5 MiB that etcd takes in one request, for all else stands there too. */
+const PLAN_BYTES = 2 ** 20;
+
+/** Bytes of a target beside its name: an entry of a plan's status takes up to 90, one of a spec that lists it 3. */
+const ENTRY_BYTES = 100;
+
+type Named = Pick<Target, 'name'>;
+
+/** In the status, and once more in a spec that lists it. */
+const bytesOf = ({ name }: Named): number => ENTRY_BYTES + 2 * name.length;
+
+/** True where these lists are more than one object holds: by count, or by their names. */
+export function exceedPlan(lists: readonly (readonly Named[])[], most = PLAN_HOLDS): boolean {
+  if (lists.reduce((sum, { length }) => sum + length, 0) > most) return true;
+  let bytes = 0;
+  for (const targets of lists) for (const target of targets) bytes += bytesOf(target);
+  return bytes > PLAN_BYTES;
+}
+
+/** True where no plan could hold the record. */
+export function isLarge({ stages }: Campaign): boolean {
+  return exceedPlan(stages.map(({ targets }) => targets));
+}
+
+/** How many of these targets may be in flight at once: a plan lists those whatever ledgers hold. */
+export function mostInFlight(targets: readonly Named[]): number {
+  const longest = targets.reduce((bytes, target) => Math.max(bytes, bytesOf(target)), ENTRY_BYTES);
+  return Math.min(PLAN_HOLDS, Math.floor(PLAN_BYTES / longest));
+}
 
 /**
  * Targets whose state before a record must be true for it: those that it intends and that were not intended, or not by that

@@ -1,7 +1,7 @@
 /** Owns the story of each node: what is told on its own object when its target begins, is done, fails or is stopped. */
 import { formatDuration } from '../util/duration.ts';
 import { factsOf } from './gate-input.ts';
-import { PLAN_HOLDS } from './ledgers.ts';
+import { isLarge } from './ledgers.ts';
 import type { Campaign, Errand, Signalling, Snapshot, Stage, Target } from './model.ts';
 import type { Announcement } from './narrate.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
@@ -77,6 +77,4 @@ export function narrateErrands(campaign: Campaign, errands: readonly Errand[]): 
 }
 
 /** Of very many nodes only what goes wrong is told: an event for every step would be more than a server minds. */
-function isQuiet({ stages }: Campaign): boolean {
-  return stages.reduce((sum, { targets }) => sum + targets.length, 0) > PLAN_HOLDS;
-}
+const isQuiet = isLarge;

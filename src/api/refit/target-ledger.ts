@@ -25,7 +25,7 @@ export const targetLedgerSchema = z
     settled: z.array(settledSchema).exactOptional().describe('The nodes that are done or have failed.'),
   })
   .describe(
-    'Holds the progress of some of the nodes of a plan with more than 5,000. Written by the controller only; goes with its plan.',
+    'Holds the progress of some of the nodes of a plan with too many for one object. Written by the controller only; goes with its plan.',
   );
 
 export type TargetLedger = KubeObject & z.input<typeof targetLedgerSchema>;

@@ -3,7 +3,7 @@ import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan
 import { plans } from '../../api/autopilot/plan.ts';
 import type { TargetSpec } from '../../api/autopilot/target.ts';
 import type { World } from '../../engine/dialect.ts';
-import { PLAN_HOLDS } from '../../engine/ledgers.ts';
+import { mostInFlight } from '../../engine/ledgers.ts';
 import type { Campaign, CampaignPhase, Payload, Stage, Target } from '../../engine/model.ts';
 import type { Reason } from '../../engine/reasons.ts';
 import { sourceOf } from '../../engine/source.ts';
@@ -78,7 +78,7 @@ function stageOf({ procedure, role, update, targets: spec }: Part, command: numb
     command,
     role,
     procedure,
-    maxInFlight: role === 'controller' ? 1 : Math.min(spec?.limits?.concurrent ?? 1, PLAN_HOLDS),
+    maxInFlight: role === 'controller' ? 1 : Math.min(spec?.limits?.concurrent ?? 1, mostInFlight(targets)),
     version: update?.version ?? '',
     ...(procedure === 'airgapupdate' ? { keepsVersion: true } : {}),
     payloads: update ? payloadsOf(update) : {},

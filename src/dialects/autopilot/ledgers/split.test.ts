@@ -7,7 +7,7 @@ import { buildWorldOf } from '../../../../test/builders/worlds-of-kinds.ts';
 import type { CommandStatus, Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
 import { type TargetLedger, targetLedgers } from '../../../api/refit/target-ledger.ts';
 import type { Split, World } from '../../../engine/dialect.ts';
-import { ledgersOfSizes } from './split.ts';
+import { ledgers, ledgersOfSizes } from './split.ts';
 import { listsOf } from './target-lists.ts';
 import { unfold } from './unfold.ts';
 
@@ -55,6 +55,13 @@ describe('the first record', () => {
     expect(command?.description).toMatch(
       /^0 of 4 targets are done, 0 failed: see 2 TargetLedgers autopilot-[0-9a-f]{10}$/,
     );
+  });
+
+  test('fewer with names that leave no room for more: just so', () => {
+    const record = recordOf(Array.from({ length: 2_000 }, (_, index) => entry(String(index).padStart(253, 'w'))));
+    const { plan, writes } = ledgers.split(buildPlan(), record, NOTHING, T0);
+    expect(writes).toHaveLength(10);
+    expect(listsOf(plan)[1]?.entries).toEqual([]);
   });
 
   test('the ledgers hold all of them in order, and go with the plan', () => {

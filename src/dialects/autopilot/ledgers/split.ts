@@ -4,7 +4,7 @@ import type { Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
 import { plans } from '../../../api/autopilot/plan.ts';
 import { type TargetLedger, targetLedgers } from '../../../api/refit/target-ledger.ts';
 import type { Instruction, Ledgers, Seen, World } from '../../../engine/dialect.ts';
-import { PLAN_HOLDS } from '../../../engine/ledgers.ts';
+import { exceedPlan, PLAN_HOLDS } from '../../../engine/ledgers.ts';
 import type { RecordedState, Target } from '../../../engine/model.ts';
 import { apiVersionOf } from '../../../kube/resources.ts';
 import { phaseOfPlan, recordedStateOf } from '../states.ts';
@@ -14,7 +14,7 @@ import { listsOf, type TargetList, withLists } from './target-lists.ts';
 import { ledgersOf } from './unfold.ts';
 
 export interface Sizes {
-  /** Targets of a plan that needs no ledgers. */
+  /** Targets of a plan that needs no ledgers, where their names leave room for so many. */
   readonly plan: number;
   readonly ledger: number;
   /** Failed targets that a plan with ledgers lists, which hold all of them. */
@@ -35,7 +35,11 @@ export function ledgersOfSizes(sizes: Sizes): Ledgers<Plan> {
       const lists = listsOf(record);
       const counts = countsOf(lists);
       const known = markOf(plan);
-      if (!known && counts.total <= sizes.plan) return { plan: record, writes: [] };
+      const isSmall = !exceedPlan(
+        lists.map(({ entries }) => entries),
+        sizes.plan,
+      );
+      if (!known && isSmall) return { plan: record, writes: [] };
       const { mark, writes } = known
         ? { mark: known, writes: changesOf(known, lists, world) }
         : begin(plan, lists, sizes.ledger);
