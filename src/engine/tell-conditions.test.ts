@@ -1,11 +1,14 @@
 /** Owns the table of a plan's conditions: what is told where it runs, where something holds it back, and where it is over. */
 import { expect, test } from 'vitest';
 import { buildCampaign } from '../../test/builders/campaigns.ts';
+import { MemoryApi } from '../../test/builders/memory-api.ts';
 import { buildStage } from '../../test/builders/stages.ts';
+import { buildTablePlan, tableDialect } from '../../test/builders/table-dialect.ts';
 import { later, T0 } from '../../test/builders/times.ts';
 import type { Campaign, Wait } from './model.ts';
+import { OwnWrites } from './own-writes.ts';
 import { because } from './reasons.ts';
-import { conditionsOf, newsOf } from './tell-conditions.ts';
+import { CONDITIONS_ANNOTATION, conditionsIn, conditionsOf, newsOf, tellConditions } from './tell-conditions.ts';
 
 const RUNNING = buildCampaign([buildStage('worker', ['w1'])]);
 const wait = (gate: string, code: Wait['reason']['code']): Wait => ({
@@ -75,4 +78,35 @@ test.each<[string, boolean, Wait, Wait['reason']['code'] | undefined, string | u
 ])('an event beside those of the record: %s', (_name, blocked, now, before, code) => {
   const known = conditionsOf(RUNNING, before ? [wait('gate', before)] : [], [], T0);
   expect(newsOf({ ...RUNNING, blocked }, [now], known, T0)?.reason.code).toBe(code);
+});
+
+const WHOLE = { type: 'Blocked', status: 'True', reason: 'Paused', message: 'why', lastTransitionTime: later(0) };
+
+test.each<[string, unknown, boolean]>([
+  ['a list of conditions', [WHOLE], true],
+  ['one that only later releases know more of', [{ ...WHOLE, observedGeneration: 3, more: {} }], true],
+  ['one without words', [{ type: 'Blocked', status: 'True' }], true],
+  ['nothing in the list', [null], false],
+  ['no object in the list', [WHOLE, 'Blocked'], false],
+  ['a condition without a status', [{ type: 'Blocked' }], false],
+  ['a type that is no text', [{ ...WHOLE, type: 1 }], false],
+  ['a time that is no text', [{ ...WHOLE, lastTransitionTime: 1 }], false],
+  ['no list', { Blocked: true }, false],
+  ['nothing', null, false],
+])('what somebody wrote into the annotation is taken or absent, never an error: %s', (_name, content, isTaken) => {
+  expect(conditionsIn(JSON.stringify(content))).toEqual(isTaken ? content : []);
+});
+
+test('what is no JSON is absent', () => {
+  expect([conditionsIn('[{'), conditionsIn('')]).toEqual([[], []]);
+});
+
+test('a plan with a broken annotation gets a whole one', async () => {
+  const api = new MemoryApi();
+  const broken = { metadata: { name: 'plan', annotations: { [CONDITIONS_ANNOTATION]: '[null]' } } };
+  const plan = api.put(tableDialect.plans, { ...buildTablePlan({}), ...broken });
+  const parts = { client: api.client, ownWrites: new OwnWrites(), plans: tableDialect.plans, tell: () => undefined };
+  await tellConditions(parts, plan, RUNNING, [], T0);
+  const written = api.read(tableDialect.plans, 'plan').metadata.annotations?.[CONDITIONS_ANNOTATION];
+  expect(conditionsIn(written).map(({ type }) => type)).toEqual(['Blocked', 'Degraded', 'Progressing']);
 });

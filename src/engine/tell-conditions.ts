@@ -85,7 +85,7 @@ export async function tellConditions<P extends KubeObject>(
   waits: readonly Wait[],
   now: number,
 ): Promise<number | undefined> {
-  const known = parse(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
+  const known = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
   const conditions = conditionsOf(campaign, waits, known, now);
   const fresh = waits.filter(isRemarkable).map(({ since }) => Date.parse(since) + SETTLE_MS - now);
   const soonest = Math.min(...fresh.filter((ms) => ms > 0));
@@ -117,12 +117,23 @@ function wordsOf(conditions: readonly Condition[]): string {
   return conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`).join();
 }
 
-function parse(text = '[]'): readonly Condition[] {
+/** Anybody may have written it: what is no list of conditions is written anew, as if it were not there. */
+export function conditionsIn(text = '[]'): readonly Condition[] {
   try {
     const list: unknown = JSON.parse(text);
-    return Array.isArray(list) ? (list as Condition[]) : [];
+    return Array.isArray(list) && list.every(isCondition) ? list : [];
   } catch (error) {
     if (error instanceof SyntaxError) return [];
     throw error;
   }
+}
+
+function isCondition(entry: unknown): entry is Condition {
+  if (typeof entry !== 'object' || entry === null) return false;
+  const { type, status, ...texts } = entry as Partial<Record<keyof Condition, unknown>>;
+  const { reason, message, lastTransitionTime } = texts;
+  const areTexts = [reason, message, lastTransitionTime].every(
+    (each) => each === undefined || typeof each === 'string',
+  );
+  return typeof type === 'string' && typeof status === 'string' && areTexts;
 }
