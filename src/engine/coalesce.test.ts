@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { buildStage } from '../../test/builders/stages.ts';
-import { later, MINUTE, T0 } from '../../test/builders/times.ts';
+import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { heldBackMs, restOf } from './coalesce.ts';
 import { PLAN_HOLDS } from './ledgers.ts';
 import type { Campaign, RecordedState, Target } from './model.ts';
@@ -58,6 +58,14 @@ describe('a record of a large campaign', () => {
     ['a failure is told at once', { ...moved(LARGE, 1, 'failed'), reason: because('TargetFailed', 'w0: no') }, SOON, 0],
   ])('%s', (_name, after, now, wanted) => {
     expect(heldBackMs(LARGE, after, now)).toBe(wanted);
+  });
+
+  test('a time in the future holds nothing back: the clock that wrote it was wrong', () => {
+    const [first, second] = LARGE.stages.flatMap(({ targets }) => targets);
+    if (!first || !second) throw new Error('there are thousands');
+    const before = withTargets(LARGE, [{ ...first, state: 'done', since: later(HOUR) }]);
+    const after = withTargets(before, [{ ...second, state: 'done', since: later(1000) }]);
+    expect([SOON, T0 + 10_000].map((now) => heldBackMs(before, after, now))).toEqual([9_000, 0]);
   });
 
   test('the first never waits', () => {

@@ -24,7 +24,7 @@ export function heldBackMs(before: Campaign, after: Campaign, now: number): numb
   const stage = activeStage(before);
   if (!isLarge(before) || !stage || !isMereProgress(before, after)) return 0;
   if (changedSlots(before, after) * SLOTS_PER_CHANGE >= limitOf(stage)) return 0;
-  return Math.max(0, lastRecordOf(before) + HELD_MS - now);
+  return Math.max(0, lastRecordOf(before, now) + HELD_MS - now);
 }
 
 /** Whoever is done and whoever follows can wait. What ends, fails or begins anew is for others to know at once. */
@@ -46,8 +46,14 @@ function changedSlots(before: Campaign, after: Campaign): number {
   return Math.max(started, moved.length - started);
 }
 
-function lastRecordOf({ stages }: Campaign): number {
+/** What is said to have been recorded later than now was written by a clock that has been put right since, and says nothing. */
+function lastRecordOf({ stages }: Campaign, now: number): number {
   let last = 0;
-  for (const { targets } of stages) for (const { since } of targets) last = Math.max(last, Date.parse(since));
+  for (const { targets } of stages) {
+    for (const { since } of targets) {
+      const recorded = Date.parse(since);
+      if (recorded <= now) last = Math.max(last, recorded);
+    }
+  }
   return last;
 }
