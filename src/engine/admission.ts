@@ -31,7 +31,7 @@ export function admit(snapshot: Snapshot, policy: CampaignPolicy, now: number): 
   const refused: Target[] = [];
   for (const stage of campaign.stages) {
     for (const target of stage.targets) {
-      const verdict = evaluate(ADMISSION, gateInput(snapshot, stage, target, freeSlots(stage), policy, now));
+      const verdict = evaluate(ADMISSION, gateInput({ snapshot, stage, target, policy, now }, freeSlots(stage)));
       if (verdict.kind !== 'stop') continue;
       refusals.push(verdict.reason);
       refused.push({ ...target, state: refusedState(verdict.reason), since: rfc3339(now) });

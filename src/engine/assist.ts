@@ -1,22 +1,17 @@
 /** Owns what the leader does for a target that asks for it: cordon and drain, and the way back. */
 import { rfc3339 } from '../util/clock.ts';
 import { ownerOf } from './cordons.ts';
-import { gateInput } from './gate-input.ts';
+import { gateInput, type Look } from './gate-input.ts';
 import { evaluate } from './gates/chain.ts';
 import { AFTER } from './gates/registry.ts';
-import type { DrainView, Errand, NodeView, Snapshot, Stage, Target, TargetFacts } from './model.ts';
+import type { DrainView, Errand, NodeView, TargetFacts } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { because } from './reasons.ts';
 import { freeSlots } from './schedule/slots.ts';
 import type { Progress } from './step-taken.ts';
 
-export interface AssistInput {
-  readonly snapshot: Snapshot;
-  readonly stage: Stage;
-  readonly target: Target;
+export interface AssistInput extends Look {
   readonly facts: TargetFacts;
-  readonly policy: CampaignPolicy;
-  readonly now: number;
 }
 
 /** Undefined where there is nothing to do for it. */
@@ -76,8 +71,8 @@ export function liftOf({ observation }: TargetFacts, { drain }: CampaignPolicy):
 
 /** Pods come back only to a node that is well. */
 function letBack(input: AssistInput): Progress {
-  const { snapshot, stage, target, facts, policy, now } = input;
-  const verdict = evaluate(AFTER, gateInput(snapshot, stage, target, freeSlots(stage), policy, now));
+  const { stage, target, facts, policy } = input;
+  const verdict = evaluate(AFTER, gateInput(input, freeSlots(stage)));
   if (verdict.kind === 'pass') {
     const reason = because('InFlight', `${target.name} is being let back`);
     const errand = { kind: 'go-on', stage, target, node: facts.node?.name, uncordon: liftOf(facts, policy) } as const;

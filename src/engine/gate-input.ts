@@ -13,16 +13,19 @@ export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): Tar
   return facts.get(target.key) ?? ABSENT;
 }
 
+/** One target, with all that is looked at to decide about it. */
+export interface Look {
+  readonly snapshot: Snapshot;
+  readonly stage: Stage;
+  readonly target: Target;
+  readonly policy: CampaignPolicy;
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+}
+
 /** `room` is the number of targets that may still start, this one included. */
-export function gateInput(
-  snapshot: Snapshot,
-  stage: Stage,
-  target: Target,
-  room: number,
-  policy: CampaignPolicy,
-  now: number,
-  census = censusFor(snapshot, policy),
-): GateInput {
+export function gateInput(look: Look, room: number, census = censusFor(look.snapshot, look.policy)): GateInput {
+  const { snapshot, stage, target, policy, now } = look;
   const { controlPlane, others, orders, paceMs } = snapshot;
   const facts = factsOf(snapshot, target);
   return { stage, target, facts, controlPlane, others, orders, census, expectedMs: paceMs, room, policy, now };

@@ -44,22 +44,26 @@ export function gather<P extends KubeObject>(
   const campaign = dialect.resolve(plan, world, now);
   const asks = dialect.preconditions !== undefined && known.isOnlyLooking !== true;
   const preconditions = known.preconditions ?? (asks ? 'unasked' : undefined);
-  return { ...gatherFacts(dialect, plan, campaign, world, now, known), orders: ordersOn(plan), preconditions };
+  const facts = gatherFacts({ dialect, plan, campaign, world, known }, now);
+  return { ...facts, orders: ordersOn(plan), preconditions };
+}
+
+/** A campaign, and where to look for what is to be seen of it. */
+interface Scene<P extends KubeObject> {
+  readonly dialect: Dialect<P>;
+  readonly plan: P;
+  readonly campaign: Campaign;
+  readonly world: World;
+  readonly known: Known;
 }
 
 /** What is seen of a campaign, whatever its plan says now. */
-export function gatherFacts<P extends KubeObject>(
-  dialect: Dialect<P>,
-  plan: P,
-  campaign: Campaign,
-  world: World,
-  now: number,
-  known: Known,
-): Omit<Snapshot, 'orders'> {
+export function gatherFacts<P extends KubeObject>(scene: Scene<P>, now: number): Omit<Snapshot, 'orders'> {
+  const { dialect, campaign, world, known } = scene;
   const facts = new Map<string, TargetFacts>();
   for (const stage of campaign.stages) {
     for (const target of stage.targets) {
-      facts.set(target.key, factsOf(dialect, plan, world, campaign, stage, target, known));
+      facts.set(target.key, factsOf(scene, stage, target));
     }
   }
   const others = (dialect.others?.(world, campaign) ?? []).filter(({ since }) => isAlive(since, now));
@@ -75,15 +79,8 @@ export function gatherFacts<P extends KubeObject>(
   };
 }
 
-function factsOf<P extends KubeObject>(
-  dialect: Dialect<P>,
-  plan: P,
-  world: World,
-  campaign: Campaign,
-  stage: Stage,
-  target: Target,
-  known: Known,
-): TargetFacts {
+function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Target): TargetFacts {
+  const { dialect, plan, world, campaign, known } = scene;
   const object = dialect.objectOf(stage, target, world);
   if (!object) return { exists: false, observation: { kind: 'none' } };
   const observation = dialect.signal.read(world, campaign, stage, target, plan);
@@ -94,7 +91,7 @@ function factsOf<P extends KubeObject>(
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
     version: dialect.versionOf ? dialect.versionOf(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
-    ...careOf(dialect, world, campaign, stage, target, known),
+    ...careOf(scene, stage, target),
     watchedMs: known.watchedMs?.(target.key, observation),
     observation,
   };
@@ -102,14 +99,10 @@ function factsOf<P extends KubeObject>(
 
 type CareFacts = Pick<TargetFacts, 'node' | 'consent' | 'outlook' | 'drain'>;
 
-function careOf(
-  { care }: Pick<Dialect, 'care'>,
-  world: World,
-  campaign: Campaign,
-  stage: Stage,
-  target: Target,
-  { outlooks, consentOf, drainOf, isOnlyLooking }: Known,
-): CareFacts {
+function careOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Target): CareFacts {
+  const { dialect, world, campaign, known } = scene;
+  const { care } = dialect;
+  const { outlooks, consentOf, drainOf, isOnlyLooking } = known;
   if (!care) return { consent: false };
   const consent = care.always || isOnlyLooking ? true : (consentOf?.(target) ?? 'unasked');
   const node = care.nodeOf(stage, target, world);

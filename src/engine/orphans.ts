@@ -42,6 +42,6 @@ function errandsFor<P extends KubeObject>(
 ): { readonly campaign: Orphan['campaign']; readonly errands: readonly Errand[] } {
   const now = clock.now();
   const known = { drainOf: (node: string, owner: string) => drains?.stateOf(node, owner) };
-  const snapshot = { ...gatherFacts(dialect, plan, campaign, world, now, known), orders: NO_ORDERS };
+  const snapshot = { ...gatherFacts({ dialect, plan, campaign, world, known }, now), orders: NO_ORDERS };
   return { campaign, errands: decide(snapshot, DEFAULT_POLICY, now).errands };
 }

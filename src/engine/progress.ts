@@ -1,6 +1,6 @@
 /** Owns the step of one target: sight, row of the transition table, verifiers, and what is to be recorded of it. */
 import { assist } from './assist.ts';
-import { factsOf, gateInput } from './gate-input.ts';
+import { factsOf, gateInput, type Look } from './gate-input.ts';
 import { evaluate } from './gates/chain.ts';
 import { AFTER, BEFORE } from './gates/registry.ts';
 import { isLate } from './lateness.ts';
@@ -39,11 +39,11 @@ export function progressOf(
     case 'fail':
       return { phase, effect, next: 'failed', reason: failureReason(target, facts, sight) };
     case 'verify':
-      return verify(snapshot, stage, target, policy, now, late);
+      return verify({ snapshot, stage, target, policy, now }, late);
     case 'assist':
       return assist({ snapshot, stage, target, facts, policy, now }) ?? resting(target, phase, facts, 'none');
     case 'signal':
-      return intend(snapshot, stage, target, policy, now);
+      return intend({ snapshot, stage, target, policy, now });
     case 'none':
     case 'schedule':
       return {
@@ -70,7 +70,8 @@ function asksItself({ observation, consent }: TargetFacts): boolean {
 }
 
 /** The gates are asked again: when they let the target start, it may have been long ago and under another leader. */
-function intend(snapshot: Snapshot, stage: Stage, target: Target, policy: CampaignPolicy, now: number): Progress {
+function intend(look: Look): Progress {
+  const { snapshot, stage, target, policy, now } = look;
   const facts = factsOf(snapshot, target);
   const phase = 'intended';
   if (snapshot.orders.abort !== undefined) {
@@ -79,7 +80,7 @@ function intend(snapshot: Snapshot, stage: Stage, target: Target, policy: Campai
   const [problem] = snapshot.campaign.problems;
   if (problem) return { phase, effect: 'none', reason: problem, gate: 'plan-valid' };
   // The target has a slot of its own already.
-  const verdict = evaluate(BEFORE, gateInput(snapshot, stage, target, freeSlots(stage) + 1, policy, now));
+  const verdict = evaluate(BEFORE, gateInput(look, freeSlots(stage) + 1));
   if (verdict.kind !== 'pass') {
     const { reason, gate } = verdict;
     if (verdict.kind === 'stop') return { phase, effect: 'none', next: refusedState(reason), reason };
@@ -90,15 +91,9 @@ function intend(snapshot: Snapshot, stage: Stage, target: Target, policy: Campai
   return isOld ? { phase, effect: 'none', next: 'intended', reason } : { phase, effect: 'signal', reason };
 }
 
-function verify(
-  snapshot: Snapshot,
-  stage: Stage,
-  target: Target,
-  policy: CampaignPolicy,
-  now: number,
-  late: boolean,
-): Progress {
-  const verdict = evaluate(AFTER, gateInput(snapshot, stage, target, freeSlots(stage), policy, now));
+function verify(look: Look, late: boolean): Progress {
+  const { stage, target } = look;
+  const verdict = evaluate(AFTER, gateInput(look, freeSlots(stage)));
   const effect: Effect = 'verify';
   if (verdict.kind === 'pass') {
     return { phase: 'done', effect, next: 'done', reason: because('Completed', `${target.name} is done`) };

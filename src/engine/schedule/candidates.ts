@@ -49,8 +49,8 @@ export function chooseTargets(
   let [asked, inVain] = [0, 0];
   for (const target of candidates) {
     if (chosen.length >= slots) break;
-    const input = gateInput(snapshot, stage, target, slots - chosen.length, policy, now, census);
-    const verdict = evaluate(BEFORE, input);
+    const look = { snapshot, stage, target, policy, now };
+    const verdict = evaluate(BEFORE, gateInput(look, slots - chosen.length, census));
     if (verdict.kind === 'pass') {
       chosen.push(target);
       census = census && withBusy(census, target.name);
