@@ -5,10 +5,10 @@ import { sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import { discardDownload, download } from './download.ts';
+import { type DownloadLimits, limitsFor } from './download-limits.ts';
 import type { Files } from './durable-files.ts';
 import { replaceDurably } from './durable-files.ts';
 import type { Duties } from './duties.ts';
-import type { DownloadLimits } from './fetch.ts';
 import type { ActiveJournal, BundleJournal, UpdateJournal } from './journal.ts';
 import { isBundle } from './journal.ts';
 import { pathsBeside, pathsIn } from './paths.ts';
@@ -66,7 +66,8 @@ async function updateEffectOf(
   const { url, sha256, version, forceupdate } = command;
   const { staged, part, previous } = pathsBeside(work.binary);
   const paths = { part, record: pathsIn(tools.stateDirectory).record };
-  const { userAgent, limits, duties, restarter, files } = tools;
+  const { userAgent, duties, restarter, files } = tools;
+  const limits = limitsFor(tools.limits, work.policy);
   switch (step.kind) {
     case 'download':
       await download({ url, sha256, staged, paths, userAgent, limits }, { ...tools, signal });
@@ -134,7 +135,8 @@ async function bundleEffectOf(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { url, sha256, version } = work.signal.command;
-  const { imagesDirectory, userAgent, limits, files } = tools;
+  const { imagesDirectory, userAgent, files } = tools;
+  const limits = limitsFor(tools.limits, work.policy);
   const { bundleRecord: record, bundles: list } = pathsIn(tools.stateDirectory);
   if (step.kind === 'fetch-bundle') {
     await placeBundle({ url, sha256, version, imagesDirectory, record, list, userAgent, limits }, { ...tools, signal });

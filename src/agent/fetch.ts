@@ -6,19 +6,12 @@ import type { Clock } from '../util/clock.ts';
 import { sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
+import type { DownloadLimits } from './download-limits.ts';
 import type { Files } from './durable-files.ts';
 import type { Answer } from './http-get.ts';
 import { chunksOf, httpGet, TransientError } from './http-get.ts';
 import type { PartialFile, PartialPaths } from './partial-file.ts';
 import { StallGuard } from './stall-guard.ts';
-
-export interface DownloadLimits {
-  readonly maxBytes: number;
-  /** Milliseconds for all attempts together. */
-  readonly totalMs: number;
-  /** Milliseconds without a received byte, connecting included. */
-  readonly stallMs: number;
-}
 
 export interface FetchRequest {
   readonly url: string;
@@ -111,10 +104,11 @@ async function attempt(
   { clock, signal, files }: FetchTools,
   deadline: number,
 ): Promise<Outcome> {
-  const { stallMs } = request.limits;
+  const { stallMs, requireHttps } = request.limits;
   using guard = new StallGuard({ stallMs, remainingMs: deadline - clock.monotonic() }, clock, signal);
   try {
-    const answer = await httpGet(request.url, headersFor(part, request), guard.signal);
+    const asked = { url: request.url, headers: headersFor(part, request), requireHttps };
+    const answer = await httpGet(asked, guard.signal);
     try {
       guard.touch();
       return await take(part, answer, request, inspect, { guard, files });

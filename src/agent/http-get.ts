@@ -25,16 +25,28 @@ export interface Answer {
   readonly url: URL;
 }
 
+export interface Get {
+  readonly url: string;
+  readonly headers: OutgoingHttpHeaders;
+  /** Plain http is refused for good, redirects to it included. */
+  readonly requireHttps?: boolean | undefined;
+}
+
 /** Resolves with the first answer that is one of these; its body ends with `signal`. */
-export async function httpGet(url: string, headers: OutgoingHttpHeaders, signal: AbortSignal): Promise<Answer> {
+export async function httpGet({ url, headers, requireHttps }: Get, signal: AbortSignal): Promise<Answer> {
   let address = new URL(url);
+  let from = 'the plan';
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    if (requireHttps === true && address.protocol === 'http:') {
+      throw new Error(`${from} leads to plain http at ${address.host}, and the policy requires https`);
+    }
     const response = await send(address, headers, signal);
     const { statusCode = 0, headers: answered } = response;
     if (ANSWERS.includes(statusCode)) return { response, url: address };
     response.destroy();
     if (!REDIRECTS.includes(statusCode)) throw refusal(statusCode, address);
     if (answered.location === undefined) throw new Error(`${address.host} redirects without saying where`);
+    from = `a redirect of ${address.host}`;
     address = new URL(answered.location, address);
   }
   throw new Error(`more than ${MAX_REDIRECTS} redirects`);

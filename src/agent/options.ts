@@ -6,7 +6,7 @@ import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
 import type { PlaceFlags } from './discovery/service-place.ts';
-import type { DownloadLimits } from './fetch.ts';
+import type { DownloadLimits } from './download-limits.ts';
 import { type ControllerMode, isAddress } from './registration/control-node.ts';
 import type { ControllerFlags } from './registration/describe-controller.ts';
 import type { Times } from './times.ts';
@@ -46,7 +46,7 @@ Upgrades the node it runs on, as the signals on its own object tell.
   --mode <mode>               of a controller: controller or controller+worker; default: as the service says
   --api-address <ip>          of a controller's API server; default: as the service says, else the host's first address
   --max-download-bytes <n>    default 1073741824 (1 GiB)
-  --download-timeout <time>   for all attempts together; default 6h
+  --download-timeout <time>   for all attempts together, unless a policy says otherwise; default 6h
   --stall-timeout <time>      without a received byte; default 60s
   --restart-timeout <time>    until the new version answers, else the old one is put back; default 90s
   --soak <time>               for which the new process must then stay as it is; 0 for not at all; default 5s

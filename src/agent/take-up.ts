@@ -12,7 +12,8 @@ export function takeUp(input: Fresh): Step {
   }
   const { signal } = input;
   if (signal.command.kind === 'airgapupdate') {
-    return { kind: 'begin', as: { phase: 'wanted', work: { signal: keyOf(input) }, spent: {} } };
+    const work = { signal: keyOf(input), ...askedOf(input) };
+    return { kind: 'begin', as: { phase: 'wanted', work, spent: {} } };
   }
   const isLate = ['ApplyingUpdate', 'Restart', 'UnCordoning'].includes(signal.status?.status ?? '');
   return isLate ? takeUpUnknown(input) : takeUpNew(input);
@@ -57,20 +58,23 @@ function takeUpUnknown(input: Fresh): Step {
 }
 
 function begin(input: Fresh, first: Pick<UpdateJournal, 'phase' | 'failure' | 'way'>): Step {
-  const { host, policy } = input;
-  const { running, binary } = host;
+  const { running, binary } = input.host;
   if (running === undefined) return { kind: 'await-service' };
   if (binary === undefined) {
     const reason = `cannot tell which file PID ${running.process.pid} runs: pass --binary`;
     return { kind: 'report', status: 'Failed', reason, from: running.version };
   }
-  const found: Work = { signal: keyOf(input), binary, from: running.version, original: running.process };
-  const work = Object.keys(policy).length === 0 ? found : { ...found, policy };
+  const found = { binary, from: running.version, original: running.process };
+  const work: Work = { signal: keyOf(input), ...found, ...askedOf(input) };
   return { kind: 'begin', as: { ...first, work, spent: {} } };
 }
 
 function keyOf({ signal: { planId, created, command } }: Fresh): SignalKey {
   return { planId, created, command };
+}
+
+function askedOf({ policy }: Fresh): Pick<Work, 'policy'> {
+  return Object.keys(policy).length === 0 ? {} : { policy };
 }
 
 function fromOf({ running }: HostFacts): { from?: string } {

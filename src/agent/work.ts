@@ -26,4 +26,5 @@ export interface Work {
 /** An airgapupdate: nothing about the host matters to it. */
 export interface BundleWork {
   readonly signal: SignalKey;
+  readonly policy?: AgentPolicy;
 }

@@ -11,6 +11,10 @@ export interface AgentPolicy {
   readonly restartTimeoutMs?: number;
   /** How long the node may take to be Ready after that. */
   readonly readyTimeoutMs?: number;
+  /** How long a download may take, over all attempts. */
+  readonly downloadTimeoutMs?: number;
+  /** No byte of a download may come over plain http, whatever its server redirects to. */
+  readonly requireHttps?: true;
   /**
    * In whose name the agent cordons its own Node in the very write that says it is ready to be drained: the leader need
    * not write for that. It is the leader who drains, and who lifts the cordon.
@@ -22,7 +26,7 @@ export interface AgentPolicy {
   readonly cordoning?: 'leader';
 }
 
-const TIMES = ['soakMs', 'restartTimeoutMs', 'readyTimeoutMs'] as const;
+const TIMES = ['soakMs', 'restartTimeoutMs', 'readyTimeoutMs', 'downloadTimeoutMs'] as const;
 
 /** No annotation where nothing is asked. */
 export function encodeAgentPolicy(policy: AgentPolicy): Record<string, string> {
@@ -43,11 +47,12 @@ export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPo
     const ms = value[name];
     return isTime(ms) ? [[name, ms]] : [];
   });
-  const { cordoning, cordonFor, foundCordoned } = value;
+  const { cordoning, cordonFor, foundCordoned, requireHttps } = value;
   return {
     ...Object.fromEntries(times),
     ...(typeof cordonFor === 'string' && cordonFor !== '' ? { cordonFor } : {}),
     ...(foundCordoned === true ? { foundCordoned } : {}),
+    ...(requireHttps === true ? { requireHttps } : {}),
     ...(cordoning === 'leader' ? { cordoning } : {}),
   };
 }

@@ -11,8 +11,9 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { createInformer } from '../../src/kube/informer.ts';
 import { apiVersionOf, type Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
+import { type AgentPolicy, encodeAgentPolicy } from '../../src/signal/agent-policy.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/codec.ts';
-import { SIGNAL_OBJECTS } from '../../src/signal/names.ts';
+import { FENCE_ANNOTATION, SIGNAL_OBJECTS } from '../../src/signal/names.ts';
 import { type AgentReport, decodeReport } from '../../src/signal/report.ts';
 import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 import { electSilentLeader } from './leader-lease.ts';
@@ -39,6 +40,10 @@ export interface RigOptions extends Partial<Pick<HostOptions, 'restartDelayMs' |
   /** Size of the build of NEW. */
   readonly bytes?: number;
   readonly flags?: readonly string[];
+  /** Added to that of the agent. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** What its leader asks of the agent with each signal. */
+  readonly policy?: AgentPolicy;
 }
 
 /** Something of each kind that an agent must leave alone. */
@@ -100,8 +105,8 @@ export class Rig implements AsyncDisposable {
   }
 
   startAgent(...more: string[]): AgentProcess {
-    const { kubeconfig, flags = [] } = this.#options;
-    const agent = startAgentProcess(ENTRY, [...agentArguments(this.host, kubeconfig), ...flags, ...more]);
+    const { kubeconfig, flags = [], environment } = this.#options;
+    const agent = startAgentProcess(ENTRY, [...agentArguments(this.host, kubeconfig), ...flags, ...more], environment);
     this.#things.defer(async () => void (await agent.stop('SIGKILL')));
     this.agent = agent;
     return agent;
@@ -111,9 +116,10 @@ export class Rig implements AsyncDisposable {
     this.created = `2026-01-01T00:00:${String(Number(this.created.slice(17, 19)) + 1).padStart(2, '0')}Z`;
     const sha256 = this.server.sha256(file) || 'ab'.repeat(32);
     const command = { id: 0, kind: 'k0supdate', url: this.server.url + file, version, sha256, ...more } as const;
-    const annotations = encodeSignal({ planId: 'plan', created: this.created, command });
+    const { admin, name, policy } = this.#options;
+    const ours = policy && { [FENCE_ANNOTATION]: `uid/${this.created}`, ...encodeAgentPolicy(policy) };
+    const annotations = { ...encodeSignal({ planId: 'plan', created: this.created, command }), ...ours };
     this.statuses = [];
-    const { admin, name } = this.#options;
     await admin.patch(this.#resource, name, { metadata: { annotations } }, { type: 'merge' });
   }
 

@@ -137,7 +137,10 @@ export const upgradePolicySpecSchema = z
     payloads: z
       .strictObject({
         requireSha256: z.boolean().exactOptional().describe('Plans with a download without `sha256` are refused.'),
-        requireHttps: z.boolean().exactOptional().describe('Plans with a download by plain `http` are refused.'),
+        requireHttps: z
+          .boolean()
+          .exactOptional()
+          .describe('Plans with a download by plain `http` are refused, and so are redirects to it.'),
       })
       .exactOptional()
       .describe('What is asked of downloads.'),

@@ -71,7 +71,13 @@ test('a policy that says everything', () => {
     allow: new Set(['Downgrade']),
     requireSha256: true,
     requireHttps: true,
-    agent: { soakMs: 30 * SECOND, restartTimeoutMs: 150 * SECOND, readyTimeoutMs: 3 * MINUTE },
+    agent: {
+      soakMs: 30 * SECOND,
+      restartTimeoutMs: 150 * SECOND,
+      readyTimeoutMs: 3 * MINUTE,
+      downloadTimeoutMs: 90 * MINUTE,
+      requireHttps: true,
+    },
   } satisfies CampaignPolicy);
 });
 
@@ -91,6 +97,9 @@ describe('times', () => {
     expect(read({}).agent).toEqual({});
     expect(read({ soak: '0s' }).agent).toEqual({ soakMs: 0 });
     expect(read({ deadlines: { ready: '1m' } }).agent).toEqual({ readyTimeoutMs: MINUTE });
+    expect(read({ deadlines: { download: '12h' } }).agent).toEqual({ downloadTimeoutMs: 12 * HOUR });
+    expect(read({ payloads: { requireHttps: true, requireSha256: true } }).agent).toEqual({ requireHttps: true });
+    expect(read({ payloads: { requireHttps: false } }).agent).toEqual({});
   });
 
   test('the deadline of a restart leaves an agent time to put the old release back', () => {

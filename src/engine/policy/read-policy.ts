@@ -31,6 +31,7 @@ function fieldOf(path: readonly PropertyKey[]): string {
 
 function meant(spec: UpgradePolicySpec, complain: Complain): Omit<CampaignPolicy, 'name' | 'problems'> {
   const { stepDeadlines, targetDeadlineMs, agent } = timesOf(spec, complain);
+  const requireHttps = spec.payloads?.requireHttps ?? DEFAULT_POLICY.requireHttps;
   return {
     paused: spec.paused ?? false,
     maxFailures: spec.failureBudget ?? DEFAULT_POLICY.maxFailures,
@@ -44,8 +45,8 @@ function meant(spec: UpgradePolicySpec, complain: Complain): Omit<CampaignPolicy
     ),
     allow: new Set(spec.versions?.allow),
     requireSha256: spec.payloads?.requireSha256 ?? DEFAULT_POLICY.requireSha256,
-    requireHttps: spec.payloads?.requireHttps ?? DEFAULT_POLICY.requireHttps,
-    agent,
+    requireHttps,
+    agent: { ...agent, ...(requireHttps && { requireHttps }) },
   };
 }
 
@@ -73,6 +74,7 @@ function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: C
     ...(soakMs === undefined ? {} : { soakMs }),
     ...(restartTimeoutMs === undefined ? {} : { restartTimeoutMs }),
     ...(deadlines.ready === undefined ? {} : { readyTimeoutMs: ready }),
+    ...(deadlines.download === undefined ? {} : { downloadTimeoutMs: stepDeadlines.download }),
   };
   return { stepDeadlines, targetDeadlineMs: read('deadlines.target', deadlines.target) ?? sumOf(stepDeadlines), agent };
 }

@@ -1,0 +1,14 @@
+/** Tests that a signal's policy wins over the flags, in the limits that it names. */
+import { expect, test } from 'vitest';
+import { limitsFor } from './download-limits.ts';
+
+const FLAGS = { maxBytes: 1, totalMs: 2, stallMs: 3 };
+
+test.each([
+  [undefined, FLAGS],
+  [{ soakMs: 7 }, FLAGS],
+  [{ downloadTimeoutMs: 9 }, { ...FLAGS, totalMs: 9 }],
+  [{ requireHttps: true }, { ...FLAGS, requireHttps: true }],
+] as const)('%j', (policy, limits) => {
+  expect(limitsFor(FLAGS, policy)).toEqual(limits);
+});

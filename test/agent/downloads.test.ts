@@ -1,0 +1,70 @@
+/** Owns the proof of which way an agent's downloads come, with a real process and real servers: what the policy asks counts. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
+import { startHttpsMirror } from './https-mirror.ts';
+import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
+import { NEW, Rig, type RigOptions } from './rig.ts';
+
+let cluster: MemoryCluster;
+let nodes = 0;
+
+beforeAll(async () => {
+  cluster = await startMemoryCluster();
+});
+afterAll(async () => await cluster.stop());
+
+const startRig = async (options: Partial<RigOptions> = {}): Promise<Rig> =>
+  await Rig.start({ name: `way${++nodes}`, admin: cluster.admin, kubeconfig: cluster.kubeconfig, ...options });
+
+test.each(['k0supdate', 'airgapupdate'])(
+  'where https is required, no redirect leads a %s to plain http',
+  async (kind) => {
+    let plain = '';
+    await using mirror = await startHttpsMirror(({ url }, response) => {
+      response.writeHead(302, { location: plain + url }).end();
+    });
+    await using rig = await startRig({ environment: mirror.trust, policy: { requireHttps: true } });
+    plain = rig.server.url;
+    rig.startAgent();
+    await rig.send('/new', NEW, { kind, url: `${mirror.server.config.server}/new` });
+    await rig.end();
+    expect(rig.statuses).toEqual(['Downloading', 'FailedDownload']);
+    expect((await rig.report())?.reason).toBe(
+      `a redirect of 127.0.0.1:${mirror.server.port} leads to plain http at ${new URL(plain).host}, and the policy requires https`,
+    );
+    expect(mirror.server.requests).toHaveLength(1);
+    expect(rig.server.requests).toEqual([]);
+  },
+);
+
+test('without such a policy the redirect is followed, as by the original', async () => {
+  let plain = '';
+  await using mirror = await startHttpsMirror(({ url }, response) => {
+    response.writeHead(302, { location: plain + url }).end();
+  });
+  await using rig = await startRig({ environment: mirror.trust, policy: { soakMs: 0 } });
+  plain = rig.server.url;
+  rig.startAgent();
+  await rig.send('/new', NEW, { url: `${mirror.server.config.server}/new` });
+  await rig.end();
+  expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
+});
+
+test.each([
+  ['shorter than the flag', '6h', 200, ['Downloading', 'FailedDownload']],
+  ['longer than the flag', '1ms', 60_000, [...SIGNAL_STATUSES]],
+])("a policy's deadline of downloads, %s, counts", async (_name, flag, downloadTimeoutMs, statuses) => {
+  const faults = [{ paceMs: 10 }];
+  await using rig = await startRig({
+    bytes: 64_000,
+    faults,
+    flags: ['--download-timeout', flag],
+    policy: { downloadTimeoutMs },
+  });
+  rig.startAgent();
+  await rig.send('/new', NEW);
+  await rig.end();
+  expect(rig.statuses).toEqual(statuses);
+  const reason = (await rig.report())?.reason;
+  expect(reason).toBe(statuses.includes('Completed') ? undefined : 'the download took too long');
+});

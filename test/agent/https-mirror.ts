@@ -1,0 +1,35 @@
+/** Owns a mirror over HTTPS whose authority no host knows, unless it is started with the file that it leaves. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { systemClock } from '../../src/util/clock.ts';
+import { createAuthority, issueServer, validFrom } from '../../tools/controlplane/certs.ts';
+import { type Script, type StubServer, startStubServer } from '../faults/stub-server.ts';
+
+export interface HttpsMirror extends AsyncDisposable {
+  readonly server: StubServer;
+  /** What makes a process trust it, and nobody else. */
+  readonly trust: Readonly<Record<'SSL_CERT_FILE' | 'SSL_CERT_DIR', string>>;
+}
+
+/** It is 127.0.0.1, and whatever `names` say. */
+export async function startHttpsMirror(script: Script, names: readonly string[] = []): Promise<HttpsMirror> {
+  await using things = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), 'refit-authority-'));
+  things.defer(async () => await rm(directory, { recursive: true }));
+  const validity = validFrom(systemClock.now());
+  // A name of its own: of two authorities of one name, another error tells.
+  const subject = { commonName: basename(directory) };
+  const authority = createAuthority(subject, validity);
+  const issuer = { subject, key: authority.key };
+  const { certificate: cert, key } = issueServer(issuer, { dns: [...names], addresses: ['127.0.0.1'] }, validity);
+  const file = join(directory, 'authority.pem');
+  await writeFile(file, authority.certificate);
+  const server = things.use(await startStubServer(script, { cert, key }));
+  const owned = things.move();
+  return {
+    server,
+    trust: { SSL_CERT_FILE: file, SSL_CERT_DIR: join(directory, 'none') },
+    [Symbol.asyncDispose]: async () => await owned.disposeAsync(),
+  };
+}
