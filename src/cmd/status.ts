@@ -3,6 +3,7 @@ import { standardOutput } from '../cli/output.ts';
 import { showPreview } from '../cli/preview/command.ts';
 import type { ConnectionFlags, PreviewFlags, StatusFlags } from '../cli/program.ts';
 import { showStatus } from '../cli/status/command.ts';
+import { stateOf } from '../cli/status/text.ts';
 import type { PlanView } from '../cli/status/view.ts';
 import { showWhy } from '../cli/why/command.ts';
 import { DIALECTS } from '../dialects/registry.ts';
@@ -29,7 +30,7 @@ export async function runStatus(flags: StatusFlags, signal: AbortSignal): Promis
   if (code !== EXIT.failed) return code;
   const failed = last.filter(({ phase }) => phase !== 'done');
   const ends = failed.map(
-    ({ kind, name, phase, reason }) => `${kind} ${name} is ${phase}: ${reason ?? 'no reason was given'}`,
+    (plan) => `${plan.kind} ${plan.name} ${stateOf(plan)}: ${plan.reason ?? 'no reason was given'}`,
   );
   throw new RefitError('REFIT_PLAN_FAILED', ends.join('; '));
 }

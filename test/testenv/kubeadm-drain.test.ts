@@ -115,7 +115,7 @@ test('a drain that does not end in time fails its host, which was not touched an
   expect(await run.ended).toBe(1);
   expect(run.stdout).toMatch(HELD);
   expect(run.stdout).toMatch(
-    /is failed: w1 was not drained within 8 s: 1 pod is left on node w1: PodDisruptionBudget .*\n$/,
+    /has failed: w1 was not drained within 8 s: 1 pod is left on node w1: PodDisruptionBudget .*\n$/,
   );
   expect(await logOf(scene.cluster.host('w1'), 'kubeadm')).toEqual([]);
   expect(await logOf(scene.cluster.host('w1'), 'kubelet')).toEqual([]);

@@ -266,7 +266,7 @@ function killed(startServer: StartServer, kills: Kills): void {
     await cutOffWithout(host, 'kube-apiserver');
     const run = apply();
     expect(await run.ended).toBe(1);
-    expect(run.stdout).toMatch(/is failed: cp2: step kubeadm ended with exit code 137: .*\n$/);
+    expect(run.stdout).toMatch(/has failed: cp2: step kubeadm ended with exit code 137: .*\n$/);
     await expect(access(join(host.root, MANIFEST))).rejects.toThrow('ENOENT');
     await expect(access(join(scene.cluster.host('w1').root, 'var/lib/refit'))).rejects.toThrow('ENOENT');
   });

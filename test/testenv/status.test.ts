@@ -138,7 +138,7 @@ test('json: one object a line for each change, and 1 where the plan failed', asy
   await record('ApplyFailed', 'SignalApplyFailed', 'SignalPending', `${W1}: Failed: no socket`);
   expect(await watching.ended).toBe(1);
   expect(watching.stderr).toEqual([
-    `REFIT_PLAN_FAILED: Plan autopilot is failed: ${W1}: Failed: no socket (see \`refit status\`)`,
+    `REFIT_PLAN_FAILED: Plan autopilot has failed: ${W1}: Failed: no socket (see \`refit status\`)`,
   ]);
   const views = watching.stdout.map((line) => JSON.parse(line) as StatusView);
   expect(views.map(({ plans: [plan] }) => plan?.phase)).toEqual([...views.slice(1).map(() => 'running'), 'failed']);

@@ -67,7 +67,7 @@ test('a failure, and the end of the plan', async () => {
   );
   expect(told(sent, failed)).toEqual([
     "Plan autopilot worker w2 failed: Failed: the reason stands in the node's log",
-    'Plan autopilot is failed: w2: Failed: no socket',
+    'Plan autopilot has failed: w2: Failed: no socket',
   ]);
 });
 

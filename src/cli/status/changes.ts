@@ -1,6 +1,7 @@
 /** Owns `refit status -w` where nobody looks at a terminal: one plain line for each change, never a line twice. */
 import { rfc3339 } from '../../util/clock.ts';
 import { notesOf } from './notes.ts';
+import { stateOf } from './text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
 
 /** What merely moves, or lacks only a slot or its turn, is told by the targets' own lines. */
@@ -42,7 +43,8 @@ function sumOf({ role, targets }: StageView): string {
   return `has ${done} of ${targets.length} ${role}s done`;
 }
 
-function eventsOf({ phase, reason, stages, waits }: PlanView): string[] {
+function eventsOf(plan: PlanView): string[] {
+  const { reason, stages, waits } = plan;
   const targets = stages.flatMap(({ role, targets }) => targets.map((target) => ({ ...target, role })));
   return [
     ...targets
@@ -57,7 +59,7 @@ function eventsOf({ phase, reason, stages, waits }: PlanView): string[] {
         ({ target, gate, reason: { message } }) =>
           `${target === undefined ? '' : `${target} `}waits (${gate}): ${message}`,
       ),
-    `is ${phase}${reason ? `: ${reason}` : ''}`,
+    `${stateOf(plan)}${reason ? `: ${reason}` : ''}`,
   ];
 }
 
