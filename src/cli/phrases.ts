@@ -7,6 +7,11 @@ export function age(since: string, now: number): string {
   return seconds === 0 ? '0 s' : formatDuration(seconds * 1000);
 }
 
+/** `1 node`, `2 nodes`. */
+export function counted(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
+}
+
 /** `a, b and 3 more`. */
 export function listed(names: readonly string[], most: number): string {
   const shown = names.slice(0, most).join(', ');

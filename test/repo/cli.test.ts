@@ -133,6 +133,7 @@ const EVERYTHING: Complete<StatusView> = {
           version: '',
           maxInFlight: 1,
           active: true,
+          selection: '',
           targets: [
             {
               name: '',
@@ -182,7 +183,18 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
       phase: 'new',
       present: 'new',
       reason: '',
-      stages: [{ command: 0, role: 'worker', version: '', maxInFlight: 1, done: 0, moving: [''], waves: [['']] }],
+      stages: [
+        {
+          command: 0,
+          role: 'worker',
+          version: '',
+          maxInFlight: 1,
+          selection: '',
+          done: 0,
+          moving: [''],
+          waves: [['']],
+        },
+      ],
       waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '', until: '' }],
       policy: { name: '', rule: '' },
       drains: {

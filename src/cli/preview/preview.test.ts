@@ -61,6 +61,15 @@ test('a Plan of k0s: stages in order, waves by slots, and what waits', async () 
 `);
 });
 
+test('a selector that matches nothing is told beside the stages that have targets', async () => {
+  const some = { controllers: listed('c1', 'c2'), workers: selected('pool=nobody') };
+  const view = await preview('autopilot', buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: some }) }] }), []);
+  expect(view.stages.map(({ selection }) => selection)).toEqual([undefined, 'labels "pool=nobody"']);
+  expect(renderPreview({ plans: [view] })).toContain(
+    '\n  workers of command 0 to v1.36.3+k0s.2: nothing matches labels "pool=nobody"\n',
+  );
+});
+
 test('the gates are asked on the cluster as it is', async () => {
   const down: AskControlPlane = async (endpoints) =>
     await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: name !== 'c2', detail: 'no answer' })));

@@ -1,7 +1,7 @@
 /** Owns `refit preview` as text for people: each stage with its waves, what keeps targets from starting, and what it takes. */
 import { tellObstacle } from '../../drain/budgets.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { listed } from '../phrases.ts';
+import { counted, listed } from '../phrases.ts';
 import type { Download } from './downloads.ts';
 import type { DrainPreview } from './drains.ts';
 import type { Duration } from './duration.ts';
@@ -18,7 +18,9 @@ export function renderPreview({ plans }: PreviewView): string {
 
 function renderPlan(plan: PlanPreview): string[] {
   const { kind, name, id, phase, present, reason, stages, waits, unseen = [] } = plan;
-  const found = stages.filter(({ done, moving, waves }) => done + moving.length + waves.length > 0);
+  const found = stages.filter(
+    ({ done, moving, waves, selection }) => done + moving.length + waves.length > 0 || selection !== undefined,
+  );
   return [
     `${kind} ${name}${id === '' ? '' : ` (${id})`}  ${phase}`,
     ...(present === undefined ? [] : [line('present', `the cluster has a plan of that name, which is ${present}`)]),
@@ -42,10 +44,12 @@ function policyLines({ policy }: PlanPreview): string[] {
   return policy === undefined ? [] : [line('policy', `UpgradePolicy ${policy.name}: it ${policy.rule}`)];
 }
 
-function stageLines({ command, role, version, maxInFlight, done, moving, waves }: StagePreview): string[] {
+function stageLines({ command, role, version, maxInFlight, selection, done, moving, waves }: StagePreview): string[] {
+  const title = `  ${role}s of command ${command} to ${version}`;
+  if (selection !== undefined) return [`${title}: nothing matches ${selection}`];
   const rest = waves.length - MOST_WAVES;
   return [
-    `  ${role}s of command ${command} to ${version}, ${maxInFlight} at a time${done > 0 ? `, ${done} done` : ''}`,
+    `${title}, ${maxInFlight} at a time${done > 0 ? `, ${done} done` : ''}`,
     ...(moving.length > 0 ? [`    now      ${listed(moving, MOST_NAMES)}`] : []),
     ...waves
       .slice(0, MOST_WAVES)
@@ -57,7 +61,9 @@ function stageLines({ command, role, version, maxInFlight, done, moving, waves }
 function drainLines({ nodes, evictable, blocked, unseen }: DrainPreview): string[] {
   const rest = blocked.length - MOST_BLOCKED;
   return [
-    ...(evictable > 0 ? [line('drains', `${evictable} pods would be evicted from ${nodes} nodes`)] : []),
+    ...(evictable > 0
+      ? [line('drains', `${counted(evictable, 'pod')} would be evicted from ${counted(nodes, 'node')}`)]
+      : []),
     ...blocked.slice(0, MOST_BLOCKED).map(({ target, budgets, refused }) => {
       const why = [...budgets.map(tellObstacle), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
       return line('blocked', `${target} cannot be drained: ${why.join('; ')}`);
@@ -85,7 +91,7 @@ function durationLine({ ms, perTargetMs, basis, samples }: Duration): string {
   const each = `${formatDuration(perTargetMs)} a wave`;
   const why =
     basis === 'measured'
-      ? `what nine in ten took the last time, measured on ${samples === 1 ? '1 node' : `${samples} nodes`}`
+      ? `what nine in ten took the last time, measured on ${counted(samples, 'node')}`
       : 'assumed for a node with nothing to drain, since none of these has told yet; downloads come on top';
   return line('takes', `about ${formatDuration(ms)} without waiting: ${each}, ${why}`);
 }

@@ -2,7 +2,7 @@
 import { isMoving } from '../status/stage-lines.ts';
 import type { StageView } from '../status/view.ts';
 
-export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight'> {
+export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight' | 'selection'> {
   /** How many are done. */
   readonly done: number;
   /** Names of those under way. */
@@ -11,7 +11,7 @@ export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'vers
   readonly waves: readonly (readonly string[])[];
 }
 
-export function stagePreview({ command, role, version, maxInFlight, targets }: StageView): StagePreview {
+export function stagePreview({ command, role, version, maxInFlight, selection, targets }: StageView): StagePreview {
   const pending = targets.filter(({ phase }) => phase === 'pending').map(({ name }) => name);
   const size = Math.max(1, maxInFlight);
   return {
@@ -19,6 +19,7 @@ export function stagePreview({ command, role, version, maxInFlight, targets }: S
     role,
     version,
     maxInFlight,
+    ...(selection === undefined ? {} : { selection }),
     done: targets.filter(({ phase }) => phase === 'done').length,
     moving: targets.filter(isMoving).map(({ name }) => name),
     waves: Array.from({ length: Math.ceil(pending.length / size) }, (_, index) =>

@@ -71,6 +71,17 @@ describe('before anything moves', () => {
       ],
     ],
     [
+      'a selector that matches nothing, which looks like a mistake in it',
+      { plans: [buildPlan()], workers: [] },
+      [
+        'Plan autopilot (id1)  new for 1 min  to v1.36.3+k0s.2',
+        '  controllers  0/3  ○○○',
+        '  workers      0/0  nothing matched labels "pool=blue"',
+        '  waits   2 more controllers wait for the only slot (for 1 min)',
+        '  next    c1',
+      ],
+    ],
+    [
       'a plan that will be refused',
       { plans: [buildPlan({ id: '' })] },
       [
@@ -114,6 +125,7 @@ describe('before anything moves', () => {
       [
         'Plan autopilot (id1)  incomplete after 1 s, 59 s ago  to v1.36.3+k0s.2',
         '  controllers  0/2  ✗○',
+        '  workers      0/0  nothing matched labels "pool=blue"',
         '  why     controller c1 does not exist',
         '  next    nothing: this plan is over; mend the cause, delete the plan, and apply it again',
       ],
@@ -148,6 +160,7 @@ describe('while it runs', () => {
       [
         'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/3  ◐○○',
+        '  workers      0/0  nothing matched labels "pool=blue"',
         '  now     c1 reports success, but the API server of c2 (/readyz says 500) is not ready (api-servers-ready, for 20 s)',
         '  waits   2 more controllers wait for the only slot (for 59 s)',
         '  next    c2',
@@ -159,6 +172,7 @@ describe('while it runs', () => {
       [
         'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
         '  controllers  1/3  ●○○',
+        '  workers      0/0  nothing matched labels "pool=blue"',
         '  waits   2 more controllers wait for the only slot (for 59 s)',
         '  next    c2',
       ],
@@ -220,6 +234,7 @@ describe('while it runs', () => {
         'The leading controller is silent: nothing moves until a `refit controller` runs (for 2 min)',
         'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/1  ◐',
+        '  workers      0/0  nothing matched labels "pool=blue"',
         '  now     c1 is signalled, and its agent has not answered yet (for 59 s)',
       ],
     ],

@@ -35,7 +35,7 @@ export function isMoving({ phase }: { readonly phase: TargetPhase }): boolean {
 }
 
 export function stageLines(stages: readonly StageView[], medium: Medium): string[] {
-  const found = stages.filter(({ targets }) => targets.length > 0);
+  const found = stages.filter(({ targets, selection }) => targets.length > 0 || selection !== undefined);
   const several = new Set(found.map(({ command }) => command)).size > 1;
   const counts = found.map((stage) => `${countOf(stage, DONE)}/${stage.targets.length}`);
   const widest = Math.max(0, ...counts.map(({ length }) => length));
@@ -43,9 +43,14 @@ export function stageLines(stages: readonly StageView[], medium: Medium): string
     found.map((stage, index) => [
       several ? `${stage.role}s of command ${stage.command}` : `${stage.role}s`,
       (counts[index] ?? '').padStart(widest),
-      stage.targets.length > MOST_MARKS ? inCounts(stage, medium) : inMarks(stage, medium),
+      progressOf(stage, medium),
     ]),
   );
+}
+
+function progressOf(stage: StageView, medium: Medium): string {
+  if (stage.selection !== undefined) return medium.paint('yellow', `nothing matched ${stage.selection}`);
+  return stage.targets.length > MOST_MARKS ? inCounts(stage, medium) : inMarks(stage, medium);
 }
 
 function inMarks({ targets }: StageView, { paint }: Medium): string {

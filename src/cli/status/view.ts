@@ -42,6 +42,8 @@ export interface StageView {
   readonly maxInFlight: number;
   /** True for the one whose targets move now; for none where the plan is over. */
   readonly active: boolean;
+  /** What its targets are selected by, where nothing matched that. */
+  readonly selection?: string;
   readonly targets: readonly TargetView[];
 }
 
@@ -165,8 +167,15 @@ function stageView(stage: Stage, { snapshot, explanation: { phases } }: Look): S
     version: stage.version,
     maxInFlight: limitOf(stage),
     active: !isFinal(snapshot.campaign) && stage === activeStage(snapshot.campaign),
+    ...matchless(stage, snapshot.campaign),
     targets: stage.targets.map((target) => targetView(target, snapshot, phases.get(target.key) ?? 'pending')),
   };
+}
+
+/** It looks just like a mistake in the selector. A refused plan has no targets, and of an unread record nothing is known. */
+function matchless({ targets, selection }: Stage, { phase, unread }: Campaign): Pick<StageView, 'selection'> {
+  const isKnown = phase !== 'invalid' && unread === undefined;
+  return targets.length === 0 && selection !== undefined && isKnown ? { selection } : {};
 }
 
 function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): TargetView {
