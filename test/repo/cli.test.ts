@@ -174,6 +174,7 @@ test('the page has every field of the JSON form, in order', () => {
 });
 
 const EVERY_PREVIEW: Complete<PreviewView> = {
+  leader: { state: 'held', holder: '', since: '' },
   plans: [
     {
       dialect: '',

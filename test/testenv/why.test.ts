@@ -224,6 +224,7 @@ test.each<[string, { holderIdentity: string; renewTime: string }, RegExp]>([
   try {
     expect(await whyOf()).toMatch(said);
     expect(await whyOf('why-l1')).toContain('nothing moves until a `refit controller` runs');
+    expect((await refit('preview')).stdout[0]).toContain('nothing moves until a `refit controller` runs (for ');
   } finally {
     await admin.delete(leases, name, { namespace });
   }

@@ -6,6 +6,7 @@ import type { KubeObject } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { PreviewFlags } from '../program.ts';
+import { askLeader } from '../status/leader.ts';
 import { type Inspection, inspect, type Looking, viewAt } from '../status/observe.ts';
 import { inSession, type LoadedDialect, type LookParts, type Session } from '../status/session.ts';
 import { readText } from '../validate.ts';
@@ -38,8 +39,9 @@ export async function showPreview(flags: PreviewFlags, parts: LookParts): Promis
     const { signal } = parts;
     const preview = { looking, signal, ...(flags.downloads ? { fetch: globalThis.fetch } : {}) };
     const plans = read ? [await previewFile(read, session, preview, now)] : await previewOpen(session, preview, now);
+    const view = { leader: await askLeader(session.client, now, signal), plans };
     const json = flags.output === 'json';
-    parts.output.write(json ? `${JSON.stringify({ plans }, undefined, 2)}\n` : renderPreview({ plans }));
+    parts.output.write(json ? `${JSON.stringify(view, undefined, 2)}\n` : renderPreview(view, now));
     const problem = file === undefined ? undefined : plans[0]?.reason;
     if (problem !== undefined)
       throw new RefitError('REFIT_FILE', `${file}: ${problem}`, { hint: 'what is shown above is this plan' });

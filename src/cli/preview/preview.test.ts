@@ -18,13 +18,18 @@ import { encodeReport } from '../../signal/report.ts';
 import type { AskControlPlane, Sources } from '../status/sources.ts';
 import { previewNew } from './command.ts';
 import { renderPreview } from './text.ts';
-import { type PlanPreview, previewOf } from './view.ts';
+import { type PlanPreview, type PreviewView, previewOf } from './view.ts';
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index + 1}`);
 const targets = { controllers: listed('c1', 'c2'), workers: { ...listed(...names(3)), limits: { concurrent: 2 } } };
 const plan = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] });
 const controllers = [buildControlNode('c1'), buildControlNode('c2')];
 const workers = names(3).map((name) => buildNode(name));
+
+/** Of a cluster in which somebody leads. */
+function textOf(...plans: readonly PlanPreview[]): string {
+  return renderPreview({ leader: { state: 'held', holder: 'a', since: later(0) }, plans }, T0);
+}
 
 async function preview(
   name: string,
@@ -48,7 +53,7 @@ async function preview(
 test('a Plan of k0s: stages in order, waves by slots, and what waits', async () => {
   const view = await preview('autopilot', plan, workers);
   expect(view).toMatchObject({ phase: 'new', stages: [{ maxInFlight: 1 }, { maxInFlight: 2 }] });
-  expect(renderPreview({ plans: [view] })).toBe(`Plan autopilot (id1)  new
+  expect(textOf(view)).toBe(`Plan autopilot (id1)  new
   controllers of command 0 to v1.36.3+k0s.2, 1 at a time
     wave 1   c1
     wave 2   c2
@@ -65,9 +70,7 @@ test('a selector that matches nothing is told beside the stages that have target
   const some = { controllers: listed('c1', 'c2'), workers: selected('pool=nobody') };
   const view = await preview('autopilot', buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: some }) }] }), []);
   expect(view.stages.map(({ selection }) => selection)).toEqual([undefined, 'labels "pool=nobody"']);
-  expect(renderPreview({ plans: [view] })).toContain(
-    '\n  workers of command 0 to v1.36.3+k0s.2: nothing matches labels "pool=nobody"\n',
-  );
+  expect(textOf(view)).toContain('\n  workers of command 0 to v1.36.3+k0s.2: nothing matches labels "pool=nobody"\n');
 });
 
 test('the gates are asked on the cluster as it is', async () => {
@@ -92,9 +95,7 @@ test('nodes that work for the plan that is there already: named, and in the way'
   );
   const view = await preview('autopilot', file, [busy, ...workers.slice(1)], READY, [present]);
   expect(view).toMatchObject({ phase: 'new', present: 'running', waits: [{ target: 'w2', gate: 'others-at-work' }] });
-  expect(renderPreview({ plans: [view] })).toContain(
-    'present  the cluster has a plan of that name, which is running\n',
-  );
+  expect(textOf(view)).toContain('present  the cluster has a plan of that name, which is running\n');
 });
 
 test.each<[string, KubeObject, RegExp]>([
@@ -108,7 +109,21 @@ test.each<[string, KubeObject, RegExp]>([
 ])('not carried out as it stands: %s', async (_name, file, reason) => {
   const view = await preview('autopilot', file, workers.slice(0, 2));
   expect(view.reason).toMatch(reason);
-  expect(renderPreview({ plans: [view] })).toMatch(/^ {2}problem {2}/m);
+  expect(textOf(view)).toMatch(/^ {2}problem {2}/m);
+});
+
+test.each<[string, PreviewView['leader'], string]>([
+  ['nobody leads', { state: 'none' }, 'No controller leads: nothing moves until a `refit controller` runs\n'],
+  [
+    'the leader is gone',
+    { state: 'silent', holder: 'a', since: later(-120_000) },
+    'The leading controller is silent: nothing moves until a `refit controller` runs (for 2 min)\n',
+  ],
+])('a Plan that would not start, since %s', async (_name, leader, said) => {
+  const view = await preview('autopilot', plan, workers);
+  expect(renderPreview({ leader, plans: [view] }, T0)).toBe(`${said}${textOf(view)}`);
+  const cattle = await preview('cattle', buildCattlePlan('p', {}), workers);
+  expect(renderPreview({ leader, plans: [cattle] }, T0)).toBe(textOf(cattle));
 });
 
 test('a Plan of the system-upgrade-controller', async () => {
@@ -131,8 +146,8 @@ test('a plan that runs: who is under way stands beside the waves; many waves are
   const shown = previewOf(view);
   expect(shown.stages[1]).toMatchObject({ moving: ['w1'], done: 0 });
   expect(shown.stages[1]?.waves).toHaveLength(39);
-  expect(renderPreview({ plans: [shown] })).toContain('    wave 12  w13\n    and 27 more waves\n');
-  expect(renderPreview({ plans: [] })).toBe('There is no plan that is not over.\n');
+  expect(textOf(shown)).toContain('    wave 12  w13\n    and 27 more waves\n');
+  expect(textOf()).toBe('There is no plan that is not over.\n');
 });
 
 interface Surroundings {
@@ -170,7 +185,7 @@ test.each<[string, readonly UpgradePolicy[], object | undefined]>([
   expect(view.policy).toEqual(told);
   const line = told && `  policy   UpgradePolicy ${Object.values(told).join(': it ')}`;
   expect(
-    renderPreview({ plans: [view] })
+    textOf(view)
       .split('\n')
       .find((each) => each.includes('policy ')),
   ).toBe(line);
@@ -198,7 +213,7 @@ test('every drain of the plan: how many pods, which budgets hold which of them, 
     });
   const view = await previewIn({ sources: { outlook } });
   expect(view.drains).toMatchObject({ nodes: 3, evictable: 9, blocked: [{ target: 'w2' }, { target: 'w3' }] });
-  expect(renderPreview({ plans: [view] })).toContain(`
+  expect(textOf(view)).toContain(`
   drains   9 pods would be evicted from 3 nodes
   blocked  w2 cannot be drained: PodDisruptionBudget shop/web holds shop/web-1: it wants all of them
   blocked  w3 cannot be drained: shop/db has data in an emptyDir volume, which would be lost
@@ -211,7 +226,7 @@ test('pods that may not be seen: said so, and no drain is called possible', asyn
   const outlook: Sources['outlook'] = async () => await Promise.reject(new Error('pods is forbidden'));
   const view = await previewIn({ sources: { outlook } });
   expect(view.drains).toEqual({ nodes: 0, evictable: 0, blocked: [], unseen: 'pods is forbidden' });
-  expect(renderPreview({ plans: [view] })).toContain('  unseen   whether nodes can be drained: pods is forbidden\n');
+  expect(textOf(view)).toContain('  unseen   whether nodes can be drained: pods is forbidden\n');
 });
 
 test('how long it takes: by what these nodes told the last time', async () => {
@@ -223,7 +238,7 @@ test('how long it takes: by what these nodes told the last time', async () => {
     );
   const view = await previewIn({ workers: [told('w1', 30), told('w2', 90), buildNode('w3')] });
   expect(view.duration).toEqual({ ms: 4 * 90_000, perTargetMs: 90_000, basis: 'measured', samples: 2 });
-  expect(renderPreview({ plans: [view] })).toContain(
+  expect(textOf(view)).toContain(
     'takes    about 6 min without waiting: 1 min 30 s a wave, what nine in ten took the last time, measured on 2 nodes\n',
   );
 });

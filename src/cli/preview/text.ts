@@ -2,6 +2,7 @@
 import { tellObstacle } from '../../drain/budgets.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../phrases.ts';
+import { noteLines } from '../status/notes.ts';
 import type { Download } from './downloads.ts';
 import type { DrainPreview } from './drains.ts';
 import type { Duration } from './duration.ts';
@@ -11,9 +12,11 @@ import type { StagePreview } from './waves.ts';
 /** More than this nobody reads; the JSON form has all of them. */
 const [MOST_WAVES, MOST_NAMES, MOST_BLOCKED] = [12, 8, 12];
 
-export function renderPreview({ plans }: PreviewView): string {
-  const blocks = plans.map((plan) => renderPlan(plan).join('\n'));
-  return `${blocks.length > 0 ? blocks.join('\n\n') : 'There is no plan that is not over.'}\n`;
+/** `now` in milliseconds since the epoch. */
+export function renderPreview(view: PreviewView, now: number): string {
+  const blocks = view.plans.map((plan) => renderPlan(plan).join('\n'));
+  const notes = noteLines(view, now).map((line) => `${line}\n`);
+  return `${notes.join('')}${blocks.length > 0 ? blocks.join('\n\n') : 'There is no plan that is not over.'}\n`;
 }
 
 function renderPlan(plan: PlanPreview): string[] {

@@ -1,5 +1,6 @@
 /** Owns what `refit preview` tells: a stable JSON form (docs/reference/cli.md), made of what `refit status` sees. */
 import type { CampaignPhase } from '../../engine/model.ts';
+import type { LeaderView } from '../status/leader.ts';
 import type { PlanView } from '../status/view.ts';
 import type { Download } from './downloads.ts';
 import type { DrainPreview } from './drains.ts';
@@ -29,6 +30,8 @@ export interface Outlooks {
 }
 
 export interface PreviewView {
+  /** Who would carry out what is `refit controller`'s. */
+  readonly leader: LeaderView;
   readonly plans: readonly PlanPreview[];
 }
 

@@ -4,10 +4,19 @@ import { age, wrapped } from '../phrases.ts';
 import type { Medium } from './medium.ts';
 import type { PlanView, StatusView } from './view.ts';
 
-export function renderNotes(view: StatusView, now: number, { paint, width }: Medium): string[] {
-  return notesOf(view)
-    .flatMap(({ text, since }) => wrapped(since === undefined ? text : `${text} (for ${age(since, now)})`, width))
+/** What is looked at: all of a status, or as much of a preview. */
+export interface Noted extends Pick<StatusView, 'leader' | 'silentSince'> {
+  readonly plans: readonly Pick<PlanView, 'phase' | 'dialect'>[];
+}
+
+export function renderNotes(view: Noted, now: number, { paint, width }: Medium): string[] {
+  return noteLines(view, now)
+    .flatMap((line) => wrapped(line, width))
     .map((line) => paint('yellow', line));
+}
+
+export function noteLines(view: Noted, now: number): string[] {
+  return notesOf(view).map(({ text, since }) => (since === undefined ? text : `${text} (for ${age(since, now)})`));
 }
 
 export interface Note {
@@ -16,7 +25,7 @@ export interface Note {
   readonly since?: string;
 }
 
-export function notesOf({ leader, silentSince, plans }: StatusView): Note[] {
+export function notesOf({ leader, silentSince, plans }: Noted): Note[] {
   const notes: Note[] = [];
   if (silentSince !== undefined) {
     notes.push({ text: 'The API server does not answer: what follows is old', since: silentSince });
@@ -34,7 +43,7 @@ function sinceOf({ since }: { readonly since?: string }): { since?: string } {
 }
 
 /** Of plans that others carry out, nothing is known about who leads. */
-function isOpen({ phase, dialect }: PlanView): boolean {
+function isOpen({ phase, dialect }: Noted['plans'][number]): boolean {
   const isOurs = CONTROLLER_DIALECTS.some(({ name }) => name === dialect);
   return isOurs && (phase === 'new' || phase === 'running');
 }

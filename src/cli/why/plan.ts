@@ -2,7 +2,7 @@
 import type { Wait } from '../../engine/model.ts';
 import { mendingOf, operatorOf } from '../operators.ts';
 import { age, listed } from '../phrases.ts';
-import { notesOf } from '../status/notes.ts';
+import { noteLines } from '../status/notes.ts';
 import { failureLines, movingLines, waitLines } from '../status/sentences.ts';
 import { isMoving } from '../status/stage-lines.ts';
 import { stateOf, timesOf } from '../status/text.ts';
@@ -99,9 +99,7 @@ function hasEnd(wait: Wait): wait is Wait & { readonly until: string } {
 
 /** Who leads is known of our own controller only. */
 export function operationOf(status: StatusView, plan: PlanView, now: number): string[] {
-  const notes = notesOf({ ...status, plans: [plan] }).map(({ text, since }) =>
-    since === undefined ? `${text}.` : `${text} (for ${age(since, now)}).`,
-  );
+  const notes = noteLines({ ...status, plans: [plan] }, now).map((line) => `${line}.`);
   if (notes.length > 0 || plan.dialect === 'autopilot') return notes;
   return [`It is for ${operatorOf(plan.dialect).name} to carry out; whether that runs cannot be seen here.`];
 }
