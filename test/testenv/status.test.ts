@@ -107,6 +107,8 @@ test('a watch that begins without a plan waits for one, tells each change once, 
   await create();
   await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is new');
   await record('SchedulableWait', 'SignalSent', 'SignalPending');
+  // Plans and Nodes come by watches of their own: which is seen first, nobody promised.
+  await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is running');
   for (const status of [undefined, 'Downloading', 'Restart']) {
     await signal(status);
     await expect
