@@ -1,5 +1,6 @@
 /** Owns the contract of what an agent owes its node besides the binary: an empty node before the update, its cordon back after it. */
 import type { KubeObject } from '../kube/types.ts';
+import type { AgentDrain } from '../signal/agent-policy.ts';
 
 /** Who cordons, drains and uncordons for a signal; `unknown` where nobody can be asked, or no leader is there. */
 export type Cordoner = 'self' | 'leader' | 'unknown';
@@ -10,11 +11,14 @@ export interface Duties {
   /** True where the own node bears a cordon of ours; false too where the host has no node. */
   hasCordon(signal: AbortSignal): Promise<boolean>;
   /**
-   * Cordons the own node in the name of `journalOwner` and drains it; harmless when repeated, and nothing where the host
-   * has no node. Tries again by itself whatever may pass; rejects with the reason for people where the node can't be
-   * emptied, which ends the update as failed, and where `signal` aborts.
+   * Cordons the own node in the name of `journalOwner` and drains it as `asked`; harmless when repeated, and nothing where
+   * the host has no node. Tries again by itself whatever may pass; rejects with the reason for people where the node can't
+   * be emptied or not in time, which ends the update as failed, and where `signal` aborts.
    */
-  makeWay(journalOwner: string, signal: AbortSignal): Promise<void>;
-  /** Removes a cordon of ours from the own node, and nobody else's; harmless when repeated. Tried again where it rejects. */
-  takeBack(signal: AbortSignal): Promise<void>;
+  makeWay(journalOwner: string, asked: AgentDrain, signal: AbortSignal): Promise<void>;
+  /**
+   * Removes a cordon of ours from the own node, with `always` anybody's; harmless when repeated. Tried again where it
+   * rejects.
+   */
+  takeBack(whose: 'ours' | 'always', signal: AbortSignal): Promise<void>;
 }

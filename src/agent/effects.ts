@@ -58,7 +58,7 @@ export async function perform(
 
 async function updateEffectOf(
   step: Step,
-  { work, process }: UpdateJournal,
+  { work, process, phase }: UpdateJournal,
   tools: EffectTools,
   signal: AbortSignal,
 ): Promise<Outcome> {
@@ -68,6 +68,7 @@ async function updateEffectOf(
   const paths = { part, record: pathsIn(tools.stateDirectory).record };
   const { userAgent, duties, restarter, files } = tools;
   const limits = limitsFor(tools.limits, work.policy);
+  const drain = work.policy?.drain ?? {};
   switch (step.kind) {
     case 'download':
       await download({ url, sha256, staged, paths, userAgent, limits }, { ...tools, signal });
@@ -75,7 +76,7 @@ async function updateEffectOf(
     case 'try-out':
       return await tryOut({ binary: staged, timeoutMs: TRIAL_TIMEOUT_MS, ...(forceupdate ? {} : { version }) });
     case 'make-way':
-      await duties.makeWay(`${planId}/${created}`, signal);
+      await duties.makeWay(`${planId}/${created}`, drain, signal);
       return DONE;
     case 'keep-previous':
       await replaceDurably(work.binary, previous, files);
@@ -93,7 +94,8 @@ async function updateEffectOf(
       await endProcess(step.process, 'SIGKILL');
       return DONE;
     case 'take-back':
-      await duties.takeBack(signal);
+      // A node that was not updated is left to those who had cordoned it.
+      await duties.takeBack(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', signal);
       return DONE;
     case 'clean-up':
       await discardDownload({ staged, paths }, files);

@@ -25,6 +25,14 @@ export function withoutCordon(node: Node): Node {
   return { ...node, metadata: { ...node.metadata, annotations }, spec };
 }
 
+/** Takes any cordon away, whoever set it; the very same node where there is none. */
+export function withoutAnyCordon(node: Node): Node {
+  if (node.spec?.unschedulable !== true) return withoutCordon(node);
+  const { unschedulable: _cordon, ...spec } = node.spec;
+  const { spec: _before, ...rest } = withoutCordon(node);
+  return { ...rest, spec };
+}
+
 /** The very same node where it has the taint. */
 export function withPendingTaint(node: Node): Node {
   const taints = node.spec?.taints ?? [];

@@ -1,5 +1,5 @@
 /** Owns what each errand writes, in as few writes as it can be done with. */
-import { withCordon, withoutCordon, withoutPendingTaint, withPendingTaint } from '../drain/cordon.ts';
+import { withCordon, withoutAnyCordon, withoutCordon, withoutPendingTaint, withPendingTaint } from '../drain/cordon.ts';
 import { nodes } from '../kube/resources.ts';
 import type { Node } from '../kube/types.ts';
 import type { Dialect, Instruction, World } from './dialect.ts';
@@ -37,14 +37,6 @@ export function instructionsFor(
 
 function asItIs(node: Node): Node {
   return node;
-}
-
-/** As the original does: whoever cordoned it. */
-function withoutAnyCordon(node: Node): Node {
-  if (node.spec?.unschedulable !== true) return withoutCordon(node);
-  const { unschedulable: _cordon, ...spec } = node.spec;
-  const { spec: _before, ...rest } = withoutCordon(node);
-  return { ...rest, spec };
 }
 
 function changed(node: Node | undefined, change: (node: Node) => Node): Instruction[] {

@@ -8,6 +8,8 @@ test.each([
   { soakMs: 5000 },
   { soakMs: 0, restartTimeoutMs: 90_000, readyTimeoutMs: 60_000, cordoning: 'leader' },
   { downloadTimeoutMs: 60_000, requireHttps: true },
+  { drain: { enabled: false, uncordon: 'always' } },
+  { drain: { localData: 'refuse', unmanagedPods: 'refuse', gracePeriodSeconds: 0, timeoutMs: 60_000 } },
   { cordonFor: 'plan-uid/2026-11-20T08:00:00Z', foundCordoned: true },
 ] as const)('%j comes back as it was written', (policy) => {
   expect(decodeAgentPolicy(encodeAgentPolicy(policy))).toEqual(policy);
@@ -21,6 +23,14 @@ test.each([
     'members of other types',
     '{"soakMs":"5s","restartTimeoutMs":-1,"cordoning":"me","cordonFor":7,"requireHttps":"yes"}',
   ],
+  ['a drain that is none', '{"drain":"none"}'],
 ])('%s asks nothing', (_, text) => {
   expect(decodeAgentPolicy(text === undefined ? undefined : { [AGENT_POLICY_ANNOTATION]: text })).toEqual({});
+});
+
+test('members of a drain that are not what they should be are as good as absent', () => {
+  const text = JSON.stringify({
+    drain: { enabled: 0, localData: 'Refuse', gracePeriodSeconds: -1, timeoutMs: '1h', uncordon: true, more: 1 },
+  });
+  expect(decodeAgentPolicy({ [AGENT_POLICY_ANNOTATION]: text })).toEqual({ drain: {} });
 });

@@ -3,6 +3,19 @@ import { isRecord } from '../util/json.ts';
 import type { Annotations } from './codec.ts';
 import { AGENT_POLICY_ANNOTATION, FENCE_ANNOTATION } from './names.ts';
 
+/** What a node is held to that drains itself. What is absent is as where nobody asks: everything goes, without end. */
+export interface AgentDrain {
+  /** The node is neither cordoned nor drained. */
+  readonly enabled?: false;
+  readonly localData?: 'refuse';
+  readonly unmanagedPods?: 'refuse';
+  readonly gracePeriodSeconds?: number;
+  /** Milliseconds after which the node gives up by itself. */
+  readonly timeoutMs?: number;
+  /** A cordon that somebody else set goes too, once the node is updated. */
+  readonly uncordon?: 'always';
+}
+
 /** What is absent is as the agent's own flags say. Times in milliseconds. */
 export interface AgentPolicy {
   /** How long the new process must stay as it is before the update counts as proven. */
@@ -22,6 +35,7 @@ export interface AgentPolicy {
   readonly cordonFor?: string;
   /** True where the node was cordoned already when it was signalled: that cordon is to stay. */
   readonly foundCordoned?: true;
+  readonly drain?: AgentDrain;
   /** `leader`: whoever wrote the signal cordons, drains and uncordons; absent: as the leader's lease tells. */
   readonly cordoning?: 'leader';
 }
@@ -47,13 +61,26 @@ export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPo
     const ms = value[name];
     return isTime(ms) ? [[name, ms]] : [];
   });
-  const { cordoning, cordonFor, foundCordoned, requireHttps } = value;
+  const { cordoning, cordonFor, foundCordoned, requireHttps, drain } = value;
   return {
     ...Object.fromEntries(times),
     ...(typeof cordonFor === 'string' && cordonFor !== '' ? { cordonFor } : {}),
     ...(foundCordoned === true ? { foundCordoned } : {}),
     ...(requireHttps === true ? { requireHttps } : {}),
+    ...(isRecord(drain) ? { drain: toDrain(drain) } : {}),
     ...(cordoning === 'leader' ? { cordoning } : {}),
+  };
+}
+
+function toDrain(value: Record<string, unknown>): AgentDrain {
+  const { enabled, localData, unmanagedPods, gracePeriodSeconds, timeoutMs, uncordon } = value;
+  return {
+    ...(enabled === false ? { enabled } : {}),
+    ...(localData === 'refuse' ? { localData } : {}),
+    ...(unmanagedPods === 'refuse' ? { unmanagedPods } : {}),
+    ...(isTime(gracePeriodSeconds) && Number.isInteger(gracePeriodSeconds) ? { gracePeriodSeconds } : {}),
+    ...(isTime(timeoutMs) ? { timeoutMs } : {}),
+    ...(uncordon === 'always' ? { uncordon } : {}),
   };
 }
 

@@ -25,7 +25,7 @@ export class OwnNode {
         return await Promise.resolve(this.cordoner);
       },
       hasCordon: async () => await Promise.resolve(this.isCordoned),
-      makeWay: async (_owner, signal) => {
+      makeWay: async (_owner, _asked, signal) => {
         await fuse.before(async () => {
           this.isCordoned = true;
           await Promise.resolve();

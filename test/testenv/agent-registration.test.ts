@@ -207,7 +207,8 @@ test("a node cordons, empties and uncordons itself with its kubelet's rights", a
   const stage = await Stage.open('reg-drain');
   things.defer(async () => await stage.close());
   const set = new Workloads('reg-drain', 'reg-self');
-  const workloads = [set.of('Deployment', 'app', { replicas: 2 }), set.of('DaemonSet', 'daemon')];
+  const scratch = { spec: { volumes: [{ name: 'scratch', emptyDir: {} }] } };
+  const workloads = [set.of('Deployment', 'app', { replicas: 2 }, scratch), set.of('DaemonSet', 'daemon')];
   const name = await stage.set('reg-self', workloads, 3);
   // The stage cordons in the controller's name: this node is to do it for itself.
   await stage.change(name, (node) => ({
@@ -219,12 +220,16 @@ test("a node cordons, empties and uncordons itself with its kubelet's rights", a
   things.defer(() => client.close());
   const duties = dutiesOf(client, name);
   expect(await duties.whoCordons({ metadata: { name } }, signal)).toBe('self');
-  await duties.makeWay('plan/1', signal);
+  await duties.makeWay('plan/1', { enabled: false }, signal);
+  expect(await duties.hasCordon(signal)).toBe(false);
+  await expect(duties.makeWay('plan/1', { localData: 'refuse' }, signal)).rejects.toThrow(/app-.* emptyDir volume/);
+  expect(await stage.podsOn(name)).toHaveLength(3);
+  await duties.makeWay('plan/1', { gracePeriodSeconds: 1, timeoutMs: 60_000 }, signal);
   expect((await admin.get(nodes, name)).spec?.unschedulable).toBe(true);
   expect(await duties.hasCordon(signal)).toBe(true);
   const left = (await stage.podsOn(name)).map(({ metadata }) => metadata.name);
   expect(left).toEqual([expect.stringMatching(/^daemon-/)]);
-  await duties.takeBack(signal);
+  await duties.takeBack('ours', signal);
   expect((await admin.get(nodes, name)).spec?.unschedulable).toBeUndefined();
   expect(await duties.hasCordon(signal)).toBe(false);
 });

@@ -1,11 +1,12 @@
 /** Owns the proof of what the agent does to its node, and that it leaves alone what others did to it. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type MemoryCluster, startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
-import { buildPod } from '../../../test/builders/pods.ts';
+import { buildPod, type PodTraits } from '../../../test/builders/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { leases, namespaces, nodes, pods } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
+import type { AgentDrain } from '../../signal/agent-policy.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { microTime, systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
@@ -15,6 +16,7 @@ let cluster: MemoryCluster;
 let count = 0;
 let name: string;
 const { signal } = new AbortController();
+const MERGE = { type: 'merge', namespace: 'default' } as const;
 
 beforeAll(async () => {
   cluster = await startMemoryCluster();
@@ -54,7 +56,7 @@ test('the node is cordoned in the name of its owner, and emptied', async () => {
   const spec = { nodeName: name, containers: [{ name: 'c', image: 'i' }], terminationGracePeriodSeconds: 0 };
   await admin.create(pods, { ...buildPod(`${name}-app`), spec });
   await admin.create(pods, { ...buildPod(`${name}-daemon`, { controller: 'DaemonSet/log' }), spec });
-  await dutiesWith(admin).makeWay('uid/1', signal);
+  await dutiesWith(admin).makeWay('uid/1', {}, signal);
   const node = await nodeNow();
   expect(node.spec?.unschedulable).toBe(true);
   expect(node.metadata.annotations).toEqual({ theirs: 'kept', 'upgrade.refit.dev/cordoned-by': 'uid/1' });
@@ -65,12 +67,12 @@ test('the node is cordoned in the name of its owner, and emptied', async () => {
 test('what was done is not done again, and is undone', async () => {
   const duties = dutiesWith(cluster.admin);
   expect(await duties.hasCordon(signal)).toBe(false);
-  await duties.makeWay('uid/1', signal);
+  await duties.makeWay('uid/1', {}, signal);
   const { resourceVersion } = (await nodeNow()).metadata;
-  await duties.makeWay('uid/2', signal);
+  await duties.makeWay('uid/2', {}, signal);
   expect((await nodeNow()).metadata.resourceVersion).toBe(resourceVersion);
   expect(await duties.hasCordon(signal)).toBe(true);
-  await duties.takeBack(signal);
+  await duties.takeBack('ours', signal);
   const node = await nodeNow();
   expect(node.spec?.unschedulable).toBeUndefined();
   expect(node.metadata.annotations).toEqual({ theirs: 'kept' });
@@ -80,15 +82,64 @@ test('what was done is not done again, and is undone', async () => {
 test("somebody else's cordon stays", async () => {
   await cluster.admin.replace(nodes, { ...(await nodeNow()), spec: { unschedulable: true } });
   const duties = dutiesWith(cluster.admin);
-  await duties.makeWay('uid/1', signal);
+  await duties.makeWay('uid/1', {}, signal);
   expect(await duties.hasCordon(signal)).toBe(false);
-  await duties.takeBack(signal);
+  await duties.takeBack('ours', signal);
   expect((await nodeNow()).spec?.unschedulable).toBe(true);
+});
+
+describe('what the policy asks of a node that drains itself', () => {
+  const addPod = async (traits: PodTraits, grace = 0): Promise<void> => {
+    const spec = { nodeName: name, containers: [{ name: 'c', image: 'i' }], terminationGracePeriodSeconds: grace };
+    const pod = buildPod(`${name}-pod`, traits);
+    await cluster.admin.create(pods, { ...pod, spec: { ...pod.spec, ...spec } });
+  };
+  const podsLeft = async (): Promise<number> =>
+    (await cluster.admin.list(pods, { fieldSelector: `spec.nodeName=${name}` })).items.length;
+
+  test('no drain: pods stay, and nothing is written', async () => {
+    await addPod({});
+    const before = await nodeNow();
+    await dutiesWith(cluster.admin).makeWay('uid/1', { enabled: false }, signal);
+    expect(await nodeNow()).toEqual(before);
+    expect(await podsLeft()).toBe(1);
+  });
+
+  test.each<[string, AgentDrain, PodTraits, string]>([
+    ['local data', { localData: 'refuse' }, { emptyDir: true }, 'has data in an emptyDir volume'],
+    ['unmanaged pods', { unmanagedPods: 'refuse' }, { controller: null }, 'has no controller'],
+  ])('%s is refused, and goes where it is not', async (_name, asked, traits, reason) => {
+    await addPod(traits);
+    const duties = dutiesWith(cluster.admin);
+    await expect(duties.makeWay('uid/1', asked, signal)).rejects.toThrow(`default/${name}-pod ${reason}`);
+    expect(await podsLeft()).toBe(1);
+    await duties.makeWay('uid/1', {}, signal);
+    expect(await podsLeft()).toBe(0);
+  });
+
+  test("a grace period counts in the place of the pod's own", async () => {
+    await addPod({}, 3600);
+    await dutiesWith(cluster.admin).makeWay('uid/1', { gracePeriodSeconds: 0 }, signal);
+    expect(await podsLeft()).toBe(0);
+  });
+
+  test('a drain that takes longer is given up, with what is left', async () => {
+    await addPod({ metadata: { finalizers: ['example.com/stays'] } });
+    const made = dutiesWith(cluster.admin).makeWay('uid/1', { timeoutMs: 500 }, signal);
+    await expect(made).rejects.toThrow('the node was not drained within 500 ms: 1 pod is left');
+    await cluster.admin.patch(pods, `${name}-pod`, { metadata: { finalizers: null } }, { ...MERGE });
+  });
+
+  test("a cordon of anybody's goes, where all are to go", async () => {
+    await cluster.admin.replace(nodes, { ...(await nodeNow()), spec: { unschedulable: true } });
+    await dutiesWith(cluster.admin).takeBack('always', signal);
+    expect((await nodeNow()).spec?.unschedulable).toBeUndefined();
+  });
 });
 
 test('a conflict and a lost answer are tried again', async () => {
   const errors = [conflict(), new TransportError('reset'), conflict()];
-  await dutiesWith(failing('replace', errors)).makeWay('uid/1', signal);
+  await dutiesWith(failing('replace', errors)).makeWay('uid/1', {}, signal);
   expect(errors).toEqual([]);
   expect((await nodeNow()).spec?.unschedulable).toBe(true);
 });
@@ -97,7 +148,7 @@ test('a node that is to be let go at once is not tried again after that', async 
   const stop = new AbortController();
   const errors = Array.from({ length: 50 }, () => new TransportError('down'));
   const client = failing('get', errors);
-  const made = dutiesWith(client).makeWay('uid/1', stop.signal);
+  const made = dutiesWith(client).makeWay('uid/1', {}, stop.signal);
   stop.abort(new Error('superseded'));
   await expect(made).rejects.toThrow('superseded');
 });
@@ -114,8 +165,8 @@ test('a host without a node has no duties', async () => {
     random: () => 0,
     log: silentLogger,
   });
-  await duties.makeWay('uid/1', signal);
-  await duties.takeBack(signal);
+  await duties.makeWay('uid/1', {}, signal);
+  await duties.takeBack('ours', signal);
   expect(await duties.hasCordon(signal)).toBe(false);
 });
 

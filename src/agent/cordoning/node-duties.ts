@@ -1,17 +1,18 @@
 /** Owns what the agent does for the node it runs on: keeping pods away before an update, and letting them back after it. */
-import { cordonOwner, withCordon, withoutCordon } from '../../drain/cordon.ts';
-import { DrainRefusedError, drainNode } from '../../drain/drain.ts';
-import { DEFAULT_DRAIN } from '../../drain/options.ts';
+import { cordonOwner, withCordon, withoutAnyCordon, withoutCordon } from '../../drain/cordon.ts';
+import { DrainRefusedError } from '../../drain/drain.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { leases, nodes } from '../../kube/resources.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject, Lease, Node } from '../../kube/types.ts';
+import type { AgentDrain } from '../../signal/agent-policy.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { Cordoner, Duties } from '../duties.ts';
 import { LeaderView } from './leader-view.ts';
+import { OwnDrain } from './own-drain.ts';
 
 export interface NodeDutiesParts {
   readonly client: KubeClient;
@@ -51,21 +52,19 @@ export class NodeDuties implements Duties {
     return node !== undefined && cordonOwner(node) !== undefined;
   }
 
-  async makeWay(journalOwner: string, signal: AbortSignal): Promise<void> {
-    await this.#persist(signal, async () => {
+  async makeWay(journalOwner: string, asked: AgentDrain, signal: AbortSignal): Promise<void> {
+    if (asked.enabled === false) return;
+    using drain = new OwnDrain(asked, this.#parts, signal);
+    await this.#persist(drain.signal, async () => {
       const name = this.#parts.nodeName();
       if (name === undefined) return;
-      await this.#change((node) => withCordon(node, journalOwner), signal);
-      await drainNode(name, DEFAULT_DRAIN, {
-        ...this.#parts,
-        signal,
-        onChange: ({ left, blockedBy }) => this.#parts.log.info('draining', { node: name, left, blockedBy }),
-      });
+      await this.#change((node) => withCordon(node, journalOwner), drain.signal);
+      await drain.run(name);
     });
   }
 
-  async takeBack(signal: AbortSignal): Promise<void> {
-    await this.#change(withoutCordon, signal);
+  async takeBack(whose: 'ours' | 'always', signal: AbortSignal): Promise<void> {
+    await this.#change(whose === 'always' ? withoutAnyCordon : withoutCordon, signal);
   }
 
   async #readLease(signal: AbortSignal): Promise<Lease | undefined> {

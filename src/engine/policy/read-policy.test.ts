@@ -77,6 +77,14 @@ test('a policy that says everything', () => {
       readyTimeoutMs: 3 * MINUTE,
       downloadTimeoutMs: 90 * MINUTE,
       requireHttps: true,
+      drain: {
+        enabled: false,
+        localData: 'refuse',
+        unmanagedPods: 'refuse',
+        gracePeriodSeconds: 0,
+        timeoutMs: 21 * MINUTE,
+        uncordon: 'always',
+      },
     },
   } satisfies CampaignPolicy);
 });
@@ -100,6 +108,9 @@ describe('times', () => {
     expect(read({ deadlines: { download: '12h' } }).agent).toEqual({ downloadTimeoutMs: 12 * HOUR });
     expect(read({ payloads: { requireHttps: true, requireSha256: true } }).agent).toEqual({ requireHttps: true });
     expect(read({ payloads: { requireHttps: false } }).agent).toEqual({});
+    expect(read({ drain: { localData: 'Evict', onDeadline: 'Skip', enabled: true } }).agent).toEqual({});
+    expect(read({ drain: { onDeadline: 'Wait' }, deadlines: { drain: '5m' } }).agent).toEqual({});
+    expect(read({ drain: { gracePeriodSeconds: 7 } }).agent).toEqual({ drain: { gracePeriodSeconds: 7 } });
   });
 
   test('the deadline of a restart leaves an agent time to put the old release back', () => {

@@ -1,7 +1,7 @@
 /** Owns the reading of an UpgradePolicy: what it holds a campaign to, or every field of it that cannot be read. */
 import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { upgradePolicySpecSchema } from '../../api/refit/upgrade-policy.ts';
-import type { AgentPolicy } from '../../signal/agent-policy.ts';
+import type { AgentDrain, AgentPolicy } from '../../signal/agent-policy.ts';
 import { parseDuration } from '../../util/duration.ts';
 import { because, type Reason } from '../reasons.ts';
 import type { CampaignPolicy, DrainPolicy, NodeLimit, Step } from './campaign-policy.ts';
@@ -31,6 +31,8 @@ function fieldOf(path: readonly PropertyKey[]): string {
 
 function meant(spec: UpgradePolicySpec, complain: Complain): Omit<CampaignPolicy, 'name' | 'problems'> {
   const { stepDeadlines, targetDeadlineMs, agent } = timesOf(spec, complain);
+  const drain = drainOf(spec.drain ?? {});
+  const asked = askedOf(drain, spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain);
   const requireHttps = spec.payloads?.requireHttps ?? DEFAULT_POLICY.requireHttps;
   return {
     paused: spec.paused ?? false,
@@ -38,7 +40,7 @@ function meant(spec: UpgradePolicySpec, complain: Complain): Omit<CampaignPolicy
     ...(spec.maxUnavailable === undefined ? {} : { maxUnavailable: limitOf(spec.maxUnavailable) }),
     targetDeadlineMs,
     stepDeadlines,
-    drain: drainOf(spec.drain ?? {}),
+    drain,
     windows: (spec.windows ?? []).flatMap((window, index) => readWindow(window, `windows[${index}]`, complain) ?? []),
     blackouts: (spec.blackouts ?? []).flatMap(
       (each, index) => readBlackout(each, `blackouts[${index}]`, complain) ?? [],
@@ -46,7 +48,7 @@ function meant(spec: UpgradePolicySpec, complain: Complain): Omit<CampaignPolicy
     allow: new Set(spec.versions?.allow),
     requireSha256: spec.payloads?.requireSha256 ?? DEFAULT_POLICY.requireSha256,
     requireHttps,
-    agent: { ...agent, ...(requireHttps && { requireHttps }) },
+    agent: { ...agent, ...(requireHttps && { requireHttps }), ...asked },
   };
 }
 
@@ -109,4 +111,26 @@ function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
     softTaint: drain.softTaint ?? defaults.softTaint,
     uncordon: drain.uncordon ? UNCORDON[drain.uncordon] : uncordon,
   };
+}
+
+/**
+ * Milliseconds by which a node that drains itself outwaits its leader: whoever leads ends the drain in time, with the
+ * policy's choice of what comes of it, and only where nobody leads the node ends it.
+ */
+const LEADER_FIRST_MS = 60_000;
+
+/** What of it a node is told, should it have to drain itself: only what is not so anyway. */
+function askedOf(
+  { enabled, uncordon, options: { localData, unmanagedPods, gracePeriodSeconds } }: DrainPolicy,
+  deadlineMs: number,
+): Pick<AgentPolicy, 'drain'> {
+  const drain: AgentDrain = {
+    ...(enabled ? {} : { enabled }),
+    ...(localData === 'refuse' ? { localData } : {}),
+    ...(unmanagedPods === 'refuse' ? { unmanagedPods } : {}),
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(Number.isFinite(deadlineMs) ? { timeoutMs: deadlineMs + LEADER_FIRST_MS } : {}),
+    ...(uncordon === 'always' ? { uncordon } : {}),
+  };
+  return Object.keys(drain).length === 0 ? {} : { drain };
 }

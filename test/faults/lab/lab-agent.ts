@@ -75,8 +75,8 @@ export class LabAgent {
   ): Promise<Outcome> {
     try {
       const { planId, created } = journal.work.signal;
-      if (step.kind === 'make-way') await duties.makeWay(`${planId}/${created}`, signal);
-      if (step.kind === 'take-back') await duties.takeBack(signal);
+      if (step.kind === 'make-way') await duties.makeWay(`${planId}/${created}`, {}, signal);
+      if (step.kind === 'take-back') await duties.takeBack('ours', signal);
     } catch (error) {
       signal.throwIfAborted();
       return { ok: false, reason: messageOf(error) };

@@ -1,0 +1,76 @@
+/** Owns the proof that an agent that drains its node does it as the policy asks: a real process, under a leader that leaves it to nodes. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cordonOwner } from '../../src/drain/cordon.ts';
+import { namespaces, nodes, pods } from '../../src/kube/resources.ts';
+import type { AgentPolicy } from '../../src/signal/agent-policy.ts';
+import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
+import { buildPod } from '../builders/pods.ts';
+import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
+import { NEW, Rig } from './rig.ts';
+
+let cluster: MemoryCluster;
+let count = 0;
+
+beforeAll(async () => {
+  cluster = await startMemoryCluster();
+  await cluster.admin.create(namespaces, { metadata: { name: 'default' } }).catch(() => undefined);
+});
+afterAll(async () => await cluster.stop());
+
+const DONE = [...SIGNAL_STATUSES];
+const NOT_DONE = ['Downloading', 'Cordoning', 'Failed'];
+
+interface Case {
+  readonly policy?: AgentPolicy;
+  /** Keeps the pod for good. */
+  readonly isStuck?: boolean;
+  readonly statuses: string[];
+  readonly left: number;
+  readonly reason?: string;
+}
+
+test.each<[string, Case]>([
+  ['nothing is asked: the pod goes', { statuses: DONE, left: 0 }],
+  ['no drain: the pod stays', { policy: { drain: { enabled: false } }, statuses: DONE, left: 1 }],
+  [
+    'local data is refused: the pod stays, and nothing was touched',
+    {
+      policy: { drain: { localData: 'refuse' } },
+      statuses: NOT_DONE,
+      left: 1,
+      reason: 'default/app has data in an emptyDir volume, which would be lost',
+    },
+  ],
+  [
+    'a deadline: it is kept without a leader too',
+    {
+      policy: { drain: { timeoutMs: 1_000 } },
+      isStuck: true,
+      statuses: NOT_DONE,
+      left: 1,
+      reason: 'the node was not drained within 1 s: 1 pod is left',
+    },
+  ],
+])('%s', async (_name, { policy, isStuck, statuses, left, reason }) => {
+  const { admin, kubeconfig } = cluster;
+  const name = `own${++count}`;
+  await using rig = await Rig.start({ name, admin, kubeconfig, ...(policy && { policy }) });
+  const metadata = isStuck ? { finalizers: ['example.com/stays'] } : {};
+  const { spec, ...pod } = buildPod('app', { node: name, emptyDir: true, metadata });
+  const grace = { terminationGracePeriodSeconds: 0, containers: [{ name: 'c', image: 'i' }] };
+  await admin.create(pods, { ...pod, spec: { ...spec, ...grace } });
+  rig.startAgent();
+  await rig.send('/new', NEW);
+  await rig.end();
+  expect(rig.statuses).toEqual(statuses);
+  expect((await rig.report())?.reason).toBe(reason);
+  const node = await admin.get(nodes, name);
+  expect([node.spec?.unschedulable, cordonOwner(node)]).toEqual([undefined, undefined]);
+  const found = (await admin.list(pods, { fieldSelector: `spec.nodeName=${name}` })).items;
+  expect(found).toHaveLength(left);
+  for (const { metadata: theirs } of found) {
+    const at = { namespace: 'default' };
+    await admin.patch(pods, theirs.name, { metadata: { finalizers: null } }, { type: 'merge', ...at });
+    await admin.delete(pods, theirs.name, at).catch(() => undefined);
+  }
+});
