@@ -1,4 +1,5 @@
 /** Owns mixtures: runs in which several things go wrong by chance, and the fewest of them with which a run still fails. */
+import { ledgersOfSizes } from '../../../src/dialects/autopilot/ledgers/split.ts';
 import type { Quality } from '../../model/host.ts';
 import { pick, seededRandom } from '../random.ts';
 import { type CallPoint, faultsAt, nameOf } from './call-points.ts';
@@ -8,6 +9,9 @@ export interface Throw {
   readonly scene: Scene;
   readonly mishaps: readonly Mishap[];
 }
+
+/** So that few targets have need of several. */
+const SMALL_LEDGERS = ledgersOfSizes({ plan: 1, ledger: 2, failures: 1 });
 
 /** Things that go wrong in one run at most. */
 const MISHAPS = 6;
@@ -30,7 +34,9 @@ function sceneFor(random: () => number): Scene {
     Array.from({ length: 1 + Math.floor(random() * most) }, (_, index) => `${role}${index + 1}`);
   const payload: Quality = random() < 0.8 ? 'good' : pick(random, ['dead', 'garbage', 'impostor', 'brief']);
   const concurrent = 1 + Math.floor(random() * 3);
-  return { controllers: names('c', 3), workers: names('w', 4), concurrent, payload, hasStandby: random() < 0.5 };
+  const scene = { controllers: names('c', 3), workers: names('w', 4), concurrent, payload, hasStandby: random() < 0.5 };
+  const hasBundles = random() < 0.3;
+  return random() < 0.3 ? { ...scene, hasBundles, ledgers: SMALL_LEDGERS } : { ...scene, hasBundles };
 }
 
 function mishapFor(random: () => number, points: readonly CallPoint[], seconds: number): Mishap {

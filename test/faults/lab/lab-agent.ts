@@ -58,7 +58,7 @@ export class LabAgent {
       searchService: async () => await Promise.resolve(undefined),
       perform: async (step, journal, signal) => await this.#perform(duties, step, journal, signal, stop),
       times: TIMES,
-      accepts: ['k0supdate'],
+      accepts: ['k0supdate', 'airgapupdate'],
     });
     void agent.run(stop);
     const stamp = async (signal: AbortSignal): Promise<void> => await stampNodeLease(client, name, signal);

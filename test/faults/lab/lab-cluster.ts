@@ -1,8 +1,10 @@
 /** Owns one run in the lab: a cluster in one process and in made-up time, in which processes die and calls fail. */
 
-import { plans } from '../../../src/api/autopilot/plan.ts';
+import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
+import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
 import { PLAN_NAME } from '../../../src/dialects/autopilot/problems.ts';
 import { startApiServer } from '../../../src/embedded/api-server/api-server.ts';
+import type { Ledgers } from '../../../src/engine/dialect.ts';
 import { ABORT_ANNOTATION } from '../../../src/engine/orders.ts';
 import type { Caller } from '../../../src/kube/caller.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
@@ -21,15 +23,14 @@ import { FaultyCaller } from './faulty-caller.ts';
 import { LabAgent } from './lab-agent.ts';
 import { runLabController } from './lab-controller.ts';
 import { LabHost } from './lab-host.ts';
-import { addWorker, applyPlan, installKinds, tellVersion } from './lab-objects.ts';
+import { addWorker, applyPlan, installKinds, tellVersion, type Wanted } from './lab-objects.ts';
 import { LabObserver } from './lab-observer.ts';
 
-export interface RunOptions {
+export interface RunOptions extends Wanted {
   readonly tape: Tape;
   readonly seed: number;
-  readonly controllers: readonly string[];
-  readonly workers: readonly string[];
-  readonly concurrent: number;
+  /** Where the record goes that is too large for the plan; those of the product, of which no small plan has need, where absent. */
+  readonly ledgers?: Ledgers<Plan>;
   /** What the payload is worth; good where absent. */
   readonly payload?: Quality;
   /** How many workers may move at once as an onlooker counts them; as many as the plan says where absent. */
@@ -181,7 +182,7 @@ class Run implements Lab {
 
   /** The processes that the run consists of are known from here on; none runs yet. */
   #build(server: Awaited<ReturnType<typeof startApiServer>>, admin: KubeClient) {
-    const { controllers, workers, concurrent, allowed = concurrent, payload = 'good' } = this.#options;
+    const { controllers, workers, concurrent, allowed = concurrent, payload = 'good', ledgers } = this.#options;
     const random = this.#random;
     const hosts: { host: LabHost; agent: LabAgent; address: string }[] = [];
     const add = (name: string, role: 'controller' | 'worker'): LabHost => {
@@ -207,7 +208,9 @@ class Run implements Lab {
       controllers: controllers.map((name) => add(name, 'controller')),
       workers: workers.map((name) => add(name, 'worker')),
       concurrent: allowed,
+      hasBundles: this.#options.hasBundles === true,
     });
+    const dialect = ledgers ? { ...autopilot, ledgers } : autopilot;
     let terms = 0;
     const isReady = (address: string): boolean =>
       hosts.some((each) => each.address === address && each.host.state.service?.life === 'up');
@@ -215,7 +218,7 @@ class Run implements Lab {
       this.#starts.set(actor, (client, stop, clock) => {
         const identity = `${actor}-${++terms}`;
         // A process that finds itself unable to go on ends, and is started again.
-        const running = runLabController({ client, identity, clock, random, isReady }, stop);
+        const running = runLabController({ dialect, client, identity, clock, random, isReady }, stop);
         running.catch(() => stop.aborted || this.crash(actor));
       });
     }

@@ -1,8 +1,9 @@
 /** Owns a controller process of the lab: election, manager, drains and the engine as `refit controller` puts them together. */
-import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
+import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { createDrains } from '../../../src/drain/drains.ts';
 import { lookAhead } from '../../../src/drain/outlook.ts';
 import { campaignController } from '../../../src/engine/controller.ts';
+import type { Dialect } from '../../../src/engine/dialect.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/campaign-policy.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createElection, timesOf } from '../../../src/kube/election.ts';
@@ -15,6 +16,7 @@ import type { Clock } from '../../../src/util/clock.ts';
 import { silentLogger as log } from '../../../src/util/log.ts';
 
 export interface LabControllerParts {
+  readonly dialect: Dialect<Plan>;
   readonly client: KubeClient;
   readonly identity: string;
   readonly clock: Clock;
@@ -28,7 +30,7 @@ const LEASE_DURATION_MS = 15_000;
 
 /** Works until `stop` aborts. */
 export async function runLabController(parts: LabControllerParts, stop: AbortSignal): Promise<void> {
-  const { client, identity, clock, random, isReady } = parts;
+  const { dialect, client, identity, clock, random, isReady } = parts;
   const election = createElection({
     client,
     ...LEASE,
@@ -49,7 +51,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
     drains.forgetAll();
   };
   manager.addRunnable({ name: 'drains', run: forget }, 'leading');
-  const controller = campaignController(autopilot, {
+  const controller = campaignController(dialect, {
     reader: client,
     writer,
     policyFor: () => DEFAULT_POLICY,

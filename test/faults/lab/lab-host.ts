@@ -14,6 +14,8 @@ export class LabHost {
   readonly #qualityOf: Qualities;
   readonly #onChange: (host: Host) => void;
   #host: Host;
+  /** Versions of the airgap bundles that were placed. */
+  readonly bundles = new Set<string>();
   #processes = 1;
   #isMoving = false;
 
@@ -36,6 +38,7 @@ export class LabHost {
   }
 
   perform(step: Step, journal: ActiveJournal): Outcome {
+    if (step.kind === 'fetch-bundle') this.bundles.add(journal.work.signal.command.version);
     const { host, outcome } = afterStep(step, this.#host, journal, this.#qualityOf);
     this.#set(host);
     return outcome;

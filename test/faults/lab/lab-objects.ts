@@ -46,15 +46,17 @@ export interface Wanted {
   readonly controllers: readonly string[];
   readonly workers: readonly string[];
   readonly concurrent: number;
+  /** True for a command with both members: each worker gets a bundle before anything else. */
+  readonly hasBundles?: boolean;
 }
 
 /** One command that brings the new version to all. */
-export async function applyPlan(admin: KubeClient, { controllers, workers, concurrent }: Wanted): Promise<Plan> {
-  const targets = {
-    controllers: listed(...controllers),
-    workers: { ...listed(...workers), limits: { concurrent } },
-  };
-  const plan = buildPlan({ commands: [{ k0supdate: buildUpdate({ version: V2, targets }) }] });
+export async function applyPlan(admin: KubeClient, wanted: Wanted): Promise<Plan> {
+  const workers = { ...listed(...wanted.workers), limits: { concurrent: wanted.concurrent } };
+  const k0supdate = buildUpdate({ version: V2, targets: { controllers: listed(...wanted.controllers), workers } });
+  const { version, platforms } = k0supdate;
+  const bundles = wanted.hasBundles === true ? { airgapupdate: { version, platforms, workers } } : {};
+  const plan = buildPlan({ commands: [{ k0supdate, ...bundles }] });
   const { uid: _, resourceVersion: __, creationTimestamp: ___, ...metadata } = plan.metadata;
   return await admin.create(plans, { ...plan, metadata });
 }

@@ -7,14 +7,15 @@ import { decodeSignal } from '../../../src/signal/codec.ts';
 import { SIGNAL_STATUSES } from '../../../src/signal/names.ts';
 import { V2 } from '../../model/configurations.ts';
 import { isInMotion } from '../../model/host.ts';
-import { recordedIn } from '../../model/plan-words.ts';
 import type { LabHost } from './lab-host.ts';
+import { toldBy, untruths, wholePlan } from './told-record.ts';
 
 export interface Watched {
   readonly server: ApiServer;
   readonly controllers: readonly LabHost[];
   readonly workers: readonly LabHost[];
   readonly concurrent: number;
+  readonly hasBundles: boolean;
 }
 
 const OVER = ['Completed', 'Failed', 'FailedDownload'];
@@ -24,6 +25,8 @@ export class LabObserver {
   readonly #violations = new Set<string>();
   /** By node and signal: how far its status was seen to come. */
   readonly #progress = new Map<string, number>();
+  /** By node and kind of command: which signals were seen. */
+  readonly #attempts = new Map<string, Set<string>>();
 
   constructor(watched: Watched) {
     this.#watched = watched;
@@ -34,18 +37,20 @@ export class LabObserver {
   }
 
   get plan(): Plan | undefined {
-    return this.#watched.server.objects('autopilot.k0sproject.io', 'plans')[0] as Plan | undefined;
+    return wholePlan(this.#watched.server);
   }
 
   /** Call at each change of a host. */
   lookAtHosts(): void {
-    const { controllers, workers, concurrent } = this.#watched;
+    const { controllers, workers, concurrent, hasBundles } = this.#watched;
     const moving = (hosts: readonly LabHost[]): LabHost[] => hosts.filter(({ state }) => isInMotion(state));
     this.#hold(moving(controllers).length <= 1, 'one-controller-in-motion');
     this.#hold(moving(workers).length <= concurrent, 'concurrent-workers');
     const areDone = controllers.every(({ state }) => state.service?.file === V2);
     this.#hold(moving(workers).length === 0 || areDone, 'controllers-before-workers');
-    for (const { name, state } of workers) {
+    for (const { name, state, bundles } of workers) {
+      const isFirst = bundles.has(V2) || (state.target !== V2 && state.service?.file !== V2);
+      this.#hold(!hasBundles || isFirst, `bundle-before-update: ${name}`);
       const isSwapped = state.service !== undefined && state.service.file !== state.target;
       this.#hold(!isSwapped || this.#podsOn(name) === 0, `emptied-before-swap: ${name}`);
       this.#hold(!isSwapped || this.#nodeOf(name)?.spec?.unschedulable === true, `closed-while-swapped: ${name}`);
@@ -60,8 +65,12 @@ export class LabObserver {
   lookAtObject({ metadata: { name, annotations } }: KubeObject): void {
     const signal = decodeSignal(annotations);
     if (!signal) return;
-    const target = recordedIn(this.plan?.status).find((recorded) => recorded.name === name);
+    const { kind } = signal.command;
+    const target = toldBy(this.plan).find((told) => told.name === name && told.kind === kind);
     this.#hold(target !== undefined && target.state !== 'SignalPending', `intent-before-signal: ${name}`);
+    const attempts = this.#attempts.get(`${name} ${kind}`) ?? new Set();
+    this.#attempts.set(`${name} ${kind}`, attempts.add(signal.created));
+    this.#hold(attempts.size === 1, `signalled-once: ${name} ${kind}`);
     const status = signal.status?.status;
     const step = ['', ...SIGNAL_STATUSES].indexOf(status ?? '');
     const key = `${name} ${signal.created}`;
@@ -83,7 +92,7 @@ export class LabObserver {
 
   /** What is left over where nothing should be: empty once everything rests. */
   leftovers(): string[] {
-    const { controllers, workers, server } = this.#watched;
+    const { controllers, workers, server, hasBundles } = this.#watched;
     const objects = [...server.objects('autopilot.k0sproject.io', 'controlnodes'), ...server.objects('', 'nodes')];
     const left: string[] = [];
     for (const object of objects) {
@@ -97,6 +106,9 @@ export class LabObserver {
       if (isInMotion(state)) left.push(`${name} in motion`);
       if (this.end === 'Completed' && state.service?.file !== V2) left.push(`${name} runs ${state.service?.file}`);
     }
+    const told = toldBy(this.plan);
+    left.push(...untruths(told, 'k0supdate', [...controllers, ...workers]));
+    left.push(...untruths(told, 'airgapupdate', hasBundles ? workers : []));
     return left;
   }
 

@@ -1,10 +1,14 @@
 /** Owns a part of the lab for every test run, chosen by a seed, and the proof that the lab sees what is wrong. */
 import { expect, test } from 'vitest';
+import type { Plan } from '../../../src/api/autopilot/plan.ts';
+import type { TargetLedger } from '../../../src/api/refit/target-ledger.ts';
+import { ledgersOfSizes } from '../../../src/dialects/autopilot/ledgers/split.ts';
+import type { Instruction, Ledgers } from '../../../src/engine/dialect.ts';
 import type { Call, Caller } from '../../../src/kube/caller.ts';
 import { seededRandom } from '../random.ts';
 import { throwDice } from './dice.ts';
 import { isFine, play, describe as tell } from './mishaps.ts';
-import { callTrials, SCENE, type Trial, troubleTrials, tryOut } from './sweeps.ts';
+import { callTrials, LEDGERS, SCENE, SWEEPS, type Trial, tryOut } from './sweeps.ts';
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
 /** Of each sweep; `npm run lab` runs all of them. */
@@ -18,12 +22,8 @@ function some(trials: readonly Trial[]): Trial[] {
   );
 }
 
-test.each([
-  ['calls of an update', async () => await callTrials('an update', SCENE, SEED)],
-  ['calls of a roll-back', async () => await callTrials('a roll-back', { ...SCENE, payload: 'dead' }, SEED)],
-  ['processes that are cut off, halted, or lose the time', async () => await troubleTrials(SEED)],
-])(`${TRIALS} faults: %s`, async (_name, trialsOf) => {
-  const trials = some(await trialsOf());
+test.each(SWEEPS)(`${TRIALS} faults: $name`, async (sweep) => {
+  const trials = some(await sweep.trials(SEED));
   const ends: string[] = [];
   for (const trial of trials) {
     const { end, wrong } = await tryOut(trial, SEED);
@@ -58,6 +58,26 @@ function careless(caller: Caller): Caller {
     json: async <T>(call: Call): Promise<T> => await caller.json<T>(without(call)),
   };
 }
+
+/** Whoever is in a ledger with one that is done is told to be done, too. */
+function hasty(instruction: Instruction): Instruction {
+  if (instruction.kind !== 'replace') return instruction;
+  const { settled = [], pending, ...ledger } = instruction.object as TargetLedger;
+  if (settled.length === 0) return instruction;
+  const done = { state: 'SignalCompleted', since: ledger.since, targets: pending };
+  const object: TargetLedger = { ...ledger, settled: [...settled, done], pending: [] };
+  return { ...instruction, object };
+}
+
+test('ledgers that call more done than is are found out', async () => {
+  const ledgers = ledgersOfSizes({ plan: 1, ledger: 3, failures: 1 });
+  const split: Ledgers<Plan>['split'] = (...asked) => {
+    const { writes, ...rest } = ledgers.split(...asked);
+    return { ...rest, writes: writes.map(hasty) };
+  };
+  const { verdict } = await play({ ...LEDGERS, concurrent: 1, ledgers: { ...ledgers, split } }, SEED, []);
+  expect(verdict.violations).toContain('k0supdate of w3 is not done, and told as SignalCompleted');
+});
 
 test('a leader that writes whatever others wrote since is found out', async () => {
   const scene = {

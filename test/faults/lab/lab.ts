@@ -11,20 +11,17 @@ import { servePayload } from '../disk/payload-server.ts';
 import { shortest, throwDice } from './dice.ts';
 import { describe, isFine, play } from './mishaps.ts';
 import { Outcomes } from './outcomes.ts';
-import { callTrials, SCENE, troubleTrials, tryOut } from './sweeps.ts';
+import { SWEEPS, tryOut } from './sweeps.ts';
 
 const PAGE = new URL('../../../docs/lab.md', import.meta.url);
 const SEED = 1;
 
 async function sweepCalls(outcomes: Outcomes): Promise<void> {
-  const trials = [
-    ...(await callTrials('an update', SCENE, SEED)),
-    ...(await callTrials('a roll-back', { ...SCENE, payload: 'dead' }, SEED)),
-    ...(await troubleTrials(SEED)),
-  ];
-  for (const trial of trials) {
-    const { end, wrong } = await tryOut(trial, SEED);
-    outcomes.count(trial.where, trial.what, end, wrong);
+  for (const sweep of SWEEPS) {
+    for (const trial of await sweep.trials(SEED)) {
+      const { end, wrong } = await tryOut(trial, SEED);
+      outcomes.count(trial.where, trial.what, end, wrong);
+    }
   }
 }
 

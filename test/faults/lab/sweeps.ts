@@ -1,9 +1,27 @@
 /** Owns the sweeps: one run for each single thing that can go wrong, at each place or moment of a run without faults. */
+import { ledgersOfSizes } from '../../../src/dialects/autopilot/ledgers/split.ts';
 import { type CallPoint, type Fault, faultsAt, nameOf } from './call-points.ts';
 import { describe, isFine, type Mishap, nameOfTrouble, play, type Scene, type Trouble } from './mishaps.ts';
 
 /** Two of each, so that order and limits can be broken. */
 export const SCENE: Scene = { controllers: ['c1', 'c2'], workers: ['w1', 'w2'], concurrent: 2 };
+
+/** One target more than the plan is let hold, and one failure more than it is let list. */
+export const LEDGERS: Scene = {
+  controllers: ['c1'],
+  workers: ['w1', 'w2', 'w3'],
+  concurrent: 2,
+  ledgers: ledgersOfSizes({ plan: 3, ledger: 2, failures: 1 }),
+};
+
+/** Where every call of everybody fails once in every way. */
+const CALL_SCENES: Readonly<Record<string, Scene>> = {
+  'an update': SCENE,
+  'a roll-back': { ...SCENE, payload: 'dead' },
+  'bundles and an update': { ...SCENE, hasBundles: true },
+  'an update with ledgers': LEDGERS,
+  'a roll-back with ledgers': { ...LEDGERS, controllers: [], workers: ['w1', 'w2', 'w3', 'w4'], payload: 'dead' },
+};
 
 export interface Trial {
   /** What is tried, and in what way: a row of the table. */
@@ -13,8 +31,7 @@ export interface Trial {
   readonly mishap: Mishap;
 }
 
-/** Actors whose like is tried already: a second agent of a role has nothing to tell. */
-const LIKES = ['agent c2', 'agent w2'];
+/** A second agent of a role has nothing to tell. */
 const ACTORS = ['controller', 'agent c1', 'agent w1'];
 
 interface Whole {
@@ -32,7 +49,7 @@ async function undisturbed(scene: Scene, seed: number): Promise<Whole> {
 export async function callTrials(name: string, scene: Scene, seed: number): Promise<Trial[]> {
   const { points } = await undisturbed(scene, seed);
   return points
-    .filter(({ actor }) => !LIKES.includes(actor))
+    .filter(({ actor }) => ACTORS.includes(actor))
     .flatMap((point) =>
       faultsAt(point).map((fault: Fault): Trial => {
         const mishap = { kind: 'call', point: nameOf(point), fault } as const;
@@ -53,18 +70,38 @@ const TROUBLES: readonly Trouble[] = [
 ];
 
 /** Every trouble of every process in every second, with a second controller that takes over where it can. */
-export async function troubleTrials(seed: number): Promise<Trial[]> {
-  const scene = { ...SCENE, hasStandby: true };
+async function troubleTrials(name: string, plain: Scene, actors: readonly string[], seed: number): Promise<Trial[]> {
+  const scene = { ...plain, hasStandby: true };
   const { seconds } = await undisturbed(scene, seed);
-  return ACTORS.flatMap((actor) =>
+  return actors.flatMap((actor) =>
     TROUBLES.flatMap((trouble) =>
       Array.from({ length: seconds + 1 }, (_, second): Trial => {
         const mishap = { kind: 'trouble', actor, second, trouble } as const;
-        return { where: `processes: ${actor}`, what: nameOfTrouble(trouble), scene, mishap };
+        return { where: `${name}: ${actor}`, what: nameOfTrouble(trouble), scene, mishap };
       }),
     ),
   );
 }
+
+export interface Sweep {
+  readonly name: string;
+  trials(seed: number): Promise<Trial[]>;
+}
+
+export const SWEEPS: readonly Sweep[] = [
+  ...Object.entries(CALL_SCENES).map(([name, scene]) => ({
+    name: `calls of ${name}`,
+    trials: async (seed: number) => await callTrials(name, scene, seed),
+  })),
+  {
+    name: 'processes that are cut off, halted, or lose the time',
+    trials: async (seed) => await troubleTrials('processes', SCENE, ACTORS, seed),
+  },
+  {
+    name: 'leaders with ledgers that are cut off, halted, or lose the time',
+    trials: async (seed) => await troubleTrials('processes, with ledgers', LEDGERS, ['controller'], seed),
+  },
+];
 
 export interface Tried {
   readonly trial: Trial;

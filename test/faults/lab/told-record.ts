@@ -1,0 +1,54 @@
+/** Owns what a plan and its ledgers together tell of each target, held to what was done there. */
+import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
+import { listsOf } from '../../../src/dialects/autopilot/ledgers/target-lists.ts';
+import { unfold } from '../../../src/dialects/autopilot/ledgers/unfold.ts';
+import type { ApiServer } from '../../../src/embedded/api-server/api-server.ts';
+import type { World } from '../../../src/engine/dialect.ts';
+import type { Resource } from '../../../src/kube/resources.ts';
+import type { KubeObject } from '../../../src/kube/types.ts';
+import { V2 } from '../../model/configurations.ts';
+import type { LabHost } from './lab-host.ts';
+
+export interface Told {
+  readonly kind: 'k0supdate' | 'airgapupdate';
+  readonly name: string;
+  readonly state: string;
+}
+
+/** The plan as it would be if it held all that its ledgers hold at this moment. */
+export function wholePlan(server: ApiServer): Plan | undefined {
+  const list = <T extends KubeObject>({ group, plural }: Resource<T>): readonly T[] =>
+    server.objects(group, plural) as readonly KubeObject[] as readonly T[];
+  const world: World = {
+    list,
+    get: (resource, name) => list(resource).find(({ metadata }) => metadata.name === name),
+  };
+  const [plan] = list(plans);
+  return plan && unfold(plan, world).plan;
+}
+
+export function toldBy(plan: Plan | undefined): Told[] {
+  if (!plan) return [];
+  return listsOf(plan).flatMap(({ list: path, entries }) =>
+    entries.map(({ name, state }) => ({
+      kind: path === 'airgapupdate.workers' ? 'airgapupdate' : 'k0supdate',
+      name,
+      state,
+    })),
+  );
+}
+
+/** Of a plan that is over: who is told not once, and who is told to be done and is not, or the other way round. */
+export function untruths(told: readonly Told[], kind: Told['kind'], hosts: readonly LabHost[]): string[] {
+  const own = told.filter((each) => each.kind === kind);
+  const strangers = own.filter(({ name }) => !hosts.some((host) => host.name === name));
+  return [
+    ...strangers.map(({ name }) => `${kind} of ${name} is told`),
+    ...hosts.flatMap(({ name, state, bundles }) => {
+      const states = own.filter((each) => each.name === name).map((each) => each.state);
+      const isDone = kind === 'airgapupdate' ? bundles.has(V2) : state.service?.file === V2;
+      const isRight = states.length === 1 && states.includes('SignalCompleted') === isDone;
+      return isRight ? [] : [`${kind} of ${name} is ${isDone ? '' : 'not '}done, and told as ${states.join(' and ')}`];
+    }),
+  ];
+}
