@@ -26,6 +26,7 @@ export default defineConfig({
       project('testenv', 3, ['test/testenv/**/*.test.ts'], {
         ...realControlPlane,
         fileParallelism: false,
+        setupFiles: ['test/testenv/nothing-left.ts'],
         exclude: [OVER_SSH],
       }),
     ],

@@ -158,8 +158,13 @@ export class Stage implements AsyncDisposable {
     await vi.waitFor(condition, PATIENCE);
   }
 
+  /** Whoever wrote that state has its answer, too. */
   async untilPlan(state: string): Promise<void> {
     await this.until(async () => expect(await this.planState()).toBe(state));
+    await this.until(() => {
+      const last = this.recorder.writes.findLast(({ resource }) => resource === 'plans/status');
+      expect(last?.code).not.toBe(0);
+    });
   }
 
   async register(name: string): Promise<void> {

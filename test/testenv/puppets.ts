@@ -105,7 +105,8 @@ export class Puppets implements AsyncDisposable {
   async addLastingPod(name: string): Promise<string> {
     const pod = `${name}-lasting`;
     const metadata = { name: pod, namespace: NAMESPACE, finalizers: [HELD], labels: { app: pod } };
-    const spec = { nodeName: name, containers: [{ name: 'c', image: 'example.com/none' }] };
+    const containers = [{ name: 'c', image: 'example.com/none' }];
+    const spec = { nodeName: name, terminationGracePeriodSeconds: 0, containers };
     await this.#admin.create(pods, { metadata, spec }, { namespace: NAMESPACE });
     this.#pods.push(pod);
     const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };

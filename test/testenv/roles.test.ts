@@ -2,13 +2,14 @@
 
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { KUBERNETES_VERSION } from '../../tools/controlplane/components.ts';
 import { kubectl } from '../../tools/controlplane/kubectl.ts';
 import { reviewAccess } from './access-review.ts';
 import { apply, controlPlane, expiredKubeconfig, kubectlAs, type User } from './control-plane.ts';
 
 const READ = 'get list watch';
+const NAMES = ['roles-a', 'roles-b'];
 
 type Column = 'controller' | 'cattle' | 'kubeadm' | 'capi' | 'viewer' | 'operator' | 'controlNode' | 'busy';
 
@@ -139,8 +140,12 @@ beforeAll(async () => {
     kind: 'ControlNode',
     metadata: { name },
   });
-  const items = ['roles-a', 'roles-b'].flatMap((name) => [node(name), controlNode(name)]);
+  const items = NAMES.flatMap((name) => [node(name), controlNode(name)]);
   await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+});
+
+afterAll(async () => {
+  for (const kind of ['nodes', 'controlnodes']) await kubectlAs('admin', ['delete', kind, ...NAMES]);
 });
 
 test.each([

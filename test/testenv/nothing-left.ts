@@ -1,0 +1,98 @@
+/** Owns the rule that a test file leaves the shared cluster as it found it: what is left is named, and removed for the next file. */
+import { afterAll, beforeAll, expect, vi } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { machines } from '../../src/api/capi/machine.ts';
+import { cattlePlans } from '../../src/api/cattle/plan.ts';
+import { targetLedgers } from '../../src/api/refit/target-ledger.ts';
+import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { jobs, leases, nodes, podDisruptionBudgets, pods, type Resource } from '../../src/kube/resources.ts';
+import { isNotFound } from '../../src/kube/status-error.ts';
+import type { Lease } from '../../src/kube/types.ts';
+import { controlNodes } from '../../src/signal/names.ts';
+import { kubeconfigFor } from './control-plane.ts';
+
+/** What one test's leftover would change for another. */
+const WATCHED: readonly Resource[] = [
+  plans,
+  cattlePlans,
+  machines,
+  upgradePolicies,
+  targetLedgers,
+  controlNodes,
+  nodes,
+  pods,
+  jobs,
+  podDisruptionBudgets,
+  leases,
+];
+
+/** Those of the control plane itself; Nodes' leases go with the Nodes, when the garbage collector gets to them. */
+const PLANE_NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease'];
+
+interface Left {
+  readonly resource: Resource;
+  readonly name: string;
+  readonly namespace: string | undefined;
+  /** Of a lease that was given back, as leaders do: it is removed without a word. */
+  readonly isReleased: boolean;
+}
+
+let found: ReadonlySet<string> = new Set();
+
+beforeAll(async () => {
+  found = new Set((await withAdmin(listAll)).map(keyOf));
+});
+
+afterAll(async () => {
+  const left = async (): Promise<Left[]> => (await withAdmin(listAll)).filter((each) => !found.has(keyOf(each)));
+  try {
+    // What is being deleted may take its time: pods their grace period, a namespace its content.
+    await vi.waitFor(
+      async () => {
+        const wrong = (await left()).filter(({ isReleased }) => !isReleased);
+        expect(wrong.map(keyOf)).toEqual([]);
+      },
+      { timeout: 20_000, interval: 200 },
+    );
+  } finally {
+    await withAdmin(async (client) => await remove(client, await left()));
+  }
+}, 60_000);
+
+async function withAdmin<T>(work: (client: KubeClient) => Promise<T>): Promise<T> {
+  const client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  try {
+    return await work(client);
+  } finally {
+    client.close();
+  }
+}
+
+async function listAll(client: KubeClient): Promise<Left[]> {
+  const lists = WATCHED.map(async (resource) => {
+    const { items } = await client.listAll(resource).catch((error: unknown) => {
+      // A kind that no test has installed yet, or that one has removed.
+      if (isNotFound(error)) return { items: [] };
+      throw error;
+    });
+    return items.map((item: Lease) => {
+      const { name, namespace } = item.metadata;
+      return { resource, name, namespace, isReleased: resource === leases && !item.spec?.holderIdentity };
+    });
+  });
+  const all = (await Promise.all(lists)).flat();
+  return all.filter(({ namespace }) => namespace === undefined || !PLANE_NAMESPACES.includes(namespace));
+}
+
+async function remove(client: KubeClient, left: readonly Left[]): Promise<void> {
+  for (const { resource, name, namespace } of left)
+    await client.delete(resource, name, { namespace }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+}
+
+const keyOf = ({ resource, name, namespace }: Left): string =>
+  [resource.plural, resource.group, namespace, name].filter(Boolean).join(' ');
