@@ -54,6 +54,11 @@ export const isInvalid = hasCode(422, 'Invalid');
 /** The resourceVersion asked for is gone: list anew. */
 export const isGone = hasCode(410, 'Gone', 'Expired');
 
+/** Asking again helps only once somebody has changed what the server goes by: a right, an admission policy, a webhook. */
+export function isRefusal(thrown: unknown): thrown is StatusError {
+  return thrown instanceof StatusError && [400, 403, 422].includes(thrown.code);
+}
+
 export function isConflict(thrown: unknown): thrown is StatusError {
   return thrown instanceof StatusError && thrown.reason === 'Conflict';
 }

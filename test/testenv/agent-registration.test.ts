@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { LeaseMark } from '../../src/agent/cordoning/lease-mark.ts';
 import { NodeDuties } from '../../src/agent/cordoning/node-duties.ts';
 import { stampNodeLease } from '../../src/agent/cordoning/node-lease.ts';
 import { startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
@@ -200,7 +201,14 @@ test('a node marks no other lease', async () => {
 });
 
 const dutiesOf = (client: KubeClient, name: string): NodeDuties =>
-  new NodeDuties({ client, nodeName: () => name, clock: systemClock, random: Math.random, log: silentLogger });
+  new NodeDuties({
+    client,
+    nodeName: () => name,
+    mark: new LeaseMark(client),
+    clock: systemClock,
+    random: Math.random,
+    log: silentLogger,
+  });
 
 test("a node cordons, empties and uncordons itself with its kubelet's rights", async () => {
   things.use(await electSilentLeader(admin));

@@ -1,8 +1,9 @@
 /** Owns the proof that each node's lease is marked once, again for a node that joined anew, and until it is done. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { StatusError } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { silentLogger } from '../../util/log.ts';
+import { jsonLogger } from '../../util/log.ts';
 import type { SignalObject } from '../signal-object.ts';
 import { keepStamped } from './keep-stamped.ts';
 
@@ -29,15 +30,23 @@ let cell: Cell;
 let stop: AbortController;
 let stamps: (string | undefined)[];
 let failures: number;
+let failure: Error;
+let lines: string[];
 let done: Promise<void>;
 beforeEach(() => {
   [clock, cell, stop, stamps, failures] = [new FakeClock(), new Cell(), new AbortController(), [], 0];
+  [failure, lines] = [new Error('no answer'), []];
   const stamp = async (): Promise<void> => {
     stamps.push(cell.newest?.metadata.uid);
-    if (failures-- > 0) await Promise.reject(new Error('no answer'));
+    if (failures-- > 0) await Promise.reject(failure);
   };
   const node = cell as unknown as SignalObject;
-  done = keepStamped({ node, stamp, clock, random: () => 0.5, log: silentLogger }, stop.signal);
+  const log = jsonLogger(
+    (line) => lines.push(line),
+    () => 0,
+    'warn',
+  );
+  done = keepStamped({ node, stamp, clock, random: () => 0.5, log }, stop.signal);
 });
 afterEach(async () => {
   stop.abort();
@@ -71,4 +80,20 @@ test('what fails is tried again, ever more rarely, until it is done', async () =
   expect(soon).toBeGreaterThan(4);
   await clock.advance(600_000);
   expect(stamps).toHaveLength(13);
+  expect(lines).toHaveLength(12);
+});
+
+test('what is refused is said at once, and once for each reason; and is tried again all the same', async () => {
+  failures = 12;
+  failure = new StatusError({ kind: 'Status', code: 403, message: 'may not' });
+  cell.set('a');
+  await clock.advance(10_000);
+  failure = new StatusError({ kind: 'Status', code: 422, message: 'policy' });
+  await clock.advance(600_000);
+  expect(stamps).toHaveLength(13);
+  const said = lines.map((line) => JSON.parse(line) as { level: string; reason: string });
+  expect(said.map(({ level, reason }) => [level, reason])).toEqual([
+    ['error', 'may not'],
+    ['error', 'policy'],
+  ]);
 });

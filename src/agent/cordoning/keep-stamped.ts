@@ -1,4 +1,5 @@
 /** Owns keeping the mark on the node's lease: it goes with the node, and a node that joins again needs a new one. */
+import { isRefusal } from '../../kube/status-error.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -16,10 +17,16 @@ export interface StampParts {
 }
 
 const RETRY = { base: 200, cap: 30_000 };
+const REFUSED = 'may not mark the lease of the node: where it bears no mark, no leader drains it, and the agent does';
 
-/** Works until `stop` aborts; never rejects: until the mark is there, a leader that cordons and a node that it should cordon wait for each other. */
+/**
+ * Works until `stop` aborts; never rejects: until the mark is there, a leader that cordons does not drain this node. A mark
+ * that is refused is tried again too: right after its start an API server refuses what it allows a moment later, and rights
+ * may be granted.
+ */
 export async function keepStamped({ node, stamp, clock, random, log }: StampParts, stop: AbortSignal): Promise<void> {
   let stamped: string | undefined;
+  let refused: string | undefined;
   for (let failures = 0; !stop.aborted; ) {
     const seen = node.version;
     const uid = node.newest?.metadata.uid;
@@ -27,11 +34,17 @@ export async function keepStamped({ node, stamp, clock, random, log }: StampPart
     if (uid !== undefined && uid !== stamped) {
       try {
         await stamp(stop);
-        [stamped, failures] = [uid, 0];
+        [stamped, failures, refused] = [uid, 0, undefined];
         log.info('the leader may cordon this node');
       } catch (error) {
         pauseMs = backoffDelay(failures++, { ...RETRY, random });
-        if (!stop.aborted) log.warn('cannot mark the lease of the node', { reason: messageOf(error), pauseMs });
+        const reason = messageOf(error);
+        if (!isRefusal(error)) {
+          if (!stop.aborted) log.warn('cannot mark the lease of the node', { reason, pauseMs });
+        } else if (reason !== refused) {
+          log.error(REFUSED, { reason });
+          refused = reason;
+        }
       }
     }
     await changeOrTimeout(node, seen, pauseMs, { clock, stop });

@@ -8,9 +8,9 @@ import { StatusError, TransportError } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
 import type { AgentDrain } from '../../signal/agent-policy.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
-import { microTime, systemClock } from '../../util/clock.ts';
+import { type Clock, microTime, systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
-import { NodeDuties } from './node-duties.ts';
+import { NodeDuties, type NodeDutiesParts } from './node-duties.ts';
 
 let cluster: MemoryCluster;
 let count = 0;
@@ -29,8 +29,12 @@ beforeEach(async () => {
   await cluster.admin.create(nodes, { metadata: { name, annotations: { theirs: 'kept' } } });
 });
 
-const dutiesWith = (client: KubeClient, nodeName: string | undefined = name): NodeDuties =>
-  new NodeDuties({ client, nodeName: () => nodeName, clock: systemClock, random: () => 0, log: silentLogger });
+const MARKED = { isToBeExpected: async () => await Promise.resolve(true) };
+
+function dutiesWith(client: KubeClient, more: Partial<NodeDutiesParts> = {}): NodeDuties {
+  const tools = { clock: systemClock, random: () => 0, log: silentLogger };
+  return new NodeDuties({ client, nodeName: () => name, mark: MARKED, ...tools, ...more });
+}
 
 const nodeNow = async (): Promise<Node> => await cluster.admin.get(nodes, name);
 
@@ -144,6 +148,23 @@ test('a conflict and a lost answer are tried again', async () => {
   expect((await nodeNow()).spec?.unschedulable).toBe(true);
 });
 
+const forbidden = (): Error => new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'may not' });
+
+test('what is refused is tried again, as rights may not be known yet, but not for ever', async () => {
+  /** A minute is over in a twentieth of a second. */
+  const hurried: Clock = {
+    ...systemClock,
+    monotonic: () => 1_200 * systemClock.monotonic(),
+    schedule: (ms, callback) => systemClock.schedule(ms / 1_200, callback),
+  };
+  const [some, many] = [3, 10_000].map((count) => Array.from({ length: count }, forbidden)) as [Error[], Error[]];
+  await dutiesWith(failing('replace', some), { clock: hurried }).makeWay('uid/1', {}, signal);
+  expect((await nodeNow()).spec?.unschedulable).toBe(true);
+  await expect(dutiesWith(failing('get', many), { clock: hurried }).makeWay('uid/1', {}, signal)).rejects.toThrow(
+    'may not',
+  );
+});
+
 test('a node that is to be let go at once is not tried again after that', async () => {
   const stop = new AbortController();
   const errors = Array.from({ length: 50 }, () => new TransportError('down'));
@@ -158,13 +179,7 @@ test('a host without a node has no duties', async () => {
     'get',
     Array.from({ length: 9 }, () => new Error('nobody may ask')),
   );
-  const duties = new NodeDuties({
-    client,
-    nodeName: () => undefined,
-    clock: systemClock,
-    random: () => 0,
-    log: silentLogger,
-  });
+  const duties = dutiesWith(client, { nodeName: () => undefined });
   await duties.makeWay('uid/1', {}, signal);
   await duties.takeBack('ours', signal);
   expect(await duties.hasCordon(signal)).toBe(false);
@@ -183,6 +198,10 @@ test('who cordons is read from the lease', async () => {
   const spec = { holderIdentity: 'a', leaseDurationSeconds: 60, renewTime: microTime(Date.now()) };
   await admin.create(leases, { metadata, spec });
   expect(await duties.whoCordons(object, signal)).toBe('leader');
+  const mark = { isToBeExpected: async (of: string) => await Promise.resolve(of !== name) };
+  expect(await dutiesWith(admin, { mark }).whoCordons(object, signal)).toBe('self');
+  const withoutNode = dutiesWith(admin, { mark, nodeName: () => undefined });
+  expect(await withoutNode.whoCordons(object, signal)).toBe('leader');
   await admin.delete(leases, metadata.name, { namespace: metadata.namespace });
   expect(await dutiesWith(failing('get', [new TransportError('down')])).whoCordons(object, signal)).toBe('unknown');
 });

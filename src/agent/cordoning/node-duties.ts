@@ -3,7 +3,7 @@ import { cordonOwner, withCordon, withoutAnyCordon, withoutCordon } from '../../
 import { DrainRefusedError } from '../../drain/drain.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { leases, nodes } from '../../kube/resources.ts';
-import { isConflict, isNotFound } from '../../kube/status-error.ts';
+import { isConflict, isNotFound, isRefusal } from '../../kube/status-error.ts';
 import type { KubeObject, Lease, Node } from '../../kube/types.ts';
 import type { AgentDrain } from '../../signal/agent-policy.ts';
 import { backoffDelay } from '../../util/backoff.ts';
@@ -12,12 +12,15 @@ import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { Cordoner, Duties } from '../duties.ts';
 import { LeaderView } from './leader-view.ts';
+import type { LeaseMark } from './lease-mark.ts';
 import { OwnDrain } from './own-drain.ts';
 
 export interface NodeDutiesParts {
   readonly client: KubeClient;
   /** Name of the host's Node; undefined where no pods run on the host. */
   readonly nodeName: () => string | undefined;
+  /** On the lease of that Node. */
+  readonly mark: Pick<LeaseMark, 'isToBeExpected'>;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -26,6 +29,8 @@ export interface NodeDutiesParts {
 const LEADER = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
 /** As the agent's own reports are tried again. */
 const RETRY = { base: 50, cap: 2_000 };
+/** Milliseconds for which an API server may refuse what it allows: right after its start it knows no rights yet. */
+const REFUSED_MS = 60_000;
 
 export class NodeDuties implements Duties {
   readonly #parts: NodeDutiesParts;
@@ -39,7 +44,8 @@ export class NodeDuties implements Duties {
 
   async whoCordons(_object: KubeObject, signal: AbortSignal): Promise<Cordoner> {
     try {
-      return this.#leader.judge(await this.#readLease(signal));
+      const cordoner = this.#leader.judge(await this.#readLease(signal));
+      return cordoner === 'leader' && !(await this.#isMarked(signal)) ? 'self' : cordoner;
     } catch (error) {
       signal.throwIfAborted();
       this.#sayOnce('cannot tell who cordons', messageOf(error));
@@ -67,6 +73,12 @@ export class NodeDuties implements Duties {
     await this.#change(whose === 'always' ? withoutAnyCordon : withoutCordon, signal);
   }
 
+  /** A leader leaves a node to itself whose lease bears no mark. */
+  async #isMarked(signal: AbortSignal): Promise<boolean> {
+    const name = this.#parts.nodeName();
+    return name === undefined || (await this.#parts.mark.isToBeExpected(name, signal));
+  }
+
   async #readLease(signal: AbortSignal): Promise<Lease | undefined> {
     const { name, namespace } = LEADER;
     return await orAbsent(this.#parts.client.get(leases, name, { namespace, signal }));
@@ -88,12 +100,15 @@ export class NodeDuties implements Duties {
   /** Does it again, with growing pauses, until it is done, or it is certain that it cannot be. */
   async #persist(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
     const { clock, random, log } = this.#parts;
+    let refusedAt = Number.POSITIVE_INFINITY;
     for (let attempt = 0; ; attempt++) {
       try {
         return await work();
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof DrainRefusedError) throw error;
+        refusedAt = isRefusal(error) ? Math.min(refusedAt, clock.monotonic()) : Number.POSITIVE_INFINITY;
+        if (clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
         if (!isConflict(error)) log.warn('the node is not empty yet', { reason: messageOf(error) });
         await sleep(clock, backoffDelay(attempt, { ...RETRY, random }), signal);
       }

@@ -4,17 +4,17 @@ import { leases } from '../../kube/resources.ts';
 import { isInvalid } from '../../kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 
-const NAMESPACE = 'kube-node-lease';
+export const NODE_LEASES = 'kube-node-lease';
 /** The original's, so that the label has one owner, whoever of the two writes it. */
 const FIELD_MANAGER = 'k0s/autopilot';
 
 /** Harmless when repeated; rejects where the server cannot be reached or refuses. */
 export async function stampNodeLease(client: KubeClient, name: string, signal: AbortSignal): Promise<void> {
-  const options = { namespace: NAMESPACE, signal, fieldManager: FIELD_MANAGER };
+  const options = { namespace: NODE_LEASES, signal, fieldManager: FIELD_MANAGER };
   const mark = {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
-    metadata: { name, namespace: NAMESPACE, labels: { [CENTRAL_CORDONING_LABEL]: '' } },
+    metadata: { name, namespace: NODE_LEASES, labels: { [CENTRAL_CORDONING_LABEL]: '' } },
   };
   const lease = await client.patch(leases, name, mark, { ...options, type: 'apply', force: true });
   if (lease.spec?.holderIdentity) return;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Resource } from '../../kube/resources.ts';
 import type { SignalCommand } from '../../signal/codec.ts';
 import { Agent } from '../agent.ts';
+import type { LeaseMark } from '../cordoning/lease-mark.ts';
 import { NodeDuties } from '../cordoning/node-duties.ts';
 import { perform } from '../effects.ts';
 import { loadJournal, saveJournal } from '../journal-file.ts';
@@ -19,6 +20,8 @@ export interface ObjectAgentOptions {
   readonly accepts: readonly SignalCommand['kind'][];
   /** Name of the host's Node; undefined where no pods run on the host. Throws while that is not known. */
   readonly nodeName: () => string | undefined;
+  /** On the lease of that Node. */
+  readonly mark: LeaseMark;
 }
 
 export function createOwnObject(host: HostParts, resource: Resource, name: string): OwnObject {
@@ -26,10 +29,13 @@ export function createOwnObject(host: HostParts, resource: Resource, name: strin
   return new OwnObject({ client, resource, name, clock, random, log });
 }
 
-export function createObjectAgent(host: HostParts, { object, journal, accepts, nodeName }: ObjectAgentOptions): Agent {
+export function createObjectAgent(
+  host: HostParts,
+  { object, journal, accepts, nodeName, mark }: ObjectAgentOptions,
+): Agent {
   const { client, options, places, restarter, userAgent, clock, random, log } = host;
   const { stateDirectory, limits, times } = options;
-  const duties = new NodeDuties({ client, nodeName, clock, random, log });
+  const duties = new NodeDuties({ client, nodeName, mark, clock, random, log });
   const effects = {
     stateDirectory,
     // Asked anew each time: the service may be restarted with another data directory.

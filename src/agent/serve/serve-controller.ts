@@ -3,7 +3,7 @@ import { nodes } from '../../kube/resources.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
 import { nodeNameOf } from '../../signal/node-of-controller.ts';
 import { keepStamped } from '../cordoning/keep-stamped.ts';
-import { stampNodeLease } from '../cordoning/node-lease.ts';
+import { LeaseMark } from '../cordoning/lease-mark.ts';
 import { kubeletName } from '../host-name.ts';
 import type { OwnObject } from '../own-object.ts';
 import { describeController } from '../registration/describe-controller.ts';
@@ -19,6 +19,7 @@ const STATUS_TIMEOUT_MS = 5_000;
 export async function serveController(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
   const object = createOwnObject(host, controlNodes, name);
   const nodeName = (): string | undefined => nodeNameOf(newestOf(object));
+  const mark = new LeaseMark(host.client);
   const agent = createObjectAgent(host, {
     object,
     journal: host.paths.journal,
@@ -27,12 +28,13 @@ export async function serveController(host: HostParts, name: string, stop: Abort
       if (!object.isKnown) throw new Error(`ControlNode ${name} is not known yet`);
       return nodeName();
     },
+    mark,
   });
   const node = { current: nodeName, onChange: (listener: () => void) => object.onChange(listener) };
   await Promise.all([
     agent.run(stop),
     register(host, object, name, stop),
-    workForValue(node, async (own, signal) => await serveOwnNode(host, own, signal), stop),
+    workForValue(node, async (own, signal) => await serveOwnNode(host, own, mark, signal), stop),
   ]);
 }
 
@@ -52,15 +54,15 @@ async function register(host: HostParts, object: OwnObject, name: string, stop: 
 }
 
 /** Original leaders send airgap bundles to Nodes only, also where the updates of the same host go to its ControlNode. */
-async function serveOwnNode(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
-  const { client, paths } = host;
+async function serveOwnNode(host: HostParts, name: string, mark: LeaseMark, stop: AbortSignal): Promise<void> {
+  const { paths } = host;
   const log = host.log.child({ for: `Node ${name}` });
   const node = createOwnObject({ ...host, log }, nodes, name);
   const agent = createObjectAgent(
     { ...host, log },
-    { object: node, journal: paths.airgapJournal, accepts: ['airgapupdate'], nodeName: () => name },
+    { object: node, journal: paths.airgapJournal, accepts: ['airgapupdate'], nodeName: () => name, mark },
   );
-  const stamp = async (signal: AbortSignal): Promise<void> => await stampNodeLease(client, name, signal);
+  const stamp = async (signal: AbortSignal): Promise<void> => await mark.set(name, signal);
   await Promise.all([agent.run(stop), keepStamped({ ...host, log, node, stamp }, stop)]);
 }
 

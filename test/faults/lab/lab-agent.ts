@@ -1,8 +1,8 @@
 /** Owns the agent of one host of the lab: the real one, that dies with all it had in memory and is started again. */
 import { Agent } from '../../../src/agent/agent.ts';
 import { keepStamped } from '../../../src/agent/cordoning/keep-stamped.ts';
+import { LeaseMark } from '../../../src/agent/cordoning/lease-mark.ts';
 import { NodeDuties } from '../../../src/agent/cordoning/node-duties.ts';
-import { stampNodeLease } from '../../../src/agent/cordoning/node-lease.ts';
 import { type ActiveJournal, IDLE, type Journal } from '../../../src/agent/journal.ts';
 import { OwnObject } from '../../../src/agent/own-object.ts';
 import { keepRegistered } from '../../../src/agent/registration/keep-registered.ts';
@@ -44,7 +44,8 @@ export class LabAgent {
     const tools = { clock, random, log: silentLogger };
     const { name } = host;
     const object = new OwnObject({ ...tools, client, name, resource: role === 'worker' ? nodes : controlNodes });
-    const duties = new NodeDuties({ ...tools, client, nodeName: () => (role === 'worker' ? name : undefined) });
+    const mark = new LeaseMark(client);
+    const duties = new NodeDuties({ ...tools, client, mark, nodeName: () => (role === 'worker' ? name : undefined) });
     const agent = new Agent({
       ...tools,
       object,
@@ -61,7 +62,7 @@ export class LabAgent {
       accepts: ['k0supdate', 'airgapupdate'],
     });
     void agent.run(stop);
-    const stamp = async (signal: AbortSignal): Promise<void> => await stampNodeLease(client, name, signal);
+    const stamp = async (signal: AbortSignal): Promise<void> => await mark.set(name, signal);
     if (role === 'worker') void keepStamped({ ...tools, node: object, stamp }, stop);
     else void keepRegistered({ ...tools, object, describe: async () => await Promise.resolve(this.#describe()) }, stop);
   }
@@ -74,8 +75,9 @@ export class LabAgent {
     stop: AbortSignal,
   ): Promise<Outcome> {
     try {
-      const { planId, created } = journal.work.signal;
-      if (step.kind === 'make-way') await duties.makeWay(`${planId}/${created}`, {}, signal);
+      const { signal: of, policy } = journal.work;
+      const { planId, created } = of;
+      if (step.kind === 'make-way') await duties.makeWay(`${planId}/${created}`, policy?.drain ?? {}, signal);
       if (step.kind === 'take-back') await duties.takeBack('ours', signal);
     } catch (error) {
       signal.throwIfAborted();
