@@ -33,7 +33,7 @@ test.each<[string, (Error | 'ok')[], object, boolean]>([
   ['refused, and set at last', [refusal(403), 'ok'], unmarked, true],
   ['refused, and there from before', [refusal(403)], marked, true],
   ['refused, and no lease', [refusal(403)], refusal(404), false],
-  ['refused, as any look at it', [refusal(403)], refusal(403), true],
+  ['refused, and not to be looked at', [refusal(403)], refusal(403), true],
 ])('%s', async (_name, answers, lease, expected) => {
   const mark = markWith(answers, lease);
   while (answers.length > 0) await mark.set('n', signal).catch(() => undefined);
