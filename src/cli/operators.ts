@@ -1,5 +1,7 @@
 /** Owns who carries a plan out, by dialect, and what there is to do once it has failed. */
+import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL } from '../dialects/cattle/names.ts';
 import { HOST_DEADLINE_MS } from '../dialects/kubeadm/policy.ts';
+import type { KubeObject } from '../kube/types.ts';
 import { formatDuration } from '../util/duration.ts';
 import { listed } from './phrases.ts';
 import type { PlanView } from './status/view.ts';
@@ -13,8 +15,8 @@ export interface Operator {
   readonly takeBack: string;
   /** What to do once a target has failed, or the plan was refused. */
   readonly mend: string;
-  /** True where `refit retry` lets a failed node go again by itself. */
-  readonly retries: boolean;
+  /** What lets one failed node go again where `refit retry` cannot, once the cause is mended; absent where it can. */
+  readonly again?: (node: string, plan: KubeObject['metadata']) => string;
 }
 
 const AGENT_LIMIT = 'its --target-deadline has passed since the signal';
@@ -26,28 +28,35 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
     limit: AGENT_LIMIT,
     takeBack: ANEW,
     mend: `mend the cause, ${ANEW}`,
-    retries: true,
   },
   cattle: {
     name: 'the system-upgrade-controller',
     limit: 'its Job has failed or taken its whole time',
     takeBack: 'take the annotation upgrade.refit.dev/abort off the Plan',
-    mend: 'mend the cause and the Plan; a node whose Job failed gets another one with another version',
-    retries: false,
+    mend: 'mend the cause, and give the Plan another version; docs/cattle.md has how a node goes again with the same one',
+    again: (node, { name, namespace }) => {
+      const label = hashLabelOf(name);
+      const job = `-n ${namespace} -l ${PLAN_LABEL}=${name},${NODE_LABEL}=${node}`;
+      const commands = [
+        `kubectl label node ${node} --overwrite ${label}=${DISABLED}`,
+        `kubectl delete jobs ${job}`,
+        `kubectl label node ${node} ${label}-`,
+      ];
+      return `give the Plan another version; or, to try the same one again: ${commands.join('; ')}`;
+    },
   },
   kubeadm: {
     name: '`refit kubeadm apply`',
     limit: `${formatDuration(HOST_DEADLINE_MS)} have passed since it began`,
     takeBack: 'run `refit kubeadm apply` again: it goes on where it was left',
     mend: 'mend the cause, and run `refit kubeadm apply` again: it goes on where it was left',
-    retries: false,
+    again: () => 'run `refit kubeadm apply` again: it goes on where it was left',
   },
   capi: {
     name: '`refit capi-extension`',
     limit: AGENT_LIMIT,
     takeBack: 'take the request off the Node: the next call begins anew',
     mend: 'mend the cause, and take the request off the Node: the next call begins anew',
-    retries: true,
   },
 };
 
@@ -56,7 +65,7 @@ const UNKNOWN: Operator = {
   limit: 'its time is over',
   takeBack: ANEW,
   mend: `mend the cause, ${ANEW}`,
-  retries: false,
+  again: () => ANEW,
 };
 
 export function operatorOf(dialect: string): Operator {
@@ -68,10 +77,10 @@ const MOST_NAMES = 5;
 
 /** What to do about a plan that failed, wholly or in part, or was refused. */
 export function mendingOf({ dialect, phase, abort, stages }: PlanView): string {
-  const { takeBack, mend, retries } = operatorOf(dialect);
+  const { takeBack, mend, again } = operatorOf(dialect);
   if (abort !== undefined) return takeBack;
   const failed = stages.flatMap(({ targets }) => targets).filter((target) => target.phase === 'failed');
-  if (!retries || failed.length === 0 || phase === 'invalid') return mend;
+  if (again || failed.length === 0 || phase === 'invalid') return mend;
   const names = listed(
     failed.map(({ name }) => name),
     MOST_NAMES,

@@ -263,6 +263,31 @@ describe('a Job that fails', () => {
     expect(conditionOf(await plan('fragile'), 'Complete').reason).toBe('JobFailed');
   });
 
+  test('and goes again with the same version, as an order for it says', async () => {
+    const name = 'again';
+    await apply(planOf(name, fragile, { 'example.com/outcome': 'failure' }));
+    const failed = await until(name, 'Complete', 'False', 'JobFailed');
+    const node = failed.status?.applying?.[0] ?? '';
+    const operator = await kubeconfigFor('operator');
+    const { code, stderr } = await runRefit(
+      'retry',
+      node,
+      '--plan',
+      `cattle/${NAMESPACE}/${name}`,
+      '--kubeconfig',
+      operator,
+    );
+    expect(code).toBe(1);
+    expect(stderr[0]).toMatch(`REFIT_ORDER: no order lets ${node} of Plan ${name} `);
+
+    await patch(name, { metadata: { labels: { 'example.com/outcome': null } } });
+    const commands = [...(stderr[0] ?? '').matchAll(/kubectl ([^;(]*[^;( ])/g)].map(([, args = '']) => args.split(' '));
+    expect(commands).toHaveLength(3);
+    for (const args of commands) expect((await kubectlAs('admin', args)).stderr).toBe('');
+    await until(name, 'Complete', 'True', 'Complete');
+    expect((await admin.get(nodes, node)).metadata.labels?.[`plan.upgrade.cattle.io/${name}`]).toMatch(/^[0-9a-f]+$/);
+  });
+
   test('is no end: a new version begins anew', async () => {
     await patch('fragile', { metadata: { labels: { 'example.com/outcome': null } }, spec: { version: 'v2' } });
     const done = await until('fragile', 'Complete', 'True', 'Complete');

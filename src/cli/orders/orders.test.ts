@@ -222,7 +222,7 @@ test.each<[string, string, Situation, Order | string]>([
     `a later command of ${PLAN} has brought w1 further since it failed`,
   ],
   ['one that waits', 'w2', FAILED, `w2 of ${PLAN} has not failed: it is pending`],
-  ['one that is under way', 'w1', MOVING, `w1 of ${PLAN} has not failed: it is Restart`],
+  ['one that is under way', 'w1', MOVING, `w1 of ${PLAN} has not failed: it is at Restart`],
   ['one that is done', 'w1', OVER, `w1 of ${PLAN} has not failed: it is done`],
   [
     'one whose failure nobody has recorded',

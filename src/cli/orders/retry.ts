@@ -25,19 +25,21 @@ export function retry(name: string): Decide {
   };
 }
 
-function failedOf(name: string, { dialect, snapshot, view }: Seen): readonly [Target, ...Target[]] {
+function failedOf(name: string, { dialect, plan, snapshot, view }: Seen): readonly [Target, ...Target[]] {
   const refuse = (why: string): never => {
     throw new RefitError('REFIT_ORDER', why);
   };
-  const { retries, mend, takeBack } = operatorOf(dialect.name);
+  const { again, takeBack } = operatorOf(dialect.name);
   const title = titleOf(view);
-  if (!retries) return refuse(`${title} is not one of which single nodes are tried again: ${mend}`);
   if (snapshot.orders.abort !== undefined) return refuse(`${title} was aborted, so no node of it goes on: ${takeBack}`);
   const found = snapshot.campaign.stages.flatMap((stage) =>
     stage.targets.filter((target) => target.name === name).map((target) => ({ stage, target })),
   );
   if (found.length === 0) return refuse(`${title} has no ${name} among its targets`);
   const failed = found.filter(({ target }) => target.state === 'failed');
+  if (again && failed.length > 0) {
+    return refuse(`no order lets ${name} of ${title} go again: mend the cause, then ${again(name, plan.metadata)}`);
+  }
   const open = failed.filter(({ stage, target }) => !isOutdone(snapshot.campaign, stage, target));
   const [first, ...others] = open.map(({ target }) => target);
   if (first && !factsOf(snapshot, first).exists) {
@@ -55,7 +57,7 @@ function placeOf({ stage, target }: { stage: Stage; target: Target }, { stages }
     .flatMap(({ targets }) => targets)
     .find(({ name }) => name === target.name);
   if (seen?.phase === 'failed') return 'about to be recorded as failed, ask again then';
-  return seen?.step ?? seen?.phase ?? target.state;
+  return seen?.step === undefined ? (seen?.phase ?? target.state) : `at ${seen.step}`;
 }
 
 /**
