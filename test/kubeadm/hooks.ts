@@ -1,11 +1,27 @@
 /** Owns the hooks of a stand-in host: what tests let wait, get lost or die there, at a moment that they choose. */
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { access, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { vi } from 'vitest';
 import type { StandInHost } from '../../tools/sshd/stand-in-host.ts';
+import type { Run } from './suite.ts';
 
 /** Lets the next script that contains `text` wait: before it runs, or with its answer after it ran. */
 export async function holdAt({ root }: StandInHost, moment: 'before' | 'after', text: string): Promise<void> {
   await writeFile(join(root, `hooks/hold-${moment}`), text);
+}
+
+/** How the script of a step names it, within the quotes of the script around it. */
+export function textOf(step: string): string {
+  return String.raw`STEP='\''${step}'\''`;
+}
+
+/** Rejects at once where the run ends instead. */
+export async function isHeld(host: StandInHost, run: Run): Promise<void> {
+  const held = vi.waitFor(async () => await access(join(host.root, 'hooks/held')), { timeout: 60_000, interval: 20 });
+  const ended = run.ended.then((code) => {
+    throw new Error(`it ended with ${code} before anything was held: ${run.stdout}${run.stderr}`);
+  });
+  await Promise.race([held, ended]);
 }
 
 /** What is held goes on. */

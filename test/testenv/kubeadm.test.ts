@@ -9,10 +9,10 @@ import { createInformer } from '../../src/kube/informer.ts';
 import { leases, nodes } from '../../src/kube/resources.ts';
 import { startJavascriptServer } from '../../tools/sshd/javascript-server.ts';
 import type { StartServer } from '../../tools/sshd/server.ts';
-import { logOf, type StandInHost } from '../../tools/sshd/stand-in-host.ts';
+import { logOf } from '../../tools/sshd/stand-in-host.ts';
 import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
 import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
-import { cutOffWithout, holdAt, lose, release } from '../kubeadm/hooks.ts';
+import { cutOffWithout, holdAt, isHeld, lose, release, textOf } from '../kubeadm/hooks.ts';
 import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 
@@ -300,20 +300,6 @@ function killed(startServer: StartServer, kills: Kills): void {
     const { items } = await scene.cluster.client.list(nodes);
     expect(items.filter(({ spec }) => spec?.unschedulable)).toEqual([]);
   });
-}
-
-/** How the script of a step names it, within the quotes of the script around it. */
-function textOf(step: string): string {
-  return String.raw`STEP='\''${step}'\''`;
-}
-
-/** Rejects at once where the run ends instead. */
-async function isHeld(host: StandInHost, run: Run): Promise<void> {
-  const held = vi.waitFor(async () => await access(join(host.root, 'hooks/held')), { timeout: 60_000, interval: 20 });
-  const ended = run.ended.then((code) => {
-    throw new Error(`it ended with ${code} before anything was held: ${run.stdout}${run.stderr}`);
-  });
-  await Promise.race([held, ended]);
 }
 
 async function kill(run: Run): Promise<void> {

@@ -58,6 +58,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     kubeadm: `${READ} update patch`,
     capi: `${READ} update`,
     ...LOOK,
+    operator: `${READ} patch`,
   },
   'core/nodes=roles-b': {
     controller: `${READ} update`,
@@ -65,6 +66,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     kubeadm: `${READ} update patch`,
     capi: `${READ} update`,
     ...LOOK,
+    operator: `${READ} patch`,
     busy: `${READ} update`,
   },
   'core/nodes/status': {},
@@ -108,7 +110,11 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'core/configmaps@default': {},
   'core/configmaps@kube-system': { kubeadm: 'create' },
   'core/configmaps@kube-system=kubeadm-config': { kubeadm: 'get create' },
-  'core/configmaps@kube-system=refit-kubeadm': { kubeadm: 'get list watch create update delete', viewer: READ },
+  'core/configmaps@kube-system=refit-kubeadm': {
+    kubeadm: 'get list watch create update delete',
+    ...LOOK,
+    operator: `${READ} patch`,
+  },
   'cluster.x-k8s.io/machines@default': { capi: 'get' },
   'cluster.x-k8s.io/machines/status@default': {},
   'core/serviceaccounts/token@default': {},
@@ -230,7 +236,8 @@ test('NodeRestriction is on: a node does not give itself the labels that isolate
 test.each([
   ['viewer', [...ANNOTATE, 'node', 'roles-a', 'refit-test=viewer']],
   ['viewer', ['delete', 'node', 'roles-a']],
-  ['operator', [...ANNOTATE, 'node', 'roles-a', 'refit-test=operator']],
+  ['operator', ['delete', 'node', 'roles-a']],
+  ['operator', [...ANNOTATE, 'configmap', 'kubeadm-config', '-n', 'kube-system', 'refit-test=operator']],
   ['operator', ['delete', 'plans.autopilot.k0sproject.io', 'autopilot']],
   ['operator', ['create', '-f', 'deploy/crds/upgrade.refit.dev_upgradepolicies.yaml']],
   ['controller', ['delete', 'node', 'roles-a']],

@@ -1,0 +1,101 @@
+/** The proof that updates of Machines are ordered about by the documented operator: on a real API server, through the hooks. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
+import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
+import { UPDATE_ANNOTATION } from '../../src/dialects/capi/machine-update.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import { buildUpgradePolicy } from '../builders/policies.ts';
+import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
+import { driveUpdate } from '../capi/machine-manager.ts';
+import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { runRefit } from './refit-process.ts';
+
+const PATIENCE = { timeout: 30_000, interval: 200 };
+const POLICY = 'capi-orders';
+const [PAUSED, ABORTED] = ['worker1', 'worker2'] as const;
+
+let scene: MachineCluster;
+
+beforeAll(async () => {
+  await apply(await readFile('deploy/crds/upgrade.refit.dev_upgradepolicies.yaml', 'utf8'));
+  await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd/upgradepolicies.upgrade.refit.dev']);
+  scene = await openMachineCluster({ workers: 2 });
+  await scene.whenCallable('h2');
+}, 120_000);
+afterAll(async () => await scene[Symbol.asyncDispose]());
+
+async function told(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const { code, stdout, stderr } = await runRefit(...args, '--kubeconfig', await kubeconfigFor('operator'));
+  return { code, stdout: stdout.join('\n'), stderr: stderr.join('\n') };
+}
+
+/** Nothing starts until it is deleted: so there is time to order something. */
+async function shut(): Promise<void> {
+  const policy = buildUpgradePolicy(POLICY, { plans: [{ dialect: 'capi' }], paused: true });
+  await scene.cluster.client.create(upgradePolicies, policy);
+}
+
+async function open(): Promise<void> {
+  await scene.cluster.client.delete(upgradePolicies, POLICY);
+}
+
+interface Update {
+  readonly words: readonly string[];
+  /** Resolves with undefined at its end, or with what went wrong. */
+  readonly ended: Promise<unknown>;
+}
+
+async function begin(node: string): Promise<Update> {
+  const words: string[] = [];
+  const hear = (answer: UpdateMachineResponse | Error): void =>
+    void words.push(answer instanceof Error ? answer.message : (answer.message ?? ''));
+  const ended = scene.update(node, scene.manager('h2', hear)).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  const held = `UpgradePolicy ${POLICY} has spec.paused: nothing new starts`;
+  await vi.waitFor(() => expect(words).toContain(held), PATIENCE);
+  return { words, ended };
+}
+
+test('a pause holds the update of one Machine, whoever calls; resume lets it go on', async () => {
+  await shut();
+  const { words, ended } = await begin(PAUSED);
+  const paused = await told('pause', '--plan', `capi/${PAUSED}`);
+  expect(paused).toMatchObject({ code: 0, stderr: '' });
+  expect(paused.stdout).toMatch(/^Machine default\/machine-of-worker1 \(\S+\) is paused\.\nNothing is under way\./);
+  await open();
+  await vi.waitFor(
+    () => expect(words.at(-1)).toBe('the plan is paused: nothing new starts until refit resume'),
+    PATIENCE,
+  );
+  const { stdout } = await told('why', PAUSED);
+  expect(stdout).toContain('the plan is paused: nothing new starts until refit resume');
+  expect(stdout).toContain('This ends when `refit resume` is given.');
+  expect(stdout).toContain('It is for `refit capi-extension` to carry out');
+
+  expect((await told('resume', '--plan', `capi/${PAUSED}`)).stdout).toContain(`goes on.\nNext: ${PAUSED}.`);
+  expect(await ended).toBeUndefined();
+  expect((await scene.cluster.client.get(nodes, PAUSED)).status?.nodeInfo?.kubeletVersion).toBe(TO);
+});
+
+test('an abort fails the call with its reason; what why says to do lets the next call begin anew', async () => {
+  await shut();
+  const { ended } = await begin(ABORTED);
+  expect((await told('abort', '--reason', 'wrong release', '--plan', `capi/${ABORTED}`)).stdout).toMatch(
+    /^Machine default\/machine-of-worker2 \(\S+\) is aborted: wrong release\./,
+  );
+  expect(await ended).toMatchObject({ message: 'stopped by order: wrong release' });
+  expect((await told('why', ABORTED)).stdout).toContain(
+    'Why: stopped by order: wrong release. What to do: take the request off the Node: the next call begins anew',
+  );
+  expect((await told('retry', ABORTED, '--plan', `capi/${ABORTED}`)).stderr).toContain(
+    'was aborted, so no node of it goes on: take the request off the Node',
+  );
+
+  await open();
+  expect((await kubectlAs('operator', ['annotate', 'node', ABORTED, `${UPDATE_ANNOTATION}-`])).stderr).toBe('');
+  await driveUpdate(scene.manager('h2'), { machine: machineOf(ABORTED), version: TO });
+  expect((await scene.cluster.client.get(nodes, ABORTED)).status?.nodeInfo?.kubeletVersion).toBe(TO);
+});

@@ -1,0 +1,93 @@
+/** The proof that an upgrade over SSH is ordered about by the documented operator: on a real API server, while hosts are at work. */
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { nodes } from '../../src/kube/resources.ts';
+import { startJavascriptServer } from '../../tools/sshd/javascript-server.ts';
+import { cutOffWithout, holdAt, isHeld, release, textOf } from '../kubeadm/hooks.ts';
+import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
+import { kubeconfigFor } from './control-plane.ts';
+
+const PATIENCE = { timeout: 30_000, interval: 200 };
+const PLAN = `ConfigMap refit-kubeadm \\(${TO}\\)`;
+
+let scene: Scene;
+let manifest = '';
+let run: Run;
+
+beforeAll(async () => {
+  scene = await openScene(startJavascriptServer);
+  manifest = await scene.cluster.manifest(TO);
+}, 120_000);
+afterAll(async () => await scene[Symbol.asyncDispose]());
+
+function apply(): Run {
+  return scene.refit('apply', '--yes', '-m', manifest, '--lease-duration', '2s');
+}
+
+async function told(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const one = scene.refitAs(await kubeconfigFor('operator'), ...args);
+  const code = await one.ended;
+  return { code, stdout: one.stdout, stderr: one.stderr };
+}
+
+async function versionsOf(...names: readonly string[]): Promise<(string | undefined)[]> {
+  const found = await Promise.all(names.map(async (name) => await scene.cluster.client.get(nodes, name)));
+  return found.map(({ status }) => status?.nodeInfo?.kubeletVersion);
+}
+
+test('a host that failed is no matter of retry, which says what is', async () => {
+  await cutOffWithout(scene.cluster.host('cp1'), 'kube-apiserver');
+  expect(await apply().ended).toBe(1);
+  const { code, stderr } = await told('retry', 'cp1');
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    new RegExp(`no order lets cp1 of ${PLAN} go again: mend the cause, then run .refit kubeadm apply. again`),
+  );
+});
+
+test('a pause lets the host at work finish and no other begin; why says what ends that; resume goes on', async () => {
+  const [cp1, cp2] = [scene.cluster.host('cp1'), scene.cluster.host('cp2')];
+  await holdAt(cp1, 'before', textOf('kubelet'));
+  run = apply();
+  await isHeld(cp1, run);
+  const paused = await told('pause');
+  expect(paused).toMatchObject({ code: 0, stderr: '' });
+  expect(paused.stdout).toMatch(new RegExp(`^${PLAN} is paused\\.\nUnder way, and finishing: cp1 is at `));
+  await release(cp1);
+  await vi.waitFor(async () => {
+    const { stdout } = await told('why');
+    expect(stdout).toMatch(new RegExp(`^${PLAN} is running for .*, paused: 1 of 4 targets are done\\.`));
+    expect(stdout).toContain('the plan is paused: nothing new starts until refit resume');
+    expect(stdout).toContain('This ends when `refit resume` is given');
+  }, PATIENCE);
+  await expect(access(join(cp2.root, 'var/lib/refit'))).rejects.toThrow('ENOENT');
+
+  await holdAt(cp2, 'before', textOf('kubelet'));
+  const resumed = await told('resume');
+  expect(resumed).toMatchObject({ code: 0, stderr: '' });
+  expect(resumed.stdout).toMatch(new RegExp(`^${PLAN} goes on\\.\nNext: cp2\\.`));
+  await isHeld(cp2, run);
+});
+
+test('an abort lets the host at work finish, ends the run, and the next run begins anew', async () => {
+  const aborted = await told('abort', '--reason', 'wrong release');
+  expect(aborted).toMatchObject({ code: 0, stderr: '' });
+  expect(aborted.stdout).toMatch(
+    new RegExp(`^${PLAN} is aborted: wrong release\\.\nUnder way, and finishing: cp2 is at `),
+  );
+  await release(scene.cluster.host('cp2'));
+  expect(await run.ended).toBe(1);
+  expect(run.stdout).toMatch(/has failed: stopped by order: wrong release\n$/);
+  expect(await versionsOf('cp1', 'cp2', 'w1', 'w2')).toEqual([TO, TO, FROM, FROM]);
+  expect((await told('why')).stdout).toMatch(
+    /Why: stopped by order: wrong release\. What to do: run `refit kubeadm apply` again: it goes on where it was left\.\n$/,
+  );
+  expect((await told('retry', 'w1')).stderr).toContain(
+    'was aborted, so no node of it goes on: run `refit kubeadm apply`',
+  );
+
+  const again = apply();
+  expect([await again.ended, again.stderr]).toEqual([0, '']);
+  expect(await versionsOf('w1', 'w2')).toEqual([TO, TO]);
+});
