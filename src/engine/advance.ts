@@ -88,7 +88,10 @@ function conclude({ campaign, orders }: Snapshot, policy: CampaignPolicy): Campa
 
 function start(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy, now: number): Campaign {
   const { campaign } = snapshot;
-  const { chosen, waiting, stopped } = choose(snapshot, stage, policy, now);
+  const { chosen, waiting, stopped, refusal } = choose(snapshot, stage, policy, now);
+  if (refusal && targetsIn(campaign, 'intended').length === 0) {
+    return { ...campaign, phase: 'invalid', blocked: false, reason: refusal };
+  }
   const since = rfc3339(now);
   // A target that cannot start is a failure, and failures are counted before anything more is started.
   const moved =
@@ -96,7 +99,7 @@ function start(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy, now: nu
       ? stopped.map(({ target, reason }): Target => ({ ...target, state: refusedState(reason), since }))
       : chosen.map((target): Target => ({ ...target, state: 'intended', since: momentOf(snapshot, target, now) }));
   const started = withTargets(campaign, moved);
-  const blocked = chosen.length === 0 && waiting.some(({ reason }) => !isUnasked(reason));
+  const blocked = chosen.length === 0 && waiting.some(({ reason, isPassing }) => !isPassing && !isUnasked(reason));
   const reason = campaign.reason ?? stopped[0]?.reason;
   if (started === campaign && blocked === campaign.blocked) return campaign;
   return { ...started, blocked, reason };

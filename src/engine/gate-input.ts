@@ -5,7 +5,7 @@ import type { GateInput } from './gates/types.ts';
 import type { Campaign, Snapshot, Stage, Target, TargetFacts } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { censusOf, type NodeCensus } from './policy/node-census.ts';
-import { targetsIn } from './stages.ts';
+import { stagesBefore, targetsIn } from './stages.ts';
 
 const ABSENT: TargetFacts = { exists: false, observation: { kind: 'none' } };
 
@@ -26,9 +26,10 @@ export interface Look {
 /** `room` is the number of targets that may still start, this one included. */
 export function gateInput(look: Look, room: number, census = censusFor(look.snapshot, look.policy)): GateInput {
   const { snapshot, stage, target, policy, now } = look;
-  const { controlPlane, others, orders, paceMs } = snapshot;
-  const facts = factsOf(snapshot, target);
-  return { stage, target, facts, controlPlane, others, orders, census, expectedMs: paceMs, room, policy, now };
+  const { campaign, controlPlane, apiServers, others, orders, paceMs } = snapshot;
+  const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(campaign, stage)];
+  const seen = { facts, controlPlane, apiServers, others, orders, census, expectedMs: paceMs };
+  return { stage, target, earlier, ...seen, room, policy, now };
 }
 
 /** Undefined where no limit asks for it. */

@@ -83,7 +83,9 @@ function intend(look: Look): Progress {
   const verdict = evaluate(BEFORE, gateInput(look, freeSlots(stage) + 1));
   if (verdict.kind !== 'pass') {
     const { reason, gate } = verdict;
-    if (verdict.kind === 'stop') return { phase, effect: 'none', next: refusedState(reason), reason };
+    if (verdict.kind === 'stop') {
+      return { phase, effect: 'none', next: verdict.ofPlan ? 'pending' : refusedState(reason), reason };
+    }
     return { phase, effect: 'none', reason, gate, recheckMs: verdict.recheckMs, inquiry: verdict.inquiry };
   }
   const reason = restingReason(target, phase, facts);

@@ -19,7 +19,7 @@ export const REASONS = {
   Signalled: 'the signal is written, and the agent has not answered yet',
   NoFreeSlot: 'as many targets are in flight as may be',
   EarlierStage: 'an earlier stage is not done',
-  FinishingInFlight: 'a target failed: nothing new starts, and what is in flight may finish',
+  FinishingInFlight: 'a target failed or would break a rule: nothing new starts, and what is in flight may finish',
   ControlPlaneUnknown: 'nobody has asked the API servers yet',
   ControlPlaneNotReady: 'an API server does not answer that it is ready',
   OthersAtWork: 'nodes are still at work for a plan that is gone',

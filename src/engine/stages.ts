@@ -12,6 +12,11 @@ export function activeStage({ stages }: Campaign): Stage | undefined {
   return stages.find((stage) => !isOver(stage));
 }
 
+export function stagesBefore({ stages }: Pick<Campaign, 'stages'>, { id }: Stage): readonly Stage[] {
+  const own = stages.findIndex((stage) => stage.id === id);
+  return stages.slice(0, Math.max(0, own));
+}
+
 function isOver({ targets, failedHoldSlots }: Stage): boolean {
   return targets.every((target) => (failedHoldSlots === true ? target.state === 'done' : isSettled(target)));
 }

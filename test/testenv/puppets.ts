@@ -1,6 +1,6 @@
 /** Owns workers without a host, for tests: the objects of a Node, whose agent's words the test itself writes. */
 import { expect, vi } from 'vitest';
-import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { type K0sUpdate, type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { cordonOwner } from '../../src/drain/cordon.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { leases, nodes, pods } from '../../src/kube/resources.ts';
@@ -41,9 +41,10 @@ export class Puppets implements AsyncDisposable {
   }
 
   /** A Plan for all of them, in order; created, not waited for. */
-  async plan(concurrent: number): Promise<Plan> {
+  async plan(concurrent: number, more: Partial<K0sUpdate> = {}): Promise<Plan> {
     const workers = { ...listed(...this.names), limits: { concurrent } };
-    const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] });
+    const k0supdate = buildUpdate({ targets: { workers }, ...more });
+    const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate }] });
     return await this.#admin.create(plans, { ...rest, metadata: { name: metadata.name } });
   }
 

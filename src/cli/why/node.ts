@@ -64,6 +64,7 @@ const SHARED: ReadonlySet<ReasonCode> = new Set([
   'TooManyUnavailable',
   'RecordUnread',
   'InvalidPlan',
+  'KubeletAhead',
   'ControlPlaneNotReady',
   'OthersAtWork',
 ]);

@@ -118,6 +118,16 @@ test('a controller behind one that a gate holds', async () => {
   expect(why(views, 'c2')[0]).toContain('This ends when every API server answers that it is ready;');
 });
 
+test('an API server that is behind: what would be newer than it, and what ends that, for each node', async () => {
+  const behind = { ...buildControlNode('c1'), status: { k0sVersion: 'v1.35.4+k0s.0' } };
+  const waiting = plan(statusOf('Schedulable', [], recorded({ w2: 'SignalPending', w3: 'SignalPending' })));
+  const views = await lookAt([waiting], [behind], [W2, W3], NOW);
+  for (const name of ['w2', 'w3']) {
+    expect(why(views, name)[0]).toContain('newer than the API server of c1 (v1.35.4+k0s.0) (rule KubeletAhead)');
+    expect(why(views, name)[0]).toContain('This ends when the objects of those API servers tell a version that is new');
+  }
+});
+
 test('nobody leads', async () => {
   const [text] = why(await lookAt([running], [], [W1, W2, W3], NOW), undefined, { state: 'none' });
   expect(text).toMatch(/No controller leads: nothing moves until a `refit controller` runs\. `refit pause` holds it/);

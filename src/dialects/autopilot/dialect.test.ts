@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildControlNode } from '../../../test/builders/nodes.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
-import type { ControlNode } from '../../signal/names.ts';
+import { type ControlNode, controlNodes } from '../../signal/names.ts';
 import { autopilot } from './dialect.ts';
 
 const withAddresses = (name: string, addresses?: { type: string; address: string }[]): ControlNode => ({
@@ -27,6 +27,13 @@ test('every ControlNode is an endpoint, in the plan or not, at its first Interna
     { name: 'c3', host: undefined },
     { name: 'c4', host: undefined },
   ]);
+});
+
+test('a controller that tells another version wakes the engine; one that only writes the same anew does not', () => {
+  const watched = autopilot.watched.find(({ resource }) => resource === controlNodes);
+  const at = (k0sVersion: string): ControlNode => ({ ...buildControlNode('c1'), status: { k0sVersion } });
+  expect(watched?.matters(at('v1.36.3+k0s.0'), at('v1.36.3+k0s.1'))).toBe(true);
+  expect(watched?.matters(at('v1.36.3+k0s.0'), at('v1.36.3+k0s.0'))).toBe(false);
 });
 
 test('controllers are ControlNodes and workers are Nodes; ledgers stand beside the plan', () => {

@@ -5,7 +5,7 @@ import type { Dialect } from '../../engine/dialect.ts';
 import { keptOfNode } from '../../engine/kept.ts';
 import { matters } from '../../engine/relevance.ts';
 import { nodes } from '../../kube/resources.ts';
-import type { Node } from '../../kube/types.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
 import { care } from './care.ts';
 import { OBJECTS } from './discovery.ts';
@@ -22,7 +22,10 @@ export const autopilot: Dialect<Plan> = {
   recordedIn: 'status',
   ledgers,
   watched: [
-    { resource: OBJECTS.controller, matters },
+    {
+      resource: OBJECTS.controller,
+      matters: (before, after) => matters(before, after) || versionOf(before) !== versionOf(after),
+    },
     { resource: OBJECTS.worker, matters, keep: keptOfNode },
     // The news of a plan may come before that of its ledgers: whoever looked in between has to look again.
     { resource: targetLedgers, optional: true, matters: () => true },
@@ -39,11 +42,14 @@ export const autopilot: Dialect<Plan> = {
   judgesVersions: true,
   conditionsInAnnotation: true,
   preconditions,
-  versionOf: (object) =>
-    (object as ControlNode).status?.k0sVersion ?? (object as Node).status?.nodeInfo?.kubeletVersion,
+  versionOf,
   others: strangers,
   care,
   fleet: (world) => world.list(nodes),
   orphans,
   signal,
 };
+
+function versionOf(object: KubeObject): string | undefined {
+  return (object as ControlNode).status?.k0sVersion ?? (object as Node).status?.nodeInfo?.kubeletVersion;
+}

@@ -9,6 +9,7 @@ import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { EndpointHealth, Other, Role, TargetFacts } from '../model.ts';
 import { NO_ORDERS } from '../orders.ts';
 import { because } from '../reasons.ts';
+import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { evaluate } from './chain.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
@@ -23,6 +24,7 @@ import { ADMISSION, AFTER, BEFORE } from './registry.ts';
 import { restOver } from './rest-over.ts';
 import { targetExists } from './target-exists.ts';
 import type { Gate, GateInput, Verdict } from './types.ts';
+import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
 
 const READY: EndpointHealth = { name: 'c1', ready: true };
@@ -48,6 +50,7 @@ function input(
     stage,
     target: buildTarget('n1'),
     facts: buildFacts(facts),
+    earlier: [],
     ...common,
     ...context,
     census: undefined,
@@ -70,6 +73,11 @@ function resting(restMs: number | undefined, now: number, since = later(0)): Gat
   const given = input('worker', { observation: { kind: 'succeeded', attempt: since, since } });
   return { ...given, now, stage: { ...given.stage, ...(restMs === undefined ? {} : { restMs }) } };
 }
+
+const judged = (version: string): GateInput => ({
+  ...input('worker', { version }),
+  apiServers: [{ name: 'c1', version: version }],
+});
 
 const rows: [Gate, string, GateInput, string][] = [
   [othersAtWork, 'nobody else', among('controller', []), 'pass'],
@@ -244,6 +252,20 @@ const rows: [Gate, string, GateInput, string][] = [
     'a pod that may not go',
     input('worker', { node: NODE, outlook: { ...CLEAR, refused: [{ pod: 'default/db', reason: 'has local data' }] } }),
     'wait DrainRefused: n1 cannot be drained: default/db has local data',
+  ],
+  [versionsFollow, 'the minor version before', judged('v1.35.9'), 'pass'],
+  [
+    versionsFollow,
+    'one that is too old',
+    judged('v1.34.1'),
+    'stop SkippedMinor: n1 would go from v1.34.1 past 1.35 to v1.36.3+x.2 (rule SkippedMinor)',
+  ],
+  [apiServersFirst, 'the same minor version', judged('v1.36.0'), 'pass'],
+  [
+    apiServersFirst,
+    'one that is behind',
+    judged('v1.35.9'),
+    'wait KubeletAhead: n1 would have a kubelet of v1.36.3+x.2, newer than the API server of c1 (v1.35.9) (rule KubeletAhead)',
   ],
 ];
 

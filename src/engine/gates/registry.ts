@@ -1,4 +1,5 @@
 /** Owns the lists of gates and verifiers, in the order in which they are asked. */
+import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
 import { drainPossible } from './drain-possible.ts';
@@ -11,6 +12,7 @@ import { policyReadable } from './policy-readable.ts';
 import { restOver } from './rest-over.ts';
 import { targetExists } from './target-exists.ts';
 import type { Gate } from './types.ts';
+import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
 
 /** Asked once for every target before anything starts: one that stops refuses the whole plan. */
@@ -24,6 +26,8 @@ export const BEFORE: readonly Gate[] = [
   windowOpen,
   targetExists,
   platformSupported,
+  versionsFollow,
+  apiServersFirst,
   othersAtWork,
   apiServersReady,
   nodeReady,

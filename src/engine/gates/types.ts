@@ -4,10 +4,12 @@ import type { CampaignPolicy } from '../policy/campaign-policy.ts';
 import type { NodeCensus } from '../policy/node-census.ts';
 import type { Reason } from '../reasons.ts';
 
-export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'others' | 'orders'> {
+export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' | 'others' | 'orders'> {
   readonly stage: Stage;
   readonly target: Target;
   readonly facts: TargetFacts;
+  /** Stages of the plan that come before this one. */
+  readonly earlier: readonly Stage[];
   /** How many targets of the stage may still start, this one included. */
   readonly room: number;
   readonly policy: CampaignPolicy;
@@ -22,14 +24,16 @@ export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'others' | 'o
 export type Verdict =
   | { readonly kind: 'pass' }
   | Waiting
-  /** Waiting cannot help. */
-  | { readonly kind: 'stop'; readonly reason: Reason };
+  /** Waiting cannot help. `ofPlan`: it is the plan that is wrong, not the target; it ends once nothing is in flight. */
+  | { readonly kind: 'stop'; readonly reason: Reason; readonly ofPlan?: true };
 
 /** Ask again when something changes, or after `recheckMs` where no watch would tell. */
 export interface Waiting {
   readonly kind: 'wait';
   readonly reason: Reason;
   readonly recheckMs?: number;
+  /** True for what a moment ends by itself: nobody is told that it holds a target back. */
+  readonly isPassing?: true;
   /** RFC 3339: since when the reason holds, where that is known. */
   readonly since?: string | undefined;
   /** RFC 3339: when it ends by itself, where that is known. */

@@ -1,12 +1,12 @@
 /** Owns the choice of the next targets: list order, never chance, so that a repeated decision is the same decision. */
 import { censusFor, gateInput } from '../gate-input.ts';
-import { evaluate } from '../gates/chain.ts';
+import { evaluate, type Refusal } from '../gates/chain.ts';
 import { drainPossible } from '../gates/drain-possible.ts';
 import { BEFORE } from '../gates/registry.ts';
 import type { Inquiry, Snapshot, Stage, Target } from '../model.ts';
 import type { CampaignPolicy } from '../policy/campaign-policy.ts';
 import { withBusy } from '../policy/node-census.ts';
-import type { Reason } from '../reasons.ts';
+import { because, type Reason } from '../reasons.ts';
 
 export interface Refused {
   readonly target: Target;
@@ -20,6 +20,7 @@ export interface Refused {
   readonly inquiry?: Inquiry | undefined;
   /** True where the gate says the same of every target, so that the others were not asked. */
   readonly ofCampaign?: boolean;
+  readonly isPassing?: boolean;
 }
 
 export interface Choice {
@@ -28,6 +29,8 @@ export interface Choice {
   readonly waiting: readonly Refused[];
   /** Targets for which waiting cannot help. */
   readonly stopped: readonly Refused[];
+  /** Why the plan itself cannot go on: nothing is chosen then, and it ends once nothing is in flight. */
+  readonly refusal?: Reason;
 }
 
 /** Nodes at which a look found nothing but obstacles, before those behind them wait too: each look is some requests, every few seconds. */
@@ -56,6 +59,7 @@ export function chooseTargets(
       census = census && withBusy(census, target.name);
     }
     if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
+    if (verdict.kind === 'stop' && verdict.ofPlan) return refused(target, verdict, stopped);
     if (verdict.kind === 'stop') stopped.push({ target, ...verdict });
     if (waiting.length > 0 && (stage.role === 'controller' || verdict.ofCampaign === true)) break;
     if (verdict.kind === 'wait' && verdict.inquiry) asked++;
@@ -64,4 +68,9 @@ export function chooseTargets(
     if (asked >= Math.max(slots, inVain) || inVain >= Math.max(slots, LOOKS_IN_VAIN)) break;
   }
   return { chosen, waiting, stopped };
+}
+
+function refused(target: Target, { gate, reason }: Refusal, stopped: readonly Refused[]): Choice {
+  const told = because('FinishingInFlight', `nothing new starts: ${reason.message}`);
+  return { chosen: [], waiting: [{ target, gate, reason: told, ofCampaign: true }], stopped, refusal: reason };
 }

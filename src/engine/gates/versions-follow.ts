@@ -1,0 +1,20 @@
+/** Gate: what the target runs now may be followed by what its plan holds now; both may have changed since the plan began. */
+import { judgeVersions } from '../policy/version-rules.ts';
+import { because, type Reason } from '../reasons.ts';
+import { broughtTo, momentAfter } from '../recorded-versions.ts';
+import { type Gate, PASS } from './types.ts';
+
+export const versionsFollow: Gate = {
+  name: 'versions-follow',
+  evaluate({ stage, target: { name }, facts, earlier, apiServers, policy: { allow }, now }) {
+    if (!apiServers || stage.keepsVersion === true) return PASS;
+    const judge = (current: string | undefined): Reason | undefined =>
+      judgeVersions([{ ...stage, targets: [{ name, current, hasKubelet: false }] }], [], allow).problems[0];
+    const reason = judge(facts.version);
+    if (!reason) return PASS;
+    const brought = broughtTo(earlier, stage.role, name);
+    if (!brought || judge(brought.version)) return { kind: 'stop', reason, ofPlan: true };
+    const why = `${reason.message}; an earlier command has brought it to ${brought.version}, which it does not tell yet`;
+    return { kind: 'wait', reason: because(reason.code, why), ...momentAfter(brought, now) };
+  },
+};

@@ -1,0 +1,125 @@
+/** Owns the proof of what a running campaign does whose versions changed: what would break a rule is not begun, and how it ends. */
+import { expect, test } from 'vitest';
+import { buildPolicy } from '../../test/builders/campaign-policies.ts';
+import { buildCampaign } from '../../test/builders/campaigns.ts';
+import { succeeded, working } from '../../test/builders/observations.ts';
+import { buildSnapshot } from '../../test/builders/snapshots.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
+import { later, MINUTE, T0 } from '../../test/builders/times.ts';
+import { decide } from './decide.ts';
+import type { ApiServerVersion, Decision, Snapshot, Stage, TargetFacts } from './model.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
+
+const OLD = 'v1.34.9+x.0';
+const NOW = 'v1.35.4+x.0';
+const WANTED = 'v1.36.3+x.2';
+const LATER = T0 + 10 * MINUTE;
+const SERVERS: readonly ApiServerVersion[] = [{ name: 'c1', version: WANTED }];
+
+interface Situation {
+  readonly stages: readonly Stage[];
+  readonly facts: Readonly<Record<string, Partial<TargetFacts>>>;
+  readonly apiServers?: readonly ApiServerVersion[];
+  readonly policy?: Partial<CampaignPolicy>;
+}
+
+function decided({ stages, facts, apiServers = SERVERS, policy }: Situation): [Snapshot, Decision] {
+  const snapshot = { ...buildSnapshot(buildCampaign(stages), facts), apiServers };
+  return [snapshot, decide(snapshot, buildPolicy(policy), LATER)];
+}
+
+/** How the campaign stands then, target by target, and what holds it back. */
+function told(situation: Situation): string[] {
+  const [snapshot, { record, signals, waits }] = decided(situation);
+  const { phase, blocked, reason, stages } = record ?? snapshot.campaign;
+  const states = stages.flatMap(({ targets }) => targets.map(({ name, state }) => `${name} ${state}`));
+  return [
+    [blocked ? 'blocked' : phase, ...(reason ? [reason.code] : [])].join(' '),
+    ...states,
+    ...signals.map(({ target }) => `signal ${target.name}`),
+    ...waits.filter(({ gate }) => gate !== 'slots').map(({ gate, reason: { code } }) => `${gate}: ${code}`),
+  ];
+}
+
+const [done, moving] = [buildTarget('w1', 'done'), buildTarget('w1', 'intended')];
+const stage = (...targets: Parameters<typeof buildStage>[1]): Stage[] => [
+  buildStage('worker', targets, { maxInFlight: 2 }),
+];
+const ATWORK = { version: NOW, observation: working('Restart') };
+
+test.each<[string, Situation, string[]]>([
+  [
+    'the next one would skip a minor version: the plan ends, as it would have before it began',
+    { stages: stage(done, 'w2', 'w3'), facts: { w2: { version: OLD }, w3: { version: NOW } } },
+    ['invalid SkippedMinor', 'w1 done', 'w2 pending', 'w3 pending'],
+  ],
+  [
+    'one that comes later would: those before it do not start either, since the plan is about to end',
+    { stages: stage('w1', 'w2'), facts: { w1: { version: NOW }, w2: { version: OLD } } },
+    ['invalid SkippedMinor', 'w1 pending', 'w2 pending'],
+  ],
+  [
+    'one is in flight: it finishes, and nothing new starts',
+    { stages: stage(moving, 'w2', 'w3'), facts: { w1: ATWORK, w2: { version: OLD }, w3: { version: NOW } } },
+    ['blocked', 'w1 intended', 'w2 pending', 'w3 pending', 'working: InFlight', 'versions-follow: FinishingInFlight'],
+  ],
+  [
+    'that one is done: then the plan ends',
+    {
+      stages: stage(moving, 'w2'),
+      facts: { w1: { version: WANTED, observation: succeeded() }, w2: { version: OLD } },
+    },
+    ['invalid SkippedMinor', 'w1 done', 'w2 pending'],
+  ],
+  [
+    'one that is recorded, and not signalled yet: never signalled',
+    { stages: stage(moving), facts: { w1: { version: OLD } } },
+    ['invalid SkippedMinor', 'w1 pending'],
+  ],
+  [
+    'somebody upgraded a node further by hand',
+    { stages: stage(done, 'w2'), facts: { w2: { version: 'v1.36.4+x.0' } } },
+    ['invalid Downgrade', 'w1 done', 'w2 pending'],
+  ],
+  [
+    'while it is paused nothing ends, so that it can be put right',
+    { stages: stage(done, 'w2'), facts: { w2: { version: OLD } }, policy: { paused: true } },
+    ['blocked', 'w1 done', 'w2 pending', 'not-paused: Paused'],
+  ],
+  [
+    'an API server that is behind holds all back for as long as it is',
+    {
+      stages: stage(done, 'w2', 'w3'),
+      facts: { w2: { version: NOW }, w3: { version: NOW } },
+      apiServers: [...SERVERS, { name: 'c2', version: NOW }],
+    },
+    ['blocked', 'w1 done', 'w2 pending', 'w3 pending', 'api-servers-first: KubeletAhead'],
+  ],
+  [
+    'one that was done a moment ago, and does not tell yet, is no news',
+    {
+      stages: [
+        buildStage('controller', [buildTarget('c1', 'done', { since: later(10 * MINUTE - 1000) })]),
+        ...stage('w1'),
+      ],
+      facts: { w1: { version: NOW } },
+      apiServers: [{ name: 'c1', version: NOW }],
+    },
+    ['running', 'c1 done', 'w1 pending', 'api-servers-first: KubeletAhead'],
+  ],
+])('%s', (_name, situation, wanted) => {
+  expect(told(situation)).toEqual(wanted);
+});
+
+test('the end names the target, both versions and the rule', () => {
+  const [, { record }] = decided({ stages: stage(done, 'w2'), facts: { w2: { version: OLD } } });
+  expect(record?.reason?.message).toBe('w2 would go from v1.34.9+x.0 past 1.35 to v1.36.3+x.2 (rule SkippedMinor)');
+});
+
+test('what is about to end says so, with the rule, while others finish', () => {
+  const [, { waits }] = decided({ stages: stage(moving, 'w2'), facts: { w1: ATWORK, w2: { version: OLD } } });
+  expect(waits.find(({ target }) => target === 'w2')?.reason.message).toBe(
+    'nothing new starts: w2 would go from v1.34.9+x.0 past 1.35 to v1.36.3+x.2 (rule SkippedMinor)',
+  );
+});

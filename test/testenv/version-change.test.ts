@@ -1,0 +1,84 @@
+/** The proof that versions which change while a plan runs are judged on a real API server, before each node, by documented rights. */
+import { globSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { CONDITIONS_ANNOTATION } from '../../src/engine/tell-conditions.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { controlNodes } from '../../src/signal/names.ts';
+import { createControlNode, deleteObjects } from '../../tools/cluster/objects.ts';
+import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { Puppets } from './puppets.ts';
+import { RefitProcess, runRefit } from './refit-process.ts';
+
+/** What the puppets run is of the minor version before NEXT. */
+const [NOW, NEXT, TOO_NEW] = ['v1.36.3+k0s.0', 'v1.37.1+k0s.0', 'v1.38.0+k0s.0'];
+const CONTROLLER = 'version-c1';
+
+let admin: KubeClient;
+let controller: RefitProcess;
+
+beforeAll(async () => {
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  await createControlNode(admin, CONTROLLER, '127.0.0.11');
+  await runs(NEXT);
+  const path = await kubeconfigFor('controller');
+  controller = new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '3s');
+});
+
+afterAll(async () => {
+  expect(await controller.stop('SIGTERM')).toBe(0);
+  await deleteObjects(admin, CONTROLLER);
+  admin.close();
+});
+
+/** The controller's object tells that, as its agent would write it. */
+async function runs(k0sVersion: string): Promise<void> {
+  await admin.patch(controlNodes, CONTROLLER, { status: { k0sVersion } }, { type: 'merge', subresource: 'status' });
+}
+
+const conditions = async (): Promise<string | undefined> =>
+  (await admin.get(plans, 'autopilot')).metadata.annotations?.[CONDITIONS_ANNOTATION];
+const stateOf = async (): Promise<string | undefined> => (await admin.get(plans, 'autopilot')).status?.state;
+
+test('a plan that is edited to skip a minor version starts no further node, and ends with the rule', async () => {
+  await using puppets = await Puppets.create(admin, 'version-w1', 'version-w2');
+  await puppets.plan(1, { version: NEXT });
+  await puppets.says('version-w1', 'Restart');
+
+  const edit = JSON.stringify([{ op: 'replace', path: '/spec/commands/0/k0supdate/version', value: TOO_NEW }]);
+  const plan = 'plans.autopilot.k0sproject.io';
+  expect((await kubectlAs('operator', ['patch', plan, 'autopilot', '--type=json', '-p', edit])).ok).toBe(true);
+  await puppets.says('version-w1', 'Completed');
+
+  expect(await puppets.end()).toEqual({
+    state: 'Warning',
+    description: `SkippedMinor: version-w2 would go from ${NOW} past 1.37 to ${TOO_NEW} (rule SkippedMinor)`,
+  });
+  expect(await puppets.recorded()).toEqual({ 'version-w1': 'SignalCompleted', 'version-w2': 'SignalPending' });
+  expect(await puppets.signal('version-w2')).toBeUndefined();
+});
+
+test('an API server that fell behind holds nodes back until its object tells a version that is new enough', async () => {
+  await using puppets = await Puppets.create(admin, 'version-w3', 'version-w4');
+  await puppets.plan(1, { version: NEXT });
+  await puppets.says('version-w3', 'Restart');
+  await runs(NOW);
+  await puppets.says('version-w3', 'Completed');
+
+  await puppets.until(async () => expect(await stateOf()).toBe('Schedulable'));
+  const [why] = (await runRefit('why', '--kubeconfig', await kubeconfigFor('viewer'))).stdout;
+  expect(why).toContain(
+    `version-w4 would have a kubelet of ${NEXT}, newer than the API server of ${CONTROLLER} (${NOW}) (rule KubeletAhead)`,
+  );
+  expect(await puppets.signal('version-w4')).toBeUndefined();
+  // Once that is told, nothing but the controller's object can wake the plan.
+  await puppets.until(async () => expect(await conditions()).toContain('"reason":"KubeletAhead"'));
+
+  await runs(NEXT);
+  await puppets.says('version-w4', 'Completed');
+  expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+});
