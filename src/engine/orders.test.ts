@@ -17,7 +17,9 @@ const on = (annotations: Record<string, string>) => ordersOn({ metadata: { name:
 test.each<[string, Record<string, string>, object]>([
   ['nothing', {}, NO_ORDERS],
   ['a pause', { [PAUSE_ANNOTATION]: 'true' }, { paused: true }],
-  ['a pause in other words is a pause', { [PAUSE_ANNOTATION]: 'please' }, { paused: true }],
+  ['a pause with its moment', { [PAUSE_ANNOTATION]: later(1000) }, { paused: true, pausedSince: later(1000) }],
+  ['a pause in other words is a pause', { [PAUSE_ANNOTATION]: 'please' }, { paused: true, pausedSince: undefined }],
+  ['a pause by a number', { [PAUSE_ANNOTATION]: '1' }, { paused: true, pausedSince: undefined }],
   ['a pause that is over', { [PAUSE_ANNOTATION]: 'false' }, { paused: false }],
   ['an abort', { [ABORT_ANNOTATION]: 'wrong version' }, { abort: 'wrong version' }],
   ['an abort without a word', { [ABORT_ANNOTATION]: '' }, { abort: 'no reason was given' }],

@@ -2,6 +2,7 @@
 import type { KubeObject } from '../kube/types.ts';
 import { because, type Reason } from './reasons.ts';
 
+/** Holds the moment of the order, RFC 3339, where that is known; whatever it holds pauses, but for `false`. */
 export const PAUSE_ANNOTATION = 'upgrade.refit.dev/pause';
 /** Holds the words of whoever ordered it. */
 export const ABORT_ANNOTATION = 'upgrade.refit.dev/abort';
@@ -10,6 +11,8 @@ export const RETRY_ANNOTATION = 'upgrade.refit.dev/retry';
 
 export interface Orders {
   readonly paused: boolean;
+  /** RFC 3339; undefined where whoever paused it wrote something else. */
+  readonly pausedSince?: string | undefined;
   /** Why it is to end, in somebody's words. */
   readonly abort?: string | undefined;
   /** By name of the target: milliseconds since the Unix epoch. */
@@ -23,9 +26,15 @@ export function ordersOn({ metadata: { annotations = {} } }: KubeObject): Orders
   const { [PAUSE_ANNOTATION]: pause, [ABORT_ANNOTATION]: abort, [RETRY_ANNOTATION]: retry } = annotations;
   return {
     paused: pause !== undefined && pause !== 'false',
+    pausedSince: isMoment(pause) ? pause : undefined,
     ...(abort === undefined ? {} : { abort: abort || 'no reason was given' }),
     retries: retriesIn(retry ?? ''),
   };
+}
+
+/** Words and numbers pass for dates elsewhere. */
+function isMoment(text = ''): boolean {
+  return /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
 /** Why a campaign ends that somebody aborted with these words: the same wherever it is told. */

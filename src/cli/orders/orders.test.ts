@@ -85,7 +85,12 @@ const FINISHING = 'Under way, and finishing: w1 is at Restart (for 8 min).';
 const UNTIL = 'Nothing new starts until `refit resume`.';
 
 test.each<[string, Decide, Situation, Order | string]>([
-  ['pause', pause, MOVING, { annotations: PAUSED, said: [`${PLAN} is paused.`, FINISHING, UNTIL] }],
+  [
+    'pause',
+    pause,
+    MOVING,
+    { annotations: { [PAUSE_ANNOTATION]: later(10 * MINUTE) }, said: [`${PLAN} is paused.`, FINISHING, UNTIL] },
+  ],
   ['pause, again', pause, { ...MOVING, orders: PAUSED }, { said: [`${PLAN} is paused already.`, FINISHING, UNTIL] }],
   ['pause what is over', pause, OVER, `${PLAN} is done: nothing is left to pause`],
   [

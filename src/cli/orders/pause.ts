@@ -1,6 +1,7 @@
 /** Owns `refit pause` and `refit resume`: nothing new starts, and it goes on again. */
 import { isFinal } from '../../engine/model.ts';
 import { PAUSE_ANNOTATION } from '../../engine/orders.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { operatorOf } from '../operators.ts';
 import { stateOf } from '../status/text.ts';
@@ -13,7 +14,7 @@ export function pause({ snapshot, view }: Seen, now: number): Order {
     throw new RefitError('REFIT_ORDER', `${title} ${stateOf(view)}: nothing is left to pause`);
   const next = [finishing(view, now), 'Nothing new starts until `refit resume`.'];
   if (snapshot.orders.paused) return { said: [`${title} is paused already.`, ...next] };
-  return { annotations: { [PAUSE_ANNOTATION]: 'true' }, said: [`${title} is paused.`, ...next] };
+  return { annotations: { [PAUSE_ANNOTATION]: rfc3339(now) }, said: [`${title} is paused.`, ...next] };
 }
 
 export function resume({ snapshot, policy, view }: Seen): Order {

@@ -183,7 +183,12 @@ test.each<[string, Case, readonly string[]]>([
     ['The leading controller is silent: nothing moves until a `refit controller` runs (for 3 min).'],
   ],
   [
-    'somebody paused it',
+    'somebody paused it a while after the last node moved',
+    { orders: { [PAUSE_ANNOTATION]: later(8 * MINUTE) } },
+    ['Waiting: the plan is paused: nothing new starts until refit resume (not-paused, for 2 min).'],
+  ],
+  [
+    'somebody paused it, and wrote no moment',
     { orders: { [PAUSE_ANNOTATION]: 'true' } },
     [
       'Plan autopilot (id1) is running for 10 min, paused: 0 of 2',

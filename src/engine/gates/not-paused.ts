@@ -14,7 +14,8 @@ export const notPaused = {
   ofCampaign: true,
   evaluate({ policy: { paused, name }, orders }: PauseInput): Verdict {
     if (orders.paused) {
-      return { kind: 'wait', reason: because('Paused', 'the plan is paused: nothing new starts until refit resume') };
+      const reason = because('Paused', 'the plan is paused: nothing new starts until refit resume');
+      return { kind: 'wait', reason, since: orders.pausedSince };
     }
     if (!paused) return PASS;
     return { kind: 'wait', reason: because('Paused', `UpgradePolicy ${name} has spec.paused: nothing new starts`) };
