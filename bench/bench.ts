@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock as clock } from '../src/util/clock.ts';
 import { formatDuration } from '../src/util/duration.ts';
-import { EXIT, messageOf, RefitError } from '../src/util/errors.ts';
+import { EXIT, RefitError } from '../src/util/errors.ts';
+import { usageError } from '../src/util/usage.ts';
 import { controllerAddress } from '../tools/cluster/hosts.ts';
 import { type Plane, startRealPlane } from '../tools/cluster/plane.ts';
 import { guardDirectory } from '../tools/controlplane/guard.ts';
@@ -55,7 +56,7 @@ function parse(args: string[]): Options {
     if (wanted.every((name) => PARTS.some((part) => part === name)))
       return { help: help === true, json: json === true, parts };
   } catch (error) {
-    throw new RefitError('REFIT_USAGE', messageOf(error).split('. ')[0] ?? '', { cause: error });
+    throw usageError(error);
   }
   throw new RefitError('REFIT_USAGE', `the parts are ${PARTS.join(', ')}`);
 }

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../src/util/clock.ts';
 import { formatDuration } from '../src/util/duration.ts';
-import { EXIT, messageOf, RefitError } from '../src/util/errors.ts';
+import { EXIT, RefitError } from '../src/util/errors.ts';
+import { usageError } from '../src/util/usage.ts';
 import { guardDirectory } from './controlplane/guard.ts';
 import { runMain } from './main.ts';
 import type { Demonstration, Flags } from './start/demonstration.ts';
@@ -26,7 +27,7 @@ function parse(args: string[], { flags }: Demonstration): Flags {
   try {
     return parseArgs({ args, options: { ...flags, ...COMMON } }).values;
   } catch (error) {
-    throw new RefitError('REFIT_USAGE', messageOf(error).split('. ')[0] ?? '', { cause: error });
+    throw usageError(error);
   }
 }
 

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { EXIT, messageOf, RefitError } from '../src/util/errors.ts';
+import { EXIT, RefitError } from '../src/util/errors.ts';
+import { usageError } from '../src/util/usage.ts';
 import { type ControlPlane, startControlPlane } from './controlplane/control-plane.ts';
 import { kubectl } from './controlplane/kubectl.ts';
 import { simulatedNodes } from './controlplane/simulated-nodes.ts';
@@ -45,8 +46,7 @@ function parse(args: string[]) {
       options: { nodes: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
     });
   } catch (error) {
-    // Node explains the problem in its first sentence; the rest is about its own syntax.
-    throw new RefitError('REFIT_USAGE', messageOf(error).split(/\. |\n/)[0] ?? '', { cause: error });
+    throw usageError(error);
   }
 }
 

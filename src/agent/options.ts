@@ -5,6 +5,7 @@ import { SIGNAL_OBJECTS } from '../signal/names.ts';
 import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
+import { usageError } from '../util/usage.ts';
 import type { PlaceFlags } from './discovery/service-place.ts';
 import type { DownloadLimits } from './download-limits.ts';
 import { type ControllerMode, isAddress } from './registration/control-node.ts';
@@ -114,7 +115,7 @@ function readFlags(args: readonly string[]) {
       },
     }).values;
   } catch (error) {
-    throw new RefitError('REFIT_USAGE', (error as Error).message.split('. ')[0] ?? '', { cause: error });
+    throw usageError(error);
   }
 }
 
