@@ -14,13 +14,14 @@ export interface PlacedBundle {
   readonly validator?: string;
 }
 
-/** Oldest first. A list that cannot be read is empty: its bundles then stay, as nobody's. */
+/** Oldest first. A list that makes no sense is empty: its bundles then stay, as nobody's. One that the disk withholds is not. */
 export async function loadBundles(path: string, files: Files): Promise<readonly PlacedBundle[]> {
   try {
     const value: unknown = JSON.parse(await files.readFile(path, 'utf8'));
     return isRecord(value) && Array.isArray(value['bundles']) ? value['bundles'].filter(isBundle) : [];
-  } catch {
-    return [];
+  } catch (error) {
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
   }
 }
 

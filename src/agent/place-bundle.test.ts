@@ -181,6 +181,15 @@ test('of what was placed the newest two stay, and what is not ours stays in any 
   expect(await placed()).toEqual(['a.tar', 'c.tar', 'd.tar', 'theirs.tar']);
 });
 
+test('a list that the disk withholds is not begun anew: what stands on it would stay for ever', async () => {
+  for (const name of ['a.tar', 'b.tar']) await place(requestFor(name));
+  const withheld = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+  const through: Files = { ...files, readFile: async () => await Promise.reject(withheld) };
+  await expect(place(requestFor('c.tar'), through)).rejects.toThrow('EIO');
+  await place(requestFor('c.tar'));
+  expect(await placed()).toEqual(['b.tar', 'c.tar']);
+});
+
 test('wrong bytes are not placed', async () => {
   await expect(place(requestFor('a.tar', { sha256: 'ab'.repeat(32) }))).rejects.toThrow(/sha256 of the download is/);
   expect(await placed()).toEqual([]);

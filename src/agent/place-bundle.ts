@@ -36,6 +36,8 @@ export async function placeBundle(asked: BundleRequest, tools: FetchTools): Prom
   await makeDirectory(request.imagesDirectory, files);
   const bundles = await loadBundles(request.list, files);
   const name = (await findWhole(request, bundles, files)) ?? (await fetchBundle(request, bundles, tools));
+  // Whoever put it there may have died before it was on the disk.
+  for (const path of [join(request.imagesDirectory, name), request.imagesDirectory]) await syncPath(path, files);
   await settle(name, request, files);
 }
 
@@ -87,7 +89,6 @@ async function fetchBundle(
   // The list first: a bundle that is not on it would stay for ever.
   await saveBundles(list, withBundle(bundles, bundle), files);
   await files.rename(paths.part, join(imagesDirectory, name));
-  await syncPath(imagesDirectory, files);
   return name;
 }
 
@@ -111,6 +112,8 @@ async function settle(name: string, { imagesDirectory, list, version }: BundleRe
     // What has other bytes than were placed is somebody else's by now.
     if (await isPlaced(old, imagesDirectory, files)) await files.rm(join(imagesDirectory, old.name), { force: true });
   }
+  // The list last: power loss brings back what is gone but for a moment, and then nobody would know whose it is.
+  await syncPath(imagesDirectory, files);
   await saveBundles(list, inOrder.slice(-KEPT), files);
 }
 
@@ -126,6 +129,8 @@ async function makeDirectory(path: string, files: Files): Promise<void> {
     if (code === 'ENOENT') throw new Error(`there is no data directory ${dirname(path)}`, { cause: error });
     if (code !== 'EEXIST') throw error;
   }
+  // Whoever made it may have died, or lost its power, before its name was on the disk.
+  await syncPath(dirname(path), files);
 }
 
 /**
