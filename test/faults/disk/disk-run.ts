@@ -1,5 +1,4 @@
-/** Owns one update of one node whose disk fails or loses its power: the real agent and its real steps, on files in memory. */
-import { createHash } from 'node:crypto';
+/** Owns the work of one node whose disk fails or loses its power: the real agent and its real steps, on files in memory. */
 import { basename } from 'node:path';
 import { Agent } from '../../../src/agent/agent.ts';
 import type { Duties } from '../../../src/agent/duties.ts';
@@ -13,12 +12,10 @@ import { decodeReport } from '../../../src/signal/report.ts';
 import { silentLogger } from '../../../src/util/log.ts';
 import { MemoryStore, viewOf } from '../../agent/memory-object.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { BINARY, bytesOf, type DiskWork, IMAGES, NEW, OLD, STATE, versionAt } from './disk-works.ts';
+import type { PayloadServer } from './payload-server.ts';
 import { failure, type Loss, SunkenFiles } from './sunken-files.ts';
 
-export const OLD = 'v1.36.1+k0s.0';
-export const NEW = 'v1.36.2+k0s.0';
-const BINARY = '/usr/local/bin/k0s';
-const STATE = '/var/lib/refit';
 const JOURNAL = pathsIn(STATE).journal;
 
 /** Beside these: the power goes, which the process does not survive either. */
@@ -41,18 +38,12 @@ export interface DiskVerdict {
 }
 
 export interface DiskRunOptions {
+  readonly work: DiskWork;
   /** Where the payload is fetched: `bytesOf(NEW)`. */
-  readonly url: string;
+  readonly server: PayloadServer;
   readonly fault?: { readonly nth: number; readonly kind: DiskFault } | undefined;
-  /** True where the new version never comes up, so that the old one has to come back. */
-  readonly isDead?: boolean;
   /** True for a disk that syncs nothing, whatever it says. */
   readonly lies?: boolean;
-}
-
-/** What a binary of that version is made of: far from empty, and told by its first bytes. */
-export function bytesOf(version: string): Buffer {
-  return Buffer.from(`${version}\n${'x'.repeat(100_000)}`);
 }
 
 const OVER = ['Completed', 'Failed', 'FailedDownload'];
@@ -85,6 +76,7 @@ class DiskRun {
   #stop = new AbortController();
   #service: Service | undefined;
   #pids = 0;
+  #atEnd: () => void = () => undefined;
   /** Fetching takes true time: the made-up one stands still for it. */
   #fetching: Promise<unknown> = Promise.resolve();
 
@@ -92,12 +84,12 @@ class DiskRun {
     this.#options = options;
     this.#disk = new SunkenFiles(async (operation, path) => await this.#before(operation, path), options.lies);
     this.#disk.put(BINARY, bytesOf(OLD));
+    options.work.prepare(this.#disk);
   }
 
   async play(): Promise<DiskVerdict> {
-    const { url } = this.#options;
-    const sha256 = createHash('sha256').update(bytesOf(NEW)).digest('hex');
-    const command = { id: 0, kind: 'k0supdate', url, version: NEW, sha256 } as const;
+    const { work, server } = this.#options;
+    const command = work.command(server.url);
     this.#store.send({ planId: 'p', created: 'c', command });
     this.#boot();
     this.#startAgent();
@@ -109,6 +101,7 @@ class DiskRun {
     }
     this.#stop.abort();
     if (end !== undefined) this.#judge(end);
+    this.#atEnd();
     const { reason = '' } = decodeReport(this.#store.object.metadata.annotations, 'c') ?? {};
     return { end: end ?? 'stuck', reason, violations: [...this.#violations], points: this.#points };
   }
@@ -122,30 +115,53 @@ class DiskRun {
   }
 
   #judge(end: string): void {
-    const wanted = end === 'Completed' ? NEW : OLD;
-    if (versionAt(this.#disk.peek(BINARY)) !== wanted) this.#violations.add(`${end}, and not ${wanted} at the path`);
-    if (this.#service?.version !== wanted) this.#violations.add(`${end}, and not ${wanted} that runs`);
-    const { fault } = this.#options;
+    const { work } = this.#options;
+    const judge = (when: string): void => {
+      const wrong = [...work.wrongNow(this.#disk), ...work.wrongAtEnd(this.#disk, end, this.#service?.version)];
+      for (const each of wrong) this.#violations.add(`${each}${when}`);
+    };
+    judge('');
+    this.#judgeLeftovers();
+    // What was told stays true.
+    this.#disk.losePower('all that was not synced');
+    judge(' once the power was gone');
+  }
+
+  #judgeLeftovers(): void {
+    const { work, fault } = this.#options;
     // What could not be removed stays; the next download begins with it.
     if (fault && this.#points[fault.nth - 1]?.operation === 'rm') return;
-    const { staged, part } = pathsBeside(BINARY);
-    for (const path of [staged, part])
+    for (const path of work.leftovers)
       if (this.#disk.peek(path)) this.#violations.add(`${basename(path)} is left over`);
   }
 
   async #before(operation: string, path: string): Promise<void> {
     await this.#alive();
+    for (const wrong of this.#options.work.wrongNow(this.#disk)) this.#violations.add(wrong);
     const nth = this.#points.push({ nth: this.#points.length + 1, operation, file: basename(path) });
     const { fault } = this.#options;
     if (fault?.nth !== nth) return;
     if (fault.kind === 'ENOSPC' || fault.kind === 'EIO') throw failure(fault.kind, path);
     this.#die();
-    if (fault.kind !== 'crash') {
+    if (fault.kind === 'crash') this.#expectResumption();
+    else {
       this.#disk.losePower(fault.kind);
       this.#boot();
     }
     this.#clock.schedule(PACE_MS, () => this.#startAgent());
     await this.#alive();
+  }
+
+  /** Whatever a process leaves that merely died is there for the next one. */
+  #expectResumption(): void {
+    const { work, server } = this.#options;
+    const held = this.#disk.peek(work.part)?.length ?? 0;
+    const before = server.from.length;
+    this.#atEnd = () => {
+      const again = server.from.slice(before);
+      if (held > 0 && again.some((from) => from < held))
+        this.#violations.add(`fetched anew, and ${held} bytes were there`);
+    };
   }
 
   /** Nothing that a dead process would have done next is done. */
@@ -168,7 +184,7 @@ class DiskRun {
         this.#violations.add('no bootable binary at the path');
         return this.#boot();
       }
-      if (version === NEW && this.#options.isDead === true) return this.#boot();
+      if (version === NEW && this.#options.work.isDead) return this.#boot();
       this.#service = { pid: ++this.#pids, version, file };
     });
   }
@@ -186,7 +202,7 @@ class DiskRun {
       observe: async () => await Promise.resolve(this.#facts()),
       perform: async (step, journal, signal) => await this.#perform(step, journal, signal),
       times: { restartTimeoutMs: 5_000, soakMs: 500, readyTimeoutMs: 5_000 },
-      accepts: ['k0supdate'],
+      accepts: ['k0supdate', 'airgapupdate'],
       searchService: async () => await Promise.resolve(undefined),
     });
     // Whoever started it does so again.
@@ -210,7 +226,7 @@ class DiskRun {
     }
     const tools = {
       stateDirectory: STATE,
-      imagesDirectory: '/var/lib/k0s/images',
+      imagesDirectory: IMAGES,
       userAgent: 'refit-agent/0 (disk)',
       limits: { maxBytes: 10_000_000, totalMs: 600_000, stallMs: 60_000 },
       duties: DUTIES,
@@ -221,7 +237,8 @@ class DiskRun {
       log: silentLogger,
     };
     const done = perform(step, journal, tools, signal);
-    if (step.kind === 'download') this.#fetching = Promise.race([done, this.#death()]).catch(() => undefined);
+    if (step.kind === 'download' || step.kind === 'fetch-bundle')
+      this.#fetching = Promise.race([done, this.#death()]).catch(() => undefined);
     return await done;
   }
 
@@ -229,9 +246,4 @@ class DiskRun {
     const { signal } = this.#stop;
     await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   }
-}
-
-/** Undefined where it is no whole binary. */
-function versionAt(data: Buffer | undefined): string | undefined {
-  return [OLD, NEW].find((version) => data?.equals(bytesOf(version)));
 }

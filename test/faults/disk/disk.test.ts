@@ -1,29 +1,30 @@
-/** Owns a part of the sweep over files for every test run, chosen by a seed; of the swap itself, all of it. */
+/** Owns a part of the sweep over files for every test run, chosen by a seed; of what makes a file count, all of it. */
 import { expect, test } from 'vitest';
 import { seededRandom } from '../random.ts';
-import { bytesOf, NEW, runDisk } from './disk-run.ts';
-import { type FileTrial, fileTrials, isFineOnDisk, nameOfTrial, tryFile } from './file-sweep.ts';
+import { runDisk } from './disk-run.ts';
+import { bytesOf, NEW, UPDATE } from './disk-works.ts';
+import { type FileTrial, fileTrials, isFineOnDisk, nameOfTrial, tryFile, WORKS } from './file-sweep.ts';
 import { servePayload } from './payload-server.ts';
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
 /** One in so many; `npm run lab` runs all of them. */
 const SHARE = 8;
 
-/** What changes the names of binaries, and what makes that last. */
+const BINARIES = ['k0s', 'k0s.new', 'k0s.previous', 'k0s.previous.new', 'bin'];
+const BUNDLES = ['images', 'bundle.tar', 'v1.35.1+k0s.0.tar', 'airgap-bundles.json', 'airgap-bundles.json.new'];
+
+/** What changes the names of binaries and bundles, and what makes that last. */
 function isOfSwap({ point: { file } }: FileTrial): boolean {
-  return ['k0s', 'k0s.new', 'k0s.previous', 'k0s.previous.new', 'bin'].includes(file);
+  return [...BINARIES, ...BUNDLES].includes(file);
 }
 
-test.each([
-  ['an update', false],
-  ['a roll-back', true],
-])('%s leaves a binary that boots, and comes to an end, whatever the disk does', async (_name, isDead) => {
+test.each(WORKS)('$name leaves what is whole, and comes to an end, whatever the disk does', async (work) => {
   await using server = await servePayload(bytesOf(NEW));
   const random = seededRandom(SEED);
-  const trials = (await fileTrials(server.url, isDead)).filter((trial) => isOfSwap(trial) || random() < 1 / SHARE);
+  const trials = (await fileTrials(work, server)).filter((trial) => isOfSwap(trial) || random() < 1 / SHARE);
   expect(trials.filter(isOfSwap).length).toBeGreaterThan(50);
   for (const trial of trials) {
-    const verdict = await tryFile(trial, server.url, isDead);
+    const verdict = await tryFile(trial, server);
     expect(isFineOnDisk(verdict) ? '' : `${nameOfTrial(trial)}: ${JSON.stringify({ ...verdict, points: [] })}`).toBe(
       '',
     );
@@ -32,12 +33,13 @@ test.each([
 
 test('on a disk that syncs nothing, a loss of power is the end of a host', async () => {
   await using server = await servePayload(bytesOf(NEW));
-  const { points } = await runDisk({ url: server.url });
+  const { points } = await runDisk({ work: UPDATE, server });
   const ends = new Set<string>();
   for (const { nth, file } of points) {
     if (file !== 'bin') continue;
     const fault = { nth, kind: 'contents, but not names' } as const;
-    for (const violation of (await runDisk({ url: server.url, fault, lies: true })).violations) ends.add(violation);
+    for (const violation of (await runDisk({ work: UPDATE, server, fault, lies: true })).violations)
+      ends.add(violation);
   }
   expect([...ends]).toContain('no bootable binary at the path');
 });

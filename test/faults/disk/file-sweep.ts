@@ -1,27 +1,32 @@
-/** Owns the sweep over files: one run for each fault at each operation that an update without faults makes. */
+/** Owns the sweep over files: one run for each fault at each operation that the work makes without faults. */
+import { FIRST_BUNDLE, THIRD_BUNDLE } from './bundle-works.ts';
 import { type DiskFault, type DiskVerdict, type FilePoint, runDisk } from './disk-run.ts';
+import { type DiskWork, ROLL_BACK, UPDATE } from './disk-works.ts';
+import type { PayloadServer } from './payload-server.ts';
 import { LOSSES } from './sunken-files.ts';
 
+export const WORKS: readonly DiskWork[] = [UPDATE, ROLL_BACK, FIRST_BUNDLE, THIRD_BUNDLE];
+
 export interface FileTrial {
+  readonly work: DiskWork;
   readonly point: FilePoint;
   readonly fault: DiskFault;
 }
 
-const READS = ['open r', 'read', 'readFile', 'lstat', 'rm'];
+const READS = ['open r', 'read', 'readFile', 'lstat', 'stat', 'rm'];
 
 /** No disk is too full to be read, or to lose a name. */
-export async function fileTrials(url: string, isDead: boolean): Promise<FileTrial[]> {
-  const { points, end, violations } = await runDisk({ url, isDead });
-  const wanted = isDead ? 'Failed' : 'Completed';
-  if (end !== wanted || violations.length > 0) throw new Error(`without faults: ${end} ${violations.join(', ')}`);
+export async function fileTrials(work: DiskWork, server: PayloadServer): Promise<FileTrial[]> {
+  const { points, end, violations } = await runDisk({ work, server });
+  if (end !== work.end || violations.length > 0) throw new Error(`without faults: ${end} ${violations.join(', ')}`);
   return points.flatMap((point) => {
     const full: readonly DiskFault[] = READS.includes(point.operation) ? [] : ['ENOSPC'];
-    return (['crash', ...full, 'EIO', ...LOSSES] as const).map((fault) => ({ point, fault }));
+    return (['crash', ...full, 'EIO', ...LOSSES] as const).map((fault) => ({ work, point, fault }));
   });
 }
 
-export async function tryFile({ point, fault }: FileTrial, url: string, isDead: boolean): Promise<DiskVerdict> {
-  return await runDisk({ url, isDead, fault: { nth: point.nth, kind: fault } });
+export async function tryFile({ work, point, fault }: FileTrial, server: PayloadServer): Promise<DiskVerdict> {
+  return await runDisk({ work, server, fault: { nth: point.nth, kind: fault } });
 }
 
 export function nameOfTrial({ point: { nth, operation, file }, fault }: FileTrial): string {

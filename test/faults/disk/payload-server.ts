@@ -4,12 +4,16 @@ import type { AddressInfo } from 'node:net';
 
 export interface PayloadServer extends AsyncDisposable {
   readonly url: string;
+  /** Of each request, in order: from which byte on it asked. */
+  readonly from: readonly number[];
 }
 
 export async function servePayload(payload: Buffer): Promise<PayloadServer> {
+  const asked: number[] = [];
   const server = createServer((request, response) => {
     response.setHeader('etag', '"payload"');
     const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
+    asked.push(from);
     if (from >= payload.length) {
       response.writeHead(416, { 'content-range': `bytes */${payload.length}` }).end();
       return;
@@ -23,6 +27,7 @@ export async function servePayload(payload: Buffer): Promise<PayloadServer> {
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/k0s`,
+    from: asked,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise<void>((resolve) => {

@@ -9,6 +9,8 @@ interface Inode {
   /** What is on the disk; undefined where nothing of it ever was. */
   synced: Buffer | undefined;
   mode: number;
+  /** True for a name under which other names lie. */
+  readonly isDirectory?: boolean;
 }
 
 /** Called before each operation, with its name and path: throws what the disk answers instead, or never settles. */
@@ -23,6 +25,8 @@ export class SunkenFiles {
   readonly #before: BeforeOperation;
   readonly #lies: boolean;
   #names = new Map<string, Inode>();
+  /** Directories that were not there long ago. */
+  readonly #made = new Set<string>();
   /** As the disk has them: those of a directory are as they were when it was synced last. */
   #syncedNames = new Map<string, Inode>();
 
@@ -54,8 +58,9 @@ export class SunkenFiles {
     return this.#names.get(path);
   }
 
+  /** Of all files, in order. */
   get paths(): string[] {
-    return [...this.#names.keys()].toSorted();
+    return [...this.#names].flatMap(([path, { isDirectory }]) => (isDirectory === true ? [] : [path])).toSorted();
   }
 
   losePower(loss: Loss): void {
@@ -65,7 +70,9 @@ export class SunkenFiles {
       inode.data = inode.synced ?? Buffer.alloc(0);
       inode.synced = inode.data;
     }
-    [this.#names, this.#syncedNames] = [new Map(names), new Map(names)];
+    // What lies in a directory that is gone is gone as well.
+    const kept = [...names].filter(([path]) => !this.#made.has(dirname(path)) || names.has(dirname(path)));
+    [this.#names, this.#syncedNames] = [new Map(kept), new Map(kept)];
   }
 
   async open(path: string, flags: string | number = 'r', mode = 0o666) {
@@ -74,7 +81,7 @@ export class SunkenFiles {
     const isDirectory = this.#isDirectory(path);
     if (!mayCreate && !isDirectory) this.#inode(path);
     if (mayCreate && !this.#names.has(path)) this.#names.set(path, { data: Buffer.alloc(0), synced: undefined, mode });
-    const inode = this.#names.get(path);
+    const inode = isDirectory ? undefined : this.#names.get(path);
     if (inode && flags === 'w') inode.data = Buffer.alloc(0);
     return this.#handle(path, inode);
   }
@@ -103,6 +110,21 @@ export class SunkenFiles {
   async rm(path: string, { force = false } = {}): Promise<void> {
     await this.#before('rm', path);
     if (!this.#names.delete(path) && !force) throw failure('ENOENT', path);
+  }
+
+  async mkdir(path: string, mode: number): Promise<void> {
+    await this.#before('mkdir', path);
+    if (this.#isDirectory(path)) throw failure('EEXIST', path);
+    if (!this.#isDirectory(dirname(path))) throw failure('ENOENT', path);
+    this.#names.set(path, { data: Buffer.alloc(0), synced: Buffer.alloc(0), mode, isDirectory: true });
+    this.#made.add(path);
+  }
+
+  /** All of it is one file system. */
+  async stat(path: string): Promise<{ dev: number }> {
+    await this.#before('stat', path);
+    if (!this.#isDirectory(path)) this.#inode(path);
+    return { dev: 1 };
   }
 
   async chmod(path: string, mode: number): Promise<void> {
@@ -164,7 +186,9 @@ export class SunkenFiles {
   }
 
   #isDirectory(path: string): boolean {
-    return [...this.#names.keys()].some((name) => dirname(name) === path);
+    return (
+      this.#names.get(path)?.isDirectory === true || [...this.#names.keys()].some((name) => dirname(name) === path)
+    );
   }
 
   #inode(path: string): Inode {

@@ -5,8 +5,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { withTable } from '../../model/safety-page.ts';
-import { bytesOf, NEW } from '../disk/disk-run.ts';
-import { fileTrials, isFineOnDisk, nameOfTrial, tryFile } from '../disk/file-sweep.ts';
+import { bytesOf, NEW } from '../disk/disk-works.ts';
+import { fileTrials, isFineOnDisk, nameOfTrial, tryFile, WORKS } from '../disk/file-sweep.ts';
 import { servePayload } from '../disk/payload-server.ts';
 import { shortest, throwDice } from './dice.ts';
 import { describe, isFine, play } from './mishaps.ts';
@@ -27,10 +27,10 @@ async function sweepCalls(outcomes: Outcomes): Promise<void> {
 
 async function sweepFiles(outcomes: Outcomes): Promise<void> {
   await using server = await servePayload(bytesOf(NEW));
-  for (const isDead of [false, true]) {
-    const where = `${isDead ? 'a roll-back' : 'an update'}: file operations`;
-    for (const trial of await fileTrials(server.url, isDead)) {
-      const verdict = await tryFile(trial, server.url, isDead);
+  for (const work of WORKS) {
+    const where = `${work.name}: file operations`;
+    for (const trial of await fileTrials(work, server)) {
+      const verdict = await tryFile(trial, server);
       const { end, reason, violations } = verdict;
       const wrong = isFineOnDisk(verdict) ? '' : `${nameOfTrial(trial)}: ${end} ${reason} ${violations.join('; ')}`;
       outcomes.count(where, trial.fault, end === 'Completed' ? end : `${end} with a reason`, wrong);
