@@ -22,7 +22,12 @@ test.each<[string, Lease | undefined, object]>([
   ],
   ['a lease that was just renewed', lease({ holderIdentity: 'abc', renewTime: later(0) }), held],
   ['the clock here is a minute behind', lease({ holderIdentity: 'abc', renewTime: later(60 * SECOND) }), held],
-  ['run out by less than clocks may differ', lease({ holderIdentity: 'abc', renewTime: later(-45 * SECOND) }), held],
+  ['at the end of its time', lease({ holderIdentity: 'abc', renewTime: later(-15 * SECOND) }), held],
+  ...[16, 45].map((seconds): [string, Lease, object] => [
+    `run out by less than clocks may differ: ${seconds} s`,
+    lease({ holderIdentity: 'abc', renewTime: later(-seconds * SECOND) }),
+    { state: 'late', holder: 'abc', since: later(-seconds * SECOND) },
+  ]),
   [
     'run out for certain',
     lease({ holderIdentity: 'abc', renewTime: later(-46 * SECOND) }),

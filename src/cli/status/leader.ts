@@ -16,7 +16,9 @@ export type LeaderView =
   | { readonly state: 'none'; readonly since?: string }
   /** `since` when, RFC 3339. */
   | { readonly state: 'held'; readonly holder: string; readonly since: string }
-  /** It has run out: the holder was last heard of at `since`, RFC 3339. */
+  /** It has run out, by less than clocks may differ: the holder was last heard of at `since`, RFC 3339. */
+  | { readonly state: 'late'; readonly holder: string; readonly since: string }
+  /** It has run out for certain: the same. */
   | { readonly state: 'silent'; readonly holder: string; readonly since: string };
 
 /** Milliseconds: two clocks are compared here, and they may differ. */
@@ -48,7 +50,9 @@ export function leaderOf(lease: Lease | undefined, now: number): LeaderView {
   const { renewTime = '', leaseDurationSeconds = 0, acquireTime = '' } = lease?.spec ?? {};
   if (holder === '') return { state: 'none', ...(renewTime === '' ? {} : { since: toSecond(renewTime) }) };
   const end = Date.parse(renewTime) + leaseDurationSeconds * 1000;
-  if (now > end + CLOCK_TOLERANCE_MS) return { state: 'silent', holder, since: toSecond(renewTime) };
+  if (now > end) {
+    return { state: now > end + CLOCK_TOLERANCE_MS ? 'silent' : 'late', holder, since: toSecond(renewTime) };
+  }
   return { state: 'held', holder, since: toSecond(acquireTime) };
 }
 

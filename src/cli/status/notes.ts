@@ -25,6 +25,8 @@ export interface Note {
   readonly since?: string;
 }
 
+const LATE = 'The leading controller was not heard of in time, or clocks differ: another one takes over, if one runs';
+
 export function notesOf({ leader, silentSince, plans }: Noted): Note[] {
   const notes: Note[] = [];
   if (silentSince !== undefined) {
@@ -32,6 +34,7 @@ export function notesOf({ leader, silentSince, plans }: Noted): Note[] {
   } else if (plans.some(isOpen)) {
     const advice = 'nothing moves until a `refit controller` runs';
     if (leader.state === 'none') notes.push({ text: `No controller leads: ${advice}`, ...sinceOf(leader) });
+    if (leader.state === 'late') notes.push({ text: LATE, since: leader.since });
     if (leader.state === 'silent')
       notes.push({ text: `The leading controller is silent: ${advice}`, since: leader.since });
   }

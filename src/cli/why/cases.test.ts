@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
-import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { HOUR, later, MINUTE, SECOND, T0 } from '../../../test/builders/times.ts';
 import { buildLooking, lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
@@ -176,6 +176,13 @@ test.each<[string, Case, readonly string[]]>([
     'nobody holds the lease',
     { leader: { state: 'none', since: later(5 * MINUTE) } },
     ['No controller leads: nothing moves until a `refit controller` runs (for 5 min).'],
+  ],
+  [
+    'a leader that did not renew its lease, as far as clocks tell',
+    { leader: { state: 'late', holder: 'a', since: later(10 * MINUTE - 20 * SECOND) } },
+    [
+      'The leading controller was not heard of in time, or clocks differ: another one takes over, if one runs (for 20 s).',
+    ],
   ],
   [
     'a leader that is silent',
