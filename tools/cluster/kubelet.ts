@@ -6,35 +6,43 @@ import { reportReady } from './objects.ts';
 
 /** Well within the 50 s after which the controller manager calls a silent node NotReady. */
 const HEARTBEAT_MS = 10_000;
-/** A kubelet that was restarted with another version tells it at once; here it is asked. */
-const LOOK_MS = 500;
+/** A kubelet that was started tells of itself at once: agents wait for that. */
+const LOOK_MS = 50;
 
-interface Told {
-  readonly version: string;
+/** The last beat, and the start of the service that it was of. */
+interface Beat {
+  readonly starts: number;
   readonly at: number;
 }
 
-/** The first report of all is awaited by nobody: a node is Ready when it says so. Stops when it is disposed of. */
+/** The first beat of all is awaited by nobody: a node is Ready when it says so. Stops when it is disposed of. */
 export function keepReady(client: KubeClient, hosts: readonly Host[]): Disposable {
-  const told = new Map<string, Told>();
+  const beats = new Map<string, Beat>();
+  const beating = new Set<string>();
   const look = (): void => {
-    for (const host of hosts) void report(client, host, told);
+    for (const host of hosts) {
+      const { name, starts } = host;
+      const last = beats.get(name);
+      const isDue = last?.starts !== starts || systemClock.monotonic() - last.at >= HEARTBEAT_MS;
+      if (!isDue || beating.has(name)) continue;
+      beating.add(name);
+      const at = systemClock.monotonic();
+      void beat(client, host)
+        // One that fails is simply missed, as a kubelet's is.
+        .then((isHeard) => (isHeard ? beats.set(name, { starts, at }) : beats.delete(name)))
+        .finally(() => beating.delete(name));
+    }
   };
   look();
   const timer = setInterval(look, LOOK_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** A beat that fails is simply missed, as a kubelet's is. */
-async function report(client: KubeClient, host: Host, told: Map<string, Told>): Promise<void> {
+async function beat(client: KubeClient, host: Host): Promise<boolean> {
   try {
-    const version = await host.version();
-    const last = told.get(host.name);
-    const at = systemClock.monotonic();
-    if (last?.version === version && at - last.at < HEARTBEAT_MS) return;
-    told.set(host.name, { version, at });
-    await reportReady(client, host.name, version, rfc3339(systemClock.now()));
+    await reportReady(client, host.name, await host.version(), rfc3339(systemClock.now()));
+    return true;
   } catch {
-    told.delete(host.name);
+    return false;
   }
 }
