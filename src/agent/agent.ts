@@ -72,7 +72,7 @@ export class Agent {
     const signal = this.#look.signalFor(this.#journal);
     if (isAtRest(signal, this.#journal)) return undefined;
     this.#journal = noticed(this.#journal, signal, this.#now());
-    const gathered = await this.#look.gather(this.#journal, stop);
+    const gathered = await this.#look.gather(this.#journal, () => this.#now(), stop);
     // A silent service takes seconds to ask.
     const input = { ...gathered, now: this.#now() };
     const step = nextStep(input);

@@ -1,5 +1,5 @@
 /** Owns the contract of what an agent owes its node besides the binary: an empty node before the update, its cordon back after it. */
-import type { KubeObject } from '../kube/types.ts';
+import type { KubeObject, Node } from '../kube/types.ts';
 import type { AgentDrain } from '../signal/agent-policy.ts';
 
 /** Who cordons, drains and uncordons for a signal; `unknown` where nobody can be asked, or no leader is there. */
@@ -8,6 +8,8 @@ export type Cordoner = 'self' | 'leader' | 'unknown';
 export interface Duties {
   /** Asked only while the status is Cordoning or UnCordoning, and again every few seconds; `object` carries the signal. */
   whoCordons(object: KubeObject, signal: AbortSignal): Promise<Cordoner>;
+  /** The own node as the API server has it now; undefined where the host has none. Rejects where nobody answers soon. */
+  readNode(signal: AbortSignal): Promise<Node | undefined>;
   /** True where the own node bears a cordon of ours; false too where the host has no node. */
   hasCordon(signal: AbortSignal): Promise<boolean>;
   /**

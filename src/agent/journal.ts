@@ -58,6 +58,8 @@ export interface UpdateJournal extends Progress {
   readonly fresh?: ProcessId;
   /** Steady milliseconds at which the last restart, or the watch over the fresh process, began. */
   readonly since?: number;
+  /** Steady milliseconds at which the last restart was asked for; a restarted agent does not count it anew. */
+  readonly restartedAt?: number;
   readonly way?: Way;
 }
 

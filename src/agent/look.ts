@@ -1,5 +1,4 @@
 /** Owns gathering what the next decision depends on, and nothing that it does not. */
-import type { Node } from '../kube/types.ts';
 import type { AgentPolicy } from '../signal/agent-policy.ts';
 import { agentPolicyFor } from '../signal/agent-policy.ts';
 import type { SignalCommand, SignalData } from '../signal/codec.ts';
@@ -12,6 +11,7 @@ import type { ExitCountParts } from './exits.ts';
 import { ExitCount } from './exits.ts';
 import type { HostFacts } from './host.ts';
 import type { Journal } from './journal.ts';
+import { KubeletNews } from './kubelet-news.ts';
 import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
 import type { SignalObject } from './signal-object.ts';
 import type { NodeFacts, StepInput } from './step-input.ts';
@@ -31,10 +31,12 @@ export interface LookParts extends ExitCountParts {
 export class Look {
   readonly #parts: LookParts;
   readonly #exits: ExitCount;
+  readonly #news: KubeletNews;
 
   constructor(parts: LookParts) {
     this.#parts = parts;
     this.#exits = new ExitCount(parts);
+    this.#news = new KubeletNews(parts);
   }
 
   /** The signal on the object; as the journal last knew it for the time until the object is known. */
@@ -43,13 +45,15 @@ export class Look {
     return object.isKnown ? decodeSignal(object.newest?.metadata.annotations) : signalOf(journal);
   }
 
-  /** Rejects where the API server does not answer a question that cannot wait. */
-  async gather(journal: Journal, stop: AbortSignal): Promise<Omit<StepInput, 'now'>> {
+  /** `steady` is the agent's time; rejects where the API server does not answer a question that cannot wait. */
+  async gather(journal: Journal, steady: () => number, stop: AbortSignal): Promise<Omit<StepInput, 'now'>> {
     const { object, observe, times, accepts } = this.#parts;
     const signal = this.signalFor(journal);
     const policy = signal === undefined ? {} : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
     const host = asksForService(signal, journal) ? await this.#exits.see(await observe(journal), journal) : {};
-    const node = await this.#askAbout({ signal, journal, host, policy }, stop);
+    const known = { signal, journal, host, policy };
+    const news = await this.#news.see({ newest: object.newest, journal, steady }, stop);
+    const node = { ...news, ...(await this.#askAbout(known, stop)) };
     return { signal, policy, journal, host, node, times, accepts };
   }
 
@@ -57,12 +61,8 @@ export class Look {
     { signal, journal, host, policy }: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>,
     stop: AbortSignal,
   ): Promise<NodeFacts> {
-    const { object, duties } = this.#parts;
-    const isReady = readinessOf(object.newest);
-    const ready = isReady === undefined ? {} : { isReady };
-    if (asksWhoCordons(signal, journal)) return { ...ready, cordoner: await this.#whoCordons(policy, stop) };
-    if (!asksForCordon(signal, journal, host)) return ready;
-    return { ...ready, isCordoned: await duties.hasCordon(stop) };
+    if (asksWhoCordons(signal, journal)) return { cordoner: await this.#whoCordons(policy, stop) };
+    return asksForCordon(signal, journal, host) ? { isCordoned: await this.#parts.duties.hasCordon(stop) } : {};
   }
 
   async #whoCordons({ cordoning }: AgentPolicy, stop: AbortSignal): Promise<Cordoner> {
@@ -77,12 +77,6 @@ export class Look {
       return 'unknown';
     }
   }
-}
-
-/** Undefined where the object has no such condition: a ControlNode, or a Node that no kubelet reports on. */
-function readinessOf(object: Node | undefined): boolean | undefined {
-  const ready = object?.status?.conditions?.find(({ type }) => type === 'Ready');
-  return ready && ready.status === 'True';
 }
 
 function signalOf(journal: Journal): SignalData | undefined {

@@ -89,6 +89,11 @@ describe('the soak', () => {
     ['goes on while the node is not Ready', 1_000, newRuns, { isReady: false }, wait(NOW + 119_000)],
     ['is over, node not Ready', 5_000, newRuns, { isReady: false }, wait(NOW + 115_000)],
     ['is over, node never Ready', 120_000, newRuns, { isReady: false }, back('node not Ready within 120 s')],
+    ['goes on while the kubelet is not heard', 1_000, newRuns, { silentMs: 1_000 }, wait(NOW + 119_000)],
+    ['is over, kubelet not heard', 5_000, newRuns, { silentMs: 5_000 }, wait(NOW + 115_000)],
+    ['is over, kubelet never heard', 120_000, newRuns, { silentMs: 120_000 }, back('kubelet has not been heard since')],
+    ['is long over, nobody could be asked', 120_000, newRuns, { silentMs: 0 }, wait(NOW + 120_000)],
+    ['goes on though the kubelet was given up', 1_000, newRuns, { silentMs: 120_000 }, wait(NOW + 4_000)],
     [
       'process replaced',
       2_000,
@@ -114,13 +119,12 @@ describe('the soak', () => {
     expect(at({ signal, journal, host: running(NEW, after, false) })).toEqual(back('another file'));
   });
 
-  test('of no time at all is left out, unless the node is not Ready', () => {
+  test('of no time at all is over at once, unless the node is not Ready', () => {
     const times = { ...TIMES, soakMs: 0 };
-    const journal = journalAt('restarted', { process: before, since: NOW });
-    expect(at({ times, journal, host: newRuns })).toEqual(UNCORDON);
-    expect(at({ times, journal, host: newRuns, node: { isReady: true } })).toEqual(UNCORDON);
-    expect(at({ times, journal, host: newRuns, node: { isReady: false } })).toEqual(SOAK);
-    expect(at({ times, journal: soaking(0), host: newRuns, node: { isReady: false } })).toEqual(wait(NOW + 120_000));
-    expect(at({ times, journal: soaking(1), host: newRuns, node: { isReady: true } })).toEqual(UNCORDON);
+    const node = (facts: StepInput['node']): Step => at({ times, journal: soaking(0), host: newRuns, node: facts });
+    expect(node({})).toEqual(UNCORDON);
+    expect(node({ isReady: true })).toEqual(UNCORDON);
+    expect(node({ isReady: false })).toEqual(wait(NOW + 120_000));
+    expect(node({ silentMs: 0 })).toEqual(wait(NOW + 120_000));
   });
 });

@@ -1,9 +1,9 @@
-/** Owns what proves that a version runs: seen from outside after a restart, for as long as asked, on a node that is Ready. */
+/** Owns what proves that a version runs: seen from outside after a restart, for as long as asked, on a node that has been Ready since. */
 import type { RunningService } from './host.ts';
 import { isSameProcess } from './host.ts';
 import type { UpdateJournal } from './journal.ts';
 import type { Step } from './step.ts';
-import type { Working } from './step-input.ts';
+import type { NodeFacts, Working } from './step-input.ts';
 import type { Times } from './times.ts';
 import { revivalMs, SILENCE_MS, timesFor } from './times.ts';
 
@@ -11,7 +11,7 @@ import { revivalMs, SILENCE_MS, timesFor } from './times.ts';
 export function afterRestart(input: Working): Step {
   const { journal, host, now } = input;
   const { running } = host;
-  if (running !== undefined && runsNew(input)) return proven(input, running);
+  if (running !== undefined && runsNew(input)) return { kind: 'soak', process: running.process };
   const { version } = journal.work.signal.command;
   if (running?.current === true && running.version !== version && isOther(running, journal)) {
     return rollBack(`after the restart the service runs ${running.version} instead of ${version}`);
@@ -36,10 +36,11 @@ export function soak(input: Working): Step {
     const until = began + soakMs + SILENCE_MS;
     return now < until ? { kind: 'await-service', until } : rollBack('the new process stopped answering');
   }
-  const until = node.isReady === false ? began + Math.max(soakMs, readyTimeoutMs) : began + soakMs;
+  const until = Math.max(began + soakMs, patienceWith(node, { began, now, readyTimeoutMs }));
   if (now < until) return { kind: 'await-service', until };
-  if (node.isReady !== false) return UNCORDON;
-  return rollBack(`node not Ready within ${seconds(now - began)} of the new version's first answer`);
+  const within = `within ${seconds(now - began)} of the new version's first answer`;
+  if (node.silentMs !== undefined) return rollBack(`the kubelet has not been heard since the restart, not ${within}`);
+  return node.isReady === false ? rollBack(`node not Ready ${within}`) : UNCORDON;
 }
 
 /** The service was restarted with the old binary: how that ended, or what is still to be done. */
@@ -74,9 +75,16 @@ export function isStillThere({ journal, host }: Working): boolean {
 
 const UNCORDON: Step = { kind: 'report', status: 'UnCordoning' };
 
-function proven(input: Working, { process }: RunningService): Step {
-  const { soakMs } = timesOf(input);
-  return soakMs === 0 && input.node.isReady !== false ? UNCORDON : { kind: 'soak', process };
+/**
+ * Until when the node may leave it open whether it is Ready. Silence counts for as long as the API server was there to
+ * tell of the opposite: without one, no kubelet could have been heard.
+ */
+function patienceWith(
+  { isReady, silentMs }: NodeFacts,
+  { began, now, readyTimeoutMs }: { began: number; now: number; readyTimeoutMs: number },
+): number {
+  if (silentMs !== undefined) return now - silentMs + readyTimeoutMs;
+  return isReady === false ? began + readyTimeoutMs : began;
 }
 
 /** What became of the process under watch; undefined while it lives and tells nothing else than before. */

@@ -12,8 +12,10 @@ export interface NodeFacts {
   readonly cordoner?: Cordoner;
   /** True where it bears a cordon of ours: asked only where `asksForCordon` says so. */
   readonly isCordoned?: boolean;
-  /** Its Ready condition; absent where the object that carries the signals has none. */
+  /** Its Ready condition; absent where nobody tells one. Asked only while a new process is watched, as the next one. */
   readonly isReady?: boolean;
+  /** Present where what it tells is older than the restart: for how long the API server has been seen to say so. */
+  readonly silentMs?: number;
 }
 
 export interface StepInput {

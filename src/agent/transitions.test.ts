@@ -155,10 +155,24 @@ test('a restarted agent gives the service its whole time again', () => {
     phase: 'restarted',
     work: { signal: key, binary: '/k0s', from: 'v1', original: id(1) },
     since: 5,
+    restartedAt: 5,
     spent: {},
   };
   expect(resumed(journal, 1_000)).toEqual({ ...journal, since: 1_000 });
   expect(resumed(IDLE, 1_000)).toBe(IDLE);
+});
+
+test('a restart is dated before it is carried out, and anew where it is carried out again', () => {
+  const swapped: Journal = {
+    phase: 'swapped',
+    work: { signal: key, binary: '/k0s', from: 'v1', original: id(1) },
+    spent: {},
+  };
+  const first = journalBefore({ kind: 'restart', process: id(1) }, swapped, 5);
+  expect(first).toMatchObject({ phase: 'restarting', restartedAt: 5 });
+  expect(journalBefore({ kind: 'restart', process: id(1) }, first, 9)).toMatchObject({ restartedAt: 9 });
+  const watched = journalBefore({ kind: 'soak', process: id(2) }, first, 20);
+  expect(watched).toMatchObject({ phase: 'soaking', since: 20, restartedAt: 5 });
 });
 
 test('a step that changes nothing in the journal gives the same object, so that nothing need be written', () => {

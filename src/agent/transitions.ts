@@ -95,7 +95,7 @@ function restarting(
   now: number,
 ): Journal {
   const phase = isRollingBack(journal) ? 'reviving' : 'restarting';
-  return { ...journal, phase, since: now, ...(process === undefined ? {} : { process }) };
+  return { ...journal, phase, since: now, restartedAt: now, ...(process === undefined ? {} : { process }) };
 }
 
 function entering<J extends ActiveJournal>(journal: J, status: string, now: number): J {

@@ -68,6 +68,11 @@ export interface Condition {
   observedGeneration?: number;
 }
 
+interface NodeCondition extends Condition {
+  /** When the kubelet last told it, by the clock of its host, in whole seconds. */
+  lastHeartbeatTime?: string;
+}
+
 export interface Node extends KubeObject {
   spec?: {
     unschedulable?: boolean;
@@ -75,7 +80,7 @@ export interface Node extends KubeObject {
     taints?: { key: string; value?: string; effect: string }[];
   };
   status?: {
-    conditions?: Condition[];
+    conditions?: NodeCondition[];
     addresses?: { type: string; address: string }[];
     nodeInfo?: { kubeletVersion?: string; operatingSystem?: string; architecture?: string };
   };

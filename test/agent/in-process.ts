@@ -82,6 +82,7 @@ export class Place implements AsyncDisposable {
   private constructor(host: Host, builds: Builds) {
     this.host = host;
     this.#builds = builds;
+    this.node.read = () => this.store.object;
   }
 
   static async start(name: string, builds: Builds): Promise<Place> {

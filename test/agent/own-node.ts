@@ -1,5 +1,6 @@
 /** Owns an agent's own node as a value that outlives the agent: cordoned or not, and how often it was drained. */
 import type { Cordoner, Duties } from '../../src/agent/duties.ts';
+import type { Node } from '../../src/kube/types.ts';
 import type { Fuse } from './fuse.ts';
 
 export class OwnNode {
@@ -10,6 +11,8 @@ export class OwnNode {
   /** How often a cordon could not be removed. */
   refusals = 0;
   cordoner: Cordoner = 'self';
+  /** What the API server has of it. */
+  read: () => Node | undefined = () => undefined;
   /** True where the service was restarted, though pods could still come. */
   wasTouchedUncordoned = false;
   /** What else happens while the node is drained. */
@@ -24,6 +27,7 @@ export class OwnNode {
         this.asked++;
         return await Promise.resolve(this.cordoner);
       },
+      readNode: async () => await Promise.resolve(this.read()),
       hasCordon: async () => await Promise.resolve(this.isCordoned),
       makeWay: async (_owner, _asked, signal) => {
         await fuse.before(async () => {

@@ -3,10 +3,11 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadJournal, saveJournal } from '../../src/agent/journal-file.ts';
+import type { Node } from '../../src/kube/types.ts';
 import { encodeAgentPolicy } from '../../src/signal/agent-policy.ts';
 import { SIGNAL_DATA_ANNOTATION, SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { encodeReport } from '../../src/signal/report.ts';
-import { type Clock, systemClock } from '../../src/util/clock.ts';
+import { type Clock, rfc3339, systemClock } from '../../src/util/clock.ts';
 import { Fuse } from './fuse.ts';
 import { Builds, NEW, OLD, Place } from './in-process.ts';
 import { MemoryStore, viewOf } from './memory-object.ts';
@@ -219,7 +220,12 @@ describe('a build that is', () => {
 });
 
 describe('the node', () => {
-  const condition = (status: string): { status: object } => ({ status: { conditions: [{ type: 'Ready', status }] } });
+  const condition = (status: string, heard = {}): { status: object } => ({
+    status: { conditions: [{ type: 'Ready', status, ...heard }] },
+  });
+  const longAgo = { lastHeartbeatTime: '2026-01-01T00:00:00Z' };
+  const now = (): object => ({ lastHeartbeatTime: rfc3339(Date.now()) });
+  const unheard = { rolledBack: true, reason: expect.stringContaining('the kubelet has not been heard since') };
 
   test('that is not Ready in time has its new version rolled back', async () => {
     await using place = await startPlace();
@@ -245,6 +251,43 @@ describe('the node', () => {
     await place.until(async () => expect(await place.journal()).toContain('"soaking"'));
     expect(place.store.statuses.at(-1)).toBe('Restart');
     place.store.change(condition('True'));
+    await place.ended();
+    expect(place.store.statuses).toEqual([...SIGNAL_STATUSES]);
+  });
+
+  test.each([
+    ['on it', (place: Place, node: Node): void => place.store.change({ status: node.status ?? {} })],
+    ['not on it', (place: Place, node: Node): void => void (place.node.read = () => node)],
+  ])('whose kubelet never comes back has its new version rolled back, signals %s', async (_where, tell) => {
+    await using place = await startPlace();
+    tell(place, { metadata: { name: 'n' }, ...condition('True', longAgo) });
+    place.store.change({ annotations: encodeAgentPolicy({ readyTimeoutMs: 500 }) });
+    place.startAgent();
+    place.send('/good');
+    await place.ended();
+    expect(place.store.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'Failed']);
+    expect(place.report).toMatchObject(unheard);
+    expect(await place.host.version()).toBe(OLD);
+    expect(place.node.isCordoned).toBe(false);
+  });
+
+  test('whose kubelet comes back late is waited for, by an agent that is started anew as well', async () => {
+    await using place = await startPlace();
+    place.store.change(condition('True', longAgo));
+    const first = new Fuse(Infinity);
+    place.startAgent(first);
+    place.send('/good');
+    await place.until(async () => expect(await place.journal()).toContain('"soaking"'));
+    first.dead.abort();
+    place.startAgent();
+    let looks = 0;
+    place.node.read = () => {
+      looks++;
+      return place.store.object;
+    };
+    await place.until(() => expect(looks).toBeGreaterThan(1));
+    expect(place.store.statuses.at(-1)).toBe('Restart');
+    place.store.change(condition('True', now()));
     await place.ended();
     expect(place.store.statuses).toEqual([...SIGNAL_STATUSES]);
   });

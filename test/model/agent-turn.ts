@@ -66,6 +66,8 @@ export async function takeTurn(turn: Turn): Promise<void> {
 function dutiesIn({ cordoner, hasCordon }: Turn): Duties {
   return {
     whoCordons: async () => await Promise.resolve(cordoner),
+    // What the object tells of being Ready, it does not tell when.
+    readNode: async () => await Promise.resolve(undefined),
     hasCordon: async () => await Promise.resolve(hasCordon),
     makeWay: async () => await Promise.reject(new Error('a step of the model')),
     takeBack: async () => await Promise.reject(new Error('a step of the model')),

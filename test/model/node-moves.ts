@@ -167,8 +167,10 @@ function distinct(from: NodeState, moves: readonly NodeMove[]): NodeMove[] {
 
 /** Without what nothing depends on: times, since each turn counts its own, and which numbers processes have beyond being the same or not. */
 function tidied(node: NodeState): NodeState {
-  const { journal, host } = node;
-  if (journal.phase === 'idle' || isBundle(journal)) return { ...node, known: true, host: renumbered(host, []) };
+  const { journal: noted, host } = node;
+  if (noted.phase === 'idle' || isBundle(noted)) return { ...node, known: true, host: renumbered(host, []) };
+  // It matters where a kubelet dates what it tells, and none of the model does.
+  const { restartedAt: _, ...journal } = noted;
   const { process, fresh, work, since, entered } = journal;
   const old = [
     ...new Set([work.original, ...(process ? [process] : []), ...(fresh ? [fresh] : [])].map(({ pid }) => pid)),

@@ -5,7 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import type { Node } from '../../src/kube/types.ts';
 import { type ControlNode, SIGNAL_STATUSES } from '../../src/signal/names.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
+import { reportReady } from '../../tools/cluster/objects.ts';
 import { NEW, OLD, Rig, type RigOptions } from '../agent/rig.ts';
 import { apply, kubeconfigFor, type User } from './control-plane.ts';
 
@@ -51,6 +54,42 @@ test('a build that crashes is rolled back', async () => {
   expect(await rig.report()).toMatchObject({ rolledBack: true });
   expect(await rig.installed()).toBe(rig.server.sha256('/old'));
   expect(await rig.host.version()).toBe(OLD);
+});
+
+/** Of a kubelet that was well before the restart. */
+const beatBefore = async (name: string): Promise<void> =>
+  await reportReady(admin, name, OLD, rfc3339(Date.now() - 5_000));
+const READY = expect.objectContaining({ type: 'Ready', status: 'True' }) as object;
+
+test('a build whose service answers and whose kubelet does not is rolled back, though the node says Ready to the end', async () => {
+  const flags = ['--ready-timeout', '3s'];
+  await using rig = await startRig('agent-silent', { node: 'agent-silent' }, { flags });
+  await beatBefore('agent-silent');
+  const agent = rig.startAgent();
+  await rig.send('/new', NEW);
+  await rig.end();
+  // Which it begins once the new version has answered.
+  expect(agent.log.join('')).toContain('"step":"soak"');
+  expect(rig.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'Failed']);
+  const reason = expect.stringContaining('the kubelet has not been heard since the restart') as string;
+  expect(await rig.report()).toMatchObject({ rolledBack: true, reason });
+  expect(await rig.installed()).toBe(rig.server.sha256('/old'));
+  expect(await rig.host.version()).toBe(OLD);
+  const { spec, status }: Node = await rig.object();
+  expect(status?.conditions).toContainEqual(READY);
+  expect(spec?.unschedulable).toBeUndefined();
+});
+
+test('a kubelet that comes back late is waited for', async () => {
+  await using rig = await startRig('agent-late', { node: 'agent-late' });
+  await beatBefore('agent-late');
+  const agent = rig.startAgent();
+  await rig.send('/new', NEW);
+  await rig.until(() => expect(agent.log.join('')).toContain('waiting for the kubelet'));
+  expect(rig.statuses.at(-1)).toBe('Restart');
+  await reportReady(admin, 'agent-late', NEW, rfc3339(Date.now()));
+  await rig.end();
+  expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
 });
 
 test('conflicts with somebody who writes all the time cost no second download', async () => {

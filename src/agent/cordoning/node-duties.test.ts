@@ -83,6 +83,12 @@ test('what was done is not done again, and is undone', async () => {
   expect(await duties.hasCordon(signal)).toBe(false);
 });
 
+test('the node is read as it is now', async () => {
+  expect((await dutiesWith(cluster.admin).readNode(signal))?.metadata).toEqual((await nodeNow()).metadata);
+  expect(await dutiesWith(cluster.admin, { nodeName: () => 'nobody' }).readNode(signal)).toBeUndefined();
+  await expect(dutiesWith(failing('get', [new TransportError('reset')])).readNode(signal)).rejects.toThrow('reset');
+});
+
 test("somebody else's cordon stays", async () => {
   await cluster.admin.replace(nodes, { ...(await nodeNow()), spec: { unschedulable: true } });
   const duties = dutiesWith(cluster.admin);
@@ -183,6 +189,7 @@ test('a host without a node has no duties', async () => {
   await duties.makeWay('uid/1', {}, signal);
   await duties.takeBack('ours', signal);
   expect(await duties.hasCordon(signal)).toBe(false);
+  expect(await duties.readNode(signal)).toBeUndefined();
 });
 
 test('who cordons is read from the lease', async () => {

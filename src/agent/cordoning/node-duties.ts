@@ -1,7 +1,7 @@
 /** Owns what the agent does for the node it runs on: keeping pods away before an update, and letting them back after it. */
 import { cordonOwner, withCordon, withoutAnyCordon, withoutCordon } from '../../drain/cordon.ts';
 import { DrainRefusedError } from '../../drain/drain.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeClient, RequestOptions } from '../../kube/client.ts';
 import { leases, nodes } from '../../kube/resources.ts';
 import { isConflict, isNotFound, isRefusal } from '../../kube/status-error.ts';
 import type { KubeObject, Lease, Node } from '../../kube/types.ts';
@@ -27,6 +27,8 @@ export interface NodeDutiesParts {
 }
 
 const LEADER = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
+/** Whoever looks watches a process meanwhile, and asks again. */
+const LOOK_DEADLINE_MS = 2_000;
 /** As the agent's own reports are tried again. */
 const RETRY = { base: 50, cap: 2_000 };
 /** Milliseconds for which an API server may refuse what it allows: right after its start it knows no rights yet. */
@@ -53,8 +55,12 @@ export class NodeDuties implements Duties {
     }
   }
 
+  async readNode(signal: AbortSignal): Promise<Node | undefined> {
+    return await this.#readNode({ signal, deadlineMs: LOOK_DEADLINE_MS });
+  }
+
   async hasCordon(signal: AbortSignal): Promise<boolean> {
-    const node = await this.#readNode(signal);
+    const node = await this.#readNode({ signal });
     return node !== undefined && cordonOwner(node) !== undefined;
   }
 
@@ -84,14 +90,14 @@ export class NodeDuties implements Duties {
     return await orAbsent(this.#parts.client.get(leases, name, { namespace, signal }));
   }
 
-  async #readNode(signal: AbortSignal): Promise<Node | undefined> {
+  async #readNode(options: RequestOptions): Promise<Node | undefined> {
     const name = this.#parts.nodeName();
-    return name === undefined ? undefined : await orAbsent(this.#parts.client.get(nodes, name, { signal }));
+    return name === undefined ? undefined : await orAbsent(this.#parts.client.get(nodes, name, options));
   }
 
   /** Nothing where the host has no node, or nothing is to be changed; rejects with a conflict where others were quicker. */
   async #change(change: (node: Node) => Node, signal: AbortSignal): Promise<void> {
-    const node = await this.#readNode(signal);
+    const node = await this.#readNode({ signal });
     if (node === undefined) return;
     const changed = change(node);
     if (changed !== node) await this.#parts.client.replace(nodes, changed, { signal });

@@ -51,6 +51,7 @@ const PATIENCE_S = 900;
 const PACE_MS = 200;
 const DUTIES: Duties = {
   whoCordons: async () => await Promise.resolve('self'),
+  readNode: async () => await Promise.resolve(undefined),
   hasCordon: async () => await Promise.resolve(false),
   makeWay: async () => await Promise.resolve(),
   takeBack: async () => await Promise.resolve(),

@@ -1,0 +1,124 @@
+/** Owns the proof of what counts as news from a kubelet: told since the restart, whoever asks, and whatever the clock was set to. */
+import { expect, test } from 'vitest';
+import { journalAt } from '../../test/builders/agent-situations.ts';
+import type { KubeObject, Node } from '../kube/types.ts';
+import { type Clock, rfc3339, systemClock } from '../util/clock.ts';
+import { silentLogger } from '../util/log.ts';
+import { KubeletNews } from './kubelet-news.ts';
+
+const RESTARTED = Date.parse('2026-11-20T08:00:00.700Z');
+const SOAKING = journalAt('soaking', { restartedAt: RESTARTED });
+const NEVER = new AbortController().signal;
+const SILENT = { silentMs: 0 };
+const CONTROL_NODE: KubeObject = { metadata: { name: 'n' } };
+
+/** A Node whose kubelet told that, so many milliseconds after the restart; without them it does not say when. */
+function told(status: 'True' | 'False' | 'Unknown', afterMs?: number): Node {
+  const heard = afterMs === undefined ? {} : { lastHeartbeatTime: rfc3339(RESTARTED + afterMs) };
+  return { metadata: { name: 'n' }, status: { conditions: [{ type: 'Ready', status, ...heard }] } };
+}
+
+/** A host whose clock shows the agent's time, unless it is set, with what the API server has of its node. */
+class Place {
+  seen: Node | undefined;
+  has: Node | undefined;
+  isAnswering = true;
+  asked = 0;
+  now = RESTARTED + 3_000;
+  setBy = 0;
+  readonly news: KubeletNews;
+
+  constructor(seen?: Node, has = seen) {
+    [this.seen, this.has] = [seen, has];
+    const clock: Clock = { ...systemClock, now: () => this.now + this.setBy };
+    const readNode = async (): Promise<Node | undefined> => {
+      this.asked++;
+      return await (this.isAnswering ? Promise.resolve(this.has) : Promise.reject(new Error('no answer')));
+    };
+    this.news = new KubeletNews({ duties: { readNode }, clock, log: silentLogger });
+  }
+
+  async see(journal = SOAKING): Promise<object> {
+    return await this.news.see({ newest: this.seen, journal, steady: () => this.now }, NEVER);
+  }
+}
+
+test.each<[string, Node | undefined, object, number]>([
+  ['Ready, and told since', told('True', 1_500), { isReady: true }, 0],
+  ['not Ready, and told since', told('False', 1_500), { isReady: false }, 0],
+  ['Ready, of the same second, as no finer time is told', told('True', 100), { isReady: true }, 0],
+  ['Ready, of the second before', told('True', -800), SILENT, 1],
+  ['not Ready, of before', told('False', -60_000), SILENT, 1],
+  ['what Kubernetes makes of a node that it hears no more', told('Unknown', -40_000), SILENT, 1],
+  ['Ready, by somebody who does not tell when', told('True'), { isReady: true }, 0],
+  ['not Ready, by somebody who does not tell when', told('False'), { isReady: false }, 0],
+  ['nothing about Ready', { metadata: { name: 'n' } }, {}, 1],
+  ['no node', undefined, {}, 1],
+])('a node tells %s', async (_what, node, facts, asked) => {
+  const place = new Place(node);
+  expect(await place.see()).toEqual(facts);
+  expect(place.asked).toBe(asked);
+});
+
+test('the API server is asked where the watch is late', async () => {
+  expect(await new Place(told('True', -60_000), told('True', 1_500)).see()).toEqual({ isReady: true });
+});
+
+test('the node of a controller counts, though its signals are elsewhere', async () => {
+  expect(await new Place(CONTROL_NODE, told('True', -60_000)).see()).toEqual(SILENT);
+  expect(await new Place(CONTROL_NODE, told('True', 1_500)).see()).toEqual({ isReady: true });
+  expect(await new Place(CONTROL_NODE, undefined).see()).toEqual({});
+});
+
+test('nobody is asked before the new process is watched', async () => {
+  const place = new Place(told('True', -60_000));
+  expect(await place.see(journalAt('restarted', { restartedAt: RESTARTED }))).toEqual({});
+  expect(place.asked).toBe(0);
+});
+
+test('a restart that the journal does not date says nothing against what stands there', async () => {
+  expect(await new Place(told('True', -60_000)).see(journalAt('soaking'))).toEqual({ isReady: true });
+});
+
+test('silence lasts since it was first seen, without a break', async () => {
+  const place = new Place(told('True', -60_000));
+  expect(await place.see()).toEqual({ silentMs: 0 });
+  place.now += 30_000;
+  expect(await place.see()).toEqual({ silentMs: 30_000 });
+  place.isAnswering = false;
+  expect(await place.see()).toEqual({ silentMs: 0 });
+  place.isAnswering = true;
+  place.now += 5_000;
+  expect(await place.see()).toEqual({ silentMs: 0 });
+  place.now += 1_000;
+  expect(await place.see()).toEqual({ silentMs: 1_000 });
+  place.seen = told('True', 30_000);
+  expect(await place.see()).toEqual({ isReady: true });
+  place.seen = told('True', -60_000);
+  expect(await place.see()).toEqual({ silentMs: 0 });
+});
+
+test('an API server that does not answer does not matter where the watch has the news', async () => {
+  const place = new Place(told('True', 1_500));
+  place.isAnswering = false;
+  expect(await place.see()).toEqual({ isReady: true });
+});
+
+test.each([
+  ['back', -3_600_000],
+  ['ahead', 3_600_000],
+])('a clock that was set %s since the restart was set for the kubelet, too', async (_where, setBy) => {
+  const place = new Place(told('True', setBy + 1_500));
+  place.setBy = setBy;
+  expect(await place.see()).toEqual({ isReady: true });
+  place.seen = place.has = told('True', setBy - 1_500);
+  expect(await place.see()).toEqual(SILENT);
+});
+
+test('who is told to stop gets no answer', async () => {
+  const place = new Place(told('True', -60_000));
+  place.isAnswering = false;
+  const gone = AbortSignal.abort(new Error('over'));
+  const looked = { newest: place.seen, journal: SOAKING, steady: () => place.now };
+  await expect(place.news.see(looked, gone)).rejects.toThrow('over');
+});
