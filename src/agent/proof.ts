@@ -39,7 +39,7 @@ export function soak(input: Working): Step {
   const until = Math.max(began + soakMs, patienceWith(node, { began, now, readyTimeoutMs }));
   if (now < until) return { kind: 'await-service', until };
   const within = `within ${seconds(now - began)} of the new version's first answer`;
-  if (node.silentMs !== undefined) return rollBack(`the kubelet has not been heard since the restart, not ${within}`);
+  if (node.silentMs !== undefined) return rollBack(`the kubelet has not been heard since the restart: not ${within}`);
   return node.isReady === false ? rollBack(`node not Ready ${within}`) : UNCORDON;
 }
 

@@ -5,16 +5,18 @@ import { join } from 'node:path';
 import type { DownloadRequest } from '../../src/agent/download.ts';
 import { download } from '../../src/agent/download.ts';
 import type { FetchTools } from '../../src/agent/fetch.ts';
+import { KubeletNews } from '../../src/agent/kubelet-news.ts';
 import { nextStep } from '../../src/agent/next-step.ts';
 import { OwnObject } from '../../src/agent/own-object.ts';
 import type { Step } from '../../src/agent/step.ts';
-import type { StepInput } from '../../src/agent/step-input.ts';
+import type { NodeFacts, StepInput } from '../../src/agent/step-input.ts';
 import { startApiServer } from '../../src/embedded/api-server/api-server.ts';
 import { startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { clientOver } from '../../src/kube/http-client.ts';
 import { nodes } from '../../src/kube/resources.ts';
-import { systemClock } from '../../src/util/clock.ts';
+import type { Node } from '../../src/kube/types.ts';
+import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import {
   after,
@@ -30,6 +32,8 @@ import {
 import { type Complaint, mutation } from './mutation.ts';
 
 type Decide = (input: StepInput) => Step;
+type See = (news: KubeletNews, looked: Looked) => Promise<NodeFacts>;
+type Looked = Parameters<KubeletNews['see']>[0];
 type Download = (request: DownloadRequest, tools: FetchTools) => Promise<void>;
 
 /** Forced, restarted, and what came up runs another file than the one that was put there. */
@@ -50,6 +54,22 @@ function noCordonIsLeft(decide: Decide): Complaint {
   const step = decide(situation({ signal, node: { isCordoned: true } }));
   const isLetBack = step.kind === 'report' && step.status === 'UnCordoning';
   return isLetBack ? undefined : `${step.kind} ${step.kind === 'report' ? step.status : ''} on a cordoned node`;
+}
+
+/** Restarted a minute ago; the new version answers, and what the node says of Ready is from before. */
+async function oldNewsIsNoProof(see: See): Promise<Complaint> {
+  const restartedAt = 1_000_000;
+  const now = restartedAt + 60_000;
+  const journal = journalAt('soaking', { fresh: after, since: restartedAt, restartedAt });
+  const lastHeartbeatTime = rfc3339(restartedAt - 60_000);
+  const status: Node['status'] = { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime }] };
+  const newest = { metadata: { name: 'worker1' }, status };
+  const readNode = async (): Promise<Node> => await Promise.resolve(newest);
+  const clock = { ...systemClock, now: () => now };
+  const news = new KubeletNews({ duties: { readNode }, clock, log: silentLogger });
+  const node = await see(news, { newest, journal, steady: () => now });
+  const step = nextStep(situation({ signal: signalAt('Restart'), journal, host: running(NEW, after), node, now }));
+  return step.kind === 'await-service' ? undefined : `goes on to ${step.kind}`;
 }
 
 /** The server is busy for a moment. */
@@ -122,6 +142,10 @@ function listening(client: KubeClient, tell: (name: string) => void): KubeClient
   });
 }
 
+function isReady(node: Node | undefined): boolean {
+  return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+}
+
 function withoutSelector(client: KubeClient): KubeClient {
   const watch: KubeClient['watch'] = client.watch.bind(client);
   const all: KubeClient['watch'] = (resource, options) => watch(resource, { ...options, fieldSelector: undefined });
@@ -142,6 +166,18 @@ export const AGENT_MUTATIONS = [
         const { running: seen } = input.host;
         return nextStep(seen ? { ...input, host: { ...input.host, running: { ...seen, current: true } } } : input);
       },
+    },
+  ),
+  mutation(
+    {
+      weakness: 13,
+      without: 'the look at when Ready was told: a kubelet that is gone leaves it standing',
+      complaint: 'goes on to report',
+    },
+    oldNewsIsNoProof,
+    {
+      real: async (news, looked) => await news.see(looked, new AbortController().signal),
+      mutated: async (_news, { newest }) => await Promise.resolve({ isReady: isReady(newest) }),
     },
   ),
   mutation(
