@@ -11,6 +11,7 @@ import { refusedState } from './progress.ts';
 import { because, type Reason } from './reasons.ts';
 import { freeSlots } from './schedule/slots.ts';
 import { withTargets } from './stages.ts';
+import { isUnanswered } from './unanswered.ts';
 import { versionVerdict } from './version-verdict.ts';
 
 /** Refusing comes before anything is touched, so a plan that cannot be carried out whole is not begun. */
@@ -21,7 +22,7 @@ export function admit(snapshot: Snapshot, policy: CampaignPolicy, now: number): 
   if (problem) return { ...campaign, phase: 'invalid', reason: because(problem.code, listed(problems)) };
   if (orders.abort !== undefined) return { ...campaign, phase: 'failed', reason: abortReason(orders.abort) };
   // What the policy would refuse is judged only here: it must be readable first.
-  if (preconditions === 'unasked' || policy.problems.length > 0) return campaign;
+  if (preconditions === 'unasked' || isUnanswered(preconditions) || policy.problems.length > 0) return campaign;
   const [unmet] = preconditions ?? [];
   if (unmet) return { ...campaign, phase: 'invalid', reason: because(unmet.code, listed(preconditions ?? [])) };
   const broken = [...payloadProblems(campaign.stages, policy), ...versionVerdict(snapshot, policy).problems];

@@ -9,6 +9,7 @@ import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { because } from './reasons.ts';
 import { freeSlots } from './schedule/slots.ts';
 import type { Progress } from './step-taken.ts';
+import { isUnanswered, untilAsked } from './unanswered.ts';
 
 export interface AssistInput extends Look {
   readonly facts: TargetFacts;
@@ -19,6 +20,9 @@ export function assist(input: AssistInput): Progress | undefined {
   const { observation, consent, node } = input.facts;
   if (observation.kind !== 'working' || observation.asks === undefined) return undefined;
   if (node && consent === 'unasked') return askConsent(input);
+  if (node && isUnanswered(consent)) {
+    return { phase: 'working', effect: 'assist', gate: 'consent', ...untilAsked(consent) };
+  }
   return observation.asks === 'drain' ? makeWay(input) : letBack(input);
 }
 

@@ -73,6 +73,11 @@ describe('a node that asks to be drained', () => {
 
   test.each<[string, Situation, object]>([
     ['whether it may is asked first', { facts: { consent: 'unasked' } }, { asks: 'consent', waits: 'ConsentUnknown' }],
+    [
+      'where nobody can tell it waits, and says why',
+      { facts: { consent: { unanswered: because('CannotDecide', 'no answer') } } },
+      { waits: 'CannotDecide' },
+    ],
     ['one that does it itself is left alone', { facts: { consent: false } }, { waits: 'InFlight' }],
     ['the cordon comes first', {}, { errands: 'cordon' }],
     ['then the drain', { facts: { node: OURS } }, { errands: 'drain' }],

@@ -9,6 +9,7 @@ import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { progressOf } from './progress.ts';
 import { because, type Reason } from './reasons.ts';
 import { activeStage } from './stages.ts';
+import { isUnanswered } from './unanswered.ts';
 
 /** Taints in one go: what comes later in the list has time. */
 const TAINTS_AT_ONCE = 20;
@@ -112,5 +113,5 @@ function taints(snapshot: Snapshot, policy: CampaignPolicy): Errand[] {
 
 function evicts({ outlook, drain }: TargetFacts): boolean {
   if (drain?.kind === 'draining' && drain.left > 0) return true;
-  return outlook !== undefined && outlook !== 'unasked' && outlook.evictable > 0;
+  return outlook !== undefined && outlook !== 'unasked' && !isUnanswered(outlook) && outlook.evictable > 0;
 }

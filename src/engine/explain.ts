@@ -13,6 +13,7 @@ import type { Refused } from './schedule/candidates.ts';
 import { limitOf } from './schedule/slots.ts';
 import { type Straggler, stragglersIn } from './schedule/stragglers.ts';
 import { activeStage } from './stages.ts';
+import { isUnanswered, type Unanswered, untilAsked } from './unanswered.ts';
 
 export interface Explanation {
   readonly waits: readonly Wait[];
@@ -28,7 +29,11 @@ export function explain(snapshot: Snapshot, policy: CampaignPolicy, now: number)
     for (const target of stage.targets) phases.set(target.key, progressOf(snapshot, stage, target, policy, now).phase);
   }
   if (isFinal(campaign)) return { waits: [], phases, recheckAfterMs: undefined, inquiries: [] };
-  if (campaign.phase === 'new' && snapshot.preconditions === 'unasked') return unasked(campaign, phases);
+  if (campaign.phase === 'new') {
+    const { preconditions } = snapshot;
+    if (preconditions === 'unasked') return unasked(campaign, phases);
+    if (isUnanswered(preconditions)) return unanswered(campaign, phases, preconditions);
+  }
   const stage = activeStage(campaign);
   const flying = stage ? inFlightWaits(snapshot, stage, policy, now) : [];
   const held = heldWaits(snapshot, stage, policy, now);
@@ -48,6 +53,12 @@ function unasked({ source }: Campaign, phases: Explanation['phases']): Explanati
   const reason = because('PreconditionsUnknown', 'asking what stands against the plan');
   const waits = [{ gate: 'preconditions', reason, since: source.created }];
   return { waits, phases, recheckAfterMs: undefined, inquiries: [{ kind: 'preconditions' }] };
+}
+
+function unanswered({ source }: Campaign, phases: Explanation['phases'], question: Unanswered): Explanation {
+  const { reason, recheckMs } = untilAsked(question);
+  const waits = [{ gate: 'preconditions', reason, since: source.created }];
+  return { waits, phases, recheckAfterMs: recheckMs, inquiries: [] };
 }
 
 interface Held {

@@ -18,15 +18,16 @@ import type {
 } from './model.ts';
 import { ordersOn } from './orders.ts';
 import type { Reason } from './reasons.ts';
+import type { Unanswered } from './unanswered.ts';
 
 /** What no watch shows: answers of this reconcile, and what this process itself does and has seen. All may be absent. */
 export interface Known {
-  readonly controlPlane?: readonly EndpointHealth[] | undefined;
-  readonly preconditions?: readonly Reason[] | undefined;
+  readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
+  readonly preconditions?: readonly Reason[] | Unanswered | undefined;
   /** By node; without it nothing is looked at ahead of a drain. */
-  readonly outlooks?: ReadonlyMap<string, Outlook> | undefined;
+  readonly outlooks?: ReadonlyMap<string, Outlook | Unanswered> | undefined;
   /** Undefined where it was not asked. */
-  readonly consentOf?: ((target: Target) => boolean | undefined) | undefined;
+  readonly consentOf?: ((target: Target) => boolean | Unanswered | undefined) | undefined;
   /** True for whoever only looks: it takes for granted that targets let the leader drain, and asks nobody. */
   readonly isOnlyLooking?: boolean | undefined;
   /** By node, and by the words in which its cordon names its owner. */

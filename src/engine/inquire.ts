@@ -3,9 +3,11 @@ import type { DrainOptions } from '../drain/options.ts';
 import type { Outlook } from '../drain/outlook.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { messageOf } from '../util/errors.ts';
 import type { Dialect, Endpoint, World } from './dialect.ts';
 import type { EndpointHealth, Inquiry, Target } from './model.ts';
-import type { Reason } from './reasons.ts';
+import { because, type Reason } from './reasons.ts';
+import type { Unanswered } from './unanswered.ts';
 
 /** What is asked by ways of its own, not of the dialect. */
 export interface Inquirer {
@@ -26,61 +28,95 @@ export type Consents = Set<string>;
 
 /** The answers of one reconcile, but for consents, which outlast it. */
 export class Answers {
-  controlPlane: readonly EndpointHealth[] | undefined;
-  preconditions: readonly Reason[] | undefined;
-  readonly outlooks = new Map<string, Outlook>();
+  controlPlane: readonly EndpointHealth[] | Unanswered | undefined;
+  preconditions: readonly Reason[] | Unanswered | undefined;
+  readonly outlooks = new Map<string, Outlook | Unanswered>();
+  /** Several targets may ask for it, and all of them mean the same. */
+  #health: Promise<readonly EndpointHealth[]> | undefined;
   readonly #given: Consents;
   /** By key: what is asked is asked of the target as it is about to be recorded, which may be another attempt than now. */
-  readonly #said = new Map<string, boolean>();
+  readonly #said = new Map<string, boolean | Unanswered>();
 
   constructor(given: Consents) {
     this.#given = given;
   }
 
   /** Undefined where it was not asked. */
-  consentOf(target: Target): boolean | undefined {
+  consentOf(target: Target): boolean | Unanswered | undefined {
     return this.#given.has(attemptOf(target)) || this.#said.get(target.key);
   }
 
-  /** Rejects where one of them cannot be answered. */
+  /** Resolves with why those that have no answer have none; rejects only where `signal` aborts. */
   async add<P extends KubeObject>(
     inquiries: readonly Inquiry[],
     world: World,
     plan: P,
     options: DrainOptions,
     parts: InquiryParts<P>,
-  ): Promise<void> {
-    const { inquirer, signal } = parts;
-    const health = inquiries.some(({ kind }) => kind === 'control-plane');
-    await Promise.all([
-      health ? this.#askControlPlane(world, parts) : undefined,
-      ...inquiries.map(async (inquiry) => {
-        if (inquiry.kind === 'outlook') {
-          const outlook = await inquirer.lookAhead?.(inquiry.node, options, signal);
-          if (outlook) this.outlooks.set(inquiry.node, outlook);
-        } else await this.#askDialect(inquiry, world, plan, parts);
-      }),
-    ]);
+  ): Promise<readonly Reason[]> {
+    const asked = inquiries.map(async (inquiry) => {
+      try {
+        await this.#ask(inquiry, world, plan, options, parts);
+        return [];
+      } catch (error) {
+        parts.signal?.throwIfAborted();
+        const unanswered = because('CannotDecide', `${aboutOf(inquiry)} cannot be told: ${messageOf(error)}`);
+        this.#leave(inquiry, { unanswered });
+        return unanswered;
+      }
+    });
+    return (await Promise.all(asked)).flat();
   }
 
-  async #askControlPlane<P extends KubeObject>(world: World, parts: InquiryParts<P>): Promise<void> {
-    this.controlPlane ??= await parts.inquirer.askControlPlane(parts.dialect.endpoints(world), parts.signal);
-  }
-
-  async #askDialect<P extends KubeObject>(
+  async #ask<P extends KubeObject>(
     inquiry: Inquiry,
     world: World,
     plan: P,
-    { dialect, client, signal }: InquiryParts<P>,
+    options: DrainOptions,
+    parts: InquiryParts<P>,
   ): Promise<void> {
-    if (inquiry.kind === 'preconditions') {
-      this.preconditions = (await dialect.preconditions?.(client, plan, signal)) ?? [];
-    } else if (inquiry.kind === 'consent') {
-      const { stage, target } = inquiry;
-      const consents = (await dialect.care?.consents?.(client, stage, target, world, signal)) === true;
-      this.#said.set(target.key, consents);
-      if (consents) this.#given.add(attemptOf(target));
+    const { dialect, client, inquirer, signal } = parts;
+    switch (inquiry.kind) {
+      case 'control-plane':
+        this.#health ??= inquirer.askControlPlane(dialect.endpoints(world), signal);
+        this.controlPlane = await this.#health;
+        return;
+      case 'preconditions':
+        this.preconditions = (await dialect.preconditions?.(client, plan, signal)) ?? [];
+        return;
+      case 'outlook': {
+        const outlook = await inquirer.lookAhead?.(inquiry.node, options, signal);
+        if (outlook) this.outlooks.set(inquiry.node, outlook);
+        return;
+      }
+      case 'consent': {
+        const { stage, target } = inquiry;
+        const consents = (await dialect.care?.consents?.(client, stage, target, world, signal)) === true;
+        this.#said.set(target.key, consents);
+        if (consents) this.#given.add(attemptOf(target));
+      }
     }
+  }
+
+  #leave(inquiry: Inquiry, unanswered: Unanswered): void {
+    if (inquiry.kind === 'control-plane') this.controlPlane = unanswered;
+    else if (inquiry.kind === 'preconditions') this.preconditions = unanswered;
+    else if (inquiry.kind === 'outlook') this.outlooks.set(inquiry.node, unanswered);
+    else this.#said.set(inquiry.target.key, unanswered);
+  }
+}
+
+/** What the question is about, in the words of whoever reads why it has no answer. */
+function aboutOf(inquiry: Inquiry): string {
+  switch (inquiry.kind) {
+    case 'control-plane':
+      return 'whether the API servers are ready';
+    case 'preconditions':
+      return 'what stands against the plan';
+    case 'outlook':
+      return `what a drain of ${inquiry.node} would meet`;
+    case 'consent':
+      return `whether ${inquiry.target.name} lets the leader drain it`;
   }
 }
 

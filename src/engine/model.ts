@@ -6,6 +6,7 @@ import type { AgentPolicy } from '../signal/agent-policy.ts';
 import type { Orders } from './orders.ts';
 import type { Step } from './policy/campaign-policy.ts';
 import type { Reason } from './reasons.ts';
+import type { Unanswered } from './unanswered.ts';
 
 export type Role = 'controller' | 'worker';
 
@@ -139,9 +140,9 @@ export interface TargetFacts {
   /** The Node that pods run on; undefined where there is none, or none that the leader would cordon. */
   readonly node?: NodeView | undefined;
   /** Whether the target lets the leader cordon, drain and uncordon for it; only asked for where it matters. */
-  readonly consent?: boolean | 'unasked' | undefined;
+  readonly consent?: boolean | 'unasked' | Unanswered | undefined;
   /** What a drain would meet; undefined where there is nothing to drain. */
-  readonly outlook?: Outlook | 'unasked' | undefined;
+  readonly outlook?: Outlook | 'unasked' | Unanswered | undefined;
   /** The drain as this process carries it out; undefined where it has not begun one. */
   readonly drain?: DrainView | undefined;
   /** Milliseconds that this process itself has watched the observation be what it is; undefined where nobody watches. */
@@ -192,11 +193,11 @@ export interface Snapshot {
   /** By target key. */
   readonly facts: ReadonlyMap<string, TargetFacts>;
   /** Of every controller of the cluster, not only of those in the plan; undefined until somebody asked them. */
-  readonly controlPlane?: readonly EndpointHealth[] | undefined;
+  readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly others: readonly Other[];
   readonly orders: Orders;
   /** What stands against a new plan beyond its own text; undefined where the dialect asks for nothing more. */
-  readonly preconditions?: readonly Reason[] | 'unasked' | undefined;
+  readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
   /** What every API server runs, where versions must follow each other; absent where nobody judges them. */
   readonly apiServers?: readonly ApiServerVersion[] | undefined;
   /** Every Node of the cluster. */

@@ -13,6 +13,7 @@ import { FakeClock } from '../../test/faults/fake-clock.ts';
 import type { DrainState, Drains } from '../drain/drains.ts';
 import type { Outlook } from '../drain/outlook.ts';
 import { nodes } from '../kube/resources.ts';
+import { TransportError } from '../kube/status-error.ts';
 import type { Care, Dialect } from './dialect.ts';
 import type { Observation, Target } from './model.ts';
 import { OwnWrites } from './own-writes.ts';
@@ -38,8 +39,16 @@ interface Leader {
   readonly looks: () => number;
 }
 
+interface Parts {
+  readonly drains?: Drains;
+  readonly spoken?: Dialect<TablePlan>;
+  /** Nodes of which nobody can tell what a drain of them would meet. */
+  readonly mute?: readonly string[];
+}
+
 /** Sees everything at each look; `free` are the nodes whose drain nothing stands against. */
-function leaderOf(api: MemoryApi, free: readonly string[], drains?: Drains, spoken = dialect): Leader {
+function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): Leader {
+  const { drains, spoken = dialect, mute = [] } = parts;
   let looks = 0;
   const plans = api.view(spoken.plans);
   const watched = spoken.watched.map(({ resource }) => [resource, api.view(resource)] as const);
@@ -56,6 +65,7 @@ function leaderOf(api: MemoryApi, free: readonly string[], drains?: Drains, spok
       askControlPlane: async () => await Promise.resolve([]),
       lookAhead: async (node) => {
         looks++;
+        if (mute.includes(node)) throw new TransportError('no answer', { maybeApplied: false });
         return await Promise.resolve(free.includes(node) ? FREE : HELD);
       },
     },
@@ -142,10 +152,42 @@ test('who leaves its drain to the leader is asked once, who does not at each loo
     asked.push(name);
     return await Promise.resolve(name === 'w0');
   };
-  const leader = leaderOf(api, [], new SlowDrains(), { ...dialect, care: { nodeOf, consents } });
+  const leader = leaderOf(api, [], { drains: new SlowDrains(), spoken: { ...dialect, care: { nodeOf, consents } } });
   await leader.look();
   await leader.look();
   expect(asked).toEqual(['w0', 'w1', 'w1']);
+});
+
+test('where nobody can tell of one whether it leaves its drain to the leader, that one waits, and the others do not', async () => {
+  const api = apiWhere(ASKING);
+  const both = ['w0', 'w1'].map((name) => buildTarget(name, 'intended'));
+  const stage = buildStage('worker', both, { maxInFlight: 2 });
+  api.put(nodes, withAnswer({ ...buildNode('w1'), spec: { unschedulable: true } }, ASKING));
+  api.change(dialect.plans, 'plan', (plan) => ({ ...plan, status: buildCampaign([stage]) }));
+  const drains = new SlowDrains();
+  let silent = true;
+  const consents = async (_client: unknown, _stage: unknown, { name }: Target): Promise<boolean> => {
+    if (silent && name === 'w0') throw new TransportError('no answer', { maybeApplied: false });
+    return await Promise.resolve(true);
+  };
+  const leader = leaderOf(api, [], { drains, spoken: { ...dialect, care: { nodeOf, consents } } });
+  expect(await leader.look()).toEqual({ requeueAfterMs: 5000 });
+  expect([...drains.begun]).toEqual([`w1 plan-uid/${later(0)}`]);
+  silent = false;
+  await leader.look();
+  expect([...drains.begun].toSorted()).toEqual([OWN_DRAIN, `w1 plan-uid/${later(0)}`]);
+});
+
+test('a node of which nobody can tell what a drain would meet waits, and the next one starts in its place', async () => {
+  const api = apiWith(names(3));
+  await leaderOf(api, names(3), { mute: ['w0'] }).look();
+  expect(intendedIn(api)).toEqual(['w1']);
+});
+
+test('where nobody can tell it of any node, that is what holds them back', async () => {
+  const api = apiWith(names(3));
+  expect(await leaderOf(api, [], { mute: names(3) }).look()).toEqual({ requeueAfterMs: 5000 });
+  expect(api.read(dialect.plans, 'plan').status?.blocked).toBe(true);
 });
 
 /** One worker that is intended, cordoned, and says what is told. */
@@ -159,7 +201,7 @@ function apiWhere(observation: Observation): MemoryApi {
 
 test('a drain that is begun is watched over from then on: its deadline wakes the leader', async () => {
   const drains = new SlowDrains();
-  const outcome = await leaderOf(apiWhere(ASKING), ['w0'], drains).look();
+  const outcome = await leaderOf(apiWhere(ASKING), ['w0'], { drains }).look();
   expect([...drains.begun]).toEqual([OWN_DRAIN]);
   expect(outcome).toEqual({ requeueAfterMs: buildPolicy().stepDeadlines.drain });
 });
@@ -168,7 +210,7 @@ test('a drain that is not begun, since the node is not as it was seen, is decide
   const api = apiWhere(ASKING);
   const drains = new SlowDrains();
   api.before('get nodes/w0', () => api.change(nodes, 'w0', (node) => node));
-  expect(await leaderOf(api, ['w0'], drains).look()).toEqual({ requeueAfterMs: 1000 });
+  expect(await leaderOf(api, ['w0'], { drains }).look()).toEqual({ requeueAfterMs: 1000 });
   expect(drains.begun.size).toBe(0);
 });
 
@@ -179,6 +221,6 @@ test.each<[string, Observation]>([
 ])('the drain of a node that %s is ended: pods of a node that is let back must stay', async (_name, observation) => {
   const drains = new SlowDrains();
   drains.begin('w0', OWN_DRAIN.slice('w0 '.length));
-  await leaderOf(apiWhere(observation), [], drains).look();
+  await leaderOf(apiWhere(observation), [], { drains }).look();
   expect(drains.begun.size).toBe(0);
 });

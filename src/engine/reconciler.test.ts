@@ -29,7 +29,7 @@ class Leader {
   readonly asked: string[][] = [];
   readonly told: string[] = [];
   readonly #catchUps: (() => void)[];
-  readonly #reconcile: (name: string) => Promise<Outcome>;
+  readonly #reconcile: ReturnType<typeof createReconciler>;
   notReady: string[] = [];
 
   constructor(api: MemoryApi, clock = new FakeClock(T0), spoken: Dialect<TablePlan> = dialect) {
@@ -65,9 +65,9 @@ class Leader {
     for (const catchUp of this.#catchUps) catchUp();
   }
 
-  async see(): Promise<Outcome> {
+  async see(signal?: AbortSignal): Promise<Outcome> {
     this.catchUp();
-    return await this.#reconcile('plan');
+    return await this.#reconcile('plan', signal ? { signal } : {});
   }
 
   async lookWithoutNews(): Promise<Outcome> {
@@ -299,6 +299,35 @@ describe('a write that is lost', () => {
     });
     await expect(new Leader(api).see()).rejects.toBeInstanceOf(StatusError);
   });
+});
+
+test('what stands against a new plan, and cannot be told: said, nothing is recorded, and it is asked again', async () => {
+  const api = apiWith(buildTablePlan({ workers: ['w1'] }));
+  let answers = [new TransportError('no answer', { maybeApplied: false })];
+  const preconditions = async (): Promise<[]> => {
+    const [error] = answers;
+    if (error) throw error;
+    return await Promise.resolve([]);
+  };
+  const leader = new Leader(api, new FakeClock(T0), { ...dialect, preconditions });
+  expect(await leader.see()).toEqual({ requeueAfterMs: 5000 });
+  expect(leader.told).toEqual(['CannotDecide: what stands against the plan cannot be told: no answer']);
+  expect(writes(api)).toEqual([]);
+  answers = [];
+  await leader.see();
+  expect(statesOf(api)).toEqual({ w1: 'intended' });
+});
+
+test('a reconcile whose time is over ends, whatever it was asking', async () => {
+  const api = apiWith(buildTablePlan({ workers: ['w1'] }));
+  const over = new AbortController();
+  const preconditions = async (): Promise<[]> => {
+    over.abort(new Error('its time is over'));
+    throw await Promise.resolve(new TransportError('cut off', { maybeApplied: false }));
+  };
+  const leader = new Leader(api, new FakeClock(T0), { ...dialect, preconditions });
+  await expect(leader.see(over.signal)).rejects.toThrow('its time is over');
+  expect(leader.told).toEqual([]);
 });
 
 test('an attempt under way is not signalled again, whoever leads', async () => {

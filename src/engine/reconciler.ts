@@ -2,7 +2,6 @@
 import { splitKey } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
-import { messageOf } from '../util/errors.ts';
 import { heldBackMs, restOf } from './coalesce.ts';
 import { decide, signalsOf } from './decide.ts';
 import { errandsOf } from './errands.ts';
@@ -13,7 +12,6 @@ import type { Decision, Inquiry } from './model.ts';
 import { careForOrphans } from './orphans.ts';
 import type { View } from './own-writes.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
-import { because } from './reasons.ts';
 import type { Teller, Turn } from './teller.ts';
 import { WatchTimes } from './watch-times.ts';
 import { freshWorld, type Views } from './world.ts';
@@ -102,20 +100,15 @@ async function take<P extends KubeObject>(
   return { ...soonest(outcome, { requeueAfterMs }), restMs: restOf(snapshot.campaign) };
 }
 
-/** What cannot be answered holds the plan back, so it is told where people look; then it is asked again, ever more seldom. */
+/** What cannot be answered holds back whoever needs it and nobody else; it is told where people look, and asked again later. */
 async function inquire<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   answers: Answers,
   inquiries: readonly Inquiry[],
   { world, plan, policy }: Turn<P>,
 ): Promise<void> {
-  try {
-    await answers.add(inquiries, world, plan, policy.drain.options, options);
-  } catch (error) {
-    options.signal?.throwIfAborted();
-    options.teller?.failed(plan, because('CannotDecide', messageOf(error)));
-    throw error;
-  }
+  const [failure] = await answers.add(inquiries, world, plan, policy.drain.options, options);
+  if (failure) options.teller?.failed(plan, failure);
 }
 
 function soonest(...outcomes: readonly Outcome[]): Pick<Outcome, 'requeueAfterMs'> {

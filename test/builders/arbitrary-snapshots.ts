@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import type { Campaign, Observation, Role, Snapshot, Stage, Target, TargetFacts } from '../../src/engine/model.ts';
 import { NO_ORDERS } from '../../src/engine/orders.ts';
 import type { CampaignPolicy } from '../../src/engine/policy/campaign-policy.ts';
+import { because } from '../../src/engine/reasons.ts';
 import { buildPolicy } from './campaign-policies.ts';
 import { buildCampaign } from './campaigns.ts';
 import { failed, NONE, sent, succeeded, working } from './observations.ts';
@@ -102,7 +103,12 @@ function situation(mood: Mood): fc.Arbitrary<Situation> {
     return fc
       .record({
         facts: fc.tuple(...targets.map((target) => ofMood[mood].facts(target))),
-        controlPlane: fc.constantFrom(undefined, [{ name: 'c1', ready: true }], [{ name: 'c1', ready: false }]),
+        controlPlane: fc.constantFrom(
+          undefined,
+          { unanswered: because('CannotDecide', 'no answer') },
+          [{ name: 'c1', ready: true }],
+          [{ name: 'c1', ready: false }],
+        ),
         maxFailures: fc.integer({ min: 0, max: 2 }),
         targetDeadlineMs: fc.constantFrom(MINUTE, 2 * HOUR, Number.POSITIVE_INFINITY),
         now: minutes.map((count) => T0 + count * MINUTE),

@@ -1,5 +1,6 @@
 /** Gate and verifier: while controllers move, every API server of the cluster must be ready, in the plan or not. */
 import { because } from '../reasons.ts';
+import { isUnanswered, untilAsked } from '../unanswered.ts';
 import { type Gate, PASS } from './types.ts';
 
 /** No watch tells when an API server becomes ready, so it is asked again. */
@@ -13,6 +14,7 @@ export const apiServersReady: Gate = {
       const reason = because('ControlPlaneUnknown', 'asking every API server');
       return { kind: 'wait', reason, inquiry: { kind: 'control-plane' } };
     }
+    if (isUnanswered(controlPlane)) return { kind: 'wait', ...untilAsked(controlPlane) };
     const down = controlPlane.filter(({ ready }) => !ready);
     if (down.length === 0) return PASS;
     const list = down.map(({ name, detail }) => `${name} (${detail ?? 'not ready'})`).join(', ');

@@ -2,6 +2,7 @@
 import { tellObstacle } from '../../drain/budgets.ts';
 import type { RefusedPod } from '../../drain/pods.ts';
 import { because } from '../reasons.ts';
+import { isUnanswered, untilAsked } from '../unanswered.ts';
 import { type Gate, PASS } from './types.ts';
 
 /** Budgets change seldom, and pods come and go: what stands in the way is looked at again. */
@@ -17,6 +18,7 @@ export const drainPossible: Gate = {
       const reason = because('OutlookUnknown', `looking at what a drain of ${name} would meet`);
       return { kind: 'wait', reason, inquiry: { kind: 'outlook', node: node.name } };
     }
+    if (isUnanswered(outlook)) return { kind: 'wait', ...untilAsked(outlook) };
     if (outlook.obstacles.length > 0) {
       const message = `${name} cannot be drained: ${outlook.obstacles.map(tellObstacle).join('; ')}`;
       return { kind: 'wait', reason: because('DrainBlocked', message), recheckMs: RECHECK_MS };

@@ -243,6 +243,18 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
   [
     drainPossible,
+    'nobody can tell',
+    input('worker', { node: NODE, outlook: { unanswered: because('CannotDecide', 'no answer') } }),
+    'wait CannotDecide: no answer',
+  ],
+  [
+    apiServersReady,
+    'nobody can tell',
+    { ...input('controller'), controlPlane: { unanswered: because('CannotDecide', 'no answer') } },
+    'wait CannotDecide: no answer',
+  ],
+  [
+    drainPossible,
     'a budget that never lets go',
     input('worker', { node: NODE, outlook: { ...CLEAR, obstacles: [OBSTACLE] } }),
     'wait DrainBlocked: n1 cannot be drained: PodDisruptionBudget default/web holds default/web-1: it wants all of them',
