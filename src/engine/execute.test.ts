@@ -126,3 +126,33 @@ test('a withdrawal that the dialect has no way to write is nothing written: it m
   const errands = [{ kind: 'withdraw', stage, target, reason } as const];
   expect(await runErrands(effects, buildWorld([], []), buildCampaign([stage]), errands, 0)).toBe(false);
 });
+
+test('thousands of errands are run a hundred at a time, each on its object as it was before the first', async () => {
+  const names = Array.from({ length: 1000 }, (_, index) => `w${index}`);
+  const worldAt = (resourceVersion: string): World =>
+    buildWorld(
+      [],
+      names.map((name) => buildNode(name, { resourceVersion })),
+    );
+  let world = worldAt('1');
+  const changed = worldAt('2');
+  let [underWay, most] = [0, 0];
+  const written = new Map<string, string | undefined>();
+  const client = {
+    replace: async (_resource: Resource, object: KubeObject) => {
+      most = Math.max(most, ++underWay);
+      world = changed;
+      written.set(object.metadata.name, object.metadata.resourceVersion);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      underWay--;
+      return object;
+    },
+  } as unknown as KubeClient;
+  const effects = { dialect: tableDialect as unknown as Dialect, client, ownWrites: new OwnWrites() };
+  const moving: World = { get: (...args) => world.get(...args), list: (resource) => world.list(resource) };
+  const large = buildStage('worker', names);
+  const errands = large.targets.map((target) => ({ kind: 'taint', stage: large, target, node: target.name }) as const);
+  expect(await runErrands(effects, moving, buildCampaign([large]), errands, 0)).toBe(true);
+  expect(most).toBe(100);
+  expect(written).toEqual(new Map(names.map((name) => [name, '1'])));
+});

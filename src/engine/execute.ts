@@ -3,7 +3,8 @@ import type { Drains } from '../drain/drains.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { nodes } from '../kube/resources.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
-import type { KubeObject } from '../kube/types.ts';
+import type { KubeObject, Node } from '../kube/types.ts';
+import { Semaphore } from '../util/semaphore.ts';
 import { ownerOf } from './cordons.ts';
 import type { Dialect, Instruction, Split, World } from './dialect.ts';
 import { instructionsFor } from './errand-instructions.ts';
@@ -163,7 +164,13 @@ export function endIdleDrains({ drains }: Pick<Effects<never>, 'drains'>, snapsh
   }
 }
 
-/** True where anything was done that the next decision may hang on; `now` in ms is told to the targets. */
+/** Errands that are under way at once: each is a write or two, and a large plan that is aborted has thousands. */
+const ERRANDS_AT_ONCE = 100;
+
+/**
+ * True where anything was done that the next decision may hang on; `now` in ms is told to the targets. All are prepared
+ * before the first is run: each meets its object as it was then, however late its turn comes.
+ */
 export async function runErrands<P extends KubeObject>(
   effects: Effects<P>,
   world: World,
@@ -171,37 +178,42 @@ export async function runErrands<P extends KubeObject>(
   errands: readonly Errand[],
   now: number,
 ): Promise<boolean> {
-  const run = async (errand: Errand): Promise<boolean> => await runErrand(effects, world, campaign, errand, now);
-  return (await Promise.all(errands.map(run))).includes(true);
+  const turns = new Semaphore(ERRANDS_AT_ONCE);
+  const prepared = errands.map((errand) => prepareErrand(effects, world, campaign, errand, now));
+  return (await Promise.all(prepared.map(async (run) => await turns.within(run)))).includes(true);
 }
 
-async function runErrand<P extends KubeObject>(
+function prepareErrand<P extends KubeObject>(
   effects: Effects<P>,
   world: World,
   campaign: Campaign,
   errand: Errand,
   now: number,
-): Promise<boolean> {
-  if (errand.kind === 'drain') return await beginDrain(effects, world, campaign, errand);
-  const isEnd = errand.kind === 'go-on' || errand.kind === 'withdraw' || (errand.kind === 'tidy' && errand.cordon);
-  if (isEnd && errand.node !== undefined) effects.drains?.forget(errand.node);
-  // One after the other: the second is right only once the first is done.
-  const instructions = instructionsFor(effects.dialect, world, campaign, errand, now);
-  for (const instruction of instructions) {
-    if (!(await carryOut(effects, instruction))) return false;
+): () => Promise<boolean> {
+  if (errand.kind === 'drain') {
+    const object = world.get(nodes, errand.node);
+    return async () => object !== undefined && (await beginDrain(effects, campaign, errand, object));
   }
-  return instructions.length > 0;
+  const isEnd = errand.kind === 'go-on' || errand.kind === 'withdraw' || (errand.kind === 'tidy' && errand.cordon);
+  const instructions = instructionsFor(effects.dialect, world, campaign, errand, now);
+  return async () => {
+    if (isEnd && errand.node !== undefined) effects.drains?.forget(errand.node);
+    // One after the other: the second is right only once the first is done.
+    for (const instruction of instructions) {
+      if (!(await carryOut(effects, instruction))) return false;
+    }
+    return instructions.length > 0;
+  };
 }
 
 /** A cache may show the cordon of a node that has been let back since: pods are evicted from none that is open. */
 async function beginDrain<P extends KubeObject>(
   { client, drains, signal }: Effects<P>,
-  world: World,
   campaign: Campaign,
   { node, target, options }: Extract<Errand, { kind: 'drain' }>,
+  object: Node,
 ): Promise<boolean> {
-  const object = world.get(nodes, node);
-  if (!drains || !object || !(await areUnchanged(client, [{ resource: nodes, object }], signal))) return false;
+  if (!drains || !(await areUnchanged(client, [{ resource: nodes, object }], signal))) return false;
   const owner = ownerOf(campaign, target);
   drains.begin(node, owner, options);
   return drains.stateOf(node, owner) !== undefined;
