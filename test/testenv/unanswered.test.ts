@@ -1,0 +1,67 @@
+/** The proof on a real API server that one node of which nobody can tell who drains it holds back none of the others. */
+import { globSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
+import type { Care } from '../../src/engine/dialect.ts';
+import { CONDITIONS_ANNOTATION } from '../../src/engine/tell-conditions.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { TransportError } from '../../src/kube/status-error.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { runLabController } from '../faults/lab/lab-controller.ts';
+import { apply, kubeconfigFor } from './control-plane.ts';
+import { Puppets } from './puppets.ts';
+
+const MUTE = 'unanswered-w1';
+
+const stop = new AbortController();
+let isMute = true;
+let admin: KubeClient;
+let client: KubeClient;
+let running: Promise<void>;
+
+const consents: Care['consents'] = async (writer, stage, target, world, signal) => {
+  if (isMute && target.name === MUTE) throw new TransportError('no answer', { maybeApplied: false });
+  return (await autopilot.care?.consents?.(writer, stage, target, world, signal)) === true;
+};
+
+beforeAll(async () => {
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  client = createClient(await loadClusterConfig({ path: await kubeconfigFor('controller') }));
+  const { care } = autopilot;
+  const dialect = { ...autopilot, ...(care ? { care: { ...care, consents } } : {}) };
+  const identity = 'unanswered';
+  const parts = { dialect, client, identity, clock: systemClock, random: Math.random, isReady: () => true };
+  running = runLabController(parts, stop.signal);
+});
+
+afterAll(async () => {
+  stop.abort();
+  await running;
+  client.close();
+  admin.close();
+});
+
+test('the others are drained and go on; that one waits with the reason, and is drained once somebody can tell', async () => {
+  await using puppets = await Puppets.create(admin, MUTE, 'unanswered-w2');
+  await puppets.plan(2);
+  for (const name of puppets.names) await puppets.says(name, 'Cordoning');
+
+  const statusOf = async (name: string): Promise<string | undefined> => (await puppets.signal(name))?.status?.status;
+  await puppets.until(async () => expect(await statusOf('unanswered-w2')).toBe('ApplyingUpdate'));
+  await puppets.until(async () => {
+    const { annotations = {} } = (await admin.get(plans, 'autopilot')).metadata;
+    const told = `"reason":"CannotDecide","message":"whether ${MUTE} lets the leader drain it cannot be told: no answer"`;
+    expect(annotations[CONDITIONS_ANNOTATION]).toContain(told);
+  });
+  expect([await statusOf(MUTE), await puppets.cordon(MUTE)]).toEqual(['Cordoning', 'none']);
+
+  isMute = false;
+  await puppets.until(async () => expect(await statusOf(MUTE)).toBe('ApplyingUpdate'));
+  for (const name of puppets.names) await puppets.says(name, 'Completed');
+  expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+});
