@@ -1,7 +1,7 @@
 /** Owns how a process carries plans out: one lease, one manager, and one controller for each dialect. */
 import { randomBytes } from 'node:crypto';
 import { upgradePolicies } from '../api/refit/upgrade-policy.ts';
-import { createDrains, type Drains } from '../drain/drains.ts';
+import { createDrains } from '../drain/drains.ts';
 import { lookAhead } from '../drain/outlook.ts';
 import { campaignController } from '../engine/controller.ts';
 import type { Dialect } from '../engine/dialect.ts';
@@ -20,11 +20,9 @@ import { createInformer } from '../kube/informer.ts';
 import { askReadyz } from '../kube/readyz.ts';
 import { leases } from '../kube/resources.ts';
 import { isNotFound } from '../kube/status-error.ts';
-import type { Runnable } from '../runtime/group.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { createManager, type Manager } from '../runtime/manager.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { aborted } from '../util/abort.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 
@@ -97,7 +95,8 @@ function addControllers(manager: Manager, writer: KubeClient, parts: CampaignsPa
   const events = createEventRecorder({ client, component: parts.component, clock, logger: log });
   manager.addRunnable(events);
   const drains = createDrains({ client: writer, clock, random: Math.random, log });
-  manager.addRunnable(endingDrains(drains), 'leading');
+  // Before the controllers: a drain that goes on under a lease that is lost only fails, and whoever leads next begins it anew.
+  manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');
   const policies = createInformer(client, upgradePolicies, { logger: log, clock });
   const inquirer = inquirerOf(parts, writer, signal);
   const shared = { reader: client, writer, policies, drains, inquirer, clock, log, metrics };
@@ -129,15 +128,6 @@ function inquirerOf({ config, apiPort }: CampaignsParts, client: KubeClient, sig
     },
     lookAhead: async (node, options, stop) => await lookAhead(client, node, options, stop ?? signal),
   };
-}
-
-/** Whoever leads next begins them anew: a drain that goes on under a lease that is lost only fails. */
-function endingDrains(drains: Drains): Runnable {
-  const run = async (signal: AbortSignal): Promise<void> => {
-    await aborted(signal);
-    drains.forgetAll();
-  };
-  return { name: 'drains', run };
 }
 
 /** One that does not exist is no obstacle; one that may not be read is: nobody could ever lead. */

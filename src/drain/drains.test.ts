@@ -11,6 +11,7 @@ const clock = new FakeClock();
 const STARTED = clock.now();
 let api = new PodApi();
 let drains: Drains;
+let endTerm: () => Promise<void>;
 const told: string[] = [];
 const OWNER = 'plan-uid/1';
 
@@ -20,12 +21,23 @@ function begin(pods: readonly [string, PodTraits?][], ...nodes: readonly string[
   told.length = 0;
   drains = createDrains({ client: api.client, clock, random: () => 0.99, log: silentLogger });
   drains.onChange((node) => told.push(node));
+  endTerm = beginTerm(drains);
   for (const node of nodes) drains.begin(node, OWNER, DEFAULT_DRAIN);
   return drains;
 }
 
+/** The returned function ends it. */
+function beginTerm(of: Drains): () => Promise<void> {
+  const stop = new AbortController();
+  const term = of.run(stop.signal);
+  return async () => {
+    stop.abort();
+    await term;
+  };
+}
+
 afterEach(async () => {
-  await drains.stop();
+  await endTerm();
   expect({ watching: api.watching, timers: clock.pending }).toEqual({ watching: 0, timers: 0 });
 });
 
@@ -102,13 +114,27 @@ test('a forgotten drain ends, tells nobody, and may be begun anew', async () => 
   expect(api.evictions).toHaveLength(1);
 });
 
-test('all can be forgotten at once', async () => {
+test('with the term all end and are forgotten, and whoever decided on one before begins none afterwards', async () => {
   begin([['a'], ['b', { node: 'n2' }]], 'n1', 'n2');
+  const ended = endTerm();
+  drains.begin('n3', OWNER, DEFAULT_DRAIN);
+  await ended;
+  drains.begin('n1', OWNER, DEFAULT_DRAIN);
+  expect(['n1', 'n2', 'n3'].map((node) => drains.stateOf(node, OWNER))).toEqual([undefined, undefined, undefined]);
   await clock.advance(0);
-  drains.forgetAll();
-  expect(['n1', 'n2'].map((node) => drains.stateOf(node, OWNER))).toEqual([undefined, undefined]);
+  expect({ watching: api.watching, asked: api.evictions }).toEqual({ watching: 0, asked: [] });
+});
+
+test('in the next term a drain begins anew, and its time with it', async () => {
+  begin([['a']], 'n1');
   await clock.advance(0);
-  expect(api.watching).toBe(0);
+  await endTerm();
+  await clock.advance(1_000);
+  endTerm = beginTerm(drains);
+  expect(drains.stateOf('n1', OWNER)).toBeUndefined();
+  drains.begin('n1', OWNER, DEFAULT_DRAIN);
+  await clock.advance(0);
+  expect(drains.stateOf('n1', OWNER)).toEqual({ kind: 'draining', since: clock.now(), left: 1 });
 });
 
 test('begun anew at once, the old drain does not speak for the new one', async () => {
@@ -129,15 +155,6 @@ test('who no longer listens hears nothing', async () => {
   await clock.advance(0);
   expect(told).toEqual(['n1']);
   expect(heard).toEqual([]);
-});
-
-test('after the end nothing runs and nothing begins', async () => {
-  begin([['a']], 'n1');
-  await clock.advance(0);
-  await drains.stop();
-  drains.begin('n1', OWNER, DEFAULT_DRAIN);
-  expect(drains.stateOf('n1', OWNER)).toBeUndefined();
-  expect(api.watching).toBe(0);
 });
 
 test('what is known of a node holds for one attempt only: the next one drains it anew', async () => {

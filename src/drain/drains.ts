@@ -1,5 +1,6 @@
 /** Owns the drains of many nodes at once, and what is known of each. */
 import type { KubeClient } from '../kube/client.ts';
+import { aborted } from '../util/abort.ts';
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
@@ -16,16 +17,20 @@ export type DrainState =
 export interface Drains {
   /** Undefined where no drain was begun in the name of `owner`, or it is forgotten. */
   stateOf(node: string, owner: string): DrainState | undefined;
-  /** Does nothing where the owner's drain is under way or has ended: forget it first. Another owner's is given up for it. */
+  /**
+   * Does nothing where the owner's drain is under way or has ended: forget it first. Another owner's is given up for it.
+   * Nothing begins outside of a term.
+   */
   begin(node: string, owner: string, options: DrainOptions): void;
   /** Ends a drain that is under way, and knows nothing of it any more. */
   forget(node: string): void;
-  /** As `forget`, of every node. */
-  forgetAll(): void;
   /** The returned function takes the listener away. Beginning and forgetting tell nobody: the caller knows. */
   onChange(listener: (node: string) => void): () => void;
-  /** Resolves once nothing runs any more; nothing can be begun afterwards. */
-  stop(): Promise<void>;
+  /**
+   * One term, for whoever leads: until `signal` aborts drains may begin. Then all are given up and forgotten, and whoever
+   * is late with a decision of the term begins none. Resolves once nothing runs any more; another term may follow.
+   */
+  run(signal: AbortSignal): Promise<void>;
 }
 
 export interface DrainsParts {
@@ -50,7 +55,8 @@ class RunningDrains implements Drains {
   readonly #entries = new Map<string, Entry>();
   readonly #listeners = new Set<(node: string) => void>();
   readonly #running = new Set<Promise<void>>();
-  #stopped = false;
+  /** Undefined between terms. */
+  #term: AbortSignal | undefined;
 
   constructor(parts: DrainsParts) {
     this.#parts = parts;
@@ -62,12 +68,12 @@ class RunningDrains implements Drains {
   }
 
   begin(node: string, owner: string, options: DrainOptions): void {
-    if (this.#stopped || this.stateOf(node, owner)) return;
+    if (this.#term?.aborted !== false || this.stateOf(node, owner)) return;
     this.forget(node);
     const state: DrainState = { kind: 'draining', since: this.#parts.clock.now(), left: 0 };
     const entry: Entry = { owner, ending: new AbortController(), state };
     this.#entries.set(node, entry);
-    const running = this.#run(node, options, entry).finally(() => this.#running.delete(running));
+    const running = this.#drain(node, options, entry).finally(() => this.#running.delete(running));
     this.#running.add(running);
   }
 
@@ -76,22 +82,19 @@ class RunningDrains implements Drains {
     this.#entries.delete(node);
   }
 
-  forgetAll(): void {
-    for (const node of this.#entries.keys()) this.forget(node);
-  }
-
   onChange(listener: (node: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.forgetAll();
+  async run(signal: AbortSignal): Promise<void> {
+    this.#term = signal;
+    await aborted(signal);
+    for (const node of this.#entries.keys()) this.forget(node);
     await Promise.all(this.#running);
   }
 
-  async #run(node: string, options: DrainOptions, entry: Entry): Promise<void> {
+  async #drain(node: string, options: DrainOptions, entry: Entry): Promise<void> {
     const { since } = entry.state;
     const { signal } = entry.ending;
     const onChange = (progress: DrainProgress): void =>

@@ -122,15 +122,11 @@ class SlowDrains implements Drains {
     for (const each of this.begun) if (each.startsWith(`${node} `)) this.begun.delete(each);
   }
 
-  forgetAll(): void {
-    this.begun.clear();
-  }
-
   onChange(): () => void {
     return () => undefined;
   }
 
-  async stop(): Promise<void> {
+  async run(): Promise<void> {
     await Promise.resolve();
   }
 }

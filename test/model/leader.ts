@@ -102,9 +102,8 @@ function drainsIn({ drains, now }: LeaderView, { begun }: { begun: string[] }): 
     },
     begin: (node) => void begun.push(node),
     forget: () => undefined,
-    forgetAll: () => undefined,
     onChange: () => () => undefined,
-    stop: async () => await Promise.resolve(),
+    run: async () => await Promise.resolve(),
   };
 }
 

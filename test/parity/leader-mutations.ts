@@ -20,13 +20,16 @@ async function nodesDrainSideBySide(create: (parts: DrainsParts) => Drains): Pro
   for (const node of ['n1', 'n2']) api.put(buildPod(`of-${node}`, { node }));
   const clock = new FakeClock();
   const drains = create({ client: api.client, clock, random: () => 0.99, log: silentLogger });
+  const stop = new AbortController();
+  const running = drains.run(stop.signal);
   try {
     for (const node of ['n1', 'n2']) drains.begin(node, OWNER, DEFAULT_DRAIN);
     await clock.advance(120_000);
     const asked = api.evictions.map(({ pod }) => pod);
     return asked.includes('default/of-n2') ? undefined : `nothing but ${asked.join()} asked to go in two minutes`;
   } finally {
-    await drains.stop();
+    stop.abort();
+    await running;
   }
 }
 

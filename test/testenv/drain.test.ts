@@ -1,13 +1,17 @@
 /** The proof of drains: pods of real controllers, budgets kept by the real one, evictions by users with no right too many. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon.ts';
-import { createDrains } from '../../src/drain/drains.ts';
+import { createDrains, type Drains } from '../../src/drain/drains.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
 import { lookAhead, type Outlook } from '../../src/drain/outlook.ts';
 import { refusalOf } from '../../src/drain/refusal.ts';
-import { nodes, podDisruptionBudgets, pods } from '../../src/kube/resources.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createElection, type Election, timesOf } from '../../src/kube/election.ts';
+import { fencedClient } from '../../src/kube/fence.ts';
+import { leases, nodes, podDisruptionBudgets, pods } from '../../src/kube/resources.ts';
 import { isConflict, StatusError } from '../../src/kube/status-error.ts';
 import type { Pod } from '../../src/kube/types.ts';
+import { createManager } from '../../src/runtime/manager.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { kubectlAs } from './control-plane.ts';
@@ -65,6 +69,8 @@ test('nodes drain side by side, however long each takes', async () => {
   for (const name of names)
     found.push(await stage.set(name, [at(name).of('Deployment', name, { replicas: 2 }, held)], 2));
   const drains = createDrains({ client: stage.controller, clock: systemClock, random: Math.random, log: silentLogger });
+  const stop = new AbortController();
+  const running = drains.run(stop.signal);
   const kinds = (): unknown[] => found.map((node) => drains.stateOf(node, 'campaign/1')?.kind);
   for (const node of found) drains.begin(node, 'campaign/1', DEFAULT_DRAIN);
   const endings = async (): Promise<Pod[]> =>
@@ -73,7 +79,8 @@ test('nodes drain side by side, however long each takes', async () => {
   expect(kinds()).toEqual(['draining', 'draining', 'draining']);
   for (const { metadata } of await endings()) await stage.release(metadata.name);
   await vi.waitFor(() => expect(kinds()).toEqual(['drained', 'drained', 'drained']), PATIENCE);
-  await drains.stop();
+  stop.abort();
+  await running;
 });
 
 test('a cordon of ours is taken away with its mark, and the API server keeps neither', async () => {
@@ -112,6 +119,53 @@ test('a budget that never allows it is found before, asked seldom while it lasts
   expect((await auditedEvictions('held-')).filter((code) => code === 201)).toHaveLength(6);
   expect(progress.at(-1)).toEqual({ left: 0 });
 });
+
+test('whose lease is gone begins no drain, and asks for nothing any more; its successor does', async () => {
+  const set = at('drain-term');
+  const workloads = [set.of('Deployment', 'term', {}), set.budget('term', 'term', { maxUnavailable: 0 })];
+  const node = await stage.set('drain-term', workloads, 1);
+  const first = candidate('first');
+  await vi.waitFor(() => expect(first.election.held()).toBeDefined(), PATIENCE);
+  first.drains.begin(node, 'campaign/1', DEFAULT_DRAIN);
+  await vi.waitFor(() => expect(first.drains.stateOf(node, 'campaign/1')).toHaveProperty('blockedBy'), PATIENCE);
+
+  await stage.admin.delete(leases, 'drain-term', { namespace: NAMESPACE });
+  const second = candidate('second');
+  await vi.waitFor(() => expect(second.election.held()).toBeDefined(), PATIENCE);
+  await vi.waitFor(() => expect(first.drains.stateOf(node, 'campaign/1')).toBeUndefined(), PATIENCE);
+  first.drains.begin(node, 'campaign/1', DEFAULT_DRAIN);
+  expect(first.drains.stateOf(node, 'campaign/1')).toBeUndefined();
+
+  const asked = first.asked();
+  second.drains.begin(node, 'campaign/1', DEFAULT_DRAIN);
+  await vi.waitFor(() => expect(second.asked()).toBeGreaterThan(1), PATIENCE);
+  await stage.admin.delete(podDisruptionBudgets, 'term', { namespace: NAMESPACE });
+  await vi.waitFor(() => expect(second.drains.stateOf(node, 'campaign/1')?.kind).toBe('drained'), PATIENCE);
+  expect(first.asked()).toBe(asked);
+});
+
+/** A process that stands for the lease, and drains while it holds it. */
+function candidate(identity: string): { election: Election; drains: Drains; asked: () => number } {
+  let asked = 0;
+  const lease = { namespace: NAMESPACE, name: 'drain-term', ...timesOf(3_000) };
+  const election = createElection({ client: stage.admin, ...lease, identity });
+  const fenced = fencedClient(stage.controller, election);
+  const evict: KubeClient['evict'] = async (...args) => {
+    asked++;
+    return await fenced.evict(...args);
+  };
+  const client = { ...fenced, evict };
+  const drains = createDrains({ client, clock: systemClock, random: Math.random, log: silentLogger });
+  const manager = createManager({ election });
+  manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');
+  const stop = new AbortController();
+  const running = manager.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    await running;
+  });
+  return { election, drains, asked: () => asked };
+}
 
 test('a budget with one to spare lets them go as fast as their successors are ready', async () => {
   const set = at('drain-rolling');

@@ -109,6 +109,7 @@ async function runCampaign(
   const policies = (await listPolicies(client, signal)) && createInformer(client, upgradePolicies, { logger: log });
   const policyFor = (plan: KubeObject): CampaignPolicy => policyOfPlan(dialect, policies?.list() ?? [], plan);
   const manager = createManager({ clock, logger: log });
+  manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');
   manager.addController(
     campaignController(dialect, { ...partsOf(session, flags, writer), policyFor, policies, drains }),
   );
@@ -121,7 +122,7 @@ async function runCampaign(
     return code;
   } finally {
     done.abort(new Error('done'));
-    await Promise.all([managed.catch(() => undefined), drains.stop()]);
+    await managed.catch(() => undefined);
   }
 }
 

@@ -11,7 +11,6 @@ import { createEventRecorder } from '../../../src/kube/events.ts';
 import { fencedClient } from '../../../src/kube/fence.ts';
 import { createManager } from '../../../src/runtime/manager.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
-import { aborted } from '../../../src/util/abort.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { silentLogger as log } from '../../../src/util/log.ts';
 
@@ -46,11 +45,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
   const events = createEventRecorder({ client, component: 'refit-controller', clock, logger: log });
   manager.addRunnable(events);
   const drains = createDrains({ client: writer, clock, random, log });
-  const forget = async (signal: AbortSignal): Promise<void> => {
-    await aborted(signal);
-    drains.forgetAll();
-  };
-  manager.addRunnable({ name: 'drains', run: forget }, 'leading');
+  manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');
   const controller = campaignController(dialect, {
     reader: client,
     writer,
