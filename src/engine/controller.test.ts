@@ -1,12 +1,16 @@
 /** Owns the proof of what wakes a dialect's controller: every plan, and every change of a target that can matter. */
 import { expect, onTestFinished, test } from 'vitest';
+import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
-import { buildTablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
-import { later, T0 } from '../../test/builders/times.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
+import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
 import type { KubeClient, WatchEvent } from '../kube/client.ts';
 import { nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { runController } from '../runtime/controller.ts';
 import { silentLogger } from '../util/log.ts';
 import { campaignController } from './controller.ts';
 import { DEFAULT_POLICY } from './policy/campaign-policy.ts';
@@ -100,4 +104,45 @@ test('plans that are targets, too, are followed once: two views of one object wo
   const [plans, ...watched] = sources.map(({ informer }) => informer);
   expect(watched.map(({ resource }) => resource.plural)).toEqual(['hosts', 'nodes']);
   expect(watched[1]).toBe(plans);
+});
+
+test('of a term that is over nothing is counted on: who has not answered since has its time from the new one', async () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'intended')]);
+  const plan = { ...buildTablePlan({}), status: buildCampaign([stage]) };
+  const shown: Readonly<Record<string, KubeObject>> = { plans: plan, nodes: withAnswer(buildNode('w1'), answer) };
+  const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> =>
+    play(shown[plural] ?? buildControlNode('c1'), [], Promise.resolve());
+  const written: TablePlan[] = [];
+  const replace = async (_resource: Resource, object: TablePlan): Promise<TablePlan> => {
+    written.push(object);
+    return await Promise.resolve(object);
+  };
+  const clock = new FakeClock(T0);
+  const controller = campaignController(tableDialect, {
+    reader: { watch } as unknown as KubeClient,
+    writer: { replace } as unknown as KubeClient,
+    policyFor: () => DEFAULT_POLICY,
+    clock,
+    log: silentLogger,
+    inquirer: { askControlPlane: async () => await Promise.resolve([]) },
+    announce: () => undefined,
+  });
+  const ending = new AbortController();
+  onTestFinished(() => ending.abort());
+  for (const { informer } of controller.sources) void informer.run(ending.signal);
+  await settle();
+  const lead = async (ms: number): Promise<void> => {
+    const term = new AbortController();
+    const running = runController(controller, term.signal, { clock });
+    await clock.advance(ms);
+    term.abort();
+    await running;
+  };
+  const { answer: limit } = DEFAULT_POLICY.stepDeadlines;
+  await lead(MINUTE);
+  await clock.advance(8 * HOUR);
+  await lead(limit - 1);
+  expect(written).toEqual([]);
+  await lead(limit);
+  expect(written[0]?.status?.reason?.message).toBe('w1 did not report within its deadline');
 });

@@ -73,13 +73,14 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Camp
     return all.length > 0 || !dialect.orphans ? all : [ORPHANS];
   };
   const effects = { dialect, client: writer, ownWrites: new OwnWrites() };
-  const reconcile = createReconciler({
+  const options = {
     ...parts,
     ...effects,
     teller: createTeller({ ...effects, log, metrics: parts.metrics ?? noMetrics, announce }),
     plans,
     views: viewsOf(watched.map(({ resource, informer }) => [resource, informer])),
-  });
+  };
+  let reconcile = createReconciler(options);
   return {
     name: dialect.name,
     plans,
@@ -89,7 +90,10 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Camp
       ...(parts.policies ? [fromMapping(parts.policies, keys, { when: generationChanged })] : []),
       ...(drains ? [fromDrains(drains, plans, keys)] : []),
     ],
-    reconcile,
+    begin: () => {
+      reconcile = createReconciler(options);
+    },
+    reconcile: async (key, context) => await reconcile(key, context),
     concurrency: CONCURRENCY,
     timeoutMs: TIMEOUT_MS,
   };

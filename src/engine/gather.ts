@@ -19,6 +19,7 @@ import type {
 import { ordersOn } from './orders.ts';
 import type { Reason } from './reasons.ts';
 import type { Unanswered } from './unanswered.ts';
+import type { WatchFacts } from './watch-times.ts';
 
 /** What no watch shows: answers of this reconcile, and what this process itself does and has seen. All may be absent. */
 export interface Known {
@@ -32,7 +33,7 @@ export interface Known {
   readonly isOnlyLooking?: boolean | undefined;
   /** By node, and by the words in which its cordon names its owner. */
   readonly drainOf?: ((node: string, owner: string) => DrainView | undefined) | undefined;
-  readonly watchedMs?: ((key: string, observation: Observation) => number) | undefined;
+  readonly watch?: ((key: string, observation: Observation) => WatchFacts) | undefined;
 }
 
 export function gather<P extends KubeObject>(
@@ -93,7 +94,7 @@ function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Ta
     readySince: ready?.lastTransitionTime,
     version: dialect.versionOf ? dialect.versionOf(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
     ...careOf(scene, stage, target),
-    watchedMs: known.watchedMs?.(target.key, observation),
+    ...known.watch?.(target.key, observation),
     observation,
   };
 }

@@ -3,30 +3,28 @@ import type { Observation, Target, TargetFacts } from './model.ts';
 import type { CampaignPolicy, Step } from './policy/campaign-policy.ts';
 
 /**
- * Milliseconds that a process must have watched a target before it may call it late: a leader that was away, or whose
- * clock jumped, gives every node the time to say a word.
+ * Milliseconds that a process must have watched a target at a step without deadline before it may call it late by the
+ * recorded time: a leader that was away, or whose clock jumped, gives every node the time to say a word.
  */
 const GRACE_MS = 60_000;
 
-/** Milliseconds since the Unix epoch. */
-export function deadlineOf(target: Target, policy: CampaignPolicy): number {
-  return Date.parse(target.since) + policy.targetDeadlineMs;
-}
-
-/** Deadlines of steps are counted by the watching process alone: the clocks of the nodes may say anything. */
 export function isLate(target: Target, facts: TargetFacts, policy: CampaignPolicy, now: number): boolean {
-  const { watchedMs = Number.POSITIVE_INFINITY } = facts;
-  if (now >= deadlineOf(target, policy)) return watchedMs >= Math.min(GRACE_MS, policy.targetDeadlineMs);
-  return facts.watchedMs !== undefined && facts.watchedMs >= stepDeadlineMs(facts, policy);
+  return timeLeft(target, facts, policy, now) <= 0;
 }
 
-/** Milliseconds until the target is late, where nothing changes; Infinity where it never is. */
+/**
+ * Milliseconds until the target is late, where nothing changes; Infinity where it never is. Whoever watches counts what it
+ * has watched: the whole attempt for as long as a target may take, unless its record is younger; the step for its own
+ * deadline. So after an absence of the leader each step has its own time anew, and all of them no more than a new target.
+ */
 export function timeLeft(target: Target, facts: TargetFacts, policy: CampaignPolicy, now: number): number {
-  const { watchedMs } = facts;
-  const whole = deadlineOf(target, policy) - now;
-  if (watchedMs === undefined) return whole;
-  const grace = Math.min(GRACE_MS, policy.targetDeadlineMs) - watchedMs;
-  return Math.min(Math.max(whole, grace), stepDeadlineMs(facts, policy) - watchedMs);
+  const { targetDeadlineMs } = policy;
+  const { watchedMs, followedMs = watchedMs } = facts;
+  const recorded = Date.parse(target.since) + targetDeadlineMs - now;
+  if (watchedMs === undefined || followedMs === undefined) return recorded;
+  const hasOwn = stepOf(facts.observation) !== undefined;
+  const step = hasOwn ? stepDeadlineMs(facts, policy) - watchedMs : Math.max(recorded, GRACE_MS - watchedMs);
+  return Math.min(Math.max(recorded, targetDeadlineMs - followedMs), step);
 }
 
 /**

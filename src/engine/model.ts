@@ -145,8 +145,10 @@ export interface TargetFacts {
   readonly outlook?: Outlook | 'unasked' | Unanswered | undefined;
   /** The drain as this process carries it out; undefined where it has not begun one. */
   readonly drain?: DrainView | undefined;
-  /** Milliseconds that this process itself has watched the observation be what it is; undefined where nobody watches. */
+  /** Milliseconds that this process, in its present term, has watched the observation be what it is; undefined where nobody watches. */
   readonly watchedMs?: number | undefined;
+  /** As `watchedMs`, of the whole attempt, through all its steps. */
+  readonly followedMs?: number | undefined;
   readonly observation: Observation;
 }
 

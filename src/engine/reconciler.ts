@@ -46,6 +46,7 @@ const MAX_ROUNDS = 20;
 const CONFLICT_RECHECK_MS = 1000;
 const LOOK_AGAIN: Outcome = { requeueAfterMs: CONFLICT_RECHECK_MS };
 
+/** For one term: how long it has watched each target, and what those said, holds for no other. */
 export function createReconciler<P extends KubeObject>(
   options: ReconcilerOptions<P>,
 ): (key: string, context?: Context) => Promise<Outcome> {
@@ -128,7 +129,7 @@ function knownTo<P extends KubeObject>(
     consentOf: (target) => answers.consentOf(target),
     outlooks: inquirer.lookAhead && outlooks,
     drainOf: (node, owner) => drains?.stateOf(node, owner),
-    watchedMs: (key, observation) => times.watchedMs(key, observation),
+    watch: (key, observation) => times.watch(key, observation),
   };
 }
 

@@ -1,14 +1,19 @@
 /** Owns how long this process has seen each target say the same, so that nobody is judged by another machine's clock. */
 import type { Clock } from '../util/clock.ts';
-import type { Observation } from './model.ts';
+import type { Observation, TargetFacts } from './model.ts';
+
+export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;
 
 interface Seen {
   readonly observation: Observation;
   readonly words: string;
   /** Milliseconds by the steady clock. */
   readonly at: number;
+  /** The same for the first sight of its attempt. */
+  readonly firstAt: number;
 }
 
+/** Of one term: what was seen in an earlier one has not been watched since. */
 export class WatchTimes {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** By key of the target. */
@@ -18,16 +23,25 @@ export class WatchTimes {
     this.#clock = clock;
   }
 
-  /** Milliseconds by the steady clock. */
-  watchedMs(key: string, observation: Observation): number {
+  watch(key: string, observation: Observation): WatchFacts {
     const now = this.#clock.monotonic();
     const known = this.#seen.get(key);
-    if (known?.observation === observation) return now - known.at;
+    const { at, firstAt } = known?.observation === observation ? known : this.#see(key, observation, known, now);
+    return { watchedMs: now - at, followedMs: now - firstAt };
+  }
+
+  #see(key: string, observation: Observation, known: Seen | undefined, now: number): Seen {
     const words = wordsOf(observation);
     const at = known?.words === words ? known.at : now;
-    this.#seen.set(key, { observation, words, at });
-    return now - at;
+    const isFollowed = known !== undefined && attemptOf(known.observation) === attemptOf(observation);
+    const seen = { observation, words, at, firstAt: isFollowed ? known.firstAt : now };
+    this.#seen.set(key, seen);
+    return seen;
   }
+}
+
+function attemptOf(observation: Observation): string {
+  return observation.kind === 'none' ? '' : observation.attempt;
 }
 
 function wordsOf(observation: Observation): string {

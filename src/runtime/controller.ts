@@ -28,6 +28,8 @@ export interface ReconcileResult {
 export interface Controller {
   readonly name: string;
   readonly sources: readonly Source[];
+  /** Called each time that it begins to run: what was seen when it last did may be long past. */
+  begin?(): void;
   reconcile(key: string, context: ReconcileContext): Promise<ReconcileResult | void>;
   /** Keys at work at the same time. */
   readonly concurrency: number;
@@ -60,6 +62,7 @@ export async function runController(
   const { clock = systemClock, random = Math.random, logger = silentLogger, metrics = noMetrics } = parts;
   const own = logger.child({ controller: controller.name });
   const queue = createQueue({ clock, random });
+  controller.begin?.();
   const report = (): void => metrics.queueDepth(controller.name, queue.depth());
   const stops = controller.sources.map((source) =>
     source.start((key, priority) => {
