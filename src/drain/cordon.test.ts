@@ -2,10 +2,18 @@
 import { expect, test } from 'vitest';
 import { buildNode } from '../../test/builders/nodes.ts';
 import type { Node } from '../kube/types.ts';
-import { cordonOwner, withCordon, withoutCordon, withoutPendingTaint, withPendingTaint } from './cordon.ts';
+import {
+  cordonOwner,
+  pendingOwner,
+  withCordon,
+  withoutCordon,
+  withoutPendingTaint,
+  withPendingTaint,
+} from './cordon.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from './marks.ts';
 
 const OWNER = 'campaign/1';
+const OURS = { ...PENDING_TAINT, value: 'campaign' };
 const MARK = { [CORDON_ANNOTATION]: OWNER };
 const node = (annotations: Record<string, string> | undefined, spec?: Node['spec']): Node => ({
   ...buildNode('w1', annotations ? { annotations } : {}),
@@ -48,21 +56,26 @@ const change: readonly [string, (node: Node) => Node, Node, Node][] = [
   ],
   [
     'taint',
-    withPendingTaint,
+    (it) => withPendingTaint(it, 'campaign'),
     node(undefined, { taints: [OTHER_TAINT, HARD_TAINT] }),
-    node(undefined, { taints: [OTHER_TAINT, HARD_TAINT, PENDING_TAINT] }),
+    node(undefined, { taints: [OTHER_TAINT, HARD_TAINT, OURS] }),
   ],
-  ['taint a node without spec', withPendingTaint, node(undefined), node(undefined, { taints: [PENDING_TAINT] })],
+  [
+    'taint a node without spec',
+    (it) => withPendingTaint(it, 'campaign'),
+    node(undefined),
+    node(undefined, { taints: [OURS] }),
+  ],
   [
     'remove the taint',
-    withoutPendingTaint,
-    node(undefined, { taints: [PENDING_TAINT, HARD_TAINT] }),
+    (it) => withoutPendingTaint(it, 'campaign'),
+    node(undefined, { taints: [OURS, HARD_TAINT] }),
     node(undefined, { taints: [HARD_TAINT] }),
   ],
   [
     'remove the only taint',
-    withoutPendingTaint,
-    node(undefined, { taints: [PENDING_TAINT], providerID: 'p' }),
+    (it) => withoutPendingTaint(it, 'campaign'),
+    node(undefined, { taints: [OURS], providerID: 'p' }),
     node(undefined, { providerID: 'p' }),
   ],
 ];
@@ -78,9 +91,14 @@ test.each<[string, (node: Node) => Node, Node]>([
   ['our cordon keeps its owner', (it) => withCordon(it, 'campaign/2'), node(MARK, { unschedulable: true })],
   ["somebody else's cordon stays", withoutCordon, node({ a: 'b' }, { unschedulable: true })],
   ['no cordon at all', withoutCordon, node(undefined)],
-  ['the taint is there', withPendingTaint, node(undefined, { taints: [{ ...PENDING_TAINT, value: 'x' }] })],
-  ['no taint of ours', withoutPendingTaint, node(undefined, { taints: [OTHER_TAINT, HARD_TAINT] })],
-  ['no spec', withoutPendingTaint, node(undefined)],
+  ['the taint of another is there', (it) => withPendingTaint(it, 'other'), node(undefined, { taints: [OURS] })],
+  ['the taint of another stays', (it) => withoutPendingTaint(it, 'other'), node(undefined, { taints: [OURS] })],
+  [
+    'no taint of ours',
+    (it) => withoutPendingTaint(it, 'campaign'),
+    node(undefined, { taints: [OTHER_TAINT, HARD_TAINT] }),
+  ],
+  ['no spec', (it) => withoutPendingTaint(it, 'campaign'), node(undefined)],
 ])('%s: the very same node', (_name, act, before) => {
   expect(act(before)).toBe(before);
 });
@@ -88,4 +106,10 @@ test.each<[string, (node: Node) => Node, Node]>([
 test('the owner of a cordon', () => {
   expect(cordonOwner(node(MARK, { unschedulable: true }))).toBe(OWNER);
   expect(cordonOwner(node(undefined, { unschedulable: true }))).toBeUndefined();
+});
+
+test('the owner of a taint', () => {
+  expect(pendingOwner(node(undefined, { taints: [HARD_TAINT, OURS] }))).toBe('campaign');
+  expect(pendingOwner(node(undefined, { taints: [PENDING_TAINT] }))).toBe('');
+  expect(pendingOwner(node(undefined, { taints: [HARD_TAINT] }))).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-/** Owns what Refit writes into a Node to keep pods away: its cordon, which names its owner, and the soft taint. */
+/** Owns what Refit writes into a Node to keep pods away: its cordon and the soft taint, each with its owner. */
 import type { Node } from '../kube/types.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from './marks.ts';
 
@@ -33,17 +33,24 @@ export function withoutAnyCordon(node: Node): Node {
   return { ...rest, spec };
 }
 
-/** The very same node where it has the taint. */
-export function withPendingTaint(node: Node): Node {
-  const taints = node.spec?.taints ?? [];
-  return taints.some(isPending) ? node : { ...node, spec: { ...node.spec, taints: [...taints, { ...PENDING_TAINT }] } };
+/** For which campaign the node is still to be done; undefined where it does not have the taint. */
+export function pendingOwner({ spec }: Node): string | undefined {
+  const taint = spec?.taints?.find(isPending);
+  return taint && (taint.value ?? '');
 }
 
-/** The very same node where it does not have the taint. */
-export function withoutPendingTaint(node: Node): Node {
+/** The very same node where it has the taint already, whoever's: a node has one of a key and an effect. */
+export function withPendingTaint(node: Node, owner: string): Node {
+  if (pendingOwner(node) !== undefined) return node;
+  const taint = { ...PENDING_TAINT, value: owner };
+  return { ...node, spec: { ...node.spec, taints: [...(node.spec?.taints ?? []), taint] } };
+}
+
+/** The very same node where it does not have the taint of this owner. */
+export function withoutPendingTaint(node: Node, owner: string): Node {
+  if (pendingOwner(node) !== owner) return node;
   const { taints = [], ...spec } = node.spec ?? {};
   const others = taints.filter((taint) => !isPending(taint));
-  if (others.length === taints.length) return node;
   return { ...node, spec: others.length === 0 ? spec : { ...spec, taints: others } };
 }
 

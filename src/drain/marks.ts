@@ -3,5 +3,5 @@
 /** Names the campaign that cordoned the node; a cordon without it is somebody else's and stays. */
 export const CORDON_ANNOTATION = 'upgrade.refit.dev/cordoned-by';
 
-/** A soft taint on nodes that are still to be done, so that evicted pods go where they need not leave again. */
+/** A soft taint on nodes that are still to be done, so that evicted pods go where they need not leave again; its value names the campaign. */
 export const PENDING_TAINT = { key: 'upgrade.refit.dev/pending', effect: 'PreferNoSchedule' } as const;

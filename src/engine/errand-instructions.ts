@@ -2,6 +2,7 @@
 import { withCordon, withoutAnyCordon, withoutCordon, withoutPendingTaint, withPendingTaint } from '../drain/cordon.ts';
 import { nodes } from '../kube/resources.ts';
 import type { Node } from '../kube/types.ts';
+import { pendingOwnerOf } from './cordons.ts';
 import type { Dialect, Instruction, World } from './dialect.ts';
 import type { Campaign, Errand } from './model.ts';
 
@@ -15,15 +16,15 @@ export function instructionsFor(
 ): Instruction[] {
   const { stage, target, kind } = errand;
   const node = errand.node === undefined ? undefined : world.get(nodes, errand.node);
+  const pending = pendingOwnerOf(campaign.source);
   switch (kind) {
     case 'cordon':
-      return changed(node, (seen) => withCordon(withoutPendingTaint(seen), errand.owner));
+      return changed(node, (seen) => withCordon(withoutPendingTaint(seen, pending), errand.owner));
     case 'taint':
-      return changed(node, withPendingTaint);
+      return changed(node, (seen) => withPendingTaint(seen, pending));
     case 'tidy': {
-      const untaint = errand.taint ? withoutPendingTaint : asItIs;
       const lift = errand.cordon ? withoutCordon : asItIs;
-      return changed(node, (seen) => lift(untaint(seen)));
+      return changed(node, (seen) => lift(errand.taint ? withoutPendingTaint(seen, pending) : seen));
     }
     case 'withdraw':
       return present(signal.withdraw?.(world, campaign, stage, target, errand.reason, now));

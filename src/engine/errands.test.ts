@@ -13,7 +13,7 @@ import { NO_ORDERS, type Orders } from './orders.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import { because } from './reasons.ts';
 
-const NODE: NodeView = { name: 'w1', unschedulable: false, cordonOwner: undefined, tainted: false };
+const NODE: NodeView = { name: 'w1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
 const OURS: NodeView = { ...NODE, unschedulable: true, cordonOwner: `plan-uid/${later(0)}` };
 const THEIRS: NodeView = { ...NODE, unschedulable: true };
 const LEFT: DrainView = { kind: 'draining', since: T0, left: 2, blockedBy: 'default/web lets none of its pods go' };
@@ -180,8 +180,13 @@ describe('what is left on a node', () => {
       {},
     ],
     [
+      'a taint of another campaign stays',
+      { state: 'failed', facts: { observation: succeeded(), node: { ...NODE, taintOwner: 'Plan.other' } } },
+      {},
+    ],
+    [
       'a taint goes once its target is done',
-      { state: 'failed', facts: { observation: succeeded(), node: { ...NODE, tainted: true } } },
+      { state: 'failed', facts: { observation: succeeded(), node: { ...NODE, taintOwner: 'Plan.plan-uid' } } },
       { errands: 'tidy' },
     ],
   ])('%s', (_name, situation, told) => {
@@ -197,7 +202,7 @@ test('nodes that are still to be done carry a taint while pods are evicted, and 
       buildSnapshot(buildCampaign([stage]), {
         w1: { ...buildFacts(), consent: true, observation: asking('drain'), node: OURS, drain },
         w2: { consent: true, node: node('w2') },
-        w3: { consent: true, node: { ...node('w3'), tainted: true } },
+        w3: { consent: true, node: { ...node('w3'), taintOwner: 'Plan.plan-uid' } },
       }),
       buildPolicy(),
       T0 + MINUTE,
@@ -213,7 +218,7 @@ test('a node whose turn comes again in a later command keeps the taint that it g
     decide(
       buildSnapshot(buildCampaign(stages), {
         w1: { consent: true, observation: asking('drain'), node: OURS, drain: LEFT },
-        w2: { consent: true, node: { ...NODE, name: 'w2', tainted: true } },
+        w2: { consent: true, node: { ...NODE, name: 'w2', taintOwner: 'Plan.plan-uid' } },
       }),
       buildPolicy(),
       T0 + MINUTE,

@@ -1,6 +1,6 @@
 /** Owns what the leader does beside signalling: for targets that ask, for those that must stop, and to leave nothing behind. */
 import { liftOf } from './assist.ts';
-import { isOwnedBy } from './cordons.ts';
+import { isOwnedBy, pendingOwnerOf } from './cordons.ts';
 import { factsOf } from './gate-input.ts';
 import type { Errand, NodeView, RecordedState, Snapshot, Stage, Target, TargetFacts } from './model.ts';
 import { isFinal } from './model.ts';
@@ -65,7 +65,7 @@ function tidying(snapshot: Snapshot, stage: Stage, target: Target, facts: Target
   if (!node) return undefined;
   const isNeeded = (): boolean => isAtWork(facts) || isElsewhere(snapshot, campaign.stages, target, node, 'intended');
   const cordon = isOwnedBy(campaign, node.cordonOwner) && !isNeeded();
-  const taint = node.tainted && !isToCome(snapshot, target, node);
+  const taint = node.taintOwner === pendingOwnerOf(campaign.source) && !isToCome(snapshot, target, node);
   return cordon || taint ? { kind: 'tidy', stage, target, node: node.name, cordon, taint } : undefined;
 }
 
@@ -103,7 +103,7 @@ function taints(snapshot: Snapshot, policy: CampaignPolicy): Errand[] {
   if (snapshot.orders.abort !== undefined || !isEvicting) return [];
   const pending = stage.targets.filter((target) => {
     const { node } = factsOf(snapshot, target);
-    return target.state === 'pending' && node !== undefined && !node.tainted && !node.unschedulable;
+    return target.state === 'pending' && node !== undefined && node.taintOwner === undefined && !node.unschedulable;
   });
   return pending.slice(0, TAINTS_AT_ONCE).flatMap((target): Errand[] => {
     const { node } = factsOf(snapshot, target);

@@ -1,5 +1,5 @@
 /** Owns the way from objects to a Snapshot: what the API shows of each target, read once for one decision. */
-import { cordonOwner, withoutPendingTaint } from '../drain/cordon.ts';
+import { cordonOwner, pendingOwner } from '../drain/cordon.ts';
 import type { Outlook } from '../drain/outlook.ts';
 import type { Condition, KubeObject, Node } from '../kube/types.ts';
 import { ownerOf } from './cordons.ts';
@@ -119,7 +119,7 @@ function viewOf(node: Node): NodeView {
     name: node.metadata.name,
     unschedulable: node.spec?.unschedulable === true,
     cordonOwner: cordonOwner(node),
-    tainted: withoutPendingTaint(node) !== node,
+    taintOwner: pendingOwner(node),
   };
 }
 

@@ -158,8 +158,8 @@ export interface NodeView {
   readonly unschedulable: boolean;
   /** Who cordoned it, where that was Refit. */
   readonly cordonOwner: string | undefined;
-  /** True where it carries our taint. */
-  readonly tainted: boolean;
+  /** For which campaign it carries our taint; undefined where it carries none. */
+  readonly taintOwner: string | undefined;
 }
 
 /** `since` in milliseconds since the Unix epoch. */

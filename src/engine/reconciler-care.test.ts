@@ -132,7 +132,7 @@ class SlowDrains implements Drains {
 }
 
 const ASKING = { kind: 'working', step: 'Cordoning', attempt: later(0), since: later(0), asks: 'drain' } as const;
-const OWN_DRAIN = `w0 plan-uid/${later(0)}`;
+const OWN_DRAIN = `w0 plan-uid/${later(0)}/Plan`;
 
 test('who leaves its drain to the leader is asked once, who does not at each look', async () => {
   const asked: string[] = [];
@@ -168,10 +168,10 @@ test('where nobody can tell of one whether it leaves its drain to the leader, th
   };
   const leader = leaderOf(api, [], { drains, spoken: { ...dialect, care: { nodeOf, consents } } });
   expect(await leader.look()).toEqual({ requeueAfterMs: 5000 });
-  expect([...drains.begun]).toEqual([`w1 plan-uid/${later(0)}`]);
+  expect([...drains.begun]).toEqual([`w1 plan-uid/${later(0)}/Plan`]);
   silent = false;
   await leader.look();
-  expect([...drains.begun].toSorted()).toEqual([OWN_DRAIN, `w1 plan-uid/${later(0)}`]);
+  expect([...drains.begun].toSorted()).toEqual([OWN_DRAIN, `w1 plan-uid/${later(0)}/Plan`]);
 });
 
 test('a node of which nobody can tell what a drain would meet waits, and the next one starts in its place', async () => {

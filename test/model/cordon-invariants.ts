@@ -1,5 +1,5 @@
 /** Owns what must hold of cordons, of pods, and of the end of every run. */
-import { cordonOwner, withoutPendingTaint } from '../../src/drain/cordon.ts';
+import { cordonOwner, pendingOwner } from '../../src/drain/cordon.ts';
 import { isInMotion } from './host.ts';
 import { isAtRest, isClosed, isLost, isSwapping, runsAnother } from './node-predicates.ts';
 import type { StatedInvariant } from './stated-invariant.ts';
@@ -37,7 +37,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
       '`engine/errands.ts`: what a settled target needs no more is tidied; `agent/update-steps.ts`: taken back before a failure is told',
     atRest: true,
     holds: ({ nodes }) =>
-      nodes.every(({ object }) => cordonOwner(object) === undefined && withoutPendingTaint(object) === object),
+      nodes.every(({ object }) => cordonOwner(object) === undefined && pendingOwner(object) === undefined),
   },
   {
     name: 'nothing-half-done',

@@ -1,5 +1,5 @@
 /** Owns telling people what a write of a node's object changes: its signal, its cordon or its taint. */
-import { cordonOwner, withoutPendingTaint } from '../../src/drain/cordon.ts';
+import { cordonOwner, pendingOwner } from '../../src/drain/cordon.ts';
 import type { KubeObject, Node } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
 
@@ -24,7 +24,7 @@ function cordonWords(before: Node, after: Node): string {
 }
 
 function taintWords(before: Node, after: Node): string {
-  const isTainted = (node: Node): boolean => withoutPendingTaint(node) !== node;
+  const isTainted = (node: Node): boolean => pendingOwner(node) !== undefined;
   if (isTainted(before) === isTainted(after)) return '';
   return isTainted(after) ? 'taint' : 'untaint';
 }

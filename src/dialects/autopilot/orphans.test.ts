@@ -6,7 +6,7 @@ import { later } from '../../../test/builders/times.ts';
 import { signalled } from '../../../test/builders/views.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
-import { CORDON_ANNOTATION } from '../../drain/marks.ts';
+import { CORDON_ANNOTATION, PENDING_TAINT } from '../../drain/marks.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { FENCE_ANNOTATION, MODE_ANNOTATION } from '../../signal/names.ts';
 import { orphans } from './orphans.ts';
@@ -17,9 +17,14 @@ function told<T extends KubeObject>(object: T, status: string): T {
   return signalled(object, { planId: 'gone', created: CREATED, status }, { [FENCE_ANNOTATION]: `gone-uid/${CREATED}` });
 }
 
-function cordoned(name: string, uid = 'gone-uid'): KubeObject {
-  const node = buildNode(name, { annotations: { [CORDON_ANNOTATION]: `${uid}/${CREATED}` } });
+function cordoned(name: string, uid = 'gone-uid', kind = '/Plan'): KubeObject {
+  const node = buildNode(name, { annotations: { [CORDON_ANNOTATION]: `${uid}/${CREATED}${kind}` } });
   return { ...node, spec: { unschedulable: true } } as KubeObject;
+}
+
+/** One whose turn was still to come. */
+function tainted(name: string, value: string): KubeObject {
+  return { ...buildNode(name), spec: { taints: [{ ...PENDING_TAINT, value }] } } as KubeObject;
 }
 
 const both = buildControlNode('c1', { annotations: { [MODE_ANNOTATION]: 'controller+worker' } });
@@ -32,6 +37,17 @@ test.each<[string, { controllers?: KubeObject[]; workers?: KubeObject[] }, reado
   ['one that is over', { workers: [told(buildNode('w1'), 'Completed')] }, [], []],
   ['a cordon', { workers: [cordoned('w1')] }, [], ['w1']],
   ['that of a plan that is there', { workers: [cordoned('w1', OWN)] }, [plan], []],
+  ['that of a node that cordoned itself', { workers: [cordoned('w1', 'some-id', '')] }, [], ['w1']],
+  ['that of a campaign of another kind', { workers: [cordoned('w1', 'gone-uid', '/ConfigMap')] }, [plan], []],
+  ['a taint', { workers: [tainted('w1', 'Plan.gone-uid')] }, [], ['w1']],
+  [
+    'a taint, where another plan took the place of its own',
+    { workers: [tainted('w1', 'Plan.gone-uid')] },
+    [plan],
+    ['w1'],
+  ],
+  ['that of a plan that is there', { workers: [tainted('w1', `Plan.${OWN}`)] }, [plan], []],
+  ['that of a campaign of another kind', { workers: [tainted('w1', 'ConfigMap.gone-uid')] }, [], []],
   ['a controller at work', { controllers: [told(both, 'Restart')] }, [], ['c1']],
   [
     'the cordon of its Node goes with its own end, not in the middle of it',

@@ -1,11 +1,12 @@
 /** Owns finding what deleted Plans left: signals that nobody follows any more, and cordons and taints of ours. */
 import { type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
-import { cordonOwner, withoutPendingTaint } from '../../drain/cordon.ts';
+import { cordonOwner, pendingOwner } from '../../drain/cordon.ts';
+import { pendingOwnerOf } from '../../engine/cordons.ts';
 import type { Orphan, World } from '../../engine/dialect.ts';
 import type { Role, Source } from '../../engine/model.ts';
 import { because } from '../../engine/reasons.ts';
 import { apiVersionOf } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
 import { decodeAgentPolicy } from '../../signal/agent-policy.ts';
 import { decodeSignal, type SignalData } from '../../signal/codec.ts';
 import { controlNodes, FENCE_ANNOTATION } from '../../signal/names.ts';
@@ -43,11 +44,18 @@ function orphanOf(
     return orphan(object, role, uidIn(annotations?.[FENCE_ANNOTATION]) ?? '', signal);
   }
   if (role === 'worker' && busy.has(object.metadata.name)) return undefined;
-  const owner = uidIn(cordonOwner(object));
-  const isOwned = plans.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
-  if (owner !== undefined && !isOwned) return orphan(object, role, owner, signal);
-  const isStray = plans.length === 0 && withoutPendingTaint(object) !== object;
-  return isStray ? orphan(object, role, '', signal) : undefined;
+  const owner = goneOwner(object, plans);
+  return owner === undefined ? undefined : orphan(object, role, owner, signal);
+}
+
+/** Uid of the plan that left a cordon or a taint and is gone. Plans of another kind are not ours to look for. */
+function goneOwner(node: Node, plans: readonly Plan[]): string | undefined {
+  const [owner, , kind = planResource.kind] = cordonOwner(node)?.split('/') ?? [];
+  const isThere = plans.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
+  if (owner !== undefined && kind === planResource.kind && !isThere) return owner;
+  const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: planResource.kind, uid: '' })];
+  const isOwn = pending?.startsWith(own) === true && plans.every(({ metadata }) => pending !== own + metadata.uid);
+  return isOwn ? pending.slice(own.length) : undefined;
 }
 
 function isOf(object: KubeObject, signal: SignalData, { metadata, spec }: Plan): boolean {

@@ -10,6 +10,7 @@ import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
+import { configMaps } from './plan-object.ts';
 import { type Report, reportOn, reportPatch } from './report.ts';
 import { EXIT_BUSY, type HostStep, KUBELET_BODY, kubeadmBody, stageBody, stepScript } from './scripts.ts';
 import { DRAIN, STAGE, versionOf } from './signal.ts';
@@ -132,7 +133,7 @@ class Procedure {
 
   async #tellHold(): Promise<void> {
     const { campaign: uid, target } = this.#work;
-    const state = this.#parts.drains.stateOf(target.name, ownerOf({ source: { uid } }, target));
+    const state = this.#parts.drains.stateOf(target.name, ownerOf({ source: { uid, kind: configMaps.kind } }, target));
     const message = state?.kind === 'draining' ? state.blockedBy : undefined;
     if (!this.isWaiting || message === this.#report.message) return;
     this.#report = { ...this.#report, message };

@@ -30,7 +30,7 @@ import { windowOpen } from './window-open.ts';
 const READY: EndpointHealth = { name: 'c1', ready: true };
 const DOWN: EndpointHealth = { name: 'c2', ready: false, detail: '/readyz says 500' };
 const SILENT: EndpointHealth = { name: 'c3', ready: false };
-const NODE = { name: 'n1', unschedulable: false, cordonOwner: undefined, tainted: false };
+const NODE = { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
 const CLEAR = { evictable: 2, obstacles: [], refused: [] };
 const OBSTACLE = { budget: 'default/web', pods: ['default/web-1'], reason: 'it wants all of them' };
 const NO_DRAIN = { ...buildPolicy().drain, enabled: false };

@@ -15,7 +15,7 @@ import { versionsFollow } from './versions-follow.ts';
 const OLD = 'v1.35.4+x.0';
 const NOW = 'v1.36.3+x.0';
 const NEXT = 'v1.37.1+x.0';
-const NODE = { name: 'n1', unschedulable: false, cordonOwner: undefined, tainted: false };
+const NODE = { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
 
 const workers = (version: string, more: Partial<Stage> = {}): Stage =>
   buildStage('worker', ['n1', 'n2'], { command: 1, version, ...more });

@@ -1,6 +1,6 @@
 /** Owns what is seen of a run from outside: hosts as they are and objects as the server holds them, and what is wrong in that. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
-import { cordonOwner, withoutPendingTaint } from '../../../src/drain/cordon.ts';
+import { cordonOwner, pendingOwner } from '../../../src/drain/cordon.ts';
 import type { ApiServer } from '../../../src/embedded/api-server/api-server.ts';
 import type { KubeObject, Node, Pod } from '../../../src/kube/types.ts';
 import { decodeSignal } from '../../../src/signal/codec.ts';
@@ -100,7 +100,7 @@ export class LabObserver {
       const signal = decodeSignal(annotations);
       if (signal && !OVER.includes(signal.status?.status ?? '')) left.push(`signal on ${name}`);
       if (cordonOwner(object) !== undefined) left.push(`cordon on ${name}`);
-      if (withoutPendingTaint(object) !== object) left.push(`taint on ${name}`);
+      if (pendingOwner(object) !== undefined) left.push(`taint on ${name}`);
     }
     for (const { name, state } of [...controllers, ...workers]) {
       if (isInMotion(state)) left.push(`${name} in motion`);
