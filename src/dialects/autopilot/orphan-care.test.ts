@@ -5,6 +5,7 @@ import { MemoryApi } from '../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan } from '../../../test/builders/plans.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
+import { signalled } from '../../../test/builders/views.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from '../../drain/marks.ts';
@@ -14,6 +15,8 @@ import { viewsOf } from '../../engine/world.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { autopilot } from './dialect.ts';
+
+const OVER = { status: 'Completed', command: { kind: 'airgapupdate' } } as const;
 
 /** As a plan leaves a node that it is at work on, or that is still to be done. */
 function cordonedFor(owner: string): Node {
@@ -55,6 +58,13 @@ test.each<[string, Node, Plan | undefined, 'free' | 'kept']>([
   ['a cordon', cordonedFor(`gone/${later(0)}/Plan`), undefined, 'free'],
   ['a taint', taintedFor('Plan.gone'), undefined, 'free'],
   ['a taint, where another plan is there', taintedFor('Plan.gone'), finished, 'free'],
+  [
+    'a cordon of a node whose last signal was of bundles',
+    signalled(cordonedFor('gone/1/Plan'), OVER),
+    undefined,
+    'free',
+  ],
+  ['a taint of such a node', signalled(taintedFor('Plan.gone'), OVER), undefined, 'free'],
   ['what another kind of plan left', cordonedFor(`gone/${later(0)}/ConfigMap`), undefined, 'kept'],
   ['and its taint', taintedFor('ConfigMap.gone'), undefined, 'kept'],
 ])('%s', async (_name, node, plan, fate) => {

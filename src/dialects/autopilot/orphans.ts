@@ -45,7 +45,8 @@ function orphanOf(
   }
   if (role === 'worker' && busy.has(object.metadata.name)) return undefined;
   const owner = goneOwner(object, plans);
-  return owner === undefined ? undefined : orphan(object, role, owner, signal);
+  // A signal that is over tells nothing of what is left: its procedure may be one for which no node is cordoned.
+  return owner === undefined ? undefined : orphan(object, role, owner, undefined);
 }
 
 /** Uid of the plan that left a cordon or a taint and is gone. Plans of another kind are not ours to look for. */
