@@ -5,9 +5,10 @@ import { MemoryApi } from '../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan } from '../../../test/builders/plans.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
-import { signalled } from '../../../test/builders/views.ts';
+import { recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
+import type { Drains } from '../../drain/drains.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from '../../drain/marks.ts';
 import { OwnWrites } from '../../engine/own-writes.ts';
 import { createReconciler } from '../../engine/reconciler.ts';
@@ -29,7 +30,7 @@ function taintedFor(owner: string): Node {
 }
 
 /** What is left on the node once a leader that has just come has nothing more to do. */
-async function afterCare(node: Node, plan?: Plan): Promise<Node['spec']> {
+async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Node['spec']> {
   const api = new MemoryApi();
   api.put(nodes, node);
   if (plan) api.put(plans, plan);
@@ -43,16 +44,20 @@ async function afterCare(node: Node, plan?: Plan): Promise<Node['spec']> {
     views: viewsOf(watched),
     policyFor: () => buildPolicy(),
     clock: new FakeClock(T0),
+    drains,
     inquirer: { askControlPlane: async () => await Promise.resolve([]) },
   });
-  for (let isDone = false; !isDone; ) {
+  // Each look that wrote anything is followed by another: its own watch wakes it.
+  for (let calls = -1; calls < api.calls.length; ) {
+    calls = api.calls.length;
     for (const view of [seen, ...watched.map(([, each]) => each)]) view.catchUp();
-    isDone = (await reconcile('autopilot')).requeueAfterMs === undefined;
+    await reconcile('autopilot');
   }
   return api.read(nodes, 'w1').spec;
 }
 
 const finished: Plan = { ...buildPlan(), status: { state: 'Completed', commands: [] } };
+const own = finished.metadata.uid ?? '';
 
 test.each<[string, Node, Plan | undefined, 'free' | 'kept']>([
   ['a cordon', cordonedFor(`gone/${later(0)}/Plan`), undefined, 'free'],
@@ -65,8 +70,24 @@ test.each<[string, Node, Plan | undefined, 'free' | 'kept']>([
     'free',
   ],
   ['a taint of such a node', signalled(taintedFor('Plan.gone'), OVER), undefined, 'free'],
+  ['a cordon of a plan that is over and finds no such target', cordonedFor(`${own}/1/Plan`), finished, 'free'],
+  ['and its taint', taintedFor(`Plan.${own}`), finished, 'free'],
   ['what another kind of plan left', cordonedFor(`gone/${later(0)}/ConfigMap`), undefined, 'kept'],
   ['and its taint', taintedFor('ConfigMap.gone'), undefined, 'kept'],
 ])('%s', async (_name, node, plan, fate) => {
   expect((await afterCare(node, plan)) ?? {}).toEqual(fate === 'kept' ? node.spec : {});
+});
+
+test('a controller that is deleted while its Node is drained: the plan fails, the drain ends, and the cordon goes', async () => {
+  const running = buildPlan({}, statusOf('SchedulableWait', recorded({ c1: 'SignalSent' }), []));
+  const ended: string[] = [];
+  const drains: Drains = {
+    stateOf: () => ({ kind: 'draining', since: T0, left: 1 }),
+    begin: () => undefined,
+    forget: (node) => void ended.push(node),
+    onChange: () => () => undefined,
+    run: async () => await Promise.resolve(),
+  };
+  expect((await afterCare(cordonedFor(`${own}/${later(1000)}/Plan`), running, drains)) ?? {}).toEqual({});
+  expect(ended).toEqual(['w1']);
 });

@@ -1,4 +1,4 @@
-/** Owns finding what deleted Plans left: signals that nobody follows any more, and cordons and taints of ours. */
+/** Owns finding what Plans left: signals of deleted ones that nobody follows any more; cordons and taints of those that are over, too. */
 import { type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
 import { cordonOwner, pendingOwner } from '../../drain/cordon.ts';
 import { pendingOwnerOf } from '../../engine/cordons.ts';
@@ -14,6 +14,7 @@ import { nodeNameOf } from '../../signal/node-of-controller.ts';
 import { belongs, isOver } from '../annotation-signal.ts';
 import { OBJECTS } from './discovery.ts';
 import { PLAN_NAME } from './problems.ts';
+import { phaseOfPlan } from './states.ts';
 
 export function orphans(world: World, plans: readonly Plan[]): Orphan<Plan>[] {
   const busy = new Set(world.list(controlNodes).filter(isAtWork).map(nodeNameOf));
@@ -44,19 +45,27 @@ function orphanOf(
     return orphan(object, role, uidIn(annotations?.[FENCE_ANNOTATION]) ?? '', signal);
   }
   if (role === 'worker' && busy.has(object.metadata.name)) return undefined;
-  const owner = goneOwner(object, plans);
+  const owner = pastOwner(object, plans);
   // A signal that is over tells nothing of what is left: its procedure may be one for which no node is cordoned.
   return owner === undefined ? undefined : orphan(object, role, owner, undefined);
 }
 
-/** Uid of the plan that left a cordon or a taint and is gone. Plans of another kind are not ours to look for. */
-function goneOwner(node: Node, plans: readonly Plan[]): string | undefined {
+/** Uid of the plan that left a cordon or a taint and looks after it no more. Plans of another kind are not ours to look for. */
+function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
+  const caring = plans.filter((plan) => looksAfter(plan, node));
   const [owner, , kind = planResource.kind] = cordonOwner(node)?.split('/') ?? [];
-  const isThere = plans.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
+  const isThere = caring.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
   if (owner !== undefined && kind === planResource.kind && !isThere) return owner;
   const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: planResource.kind, uid: '' })];
-  const isOwn = pending?.startsWith(own) === true && plans.every(({ metadata }) => pending !== own + metadata.uid);
-  return isOwn ? pending.slice(own.length) : undefined;
+  const isPast = pending?.startsWith(own) === true && caring.every(({ metadata }) => pending !== own + metadata.uid);
+  return isPast ? pending.slice(own.length) : undefined;
+}
+
+/** One that is over finds its own workers, but no Node of a controller whose ControlNode was deleted meanwhile. */
+function looksAfter({ status }: Plan, { metadata }: Node): boolean {
+  if (['new', 'running'].includes(phaseOfPlan(status?.state))) return true;
+  const workers = (status?.commands ?? []).flatMap(({ k0supdate }) => k0supdate?.workers ?? []);
+  return workers.some(({ name }) => name === metadata.name);
 }
 
 function isOf(object: KubeObject, signal: SignalData, { metadata, spec }: Plan): boolean {
