@@ -1,0 +1,117 @@
+/** The proof that no node pays for a leader that is gone: real processes that are killed or lose their lease in the middle of a drain. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { cordonOwner, pendingOwner } from '../../src/drain/cordon.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { leases, nodes, pods } from '../../src/kube/resources.ts';
+import { decodeSignal } from '../../src/signal/codec.ts';
+import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
+import { controlPlane, kubeconfigFor } from './control-plane.ts';
+import { PATIENCE } from './puppets.ts';
+
+const [FROM, NEXT, LAST] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2', 'v1.36.3+k0s.3'];
+const [AT_WORK, TO_COME] = ['worker1', 'worker2'];
+const NAMESPACE = 'default';
+const until = async (check: () => Promise<void>): Promise<void> => await vi.waitFor(check, PATIENCE);
+
+describe('a leader that is killed in the middle of a drain', () => {
+  let directory = '';
+  let cluster: Cluster;
+  let admin: KubeClient;
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'refit-loss-'));
+    cluster = await startCluster({
+      plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
+      directory,
+      controllers: 0,
+      workers: 2,
+      version: FROM,
+      offers: [NEXT, LAST],
+      restartDelayMs: 100,
+      agentFlags: ['--soak', '200ms'],
+    });
+    admin = cluster.client;
+  });
+  afterAll(async () => {
+    await cluster.stop();
+    await rm(directory, { recursive: true });
+  });
+
+  /** A pod that an eviction tells to end, and that does not end before the returned function is called. */
+  async function holdPod(): Promise<() => Promise<void>> {
+    const [name, namespace] = ['loss-held', NAMESPACE];
+    const metadata = { name, namespace, finalizers: ['example.com/held'] };
+    const spec = {
+      nodeName: AT_WORK,
+      terminationGracePeriodSeconds: 0,
+      containers: [{ name: 'c', image: 'example.com/none' }],
+    };
+    await admin.create(pods, { metadata, spec }, { namespace });
+    return async () => {
+      await admin.patch(pods, name, { metadata: { finalizers: null } }, { type: 'merge', namespace });
+    };
+  }
+
+  /** A plan under way: the first node is drained, the second one waits for its turn. */
+  async function drainUnder(name: string, version: string): Promise<{ leader: Process; held: () => Promise<void> }> {
+    const held = await holdPod();
+    const leader = await cluster.startController(name);
+    const { metadata } = await admin.create(plans, cluster.plan({ id: name, version, concurrent: 1 }));
+    await until(async () => {
+      expect(cordonOwner(await admin.get(nodes, AT_WORK))).toContain(`${metadata.uid}/`);
+      expect((await admin.get(pods, 'loss-held', { namespace: NAMESPACE })).metadata.deletionTimestamp).toBeDefined();
+      expect(pendingOwner(await admin.get(nodes, TO_COME))).toBe(`Plan.${metadata.uid}`);
+    });
+    return { leader, held };
+  }
+
+  async function kill({ pid }: Process): Promise<string | undefined> {
+    process.kill(pid, 'SIGKILL');
+    return (await admin.get(leases, LEADER_LEASE.name, LEADER_LEASE)).spec?.holderIdentity;
+  }
+
+  async function expectNothingLeft(): Promise<void> {
+    for (const name of [AT_WORK, TO_COME]) {
+      const node = await admin.get(nodes, name);
+      const { unschedulable, taints = [] } = node.spec ?? {};
+      expect([name, unschedulable ?? false, cordonOwner(node), taints]).toEqual([name, false, undefined, []]);
+    }
+  }
+
+  test('its successor waits for the lease to run out, ends the drain and the plan, and leaves nothing', async () => {
+    const { leader, held } = await drainUnder('loss-first', NEXT);
+    const killed = await kill(leader);
+    expect(killed).toMatch(/./);
+    const second = await cluster.startController('loss-second');
+    await until(async () => {
+      const { spec } = await admin.get(leases, LEADER_LEASE.name, LEADER_LEASE);
+      expect([undefined, '', killed]).not.toContain(spec?.holderIdentity);
+    });
+    expect(cluster.hosts.map(({ starts }) => starts)).toEqual([1, 1]);
+    await held();
+    await until(async () => expect((await admin.get(plans, 'autopilot')).status?.state).toBe('Completed'));
+    expect(await Promise.all(cluster.hosts.map(async (host) => await host.version()))).toEqual([NEXT, NEXT]);
+    expect(cluster.hosts.map(({ starts }) => starts)).toEqual([2, 2]);
+    await until(expectNothingLeft);
+    await second.stop();
+    await admin.delete(plans, 'autopilot');
+  });
+
+  test('its plan is deleted before there is another: that one withdraws the signal, and takes away cordon and taint', async () => {
+    const { leader, held } = await drainUnder('loss-third', LAST);
+    await kill(leader);
+    await admin.delete(plans, 'autopilot');
+    await cluster.startController('loss-fourth');
+    await until(expectNothingLeft);
+    const { metadata } = await admin.get(nodes, AT_WORK);
+    expect(decodeSignal(metadata.annotations)?.status?.status).toBe('Failed');
+    expect(cluster.hosts.map(({ starts }) => starts)).toEqual([2, 2]);
+    await held();
+  });
+});
