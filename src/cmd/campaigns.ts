@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { upgradePolicies } from '../api/refit/upgrade-policy.ts';
 import { createDrains } from '../drain/drains.ts';
-import { lookAhead } from '../drain/outlook.ts';
+import { Look } from '../drain/outlook.ts';
 import { campaignController } from '../engine/controller.ts';
 import type { Dialect } from '../engine/dialect.ts';
 import { askControlPlane } from '../engine/health.ts';
@@ -126,7 +126,7 @@ function inquirerOf({ config, apiPort }: CampaignsParts, client: KubeClient, sig
       const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, signal: stop };
       return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
     },
-    lookAhead: async (node, options, stop) => await lookAhead(client, node, options, stop ?? signal),
+    look: (stop = signal) => new Look(client, stop),
   };
 }
 

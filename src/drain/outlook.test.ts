@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { PodApi } from '../../test/builders/pod-api.ts';
 import { buildBudget, buildPod, type PodTraits } from '../../test/builders/pods.ts';
 import { DEFAULT_DRAIN } from './options.ts';
-import { lookAhead, lookAtDrain } from './outlook.ts';
+import { Look } from './outlook.ts';
 
 const { signal } = new AbortController();
 
@@ -26,7 +26,7 @@ test('what a drain would evict, what would hold it for ever, and what it would r
     ['elsewhere', { labels, node: 'n2' }],
   ]);
   api.budgets = [buildBudget('web', { maxUnavailable: 0 }, { expectedPods: 2, desiredHealthy: 2, currentHealthy: 2 })];
-  expect(await lookAhead(api.client, 'n1', { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' }, signal)).toEqual({
+  expect(await new Look(api.client, signal).ahead('n1', { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' })).toEqual({
     evictable: 3,
     obstacles: [
       {
@@ -45,12 +45,23 @@ test('what a drain would evict, what would hold it for ever, and what it would r
 
 test('where nothing has to go, no budget is asked about', async () => {
   const api = cluster([['agent', { controller: 'DaemonSet/ds' }]]);
-  expect(await lookAhead(api.client, 'n1', DEFAULT_DRAIN, signal)).toEqual({
+  expect(await new Look(api.client, signal).ahead('n1', DEFAULT_DRAIN)).toEqual({
     evictable: 0,
     obstacles: [],
     refused: [],
   });
   expect(api.reads).toEqual(['list pods spec.nodeName=n1', 'get daemonsets default/ds']);
+});
+
+test('of many nodes each is asked for its pods, and the budgets are listed once', async () => {
+  const api = cluster([['a'], ['b', { node: 'n2' }], ['agent', { controller: 'DaemonSet/ds', node: 'n3' }]]);
+  const look = new Look(api.client, signal);
+  const outlooks = await Promise.all(
+    ['n1', 'n2', 'n3'].map(async (node) => (await look.ahead(node, DEFAULT_DRAIN)).evictable),
+  );
+  expect(outlooks).toEqual([1, 1, 0]);
+  expect(api.reads.filter((read) => read.includes('poddisruptionbudgets'))).toHaveLength(1);
+  expect(api.reads.filter((read) => read.includes('list pods'))).toHaveLength(3);
 });
 
 test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, object]>([
@@ -81,13 +92,13 @@ test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, obj
   ]);
   api.budgets = [buildBudget('web', { minAvailable: 1 }, { expectedPods: 2, desiredHealthy: 1, ...status })];
   const now = Date.UTC(2026, 0, 1, 1);
-  expect(await lookAtDrain(api.client, 'n1', DEFAULT_DRAIN, now, signal)).toEqual(progress);
+  expect(await new Look(api.client, signal).during('n1', DEFAULT_DRAIN, now)).toEqual(progress);
 });
 
 test('a budget that nobody has counted for yet', async () => {
   const api = cluster([['web', { labels: { app: 'web' } }]]);
   api.budgets = [buildBudget('web', { minAvailable: 1 }, { observedGeneration: 0 })];
-  expect(await lookAtDrain(api.client, 'n1', DEFAULT_DRAIN, 0, signal)).toEqual({
+  expect(await new Look(api.client, signal).during('n1', DEFAULT_DRAIN, 0)).toEqual({
     left: 1,
     blockedBy: 'PodDisruptionBudget default/web holds default/web: it is still being processed by the server',
   });

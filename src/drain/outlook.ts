@@ -16,49 +16,51 @@ export interface Outlook {
   readonly refused: readonly RefusedPod[];
 }
 
-/** Reads only. Rejects with what the API server refuses: no answer must not look like no obstacle. */
-export async function lookAhead(
-  client: KubeClient,
-  nodeName: string,
-  options: DrainOptions,
-  signal: AbortSignal,
-): Promise<Outlook> {
-  const { evict, ending, refused, budgets } = await lookAt(client, nodeName, options, signal);
-  return { evictable: evict.length + ending.length, obstacles: hopelessBudgets(evict, budgets), refused };
-}
-
 /**
- * How far a drain is that somebody else carries out, as far as pods and budgets tell; `now` in milliseconds since the
- * Unix epoch. Reads only, and rejects as `lookAhead` does.
+ * One look at any number of nodes: budgets, which are the same for all of them, are listed once, and only where a pod is to
+ * go. Reads only. Rejects with what the API server refuses: no answer must not look like no obstacle.
  */
-export async function lookAtDrain(
-  client: KubeClient,
-  nodeName: string,
-  options: DrainOptions,
-  now: number,
-  signal: AbortSignal,
-): Promise<DrainProgress> {
-  const { evict, ending, budgets } = await lookAt(client, nodeName, options, signal);
-  const { text } = findOverdue(ending, now);
-  const blocks = [...holdingBudgets(evict, budgets).map(tellObstacle), ...(text === undefined ? [] : [text])];
-  const left = evict.length + ending.length;
-  return { left, ...(blocks.length === 0 ? {} : { blockedBy: blocks.join('; ') }) };
+export class Look {
+  readonly #client: KubeClient;
+  readonly #signal: AbortSignal;
+  #budgets: Promise<readonly PodDisruptionBudget[]> | undefined;
+
+  constructor(client: KubeClient, signal: AbortSignal) {
+    this.#client = client;
+    this.#signal = signal;
+  }
+
+  async ahead(nodeName: string, options: DrainOptions): Promise<Outlook> {
+    const { evict, ending, refused, budgets } = await this.#at(nodeName, options);
+    return { evictable: evict.length + ending.length, obstacles: hopelessBudgets(evict, budgets), refused };
+  }
+
+  /**
+   * How far a drain is that somebody else carries out, as far as pods and budgets tell; `now` in milliseconds since the
+   * Unix epoch.
+   */
+  async during(nodeName: string, options: DrainOptions, now: number): Promise<DrainProgress> {
+    const { evict, ending, budgets } = await this.#at(nodeName, options);
+    const { text } = findOverdue(ending, now);
+    const blocks = [...holdingBudgets(evict, budgets).map(tellObstacle), ...(text === undefined ? [] : [text])];
+    const left = evict.length + ending.length;
+    return { left, ...(blocks.length === 0 ? {} : { blockedBy: blocks.join('; ') }) };
+  }
+
+  async #at(nodeName: string, options: DrainOptions): Promise<Sight> {
+    const [client, signal] = [this.#client, this.#signal];
+    const { items } = await client.listAll(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });
+    const daemonSets = new DaemonSets(client);
+    await daemonSets.learn(items, signal);
+    const sorted = sortPods(items, options, (pod) => daemonSets.isOrphan(pod));
+    return { ...sorted, budgets: sorted.evict.length === 0 ? [] : await (this.#budgets ??= this.#listBudgets()) };
+  }
+
+  async #listBudgets(): Promise<readonly PodDisruptionBudget[]> {
+    return (await this.#client.listAll(podDisruptionBudgets, { signal: this.#signal })).items;
+  }
 }
 
 interface Sight extends SortedPods {
   readonly budgets: readonly PodDisruptionBudget[];
-}
-
-async function lookAt(
-  client: KubeClient,
-  nodeName: string,
-  options: DrainOptions,
-  signal: AbortSignal,
-): Promise<Sight> {
-  const { items } = await client.listAll(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });
-  const daemonSets = new DaemonSets(client);
-  await daemonSets.learn(items, signal);
-  const sorted = sortPods(items, options, (pod) => daemonSets.isOrphan(pod));
-  const budgets = sorted.evict.length === 0 ? [] : (await client.listAll(podDisruptionBudgets, { signal })).items;
-  return { ...sorted, budgets };
 }

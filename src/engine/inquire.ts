@@ -1,6 +1,6 @@
 /** Owns asking what no watch shows: every question once in a reconcile, all of a round at the same time. */
 import type { DrainOptions } from '../drain/options.ts';
-import type { Outlook } from '../drain/outlook.ts';
+import type { Look, Outlook } from '../drain/outlook.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { messageOf } from '../util/errors.ts';
@@ -12,8 +12,8 @@ import type { Unanswered } from './unanswered.ts';
 /** What is asked by ways of its own, not of the dialect. */
 export interface Inquirer {
   askControlPlane(endpoints: readonly Endpoint[], signal?: AbortSignal): Promise<readonly EndpointHealth[]>;
-  /** What a drain of the node would meet; nobody looks ahead where absent. */
-  lookAhead?(node: string, options: DrainOptions, signal?: AbortSignal): Promise<Outlook>;
+  /** Begins one look at what drains would meet; nobody looks ahead where absent. */
+  look?(signal?: AbortSignal): Pick<Look, 'ahead'>;
 }
 
 export interface InquiryParts<P extends KubeObject> {
@@ -33,6 +33,7 @@ export class Answers {
   readonly outlooks = new Map<string, Outlook | Unanswered>();
   /** Several targets may ask for it, and all of them mean the same. */
   #health: Promise<readonly EndpointHealth[]> | undefined;
+  #look: Pick<Look, 'ahead'> | undefined;
   readonly #given: Consents;
   /** By key: what is asked is asked of the target as it is about to be recorded, which may be another attempt than now. */
   readonly #said = new Map<string, boolean | Unanswered>();
@@ -85,7 +86,8 @@ export class Answers {
         this.preconditions = (await dialect.preconditions?.(client, plan, signal)) ?? [];
         return;
       case 'outlook': {
-        const outlook = await inquirer.lookAhead?.(inquiry.node, options, signal);
+        this.#look ??= inquirer.look?.(signal);
+        const outlook = await this.#look?.ahead(inquiry.node, options);
         if (outlook) this.outlooks.set(inquiry.node, outlook);
         return;
       }

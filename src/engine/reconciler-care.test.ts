@@ -37,6 +37,8 @@ interface Leader {
   look(): Promise<Outcome>;
   /** How often it looked ahead of a drain. */
   readonly looks: () => number;
+  /** In how many looks that was. */
+  readonly begun: () => number;
 }
 
 interface Parts {
@@ -50,6 +52,7 @@ interface Parts {
 function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): Leader {
   const { drains, spoken = dialect, mute = [] } = parts;
   let looks = 0;
+  let begun = 0;
   const plans = api.view(spoken.plans);
   const watched = spoken.watched.map(({ resource }) => [resource, api.view(resource)] as const);
   const reconcile = createReconciler<TablePlan>({
@@ -63,15 +66,20 @@ function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): L
     drains,
     inquirer: {
       askControlPlane: async () => await Promise.resolve([]),
-      lookAhead: async (node) => {
-        looks++;
-        if (mute.includes(node)) throw new TransportError('no answer', { maybeApplied: false });
-        return await Promise.resolve(free.includes(node) ? FREE : HELD);
+      look: () => {
+        begun++;
+        const ahead = async (node: string): Promise<Outlook> => {
+          looks++;
+          if (mute.includes(node)) throw new TransportError('no answer', { maybeApplied: false });
+          return await Promise.resolve(free.includes(node) ? FREE : HELD);
+        };
+        return { ahead };
       },
     },
   });
   return {
     looks: () => looks,
+    begun: () => begun,
     look: async () => {
       for (const view of [plans, ...watched.map(([, each]) => each)]) view.catchUp();
       return await reconcile('plan');
@@ -88,8 +96,10 @@ function intendedIn(api: MemoryApi): string[] {
 
 test('nodes whose drain could never end do not hold up those behind them, however many there are', async () => {
   const api = apiWith(names(40));
-  await leaderOf(api, ['w39']).look();
+  const leader = leaderOf(api, ['w39']);
+  await leader.look();
   expect(intendedIn(api)).toEqual(['w39']);
+  expect(leader.begun()).toBe(1);
 });
 
 test('where none can be drained, some are looked at, and again only after a while', async () => {

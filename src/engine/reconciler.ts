@@ -127,7 +127,7 @@ function knownTo<P extends KubeObject>(
     controlPlane,
     preconditions,
     consentOf: (target) => answers.consentOf(target),
-    outlooks: inquirer.lookAhead && outlooks,
+    outlooks: inquirer.look && outlooks,
     drainOf: (node, owner) => drains?.stateOf(node, owner),
     watch: (key, observation) => times.watch(key, observation),
   };

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon.ts';
 import { createDrains, type Drains } from '../../src/drain/drains.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
-import { lookAhead, type Outlook } from '../../src/drain/outlook.ts';
+import { Look, type Outlook } from '../../src/drain/outlook.ts';
 import { refusalOf } from '../../src/drain/refusal.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createElection, type Election, timesOf } from '../../src/kube/election.ts';
@@ -33,7 +33,7 @@ const namesOf = (found: readonly Pod[]): string[] =>
   found.map(({ metadata }) => metadata.name.replace(/-.*/, '')).toSorted();
 const isEnding = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
 const look = async (node: string): Promise<Outlook> =>
-  await lookAhead(stage.controller, node, DEFAULT_DRAIN, new AbortController().signal);
+  await new Look(stage.controller, new AbortController().signal).ahead(node, DEFAULT_DRAIN);
 
 test('pods go side by side and are waited for; those of the node itself, and those that are done, stay', async () => {
   const set = at('drain-mixed');

@@ -5,7 +5,7 @@ import { configMaps, newPlan, PLACE } from '../../dialects/kubeadm/plan-object.t
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
 import { procedures } from '../../dialects/kubeadm/procedure.ts';
 import { createDrains } from '../../drain/drains.ts';
-import { lookAhead } from '../../drain/outlook.ts';
+import { Look } from '../../drain/outlook.ts';
 import { type CampaignParts, campaignController } from '../../engine/controller.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { errandsOf } from '../../engine/errands.ts';
@@ -143,8 +143,7 @@ function partsOf(
           endpoints,
           async (host) => await askReadyz(config, host, { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
         ),
-      lookAhead: async (node, options, signal) =>
-        await lookAhead(client, node, options, signal ?? new AbortController().signal),
+      look: (signal = new AbortController().signal) => new Look(client, signal),
     },
     announce: (plan, { type, reason }) => events.record(plan, { type, reason: reason.code, message: reason.message }),
   };

@@ -7,7 +7,7 @@ import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { type HostFacts, probeHost } from '../../dialects/kubeadm/probe.ts';
 import type { Shells } from '../../dialects/kubeadm/ssh.ts';
 import type { DrainOptions } from '../../drain/options.ts';
-import { lookAhead } from '../../drain/outlook.ts';
+import { Look } from '../../drain/outlook.ts';
 import { listPolicies } from '../../engine/policy/list-policies.ts';
 import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -47,7 +47,8 @@ async function lookAheadAt(
   options: DrainOptions,
   signal: AbortSignal,
 ): Promise<Survey['outlooks']> {
-  const looks = hosts.map(async ({ name }) => [name, await lookAhead(client, name, options, signal)] as const);
+  const look = new Look(client, signal);
+  const looks = hosts.map(async ({ name }) => [name, await look.ahead(name, options)] as const);
   return new Map(await Promise.all(looks));
 }
 

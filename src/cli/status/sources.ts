@@ -1,7 +1,7 @@
 /** Owns asking what no watch shows, for those who only look: by their own rights, and not anew at every look. */
 import type { DrainProgress } from '../../drain/drain.ts';
 import type { DrainOptions } from '../../drain/options.ts';
-import { lookAhead, lookAtDrain, type Outlook } from '../../drain/outlook.ts';
+import { Look, type Outlook } from '../../drain/outlook.ts';
 import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
 import type { EndpointHealth, Stage, Target } from '../../engine/model.ts';
 import type { Reason } from '../../engine/reasons.ts';
@@ -38,12 +38,14 @@ export function sourcesOf(
     kept.set(key, { at: clock.monotonic(), answer });
     return await answer;
   };
+  const look = async (): Promise<Look> =>
+    await once('look', async () => await Promise.resolve(new Look(client, signal)));
   return {
     controlPlane: askControlPlane,
     outlook: async (node, options) =>
-      await once(`outlook ${node}`, async () => await lookAhead(client, node, options, signal)),
+      await once(`outlook ${node}`, async () => await (await look()).ahead(node, options)),
     drain: async (node, options) =>
-      await once(`drain ${node}`, async () => await lookAtDrain(client, node, options, clock.now(), signal)),
+      await once(`drain ${node}`, async () => await (await look()).during(node, options, clock.now())),
     preconditions: async (dialect, plan) =>
       await once(
         `preconditions ${dialect.name} ${plan.metadata.uid ?? ''}`,

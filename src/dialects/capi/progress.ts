@@ -1,6 +1,6 @@
 /** Owns what is told of an update under way: the words of the leader's own decision, with what only the leader knows looked up anew. */
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
-import { lookAhead, lookAtDrain } from '../../drain/outlook.ts';
+import { Look } from '../../drain/outlook.ts';
 import { decide } from '../../engine/decide.ts';
 import type { World } from '../../engine/dialect.ts';
 import { gather, type Known } from '../../engine/gather.ts';
@@ -66,11 +66,11 @@ async function look(
   const snapshot = seeing({ outlooks: new Map() });
   const { options } = policy.drain;
   if (isDrained(snapshot, node)) {
-    const progress = await lookAtDrain(workload, name, options, now, signal);
+    const progress = await new Look(workload, signal).during(name, options, now);
     return seeing({ drainOf: () => ({ kind: 'draining', since: now, ...progress }) });
   }
   if (!decide(snapshot, policy, now).inquiries.some(({ kind }) => kind === 'outlook')) return snapshot;
-  return seeing({ outlooks: new Map([[name, await lookAhead(workload, name, options, signal)]]) });
+  return seeing({ outlooks: new Map([[name, await new Look(workload, signal).ahead(name, options)]]) });
 }
 
 function isDrained({ facts }: Snapshot, { metadata, spec }: Node): boolean {

@@ -1,7 +1,7 @@
 /** Owns a controller process of the lab: election, manager, drains and the engine as `refit controller` puts them together. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { createDrains } from '../../../src/drain/drains.ts';
-import { lookAhead } from '../../../src/drain/outlook.ts';
+import { Look } from '../../../src/drain/outlook.ts';
 import { campaignController } from '../../../src/engine/controller.ts';
 import type { Dialect } from '../../../src/engine/dialect.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/campaign-policy.ts';
@@ -54,7 +54,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
     inquirer: {
       askControlPlane: async (endpoints) =>
         await Promise.resolve(endpoints.map(({ name, host = '' }) => ({ name, ready: isReady(host) }))),
-      lookAhead: async (node, options, signal) => await lookAhead(client, node, options, signal ?? stop),
+      look: (signal = stop) => new Look(client, signal),
     },
     clock,
     log,
