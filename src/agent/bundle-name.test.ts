@@ -24,7 +24,7 @@ afterAll(() => server.close());
 
 async function nameFrom(path: string, ...headers: string[]): Promise<string> {
   dispositions = headers;
-  const answer = await httpGet({ url: origin + path, headers: {} }, new AbortController().signal);
+  const answer = await httpGet({ url: origin + path, headers: {}, environment: {} }, new AbortController().signal);
   try {
     return bundleNameFor(answer);
   } finally {

@@ -68,7 +68,7 @@ function requestFor(url: string, more: Partial<DownloadRequest> = {}): DownloadR
 }
 
 async function fetchNow(request: DownloadRequest, signal = new AbortController().signal): Promise<void> {
-  await download(request, { clock: hurried, random: () => 0, log: silentLogger, files, signal });
+  await download(request, { clock: hurried, random: () => 0, log: silentLogger, files, environment: {}, signal });
 }
 
 /** As an agent that was killed leaves it: some bytes, and the note of what they belong to. */
@@ -408,7 +408,8 @@ test('no log has more of the URL than its host', async () => {
     () => 0,
     'debug',
   );
-  await download(request, { clock: hurried, random: () => 0, log, files, signal: new AbortController().signal });
+  const { signal } = new AbortController();
+  await download(request, { clock: hurried, random: () => 0, log, files, environment: {}, signal });
   expect(lines).toHaveLength(1);
   expect(lines.join('')).not.toContain('secret');
 });

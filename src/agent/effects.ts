@@ -14,6 +14,7 @@ import { isBundle } from './journal.ts';
 import { pathsBeside, pathsIn } from './paths.ts';
 import { discardBundle, placeBundle } from './place-bundle.ts';
 import { endProcess } from './processes.ts';
+import type { Environment } from './proxy-choice.ts';
 import type { Restarter } from './restarter.ts';
 import type { Outcome, Step } from './step.ts';
 import { tryOut } from './trial-run.ts';
@@ -25,6 +26,8 @@ export interface EffectTools {
   /** What the download server sees: `refit-agent/<version> (<name of the object>)`. */
   readonly userAgent: string;
   readonly limits: DownloadLimits;
+  /** Names the proxies of downloads. */
+  readonly environment: Environment;
   readonly duties: Duties;
   readonly restarter: Restarter;
   readonly files: Files;

@@ -11,6 +11,7 @@ import type { Files } from './durable-files.ts';
 import type { Answer } from './http-get.ts';
 import { chunksOf, httpGet, TransientError } from './http-get.ts';
 import type { PartialFile, PartialPaths } from './partial-file.ts';
+import type { Environment } from './proxy-choice.ts';
 import { StallGuard } from './stall-guard.ts';
 
 export interface FetchRequest {
@@ -29,6 +30,8 @@ export interface FetchTools {
   readonly random: () => number;
   readonly log: Logger;
   readonly files: Files;
+  /** Names the proxies. */
+  readonly environment: Environment;
   readonly signal: AbortSignal;
 }
 
@@ -101,13 +104,13 @@ async function attempt(
   part: PartialFile,
   request: FetchRequest,
   inspect: Inspect,
-  { clock, signal, files }: FetchTools,
+  { clock, signal, files, environment }: FetchTools,
   deadline: number,
 ): Promise<Outcome> {
   const { stallMs, requireHttps } = request.limits;
   using guard = new StallGuard({ stallMs, remainingMs: deadline - clock.monotonic() }, clock, signal);
   try {
-    const asked = { url: request.url, headers: headersFor(part, request), requireHttps };
+    const asked = { url: request.url, headers: headersFor(part, request), requireHttps, environment };
     const answer = await httpGet(asked, guard.signal);
     try {
       guard.touch();

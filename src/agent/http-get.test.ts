@@ -10,9 +10,9 @@ const MODULE = new URL('./http-get.ts', import.meta.url).href;
 const NEVER = new AbortController().signal;
 
 /** What a process says that asks for it, and finds nothing but this authority on its host. */
-async function askAs({ trust }: HttpsMirror, request: Omit<Get, 'headers'>): Promise<string> {
+async function askAs({ trust }: HttpsMirror, request: Omit<Get, 'headers' | 'environment'>): Promise<string> {
   const script = `import { httpGet } from '${MODULE}';
-    const request = { ...${JSON.stringify(request)}, headers: {} };
+    const request = { ...${JSON.stringify(request)}, headers: {}, environment: {} };
     const said = await httpGet(request, new AbortController().signal).then(
       ({ response }) => response.statusCode,
       (error) => [error.name, error.cause?.code ?? error.message].join(': '),
@@ -55,7 +55,10 @@ test('user and password of the URL are told to its host, after a redirect too, a
     const location = url === '/' ? '/next' : `${other.config.server}/k0s`;
     response.writeHead(302, { location }).end();
   });
-  const { response } = await httpGet({ url: server.config.server.replace('//', '//me:secret@'), headers: {} }, NEVER);
+  const { response } = await httpGet(
+    { url: server.config.server.replace('//', '//me:secret@'), headers: {}, environment: {} },
+    NEVER,
+  );
   response.destroy();
   const told = `Basic ${Buffer.from('me:secret').toString('base64')}`;
   expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([told, told]);

@@ -1,8 +1,8 @@
 /** Owns one GET over HTTP or HTTPS: redirects followed, nothing retried, failures told apart by whether a retry can help. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import * as https from 'node:https';
 import { http } from '../util/http.ts';
-import { trustedAuthorities } from './trusted-authorities.ts';
+import { type Environment, proxyFor } from './proxy-choice.ts';
+import { get, ProxyRefusal } from './route.ts';
 
 /** The next attempt may succeed; every other error is for good. */
 export class TransientError extends Error {
@@ -30,21 +30,24 @@ export interface Get {
   readonly headers: OutgoingHttpHeaders;
   /** Plain http is refused for good, redirects to it included. */
   readonly requireHttps?: boolean | undefined;
+  /** Names the proxies. */
+  readonly environment: Environment;
 }
 
 /** Resolves with the first answer that is one of these; its body ends with `signal`. */
-export async function httpGet({ url, headers, requireHttps }: Get, signal: AbortSignal): Promise<Answer> {
-  let address = new URL(url);
+export async function httpGet(request: Get, signal: AbortSignal): Promise<Answer> {
+  const { requireHttps } = request;
+  let address = new URL(request.url);
   let from = 'the plan';
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     if (requireHttps === true && address.protocol === 'http:') {
       throw new Error(`${from} leads to plain http at ${address.host}, and the policy requires https`);
     }
-    const response = await send(address, headers, signal);
+    const response = await send(address, request, signal);
     const { statusCode = 0, headers: answered } = response;
     if (ANSWERS.includes(statusCode)) return { response, url: address };
     response.destroy();
-    if (!REDIRECTS.includes(statusCode)) throw refusal(statusCode, address);
+    if (!REDIRECTS.includes(statusCode)) throw refusal(statusCode, address.host);
     if (answered.location === undefined) throw new Error(`${address.host} redirects without saying where`);
     from = `a redirect of ${address.host}`;
     address = new URL(answered.location, address);
@@ -61,21 +64,23 @@ export async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffe
   }
 }
 
-async function send(address: URL, headers: OutgoingHttpHeaders, signal: AbortSignal): Promise<IncomingMessage> {
-  const get = { 'http:': http.get, 'https:': https.get }[address.protocol];
-  if (get === undefined) throw new Error(`cannot download from ${address.protocol} URLs, only from http: and https:`);
-  const trust = address.protocol === 'https:' ? { ca: trustedAuthorities() } : {};
-  return await new Promise<IncomingMessage>((resolve, reject) => {
-    const request = get(address, { headers, signal, agent: false, ...trust }, resolve);
-    request.once('error', (error: NodeJS.ErrnoException) => {
-      const message = `no answer from ${address.host}`;
-      const isFinal = CERTIFICATE.test(error.code ?? '');
-      reject(isFinal ? new Error(message, { cause: error }) : new TransientError(message, { cause: error }));
-    });
-  });
+async function send(address: URL, { headers, environment }: Get, signal: AbortSignal): Promise<IncomingMessage> {
+  const { protocol, host } = address;
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw new Error(`cannot download from ${protocol} URLs, only from http: and https:`);
+  const proxy = proxyFor(address, environment);
+  try {
+    return await get({ address, headers, proxy }, signal);
+  } catch (error) {
+    if (error instanceof ProxyRefusal) throw refusal(error.status, `the proxy ${proxy?.host}, asked for ${host},`);
+    const message =
+      proxy === undefined ? `no answer from ${host}` : `no answer from ${host} by the proxy ${proxy.host}`;
+    const isFinal = CERTIFICATE.test((error as NodeJS.ErrnoException).code ?? '');
+    throw isFinal ? new Error(message, { cause: error }) : new TransientError(message, { cause: error });
+  }
 }
 
-function refusal(status: number, { host }: URL): Error {
-  const message = `${host} answered ${status} ${http.STATUS_CODES[status] ?? ''}`.trim();
+function refusal(status: number, who: string): Error {
+  const message = `${who} answered ${status} ${http.STATUS_CODES[status] ?? ''}`.trim();
   return status >= 500 || TRANSIENT.includes(status) ? new TransientError(message) : new Error(message);
 }

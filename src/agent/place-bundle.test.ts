@@ -67,7 +67,8 @@ function requestFor(name: string, more: Partial<BundleRequest> = {}): BundleRequ
 
 async function place(request: BundleRequest, through: Files = files): Promise<void> {
   const { signal } = new AbortController();
-  await placeBundle(request, { clock: hurried, random: () => 0, log: silentLogger, files: through, signal });
+  const tools = { clock: hurried, random: () => 0, log: silentLogger, environment: {} };
+  await placeBundle(request, { ...tools, files: through, signal });
 }
 
 const placed = async (): Promise<string[]> => (await readdir(images)).toSorted();

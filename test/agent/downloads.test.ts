@@ -1,9 +1,11 @@
 /** Owns the proof of which way an agent's downloads come, with a real process and real servers: what the policy asks counts. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { get } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { startHttpsMirror } from './https-mirror.ts';
+import { startLoopbackProxy } from './loopback-proxy.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
-import { NEW, Rig, type RigOptions } from './rig.ts';
+import { NEW, NEXT, Rig, type RigOptions } from './rig.ts';
 
 let cluster: MemoryCluster;
 let nodes = 0;
@@ -48,6 +50,46 @@ test('without such a policy the redirect is followed, as by the original', async
   await rig.send('/new', NEW, { url: `${mirror.server.config.server}/new` });
   await rig.end();
   expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
+});
+
+describe('a proxy that the environment names', () => {
+  test('carries a download in a tunnel, which ends with it; the API server is reached without', async () => {
+    await using mirror = await startHttpsMirror(
+      ({ url }, response) => {
+        if (url === '/new') response.writeHead(302, { location: 'https://mirror.example:8443/build' }).end();
+        else get(`${rig.server.url}/new`, (answer) => answer.pipe(response));
+      },
+      ['mirror.example'],
+    );
+    const { port } = mirror.server;
+    await using proxy = await startLoopbackProxy({
+      names: { 'mirror.example:443': port, 'mirror.example:8443': port },
+    });
+    const named = { HTTPS_PROXY: `http://${proxy.host}`, HTTP_PROXY: 'http://127.0.0.1:1' };
+    await using rig = await startRig({ environment: { ...mirror.trust, ...named }, policy: { requireHttps: true } });
+    rig.startAgent();
+    await rig.send('/new', NEW, { url: 'https://mirror.example/new' });
+    await rig.end();
+    expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
+    expect(proxy.asked).toEqual(['CONNECT mirror.example:443', 'CONNECT mirror.example:8443']);
+    await rig.until(() => expect(proxy.open()).toBe(0));
+  });
+
+  test('carries what goes over plain http, and is passed by for what NO_PROXY names', async () => {
+    const names: Record<string, number> = {};
+    await using proxy = await startLoopbackProxy({ names });
+    const environment = { http_proxy: proxy.host, no_proxy: '.internal,10.0.0.0/8' };
+    await using rig = await startRig({ environment });
+    names['mirror.example:80'] = Number(new URL(rig.server.url).port);
+    rig.startAgent();
+    await rig.send('/new', NEW, { url: 'http://mirror.example/new' });
+    await rig.end();
+    expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
+    expect(proxy.asked).toEqual(['GET http://mirror.example/new']);
+    await rig.send('/next', NEXT);
+    await rig.end();
+    expect(proxy.asked).toHaveLength(1);
+  });
 });
 
 test.each([

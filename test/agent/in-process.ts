@@ -156,6 +156,7 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
     imagesDirectory: images,
     userAgent: `refit-agent/0 (${host.name})`,
     limits: LIMITS,
+    environment: {},
   };
   const view = viewOf(store);
   const object: SignalObject = Object.create(view, {

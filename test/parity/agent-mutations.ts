@@ -88,7 +88,7 @@ async function oneFailureIsNoEnd(get: Download): Promise<Complaint> {
     limits: { maxBytes: 1000, totalMs: 60_000, stallMs: 60_000 },
   };
   const { signal } = new AbortController();
-  const tools = { clock: systemClock, random: () => 0, log: silentLogger, files, signal };
+  const tools = { clock: systemClock, random: () => 0, log: silentLogger, files, environment: {}, signal };
   try {
     return await get(request, tools).then(
       () => undefined,

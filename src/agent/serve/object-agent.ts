@@ -44,6 +44,7 @@ export function createObjectAgent(
     },
     userAgent,
     limits,
+    environment: process.env,
     duties,
     restarter,
     files,

@@ -230,6 +230,7 @@ class DiskRun {
       imagesDirectory: IMAGES,
       userAgent: 'refit-agent/0 (disk)',
       limits: { maxBytes: 10_000_000, totalMs: 600_000, stallMs: 60_000 },
+      environment: {},
       duties: DUTIES,
       restarter: { restart: async () => await Promise.resolve(this.#boot()) },
       files: this.#disk.files,

@@ -1,0 +1,77 @@
+/** Owns through which proxy a download goes: by the environment, as Go's HTTP client, which the original uses, reads it. */
+import { BlockList, isIP } from 'node:net';
+
+/** Such as `process.env`; both spellings of each name count, the one in capitals first. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+interface Destination {
+  /** In lower case; of an IPv6 address without its brackets. */
+  readonly host: string;
+  readonly port: string;
+}
+
+/** Undefined: straight to the server. Throws where the environment names a proxy that cannot be used. */
+export function proxyFor(address: URL, environment: Environment): URL | undefined {
+  const read = (name: string): string => environment[name] || environment[name.toLowerCase()] || '';
+  const name = address.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
+  const named = read(name);
+  if (named === '' || isExempt(address, read('NO_PROXY'))) return undefined;
+  const text = named.includes('://') ? named : `http://${named}`;
+  const proxy = URL.canParse(text) ? new URL(text) : undefined;
+  // Not with what was found: it may hold a password.
+  if (proxy === undefined || PORTS[proxy.protocol] === undefined) throw new Error(`${name} names no http(s) proxy`);
+  return proxy;
+}
+
+function isExempt({ hostname, port, protocol }: URL, noProxy: string): boolean {
+  const host = withoutBrackets(hostname);
+  if (host === 'localhost' || matches(LOOPBACK, host)) return true;
+  const destination = { host, port: port || (PORTS[protocol] ?? '') };
+  const entries = noProxy.split(',').map((entry) => entry.trim().toLowerCase());
+  return entries.some((entry) => entry !== '' && exempts(entry, destination));
+}
+
+/** An entry is `*`, a subnet, an address or a domain, the last two with a port or without. */
+function exempts(entry: string, destination: Destination): boolean {
+  if (entry === '*') return true;
+  const [network = '', bits] = entry.split('/');
+  if (bits !== undefined) return isInSubnet(destination.host, network, Number(bits));
+  const { host, port } = split(entry);
+  if (port !== undefined && port !== destination.port) return false;
+  return isIP(host) === 0 ? isInDomain(destination.host, host) : host === destination.host;
+}
+
+function split(entry: string): { host: string; port?: string } {
+  if (isIP(entry) !== 0) return { host: entry };
+  const [, host = entry, port] = /^(\[.*\]|[^:]*)(?::(\d+))?$/.exec(entry) ?? [];
+  return { host: withoutBrackets(host), ...(port !== undefined && { port }) };
+}
+
+/** `.example.com` and `*.example.com` are the hosts below it; `example.com` is that one too. */
+function isInDomain(host: string, domain: string): boolean {
+  const suffix = domain.replace(/^\*?\./, '');
+  return suffix !== '' && (host.endsWith(`.${suffix}`) || (suffix === domain && host === domain));
+}
+
+function isInSubnet(host: string, network: string, bits: number): boolean {
+  const family = isIP(network);
+  if (family === 0 || !Number.isInteger(bits) || bits < 0 || bits > (family === 4 ? 32 : 128)) return false;
+  const subnet = new BlockList();
+  subnet.addSubnet(network, bits, family === 4 ? 'ipv4' : 'ipv6');
+  return matches(subnet, host);
+}
+
+function matches(list: BlockList, host: string): boolean {
+  const family = isIP(host);
+  return family !== 0 && list.check(host, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1');
+}
