@@ -26,6 +26,12 @@ const REPORTED: Observation = {
 test.each<[string, Observation, RecordedState, string[]]>([
   ['done', REPORTED, 'done', ['Normal w1 Completed: is at v2 (before: v1) after 12 s']],
   ['done without a report', succeeded(), 'done', ['Normal w1 Completed: is at v2']],
+  [
+    'failed, and back at what it had',
+    { kind: 'failed', attempt: later(0), since: later(0), message: 'crash loop', report: { rolledBack: true } },
+    'failed',
+    ['Warning w1 TargetFailed: w1: crash loop (its previous version runs again)'],
+  ],
   ['failed', failed('404'), 'failed', ['Warning w1 TargetFailed: w1: 404']],
   ['still at work', working('Restart'), 'intended', []],
 ])('%s', (_name, observation, state, told) => {

@@ -7,7 +7,7 @@ import { isLate } from './lateness.ts';
 import type { RecordedState, Snapshot, Stage, Target, TargetFacts, TargetPhase } from './model.ts';
 import { isForgotten } from './orders-carried-out.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
-import { because, isUnasked, type Reason } from './reasons.ts';
+import { because, isUnasked, type Reason, RUNS_AGAIN } from './reasons.ts';
 import { freeSlots } from './schedule/slots.ts';
 import type { Progress } from './step-taken.ts';
 import { type Effect, type Sight, TRANSITIONS } from './transitions.ts';
@@ -121,7 +121,10 @@ function restingReason(target: Target, phase: TargetPhase, { observation }: Targ
 
 function failureReason(target: Target, { observation, consent }: TargetFacts, sight: Sight): Reason {
   if (sight === 'gone') return because('TargetGone', `${target.name} disappeared while it was in flight`);
-  if (observation.kind === 'failed') return because('TargetFailed', `${target.name}: ${observation.message}`);
+  if (observation.kind === 'failed') {
+    const again = observation.report?.rolledBack === true ? ` (${RUNS_AGAIN})` : '';
+    return because('TargetFailed', `${target.name}: ${observation.message}${again}`);
+  }
   if (observation.kind === 'working' && observation.part === 'drain' && consent === false) {
     return because('DrainTooLong', `${target.name}, which drains itself, was not drained within its deadline`);
   }

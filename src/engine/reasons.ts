@@ -67,6 +67,9 @@ const UNASKED: readonly ReasonCode[] = [
   'PreconditionsUnknown',
 ];
 
+/** Told of a target that failed and has got back what it had. */
+export const RUNS_AGAIN = 'its previous version runs again';
+
 /** True where nobody has asked yet: no answer is neither good nor bad, and it comes within the same reconcile. */
 export function isUnasked({ code }: Reason): boolean {
   return UNASKED.includes(code);

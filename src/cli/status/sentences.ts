@@ -1,6 +1,7 @@
 /** Owns the sentences about targets: one for each while they are few, one for all at the same point where they are many. */
 
 import type { Wait } from '../../engine/model.ts';
+import { RUNS_AGAIN } from '../../engine/reasons.ts';
 import { age, listed } from '../phrases.ts';
 import { isMoving } from './stage-lines.ts';
 import type { PlanView, TargetView } from './view.ts';
@@ -23,7 +24,7 @@ function failureOf({ name, failure, step, rolledBack, gone }: TargetView): strin
   if (gone === true) return `${name} is gone: there is no such node`;
   const why =
     failure === undefined ? `${name} gave up${step === undefined ? '' : ` at ${step}`}` : `${name}: ${failure}`;
-  return rolledBack === true ? `${why} (its previous version runs again)` : why;
+  return rolledBack === true ? `${why} (${RUNS_AGAIN})` : why;
 }
 
 /** What is in flight, where it is, and since when. */
