@@ -24,6 +24,7 @@ export function narrate(before: Campaign, after: Campaign, waits: readonly Wait[
     story.push({ type: 'Warning', reason: after.reason });
   }
   if (after.blocked && !before.blocked) story.push(...heldBack(after, waits));
+  if (before.blocked && !after.blocked) story.push(...goingOn(before, after));
   if (after.phase === 'done' && before.phase !== 'done') story.push(...endOf(after));
   return story;
 }
@@ -33,6 +34,16 @@ function heldBack(campaign: Campaign, waits: readonly Wait[]): Announcement[] {
   const pending = new Set(targetsIn(campaign, 'pending').map(({ name }) => name));
   const held = waits.find(({ target }) => target !== undefined && pending.has(target));
   return held ? [{ type: 'Warning', reason: held.reason }] : [];
+}
+
+/** That a gate lets them through is told where it was told that one did not, and somebody starts. */
+function goingOn(before: Campaign, after: Campaign): Announcement[] {
+  const pending = new Set(targetsIn(before, 'pending').map(({ key }) => key));
+  const names = targetsIn(after, 'intended').flatMap(({ key, name }) => (pending.has(key) ? [name] : []));
+  const [first] = names;
+  if (first === undefined) return [];
+  const who = names.length === 1 ? first : `${first} and ${names.length - 1} more`;
+  return [{ type: 'Normal', reason: because('Resumed', `nothing holds targets back any more: next ${who}`) }];
 }
 
 function endOf(campaign: Campaign): Announcement[] {

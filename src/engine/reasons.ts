@@ -23,6 +23,7 @@ export const REASONS = {
   ControlPlaneUnknown: 'nobody has asked the API servers yet',
   ControlPlaneNotReady: 'an API server does not answer that it is ready',
   OthersAtWork: 'nodes are still at work for a plan that is gone',
+  Resumed: 'what held targets back is over',
   NodeNotReady: 'a node is not Ready',
   Resting: 'a node is done, and its slot is free a while later, as its plan says',
   Draining: 'pods are being evicted from a node',
