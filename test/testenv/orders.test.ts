@@ -209,7 +209,7 @@ test('a Plan of the system-upgrade-controller is paused and aborted the same way
     expect(await annotations()).toBeUndefined();
     await ordered('abort', '--reason', 'wrong image');
     expect(await annotations()).toEqual({ [ABORT_ANNOTATION]: 'wrong image' });
-    expect(await refused('retry', 'order-w1')).toContain('has no order-w1 among its targets');
+    expect(await refused('retry', 'order-w1')).toContain('was aborted, so no node of it goes on: take the annotation');
     await using puppets = await Puppets.create(admin, 'order-s1');
     await puppets.plan(1);
     const { code, stderr } = await order('pause');
