@@ -7,12 +7,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { cattlePlans } from '../../src/api/cattle/plan.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { buildStandIn } from '../../src/embedded/hosts/stand-in.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../src/engine/orders.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';
-import { payloadPath, startCluster } from '../../tools/cluster/cluster.ts';
+import { startCluster } from '../../tools/cluster/cluster.ts';
 import { buildCattlePlan } from '../builders/cattle-plans.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
@@ -75,6 +76,11 @@ describe('while a controller leads', () => {
     expect(await puppets.signal('order-w2')).toBeUndefined();
 
     expect(await ordered('resume')).toBe('Plan autopilot (id1) goes on.\nNext: order-w2.');
+    await puppets.until(async () =>
+      expect(await eventsOf('autopilot')).toContain(
+        'Normal Resumed nothing holds targets back any more: next order-w2\n',
+      ),
+    );
     await puppets.says('order-w2', 'Completed');
     expect(await puppets.end()).toMatchObject({ state: 'Completed' });
     expect(await refused('pause')).toContain('REFIT_ORDER: Plan autopilot (id1) is done: nothing is left to pause');
@@ -231,43 +237,94 @@ test('without a plan, and with one of another name', async () => {
   );
 });
 
-test('a bad hash: told by why, mended in the plan, and tried again by a real agent', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'refit-orders-'));
-  const [from, to] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];
-  const cluster = await startCluster({
-    plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
-    directory,
-    controllers: 0,
-    workers: 1,
-    version: from,
-    offers: [to],
-    restartDelayMs: 100,
-    agentFlags: ['--soak', '200ms'],
-  });
-  try {
-    await cluster.startController('refit-controller');
-    const plan = cluster.plan({ id: 'bad-hash', version: to, concurrent: 1 });
-    const platform = plan.spec.commands[0]?.k0supdate?.platforms['linux-amd64'];
-    if (platform) platform.sha256 = 'ab'.repeat(32);
-    await cluster.client.create(plans, plan);
-    const state = async (): Promise<string | undefined> => (await admin.get(plans, 'autopilot')).status?.state;
-    await expect.poll(state, PATIENCE).toBe('ApplyFailed');
-    const [why] = (await runRefit('why', '--kubeconfig', viewer)).stdout;
-    expect(why).toMatch(/Why: worker1: FailedDownload: .*sha256.* What to do: .*`refit retry worker1`/);
+interface Spoilt {
+  readonly name: string;
+  /** Of the platform, in the plan. */
+  readonly field: 'url' | 'sha256';
+  readonly wrong: (downloads: string) => string;
+  readonly why: string;
+}
 
-    const sha256 = cluster.downloads.sha256(payloadPath(to));
-    const path = '/spec/commands/0/k0supdate/platforms/linux-amd64/sha256';
-    const patch = JSON.stringify([{ op: 'replace', path, value: sha256 }]);
-    expect(
-      (await kubectlAs('operator', ['patch', 'plans.autopilot.k0sproject.io', 'autopilot', '--type=json', '-p', patch]))
-        .ok,
-    ).toBe(true);
-    await ordered('retry', 'worker1');
-    await expect.poll(state, PATIENCE).toBe('Completed');
-    expect(await cluster.hosts[0]?.version()).toBe(to);
-  } finally {
-    await admin.delete(plans, 'autopilot').catch(() => undefined);
-    await cluster.stop();
-    await rm(directory, { recursive: true });
-  }
-});
+const SPOILT: readonly Spoilt[] = [
+  {
+    name: 'a bad hash',
+    field: 'sha256',
+    wrong: () => 'ab'.repeat(32),
+    why: 'worker1: FailedDownload: sha256 of the download is .*, wanted (ab)+',
+  },
+  {
+    name: 'a release that crashes soon after it answered',
+    field: 'url',
+    wrong: (downloads) => `${downloads}/crashes/k0s`,
+    why: String.raw`worker1: Failed: crash loop: .* \(its previous version runs again\)`,
+  },
+];
+
+test.each(SPOILT)(
+  '$name: told by why and by events, mended in the plan, and tried again by a real agent',
+  async ({ field, wrong, why }) => {
+    const directory = await mkdtemp(join(tmpdir(), 'refit-orders-'));
+    const [from, to] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];
+    const crashes = join(directory, 'crashes');
+    await buildStandIn({ version: to, path: crashes, broken: 'crashes-later' });
+    const cluster = await startCluster({
+      plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
+      directory,
+      controllers: 0,
+      workers: 1,
+      version: from,
+      offers: [to],
+      files: { '/crashes/k0s': crashes },
+      restartDelayMs: 100,
+      agentFlags: ['--soak', '3s'],
+    });
+    try {
+      await cluster.startController('refit-controller');
+      const plan = cluster.plan({ id: 'spoilt', version: to, concurrent: 1 });
+      const platform = plan.spec.commands[0]?.k0supdate?.platforms['linux-amd64'] ?? { url: '' };
+      const right = platform[field];
+      platform[field] = wrong(cluster.downloads.url);
+      if (field === 'url') delete platform.sha256;
+      await cluster.client.create(plans, plan);
+      const state = async (): Promise<string | undefined> => (await admin.get(plans, 'autopilot')).status?.state;
+      await expect.poll(state, PATIENCE).toBe('ApplyFailed');
+      const [told] = (await runRefit('why', '--kubeconfig', viewer)).stdout;
+      expect(told).toMatch(new RegExp(`Why: ${why}\\. What to do: .*\`refit retry worker1\``));
+      for (const name of ['autopilot', 'worker1']) {
+        await expect
+          .poll(async () => await eventsOf(name), PATIENCE)
+          .toMatch(new RegExp(`^Warning TargetFailed ${why}$`, 'm'));
+      }
+      expect(await cluster.hosts[0]?.version()).toBe(from);
+
+      const path = `/spec/commands/0/k0supdate/platforms/linux-amd64/${field}`;
+      const patch = JSON.stringify([{ op: 'replace', path, value: right }]);
+      expect(
+        (
+          await kubectlAs('operator', [
+            'patch',
+            'plans.autopilot.k0sproject.io',
+            'autopilot',
+            '--type=json',
+            '-p',
+            patch,
+          ])
+        ).ok,
+      ).toBe(true);
+      await ordered('retry', 'worker1');
+      await expect.poll(state, PATIENCE).toBe('Completed');
+      expect(await cluster.hosts[0]?.version()).toBe(to);
+    } finally {
+      await admin.delete(plans, 'autopilot').catch(() => undefined);
+      await cluster.stop();
+      await rm(directory, { recursive: true });
+    }
+  },
+);
+
+/** Type, reason and message of each, a line. */
+async function eventsOf(name: string): Promise<string> {
+  const lines = 'jsonpath={range .items[*]}{.type} {.reason} {.message}{"\\n"}{end}';
+  const about = ['--field-selector', `involvedObject.name=${name}`];
+  return (await kubectlAs('viewer', ['get', 'events', '-A', ...about, '-o', lines])).stdout;
+}
