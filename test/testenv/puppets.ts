@@ -75,12 +75,12 @@ export class Puppets implements AsyncDisposable {
     await this.#admin.patch(nodes, name, { spec: { unschedulable: true } }, { type: 'merge' });
   }
 
-  /** As a leader would record and signal it, and its agent answer: for tests without either. */
-  async isAt(name: string, status: string): Promise<void> {
+  /** As a leader would record and signal it, and its agent answer: for tests without either. `before` are targets ahead of it. */
+  async isAt(name: string, status: string, before: Readonly<Record<string, string>> = {}): Promise<void> {
     const created = rfc3339(Date.now());
     const annotations = buildSignal({ created, status, timestamp: created });
     await this.#admin.patch(nodes, name, { metadata: { annotations } }, { type: 'merge' });
-    const recordedAs = recorded({ [name]: 'SignalSent' }, created);
+    const recordedAs = recorded({ ...before, [name]: 'SignalSent' }, created);
     const plan = await this.#admin.get(plans, 'autopilot');
     const record = { ...plan, status: statusOf('SchedulableWait', [], recordedAs) };
     await this.#admin.replace(plans, record, { subresource: 'status' });

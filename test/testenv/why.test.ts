@@ -180,6 +180,25 @@ test('a budget that lets no pod go is named with its pod: before the node is tou
   }
 });
 
+test('a node that another one was let past: told what holds it while that one has the slot', async () => {
+  const [held, past] = ['why-p1', 'why-p2'];
+  await using puppets = await Puppets.create(admin, held, past);
+  const pod = await puppets.addLastingPod(held);
+  await addBudget(puppets, `${held}-lasting`);
+  try {
+    await puppets.plan(1);
+    await puppets.isAt(past, 'Restart', { [held]: 'SignalPending' });
+    const text = await whyOf(held);
+    expect(text).toContain(
+      `Waiting: ${held} cannot be drained: PodDisruptionBudget default/${held}-lasting holds ${pod}: it wants 1 of its 1`,
+    );
+    expect(text).toContain('This ends when the budget lets its pods go: run more replicas of them, or change it.');
+    expect(await whyOf(past)).toContain(`Under way: ${past} is at Restart`);
+  } finally {
+    await admin.delete(podDisruptionBudgets, `${held}-lasting`, { namespace: NAMESPACE });
+  }
+});
+
 test('a window that is closed: which policy, and when it opens; the preview says which rule makes it count', async () => {
   await using puppets = await Puppets.create(admin, 'why-o1');
   const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'] as const;

@@ -205,6 +205,22 @@ describe('while it runs', () => {
       ],
     ],
     [
+      'a worker that is not Ready, while those that were let past it fill the slots',
+      {
+        plans: [running([], recorded({ w1: 'SignalPending', w2: 'SignalSent', w3: 'SignalSent' }))],
+        workers: [buildNode('w1', {}, 'False'), signalled(W2), signalled(W3)],
+      },
+      [
+        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        '  workers  0/3  ○◐◐',
+        '  now     w2 is signalled, and its agent has not answered yet (for 59 s)',
+        '          w3 is signalled, and its agent has not answered yet (for 59 s)',
+        '  waits   1 more worker waits for one of 2 slots (for 59 s)',
+        '          node w1 is not Ready (node-ready, for 59 s)',
+        '  next    w1',
+      ],
+    ],
+    [
       'a failure while others finish',
       {
         plans: [
