@@ -26,7 +26,7 @@ interface Case {
   readonly isStuck?: boolean;
   readonly statuses: string[];
   readonly left: number;
-  readonly reason?: string;
+  readonly reason?: RegExp;
 }
 
 test.each<[string, Case]>([
@@ -38,7 +38,7 @@ test.each<[string, Case]>([
       policy: { drain: { localData: 'refuse' } },
       statuses: NOT_DONE,
       left: 1,
-      reason: 'default/app has data in an emptyDir volume, which would be lost',
+      reason: /^default\/app has data in an emptyDir volume, which would be lost$/,
     },
   ],
   [
@@ -48,7 +48,7 @@ test.each<[string, Case]>([
       isStuck: true,
       statuses: NOT_DONE,
       left: 1,
-      reason: 'the node was not drained within 1 s: 1 pod is left',
+      reason: /^the node was not drained within 1 s/,
     },
   ],
 ])('%s', async (_name, { policy, isStuck, statuses, left, reason }) => {
@@ -63,7 +63,7 @@ test.each<[string, Case]>([
   await rig.send('/new', NEW);
   await rig.end();
   expect(rig.statuses).toEqual(statuses);
-  expect((await rig.report())?.reason).toBe(reason);
+  expect((await rig.report())?.reason ?? '').toMatch(reason ?? /^$/);
   const node = await admin.get(nodes, name);
   expect([node.spec?.unschedulable, cordonOwner(node)]).toEqual([undefined, undefined]);
   const found = (await admin.list(pods, { fieldSelector: `spec.nodeName=${name}` })).items;
