@@ -122,6 +122,15 @@ describe('a later record', () => {
     expect(next([FOUR[0] ?? entry('w1'), entry('w2', 'SignalSent'), ...FOUR.slice(2)]).writes).toEqual([]);
   });
 
+  test('takes nothing back of what a ledger says of the end of a target that was seen in flight', () => {
+    const ended = next([entry('w1', 'SignalApplyFailed', 9), ...FOUR.slice(1)]);
+    const after = worldAfter(world, ended);
+    expect(small.split(plan, recordOf(FOUR), after, T0).writes).toEqual([]);
+    // One that is to be tried again waits for its turn, and is told to.
+    const again = small.split(ended.plan, recordOf([entry('w1'), ...FOUR.slice(1)]), after, T0);
+    expect(written(again).map(({ pending, settled }) => [pending, settled])).toEqual([[['w1', 'w2'], []]]);
+  });
+
   test('lists what failed, but not more than anybody reads', () => {
     const failed = FOUR.map(({ name }) => entry(name, 'SignalApplyFailed', 7));
     const result = next(failed);

@@ -11,7 +11,7 @@ import { phaseOfPlan, recordedStateOf } from '../states.ts';
 import { ledgerName, type Mark, markOf, withMark } from './mark.ts';
 import { counted, type Progress } from './progress.ts';
 import { listsOf, type TargetList, withLists } from './target-lists.ts';
-import { ledgersOf } from './unfold.ts';
+import { entriesOf, ledgersOf } from './unfold.ts';
 
 export interface Sizes {
   /** Targets of a plan that needs no ledgers, where their names leave room for so many. */
@@ -110,13 +110,13 @@ function changesOf(mark: Mark, lists: readonly TargetList[], world: World): Inst
   );
   return ledgersOf(mark, world).flatMap((ledger): Instruction[] => {
     if (!ledger) return [];
-    const { settled = [], pending, since } = ledger;
     const own = entries.get(`${ledger.command}/${ledger.list}`);
-    const names = [...settled.flatMap(({ targets }) => targets), ...pending];
-    const content = contentOf(
-      names.flatMap((name) => own?.get(name) ?? []),
-      since,
-    );
+    // Of what is in flight the plan tells: a leader that sees an old node must not take back what another one wrote of its end.
+    const news = entriesOf(ledger).flatMap((told) => {
+      const entry = own?.get(told.name);
+      return entry && recordedStateOf(entry.state) === 'intended' ? told : (entry ?? []);
+    });
+    const content = contentOf(news, ledger.since);
     if (JSON.stringify(content) === JSON.stringify(contentOfLedger(ledger))) return [];
     return [{ kind: 'replace', resource: targetLedgers, object: { ...ledger, ...content } }];
   });

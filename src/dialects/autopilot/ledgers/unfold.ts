@@ -56,7 +56,8 @@ function withTargets(plan: Plan, ledgers: readonly TargetLedger[]): Plan {
   });
 }
 
-function entriesOf({ settled = [], pending, since }: TargetLedger): TargetStatus[] {
+/** In the order in which they stand there. */
+export function entriesOf({ settled = [], pending, since }: TargetLedger): TargetStatus[] {
   return [
     ...settled.flatMap((group) => group.targets.map((name) => entryOf(name, group.state, group.since))),
     ...pending.map((name) => entryOf(name, TARGET_STATES.pending, since)),
