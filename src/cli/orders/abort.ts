@@ -6,6 +6,7 @@ import { type Errand, isFinal, type Target } from '../../engine/model.ts';
 import { ABORT_ANNOTATION } from '../../engine/orders.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../phrases.ts';
+import { isMoving } from '../status/stage-lines.ts';
 import { stateOf } from '../status/text.ts';
 import { finishing, titleOf } from './in-flight.ts';
 import type { Decide, Order, Seen } from './order.ts';
@@ -44,7 +45,9 @@ function whatFollows({ snapshot, policy, view }: Seen, now: number): string[] {
     ...told('Taken back: the signal of', withdrawn),
     ...told('Lifted: the cordon of', cordoned(snapshot, errands)),
     finishing({ ...view, stages }, now),
-    'The plan ends as failed once nothing is under way any more.',
+    stages.some(({ targets }) => targets.some(isMoving))
+      ? 'The plan ends as failed once nothing is under way any more.'
+      : 'The plan ends as failed.',
   ];
 }
 

@@ -164,7 +164,7 @@ test.each<[string, Situation, Order | string]>([
     { states: { w1: 'SignalSent' } },
     {
       annotations: { [ABORT_ANNOTATION]: 'wrong release' },
-      said: [`${PLAN} is aborted: wrong release.`, 'Nothing is under way.', ENDS],
+      said: [`${PLAN} is aborted: wrong release.`, 'Nothing is under way.', 'The plan ends as failed.'],
     },
   ],
   [
