@@ -44,6 +44,8 @@ export interface ClusterOptions {
   readonly agents?: readonly string[];
   /** Nodes that get damaged bytes. */
   readonly breakFor?: readonly string[];
+  /** Version of which no kubelet comes up; only where Nodes are played. */
+  readonly mute?: string;
   /** Hears of every start and end of a host's service. */
   readonly onService?: (host: string, running: boolean) => void;
   /** What Node runs as `refit`; the source where absent. */
@@ -120,6 +122,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     keepReady(
       client,
       hosts.filter(({ runsPods }) => runsPods),
+      options.mute,
     ),
   );
 

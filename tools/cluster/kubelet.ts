@@ -15,19 +15,24 @@ interface Beat {
   readonly at: number;
 }
 
-/** The first beat of all is awaited by nobody: a node is Ready when it says so. Stops when it is disposed of. */
-export function keepReady(client: KubeClient, hosts: readonly Host[]): Disposable {
+/**
+ * The first beat of all is awaited by nobody: a node is Ready when it says so. Of the version that is `mute` no kubelet
+ * comes up, though the service does; beside it kubelets tell of themselves when they start and no more, and kwok must
+ * renew the leases. Stops when it is disposed of.
+ */
+export function keepReady(client: KubeClient, hosts: readonly Host[], mute?: string): Disposable {
   const beats = new Map<string, Beat>();
   const beating = new Set<string>();
   const look = (): void => {
     for (const host of hosts) {
       const { name, starts } = host;
       const last = beats.get(name);
-      const isDue = last?.starts !== starts || systemClock.monotonic() - last.at >= HEARTBEAT_MS;
-      if (!isDue || beating.has(name)) continue;
+      const isTold =
+        last?.starts === starts && (mute !== undefined || systemClock.monotonic() - last.at < HEARTBEAT_MS);
+      if (isTold || beating.has(name)) continue;
       beating.add(name);
       const at = systemClock.monotonic();
-      void beat(client, host)
+      void beat(client, host, mute)
         // One that fails is simply missed, as a kubelet's is.
         .then((isHeard) => (isHeard ? beats.set(name, { starts, at }) : beats.delete(name)))
         .finally(() => beating.delete(name));
@@ -38,9 +43,10 @@ export function keepReady(client: KubeClient, hosts: readonly Host[]): Disposabl
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-async function beat(client: KubeClient, host: Host): Promise<boolean> {
+async function beat(client: KubeClient, host: Host, mute: string | undefined): Promise<boolean> {
   try {
-    await reportReady(client, host.name, await host.version(), rfc3339(systemClock.now()));
+    const version = await host.version();
+    if (version !== mute) await reportReady(client, host.name, version, rfc3339(systemClock.now()));
     return true;
   } catch {
     return false;

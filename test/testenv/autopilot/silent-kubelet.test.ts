@@ -1,0 +1,39 @@
+/** Owns a release whose service answers and whose kubelet never comes up: one node bears it, goes back, and is the last. */
+import { expect, test } from 'vitest';
+import { nodes } from '../../../src/kube/resources.ts';
+import { listed } from '../../builders/plans.ts';
+import { FROM, type Scene, TO, targetsIn, uniquePrefix, useScene } from './scene.ts';
+
+const prefix = uniquePrefix();
+const [first, second] = [`${prefix}worker1`, `${prefix}worker2`];
+const scene = useScene(
+  { leader: 'refit', agents: 'refit' },
+  { controllers: 0, workers: 2, prefix, played: true, mute: TO, agentFlags: ['--soak', '0', '--ready-timeout', '3s'] },
+);
+
+test('the plan fails with the first node, which is back on its old version, and touches no other', async () => {
+  const at = scene();
+  // Kubelets tell the second only: one that told of itself in that of the restart could have done so after it.
+  await at.until(async () => expect(Date.now() - (await lastHeard(at))).toBeGreaterThan(2_000));
+  const platforms = { 'linux-amd64': { url: at.url(TO) } };
+  await at.create('silent', { k0supdate: { version: TO, platforms, targets: { workers: listed(first, second) } } });
+  const plan = await at.ends('ApplyFailed');
+  expect(targetsIn(plan)).toEqual([`${first} SignalApplyFailed`, `${second} SignalPending`]);
+  expect(plan.status?.commands[0]?.description).toContain('the kubelet has not been heard since the restart');
+  expect(at.statusesOf(first, 'silent')).not.toContain('UnCordoning');
+  expect(at.statusesOf(second, 'silent')).toEqual([]);
+  expect(await at.host(first).version()).toBe(FROM);
+  expect(at.host(second).starts).toBe(1);
+  await at.until(async () => {
+    const { spec, status } = await at.client.get(nodes, first);
+    expect(spec?.unschedulable).toBeUndefined();
+    expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+    expect(status?.nodeInfo?.kubeletVersion).toBe(FROM);
+  });
+});
+
+/** When the first node's kubelet told of itself; at no time where it has not yet. */
+async function lastHeard({ client }: Scene): Promise<number> {
+  const { status } = await client.get(nodes, first);
+  return Date.parse(status?.conditions?.find(({ type }) => type === 'Ready')?.lastHeartbeatTime ?? '');
+}
