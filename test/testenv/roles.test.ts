@@ -94,7 +94,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     busy: 'get',
   },
   'coordination.k8s.io/leases@kube-node-lease=roles-a': { controller: 'get', ...LOOK },
-  'coordination.k8s.io/leases@kube-node-lease=roles-b': { controller: 'get', ...LOOK, busy: 'create patch' },
+  'coordination.k8s.io/leases@kube-node-lease=roles-b': { controller: 'get', ...LOOK, busy: 'get create patch' },
   'coordination.k8s.io/leases@kube-node-lease': { controller: 'get', ...LOOK },
   'coordination.k8s.io/leases@kube-system': { kubeadm: 'create', ...LOOK },
   'coordination.k8s.io/leases@kube-system=refit-kubeadm': { kubeadm: 'get list watch create update', ...LOOK },
