@@ -14,6 +14,11 @@ export interface TargetAnnouncement extends Announcement {
   readonly target: Target;
 }
 
+/** What is told on a Node, named. */
+export interface ClearingAnnouncement extends Announcement {
+  readonly node: string;
+}
+
 /** Of what is recorded now and was not before: `snapshot` is what the record was decided on. */
 export function narrateTargets(
   snapshot: Snapshot,
@@ -73,6 +78,18 @@ export function narrateErrands(campaign: Campaign, errands: readonly Errand[]): 
     if (errand.kind !== 'drain' || isQuiet(campaign)) return [];
     const reason = because('Draining', `is drained for ${kind} ${name}: its pods are being evicted`);
     return [{ type: 'Normal', reason, stage, target }];
+  });
+}
+
+/** Where the plan is gone the Node alone can tell what becomes of it. A taint is not worth a word. */
+export function narrateClearing({ reason }: Campaign, errands: readonly Errand[]): ClearingAnnouncement[] {
+  return errands.flatMap((errand): ClearingAnnouncement[] => {
+    const { node } = errand;
+    if (node === undefined || !reason) return [];
+    if (errand.kind === 'withdraw') return [{ type: 'Warning', reason, node }];
+    const lifts = (errand.kind === 'tidy' && errand.cordon) || errand.kind === 'go-on';
+    if (!lifts) return [];
+    return [{ type: 'Normal', reason: because(reason.code, `is uncordoned: ${reason.message}`), node }];
   });
 }
 

@@ -9,8 +9,12 @@ import type { Errand } from './model.ts';
 import { NO_ORDERS } from './orders.ts';
 import type { View } from './own-writes.ts';
 import { DEFAULT_POLICY } from './policy/campaign-policy.ts';
+import type { Teller } from './teller.ts';
 
-type Parts<P extends KubeObject> = Effects<P> & { readonly clock: Clock };
+interface Parts<P extends KubeObject> extends Effects<P> {
+  readonly clock: Clock;
+  readonly teller?: Pick<Teller<P>, 'cleared'> | undefined;
+}
 
 /** A write that somebody came before, or a node that has to say a word first. */
 const RECHECK_MS = 1000;
@@ -24,14 +28,16 @@ export async function careForOrphans<P extends KubeObject>(
   world: World,
   seen: Pick<View<P>, 'list'>,
 ): Promise<{ readonly requeueAfterMs?: number }> {
-  const { dialect, client, clock, signal } = parts;
+  const { dialect, client, clock, teller, signal } = parts;
   const errandsAmong = (plans: readonly P[]) =>
     (dialect.orphans?.(world, plans) ?? []).map((orphan) => errandsFor(parts, world, orphan));
   if (errandsAmong(seen.list()).every(({ errands }) => errands.length === 0)) return {};
   const { plans, namespace, fieldSelector } = dialect;
   const { items } = await client.listAll(plans, { signal, namespace, fieldSelector });
   const left = errandsAmong(items).filter(({ errands }) => errands.length > 0);
-  for (const { campaign, errands } of left) await runErrands(parts, world, campaign, errands, clock.now());
+  for (const { campaign, errands } of left) {
+    if (await runErrands(parts, world, campaign, errands, clock.now())) teller?.cleared(world, campaign, errands);
+  }
   return left.length > 0 ? { requeueAfterMs: RECHECK_MS } : {};
 }
 

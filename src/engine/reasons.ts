@@ -35,6 +35,7 @@ export const REASONS = {
   ConsentUnknown: 'nobody has asked yet whether the node lets the leader drain it',
   PreconditionsUnknown: 'nobody has asked yet what stands against the plan',
   Aborted: 'somebody aborted the plan',
+  PlanGone: 'a plan that was deleted, or is over, left something on a node: that is ended, and taken away',
   PolicyUnreadable: 'a policy is for the plan, and cannot be read',
   Paused: 'the policy says that nothing new starts',
   WindowClosed: 'no maintenance window is open',

@@ -1,4 +1,5 @@
 /** Owns telling people and machines what the engine does: in the log, by events, by metrics and by conditions, in the same words. */
+import { nodes } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { Logger } from '../util/log.ts';
@@ -7,7 +8,13 @@ import type { Effects, Sent } from './execute.ts';
 import { measurePlan, measureSteps } from './measure.ts';
 import type { Campaign, Decision, Errand, Snapshot, Wait } from './model.ts';
 import { type Announcement, narrate } from './narrate.ts';
-import { narrateErrands, narrateSignals, narrateTargets, type TargetAnnouncement } from './narrate-targets.ts';
+import {
+  narrateClearing,
+  narrateErrands,
+  narrateSignals,
+  narrateTargets,
+  type TargetAnnouncement,
+} from './narrate-targets.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import type { Reason } from './reasons.ts';
 import { tellConditions } from './tell-conditions.ts';
@@ -29,6 +36,8 @@ export interface Teller<P extends KubeObject> {
   runs(turn: Turn<P>, errands: readonly Errand[]): void;
   /** Nothing is left to do now; resolves with the milliseconds after which there may be more to tell. */
   decided(turn: Turn<P>, decision: Decision): Promise<number | undefined>;
+  /** What plans left on nodes was ended or taken away. */
+  cleared(world: World, campaign: Campaign, errands: readonly Errand[]): void;
   failed(plan: P, reason: Reason): void;
   /** There is no such plan any more. */
   gone(key: string): void;
@@ -81,6 +90,13 @@ export function createTeller<P extends KubeObject>(parts: TellerParts<P>): Telle
       if (dialect.conditionsInAnnotation !== true || snapshot.campaign.phase === 'new') return undefined;
       const writing = { ...parts, plans: dialect.plans, tell: (news: Announcement) => onPlan(plan, news) };
       return await tellConditions(writing, plan, snapshot.campaign, decision.waits, now);
+    },
+    cleared(world, campaign, errands) {
+      for (const { node, type, reason } of narrateClearing(campaign, errands)) {
+        const object = world.get(nodes, node);
+        if (object) parts.announce(object, { type, reason });
+        log.info(reason.message, { node, reason: reason.code });
+      }
     },
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
     gone: (key) => metrics.forgetPlan(dialect.name, key),

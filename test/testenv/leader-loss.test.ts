@@ -11,7 +11,7 @@ import { leases, nodes, pods } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
 import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
-import { controlPlane, kubeconfigFor } from './control-plane.ts';
+import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { PATIENCE } from './puppets.ts';
 
 const [FROM, NEXT, LAST] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2', 'v1.36.3+k0s.3'];
@@ -84,6 +84,14 @@ describe('a leader that is killed in the middle of a drain', () => {
     }
   }
 
+  /** Reasons and messages of the Events on a Node, as people see them. */
+  async function toldOf(name: string): Promise<string> {
+    const of = `--field-selector=involvedObject.kind=Node,involvedObject.name=${name}`;
+    const columns = 'custom-columns=REASON:.reason,MESSAGE:.message';
+    const args = ['get', 'events', '-A', of, '-o', columns];
+    return (await kubectlAs('viewer', args)).stdout.replaceAll(/ +/g, ' ');
+  }
+
   test('its successor waits for the lease to run out, ends the drain and the plan, and leaves nothing', async () => {
     const { leader, held } = await drainUnder('loss-first', NEXT);
     const killed = await kill(leader);
@@ -111,6 +119,11 @@ describe('a leader that is killed in the middle of a drain', () => {
     await until(expectNothingLeft);
     const { metadata } = await admin.get(nodes, AT_WORK);
     expect(decodeSignal(metadata.annotations)?.status?.status).toBe('Failed');
+    await until(async () => {
+      const told = await toldOf(AT_WORK);
+      expect(told).toContain('PlanGone its plan was deleted');
+      expect(told).toContain('PlanGone is uncordoned: its plan was deleted');
+    });
     expect(cluster.hosts.map(({ starts }) => starts)).toEqual([2, 2]);
     await held();
   });

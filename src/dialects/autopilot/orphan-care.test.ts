@@ -12,9 +12,13 @@ import type { Drains } from '../../drain/drains.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from '../../drain/marks.ts';
 import { OwnWrites } from '../../engine/own-writes.ts';
 import { createReconciler } from '../../engine/reconciler.ts';
+import { createTeller } from '../../engine/teller.ts';
 import { viewsOf } from '../../engine/world.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
+import { noMetrics } from '../../runtime/metrics.ts';
+import { FENCE_ANNOTATION } from '../../signal/names.ts';
+import { silentLogger } from '../../util/log.ts';
 import { autopilot } from './dialect.ts';
 
 const OVER = { status: 'Completed', command: { kind: 'airgapupdate' } } as const;
@@ -29,17 +33,32 @@ function taintedFor(owner: string): Node {
   return { ...buildNode('w1'), spec: { taints: [{ ...PENDING_TAINT, value: owner }] } };
 }
 
+interface Cared {
+  /** What is left on the node. */
+  readonly spec: NonNullable<Node['spec']>;
+  /** What was told on it. */
+  readonly told: readonly string[];
+}
+
 /** What is left on the node once a leader that has just come has nothing more to do. */
-async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Node['spec']> {
+async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Cared> {
   const api = new MemoryApi();
+  const told: string[] = [];
+  const effects = { dialect: autopilot, client: api.client, ownWrites: new OwnWrites() };
   api.put(nodes, node);
   if (plan) api.put(plans, plan);
   const seen = api.view(plans);
   const watched = autopilot.watched.map(({ resource }) => [resource, api.view(resource)] as const);
   const reconcile = createReconciler<Plan>({
-    dialect: autopilot,
-    client: api.client,
-    ownWrites: new OwnWrites(),
+    ...effects,
+    teller: createTeller({
+      ...effects,
+      log: silentLogger,
+      metrics: noMetrics,
+      announce: (object, { type, reason: { code, message } }) => {
+        if (object.kind === 'Node') told.push(`${type} ${code}: ${message}`);
+      },
+    }),
     plans: seen,
     views: viewsOf(watched),
     policyFor: () => buildPolicy(),
@@ -53,7 +72,7 @@ async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Node
     for (const view of [seen, ...watched.map(([, each]) => each)]) view.catchUp();
     await reconcile('autopilot');
   }
-  return api.read(nodes, 'w1').spec;
+  return { spec: api.read(nodes, 'w1').spec ?? {}, told };
 }
 
 const finished: Plan = { ...buildPlan(), status: { state: 'Completed', commands: [] } };
@@ -75,7 +94,7 @@ test.each<[string, Node, Plan | undefined, 'free' | 'kept']>([
   ['what another kind of plan left', cordonedFor(`gone/${later(0)}/ConfigMap`), undefined, 'kept'],
   ['and its taint', taintedFor('ConfigMap.gone'), undefined, 'kept'],
 ])('%s', async (_name, node, plan, fate) => {
-  expect((await afterCare(node, plan)) ?? {}).toEqual(fate === 'kept' ? node.spec : {});
+  expect((await afterCare(node, plan)).spec).toEqual(fate === 'kept' ? node.spec : {});
 });
 
 test('a controller that is deleted while its Node is drained: the plan fails, the drain ends, and the cordon goes', async () => {
@@ -88,6 +107,21 @@ test('a controller that is deleted while its Node is drained: the plan fails, th
     onChange: () => () => undefined,
     run: async () => await Promise.resolve(),
   };
-  expect((await afterCare(cordonedFor(`${own}/${later(1000)}/Plan`), running, drains)) ?? {}).toEqual({});
+  const { spec, told } = await afterCare(cordonedFor(`${own}/${later(1000)}/Plan`), running, drains);
+  expect(spec).toEqual({});
+  expect(told).toEqual(['Normal PlanGone: is uncordoned: its plan is over, and found it no more']);
   expect(ended).toEqual(['w1']);
+});
+
+test('the Node tells why it is let back: no plan is left to tell it', async () => {
+  const working = { [FENCE_ANNOTATION]: `gone/${later(1000)}` };
+  const node = signalled(cordonedFor(`gone/${later(1000)}/Plan`), { status: 'Cordoning' }, working);
+  expect((await afterCare(node)).told).toEqual([
+    'Warning PlanGone: its plan was deleted',
+    'Normal PlanGone: is uncordoned: its plan was deleted',
+  ]);
+});
+
+test('of a taint that is taken away nothing is told', async () => {
+  expect((await afterCare(taintedFor('Plan.gone'))).told).toEqual([]);
 });

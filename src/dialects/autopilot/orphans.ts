@@ -16,6 +16,8 @@ import { OBJECTS } from './discovery.ts';
 import { PLAN_NAME } from './problems.ts';
 import { phaseOfPlan } from './states.ts';
 
+const WAS_DELETED = 'its plan was deleted';
+
 export function orphans(world: World, plans: readonly Plan[]): Orphan<Plan>[] {
   const busy = new Set(world.list(controlNodes).filter(isAtWork).map(nodeNameOf));
   return (['controller', 'worker'] as const).flatMap((role) =>
@@ -42,12 +44,14 @@ function orphanOf(
   if (signal && !isOver(signal)) {
     // Whoever follows the signal lifts the cordon in its time: the node may be in the middle of what the old plan began.
     if (plans.some((plan) => isOf(object, signal, plan))) return undefined;
-    return orphan(object, role, uidIn(annotations?.[FENCE_ANNOTATION]) ?? '', signal);
+    return orphan(object, role, uidIn(annotations?.[FENCE_ANNOTATION]) ?? '', WAS_DELETED, signal);
   }
   if (role === 'worker' && busy.has(object.metadata.name)) return undefined;
   const owner = pastOwner(object, plans);
   // A signal that is over tells nothing of what is left: its procedure may be one for which no node is cordoned.
-  return owner === undefined ? undefined : orphan(object, role, owner, undefined);
+  if (owner === undefined) return undefined;
+  const isThere = plans.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
+  return orphan(object, role, owner, isThere ? 'its plan is over, and found it no more' : WAS_DELETED);
 }
 
 /** Uid of the plan that left a cordon or a taint and looks after it no more. Plans of another kind are not ours to look for. */
@@ -78,7 +82,7 @@ function uidIn(text: string | undefined): string | undefined {
 }
 
 /** As far as the object still tells what the plan was. */
-function orphan(object: KubeObject, role: Role, uid: string, signal: SignalData | undefined): Orphan<Plan> {
+function orphan(object: KubeObject, role: Role, uid: string, why: string, signal?: SignalData): Orphan<Plan> {
   const { name } = object.metadata;
   const { planId: id = '', created = '', command } = signal ?? {};
   const apiVersion = apiVersionOf(planResource);
@@ -93,7 +97,7 @@ function orphan(object: KubeObject, role: Role, uid: string, signal: SignalData 
     forced: false,
     targets: [{ key: `${role}/${name}`, name, state: 'failed', since: created }],
   } as const;
-  const reason = because('Aborted', 'its plan was deleted');
+  const reason = because('PlanGone', why);
   return {
     campaign: { source, id, phase: 'failed', blocked: false, reason, stages: [stage], problems: [] },
     plan: { metadata: { name: PLAN_NAME, uid }, spec: { id, timestamp: '', commands: [] } },
