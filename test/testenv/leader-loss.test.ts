@@ -1,23 +1,33 @@
 /** The proof that no node pays for a leader that is gone: real processes that are killed or lose their lease in the middle of a drain. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { globSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
+import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import { cordonOwner, pendingOwner } from '../../src/drain/cordon.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
 import { leases, nodes, pods } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
 import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
-import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
-import { PATIENCE } from './puppets.ts';
+import { buildUpgradePolicy } from '../builders/policies.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { PATIENCE, Puppets } from './puppets.ts';
+import { RefitProcess } from './refit-process.ts';
 
 const [FROM, NEXT, LAST] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2', 'v1.36.3+k0s.3'];
 const [AT_WORK, TO_COME] = ['worker1', 'worker2'];
 const NAMESPACE = 'default';
 const until = async (check: () => Promise<void>): Promise<void> => await vi.waitFor(check, PATIENCE);
+
+beforeAll(async () => {
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+});
 
 describe('a leader that is killed in the middle of a drain', () => {
   let directory = '';
@@ -127,4 +137,33 @@ describe('a leader that is killed in the middle of a drain', () => {
     expect(cluster.hosts.map(({ starts }) => starts)).toEqual([2, 2]);
     await held();
   });
+});
+
+test('a leader that comes back counts what a node does from then on: it was not seen meanwhile', async () => {
+  const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  onTestFinished(() => admin.close());
+  const policy = await admin.create(upgradePolicies, buildUpgradePolicy('loss', { deadlines: { answer: '10s' } }));
+  onTestFinished(async () => await admin.delete(upgradePolicies, policy.metadata.name));
+  await using puppets = await Puppets.create(admin, 'loss-w1');
+  const flags = ['--kubeconfig', await kubeconfigFor('controller'), '--lease-duration', '3s'];
+  await using leader = new RefitProcess('controller', ...flags);
+  await puppets.plan(1);
+  await until(async () => expect(await puppets.signal('loss-w1')).toBeDefined());
+
+  await until(async () => {
+    const lease = await admin.get(leases, LEADER_LEASE.name, LEADER_LEASE);
+    const spec = { ...lease.spec, holderIdentity: 'somebody', leaseDurationSeconds: 12 };
+    await admin.replace(leases, { ...lease, spec });
+  });
+  await vi.waitFor(
+    async () => {
+      const { spec } = await admin.get(leases, LEADER_LEASE.name, LEADER_LEASE);
+      expect(spec?.holderIdentity).not.toBe('somebody');
+    },
+    { ...PATIENCE, timeout: 60_000 },
+  );
+  await puppets.says('loss-w1', 'Downloading');
+  await puppets.says('loss-w1', 'Completed');
+  expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+  expect(await leader.stop('SIGTERM')).toBe(0);
 });
