@@ -13,8 +13,12 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
+import { controlNodes } from '../../src/signal/names.ts';
 import { startCluster } from '../../tools/cluster/cluster.ts';
+import { createControlNode } from '../../tools/cluster/objects.ts';
 import { buildCattlePlan } from '../builders/cattle-plans.ts';
+import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess, type RefitResult, runRefit } from './refit-process.ts';
@@ -175,6 +179,29 @@ describe('while a controller leads', () => {
     await puppets.until(async () => expect(await puppets.cordon('order-d2')).toBe('none'));
     expect(await puppets.cordon('order-d3')).toBe('foreign');
     await puppets.until(async () => expect((await puppets.node('order-d4')).spec?.taints ?? []).toEqual([]));
+  });
+
+  test('a ControlNode that is deleted while its Node is drained fails the plan, and leaves that Node no cordon', async () => {
+    const name = 'order-c1';
+    await using puppets = await Puppets.create(admin, name);
+    await puppets.addLastingPod(name);
+    await createControlNode(admin, name, '127.0.0.1', 'controller+worker');
+    const { metadata, ...rest } = buildPlan({
+      commands: [{ k0supdate: buildUpdate({ targets: { controllers: listed(name), workers: listed() } }) }],
+    });
+    await admin.create(plans, { ...rest, metadata: { name: metadata.name } });
+    await puppets.until(async () => {
+      const object = await admin.get(controlNodes, name);
+      const data = decodeSignal(object.metadata.annotations);
+      if (!data) throw new Error(`${name} has no signal`);
+      const signal = encodeSignal({ ...data, status: { status: 'Cordoning', timestamp: data.created } });
+      await admin.patch(controlNodes, name, { metadata: { annotations: signal } }, { type: 'merge' });
+    });
+    await puppets.until(async () => expect(await puppets.cordon(name)).toBe('ours'));
+
+    await admin.delete(controlNodes, name);
+    expect((await puppets.end()).state).toBe('ApplyFailed');
+    await puppets.until(async () => expect(await puppets.cordon(name)).toBe('none'));
   });
 });
 
