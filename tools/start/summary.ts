@@ -1,4 +1,5 @@
 /** Owns the summary that ends `npm start`: every node with its versions and times, who waited for what, and what to do. */
+import { mendingOf } from '../../src/cli/operators.ts';
 import type { PlanView, TargetView } from '../../src/cli/status/view.ts';
 import { table } from '../../src/cli/table.ts';
 
@@ -34,8 +35,6 @@ function advice(view: PlanView): string[] {
   return [
     '',
     ...failed.map(({ name, failure }) => `${name} failed. ${failure ?? view.reason ?? ''}`),
-    'What to do: see in the table what each node that failed runs now, and mend what its line above says (where a download',
-    'is not what the plan says: its sha256, the mirror, the platform). Then delete the plan and apply it again; nodes that',
-    'are done are not touched again.',
+    `What to do: ${mendingOf(view)}. The table has what each node runs now.`,
   ];
 }
