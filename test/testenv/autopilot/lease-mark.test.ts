@@ -1,5 +1,6 @@
 /** Owns the proof of nodes whose leases may not be marked, under leaders that cordon: real agents, their kubelets' rights, an admission policy. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { upgradePolicies } from '../../../src/api/refit/upgrade-policy.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
 import { listed } from '../../builders/plans.ts';
@@ -74,6 +75,30 @@ describe.each(CORDONING)('%s', (_name, combination) => {
     const evictions = (await scene().audited()).filter(({ requestURI }) => requestURI.includes('/eviction'));
     return evictions.filter(({ responseStatus }) => responseStatus?.code === 201).map(({ user }) => user.username);
   };
+
+  // Only ours have policies.
+  if (combination.leader === 'refit') {
+    test('a node whose lease may not be marked drains itself no other way than its policy says', async () => {
+      const at = scene();
+      await using pod = await DrainBlocker.start(at.client, [name]);
+      await pod.liftBudget();
+      const before = await pod.uids();
+      await using things = new AsyncDisposableStack();
+      const metadata = { name: 'no-drains' };
+      const [apiVersion, spec] = ['upgrade.refit.dev/v1alpha1', { drain: { enabled: false } }];
+      await at.client.create(upgradePolicies, { apiVersion, kind: 'UpgradePolicy', metadata, spec });
+      things.defer(async () => await at.client.delete(upgradePolicies, metadata.name));
+      await at.until(async () => {
+        const { status } = await at.client.get(upgradePolicies, metadata.name);
+        expect(status?.conditions?.find(({ type }) => type === 'Readable')?.status).toBe('True');
+      });
+      await at.create('undrained', at.forced({ workers: listed(name) }));
+      expect(targetsIn(await at.ends('Completed'))).toEqual([`${name} SignalCompleted`]);
+      expect(await pod.uids()).toEqual(before);
+      expect(await drainers()).toEqual([]);
+      expect((await at.client.get(nodes, name)).spec?.unschedulable).toBeUndefined();
+    });
+  }
 
   test('a node whose lease may not be marked drains itself, and leaves that to the leader once it is', async () => {
     const at = scene();
