@@ -101,7 +101,10 @@ test.each<[string, Case, readonly string[]]>([
       isCordoned: true,
       sources: { drain: async () => await Promise.resolve({ left: 1 }) },
     },
-    ['w1 is at Cordoning, and 1 pod is left on node w1 (drain, for 8 min)', 'This ends when the pods are gone;'],
+    [
+      'w1 is at Cordoning, and 1 pod is left on node w1 (drain, for 8 min)',
+      'This ends when the pods are gone (kubectl get pods -A --field-selector spec.nodeName=w1 shows them);',
+    ],
   ],
   [
     'a pod that the policy refuses to evict',

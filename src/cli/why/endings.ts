@@ -33,7 +33,8 @@ const ENDINGS: Partial<Record<ReasonCode, Ending>> = {
   ControlPlaneNotReady: says('every API server answers that it is ready'),
   OthersAtWork: says('those nodes come to their end, or give no sign of life for long enough'),
   NodeNotReady: says('the node is Ready'),
-  Draining: says('the pods are gone'),
+  Draining: (_plan, { target }) =>
+    `the pods are gone (kubectl get pods -A --field-selector spec.nodeName=${target} shows them)`,
   DrainBlocked: says('the budget lets its pods go: run more replicas of them, or change it'),
   DrainRefused: says('those pods are gone, or spec.drain of the policy lets them be evicted'),
   RecordUnread: says('what is recorded of the plan can be read again'),
