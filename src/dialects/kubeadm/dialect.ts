@@ -8,6 +8,7 @@ import { sourceOf } from '../../engine/source.ts';
 import { nodes } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
+import { orphans } from './orphans.ts';
 import { type ConfigMap, configMaps, PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
 import { policyOf } from './policy.ts';
 import { care, LEADER, sshSignal } from './signal.ts';
@@ -29,6 +30,7 @@ export function kubeadmDialect(works: Works | undefined): Dialect<ConfigMap> {
     endpoints: endpointsOf,
     care,
     fleet: (world) => world.list(nodes),
+    orphans,
     signal: sshSignal(works),
   };
 }

@@ -1,0 +1,29 @@
+/** Owns the table of the soft taints that no campaign looks for any more. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildWorld } from '../../../test/builders/worlds.ts';
+import { PENDING_TAINT } from '../../drain/marks.ts';
+import { decide } from '../../engine/decide.ts';
+import { gatherFacts } from '../../engine/gather.ts';
+import { NO_ORDERS } from '../../engine/orders.ts';
+import { DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
+import { kubeadmDialect } from './dialect.ts';
+import { type ConfigMap, PLACE } from './plan-object.ts';
+
+const plan: ConfigMap = { metadata: { ...PLACE, uid: 'plan-uid' } };
+
+test.each<[string, string, readonly ConfigMap[], string[]]>([
+  ['of a request that made way for another', 'ConfigMap.gone', [plan], ['tidy w1']],
+  ['of one that was deleted', 'ConfigMap.gone', [], ['tidy w1']],
+  ['of the one that is there', 'ConfigMap.plan-uid', [plan], []],
+  ['of a Plan of another dialect', 'Plan.gone', [], []],
+])('a taint %s', (_name, value, plans, wanted) => {
+  const node = { ...buildNode('w1'), spec: { taints: [{ ...PENDING_TAINT, value }] } };
+  const dialect = kubeadmDialect(undefined);
+  const world = buildWorld([], [node]);
+  const errands = (dialect.orphans?.(world, plans) ?? []).flatMap((left) => {
+    const facts = gatherFacts({ dialect, ...left, world, known: {} }, 0);
+    return decide({ ...facts, orders: NO_ORDERS }, DEFAULT_POLICY, 0).errands;
+  });
+  expect(errands.map((errand) => `${errand.kind} ${errand.node}`)).toEqual(wanted);
+});
