@@ -1,4 +1,5 @@
 /** Owns carrying out steps on the host: each entry may be cut short anywhere and done again. */
+import { writeOwner } from '../drain/owner.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { sleep } from '../util/clock.ts';
@@ -79,7 +80,7 @@ async function updateEffectOf(
     case 'try-out':
       return await tryOut({ binary: staged, timeoutMs: TRIAL_TIMEOUT_MS, ...(forceupdate ? {} : { version }) });
     case 'make-way':
-      await duties.makeWay(`${planId}/${created}`, drain, signal);
+      await duties.makeWay(writeOwner({ plan: planId, attempt: created }), drain, signal);
       return DONE;
     case 'keep-previous':
       await replaceDurably(work.binary, previous, files);

@@ -80,6 +80,13 @@ const own = finished.metadata.uid ?? '';
 
 test.each<[string, Node, Plan | undefined, 'free' | 'kept']>([
   ['a cordon', cordonedFor(`gone/${later(0)}/Plan`), undefined, 'free'],
+  ['one of a node for itself, whose plan had an id with a slash', cordonedFor(`r/1.37/${later(0)}`), undefined, 'free'],
+  [
+    'the same, where a plan of a shorter id is over',
+    cordonedFor(`${finished.spec.id}/1/${later(0)}`),
+    finished,
+    'free',
+  ],
   ['a taint', taintedFor('Plan.gone'), undefined, 'free'],
   ['a taint, where another plan is there', taintedFor('Plan.gone'), finished, 'free'],
   [

@@ -38,6 +38,8 @@ test.each<[string, { controllers?: KubeObject[]; workers?: KubeObject[] }, reado
   ['a cordon', { workers: [cordoned('w1')] }, [], ['w1']],
   ['that of a plan that is there', { workers: [cordoned('w1', OWN)] }, [plan], []],
   ['that of a node that cordoned itself', { workers: [cordoned('w1', 'some-id', '')] }, [], ['w1']],
+  ['that of one whose plan had an id with a slash', { workers: [cordoned('w1', 'release/1.37', '')] }, [], ['w1']],
+  ['and of one whose id ends like a kind', { workers: [cordoned('w1', 'release/Plan', '')] }, [], ['w1']],
   ['that of a campaign of another kind', { workers: [cordoned('w1', 'gone-uid', '/ConfigMap')] }, [plan], []],
   ['a taint', { workers: [tainted('w1', 'Plan.gone-uid')] }, [], ['w1']],
   [

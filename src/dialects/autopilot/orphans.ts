@@ -1,6 +1,7 @@
 /** Owns finding what Plans left: signals of deleted ones that nobody follows any more; cordons and taints of those that are over, too. */
 import { type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
 import { cordonOwner, pendingOwner } from '../../drain/cordon.ts';
+import { readOwner } from '../../drain/owner.ts';
 import { pendingOwnerOf } from '../../engine/cordons.ts';
 import type { Orphan, World } from '../../engine/dialect.ts';
 import type { Role, Source } from '../../engine/model.ts';
@@ -57,7 +58,7 @@ function orphanOf(
 /** Uid of the plan that left a cordon or a taint and looks after it no more. Plans of another kind are not ours to look for. */
 function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
   const caring = plans.filter((plan) => looksAfter(plan, node));
-  const [owner, , kind = planResource.kind] = cordonOwner(node)?.split('/') ?? [];
+  const { plan: owner, kind = planResource.kind } = readOwner(cordonOwner(node) ?? '') ?? {};
   const isThere = caring.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
   if (owner !== undefined && kind === planResource.kind && !isThere) return owner;
   const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: planResource.kind, uid: '' })];
