@@ -8,8 +8,9 @@ import type { CampaignPolicy, Step } from './policy/campaign-policy.ts';
  */
 const GRACE_MS = 60_000;
 
+/** Only who watches may say so: whoever leads counts anew with each term, and whoever looks on knows of none. */
 export function isLate(target: Target, facts: TargetFacts, policy: CampaignPolicy, now: number): boolean {
-  return timeLeft(target, facts, policy, now) <= 0;
+  return facts.watchedMs !== undefined && timeLeft(target, facts, policy, now) <= 0;
 }
 
 /**

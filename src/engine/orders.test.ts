@@ -99,7 +99,7 @@ test('an intent to try again that grew old is named anew, not by the attempt tha
 test('what is done by its own word and still not well fails once, in the second of the order too', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'failed', { since: later(0) })]);
   const orders = { ...NO_ORDERS, retries: new Map([['w1', T0]]) };
-  const facts = { w1: { observation: succeeded(later(-3 * HOUR)), ready: false } };
+  const facts = { w1: { observation: succeeded(later(-3 * HOUR)), ready: false, watchedMs: 3 * HOUR } };
   const snapshot = { ...buildSnapshot(buildCampaign([stage], { phase: 'failed' }), facts), orders };
   expect(decide(snapshot, buildPolicy(), T0 + 10).record).toMatchObject({
     phase: 'failed',

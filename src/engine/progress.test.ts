@@ -53,6 +53,8 @@ const check = (rows: [string, Situation, object][]): void => {
 };
 
 const end = later(2 * HOUR);
+/** By a leader that has been there since the beginning. */
+const WATCHED = { watchedMs: 2 * HOUR };
 
 describe('the deadline of a target in flight', () => {
   const atWork = { state: 'intended', facts: { observation: working('Restart', later(0), later(MINUTE)) } } as const;
@@ -64,12 +66,17 @@ describe('the deadline of a target in flight', () => {
     ],
     [
       'at work when it comes: failed',
-      { ...atWork, now: 2 * HOUR },
+      { ...atWork, facts: { ...atWork.facts, ...WATCHED }, now: 2 * HOUR },
       { recorded: 'failed', since: end, reason: 'DeadlineExceeded' },
     ],
     [
+      'at work when it comes, and somebody only looks: waits for the leader to say so',
+      { ...atWork, now: 2 * HOUR },
+      { waits: 'working: InFlight', until: end },
+    ],
+    [
       'never answered when it comes: failed',
-      { state: 'intended', facts: { observation: sent() }, now: 2 * HOUR },
+      { state: 'intended', facts: { observation: sent(), ...WATCHED }, now: 2 * HOUR },
       { recorded: 'failed', since: end, reason: 'DeadlineExceeded' },
     ],
     [
@@ -84,12 +91,18 @@ describe('the deadline of a target in flight', () => {
     ],
     [
       'reported success, but is not Ready when it comes: failed for that reason',
-      { state: 'intended', facts: { observation: succeeded(), ready: false }, now: 2 * HOUR },
+      { state: 'intended', facts: { observation: succeeded(), ready: false, ...WATCHED }, now: 2 * HOUR },
       { recorded: 'failed', since: end, reason: 'NodeNotReady' },
     ],
     [
       'a controller whose API server is not ready when it comes: failed for that reason',
-      { role: 'controller', state: 'intended', facts: { observation: succeeded() }, now: 2 * HOUR, controlPlane: DOWN },
+      {
+        role: 'controller',
+        state: 'intended',
+        facts: { observation: succeeded(), ...WATCHED },
+        now: 2 * HOUR,
+        controlPlane: DOWN,
+      },
       { recorded: 'failed', since: end, reason: 'ControlPlaneNotReady' },
     ],
     [
@@ -97,15 +110,20 @@ describe('the deadline of a target in flight', () => {
       {
         role: 'controller',
         state: 'intended',
-        facts: { observation: succeeded() },
+        facts: { observation: succeeded(), ...WATCHED },
         now: 3 * HOUR,
         controlPlane: 'unasked',
       },
-      { waits: 'api-servers-ready: ControlPlaneUnknown', until: end, wantsHealth: true },
+      { waits: 'api-servers-ready: ControlPlaneUnknown', until: later(HOUR + 10 * MINUTE), wantsHealth: true },
     ],
     [
       'there is none: waits for ever',
-      { ...atWork, now: 1000 * HOUR, targetDeadlineMs: Number.POSITIVE_INFINITY },
+      {
+        ...atWork,
+        facts: { ...atWork.facts, ...WATCHED },
+        now: 1000 * HOUR,
+        targetDeadlineMs: Number.POSITIVE_INFINITY,
+      },
       { waits: 'working: InFlight' },
     ],
     [
@@ -201,7 +219,7 @@ describe('a target that was found long ago and signalled by another leader who c
     ],
     [
       'has failed where that signal is older than the deadline: nobody signals it again on top',
-      { state: 'pending', facts: { observation: working('Restart', ancient) }, now },
+      { state: 'pending', facts: { observation: working('Restart', ancient), ...WATCHED }, now },
       { recorded: 'failed', since: later(now), reason: 'DeadlineExceeded' },
     ],
   ]);

@@ -34,6 +34,7 @@ const SEEN: Readonly<Record<Observation['kind'], fc.Arbitrary<Observation>>> = {
   failed: moment.map((at) => failed('404', at)),
 };
 const anything = fc.oneof(...Object.values(SEEN));
+const watchedMs = minutes.map((count) => count * MINUTE);
 
 const ofMood = {
   calm: {
@@ -41,6 +42,7 @@ const ofMood = {
       fc
         .record({
           ready: fc.constantFrom(true, true, true, false, undefined),
+          watchedMs,
           observation: state === 'intended' ? fc.oneof(SEEN.none, SEEN.sent, SEEN.working, SEEN.succeeded) : SEEN.none,
         })
         .map(buildFacts),
@@ -56,6 +58,7 @@ const ofMood = {
           exists: fc.constantFrom(true, true, true, false),
           platform: fc.constantFrom('linux-amd64', 'linux-amd64', 'linux-arm64', undefined),
           ready: fc.constantFrom(true, false, undefined),
+          watchedMs,
           observation: anything,
         })
         .map(buildFacts),

@@ -267,6 +267,15 @@ test.each<[string, Case, readonly string[]]>([
     ],
   ],
   [
+    'a node whose whole time is over: it has not failed, since the leader counts anew with each of its terms',
+    { states: MOVING, says: 'Restart', policy: { deadlines: { target: '1m', restart: '2h', ready: '2h' } } },
+    [
+      'w1 is at Restart',
+      'The time of w1 was over at',
+      'it has failed once the leader has seen it stand still for that long.',
+    ],
+  ],
+  [
     'what may not be seen',
     { sources: { outlook: async () => await Promise.reject(new Error('pods is forbidden')) } },
     ['Next: w1.', 'It cannot be seen whether nodes can be drained: pods is forbidden.'],
