@@ -1,13 +1,14 @@
 /** Owns the proof of what counts as news from a kubelet: told since the restart, whoever asks, and whatever the clock was set to. */
 import { expect, test } from 'vitest';
-import { journalAt } from '../../test/builders/agent-situations.ts';
+import { after, journalAt } from '../../test/builders/agent-situations.ts';
 import type { KubeObject, Node } from '../kube/types.ts';
 import { type Clock, rfc3339, systemClock } from '../util/clock.ts';
 import { silentLogger } from '../util/log.ts';
 import { KubeletNews } from './kubelet-news.ts';
 
 const RESTARTED = Date.parse('2026-11-20T08:00:00.700Z');
-const SOAKING = journalAt('soaking', { restartedAt: RESTARTED });
+/** The service took two seconds to end, and its next process half of one to answer. */
+const SOAKING = journalAt('soaking', { fresh: after, restartedAt: RESTARTED - 2_000, since: RESTARTED + 500 });
 const NEVER = new AbortController().signal;
 const SILENT = { silentMs: 0 };
 const CONTROL_NODE: KubeObject = { metadata: { name: 'n' } };
@@ -26,6 +27,8 @@ class Place {
   asked = 0;
   now = RESTARTED + 3_000;
   setBy = 0;
+  /** Steady milliseconds. */
+  startedAt = RESTARTED;
   readonly news: KubeletNews;
 
   constructor(seen?: Node, has = seen) {
@@ -35,7 +38,8 @@ class Place {
       this.asked++;
       return await (this.isAnswering ? Promise.resolve(this.has) : Promise.reject(new Error('no answer')));
     };
-    this.news = new KubeletNews({ duties: { readNode }, clock, log: silentLogger });
+    const ageOf = async (): Promise<number> => await Promise.resolve(this.now - this.startedAt);
+    this.news = new KubeletNews({ duties: { readNode }, ageOf, clock, log: silentLogger });
   }
 
   async see(journal = SOAKING): Promise<object> {
@@ -48,6 +52,7 @@ test.each<[string, Node | undefined, object, number]>([
   ['not Ready, and told since', told('False', 1_500), { isReady: false }, 0],
   ['Ready, of the same second, as no finer time is told', told('True', 100), { isReady: true }, 0],
   ['Ready, of the second before', told('True', -800), SILENT, 1],
+  ['Ready, as the last word of the kubelet before', told('True', -1_500), SILENT, 1],
   ['not Ready, of before', told('False', -60_000), SILENT, 1],
   ['what Kubernetes makes of a node that it hears no more', told('Unknown', -40_000), SILENT, 1],
   ['Ready, by somebody who does not tell when', told('True'), { isReady: true }, 0],
@@ -74,6 +79,18 @@ test('nobody is asked before the new process is watched', async () => {
   const place = new Place(told('True', -60_000));
   expect(await place.see(journalAt('restarted', { restartedAt: RESTARTED }))).toEqual({});
   expect(place.asked).toBe(0);
+});
+
+test.each([
+  ['before the restart was ordered', -60_000],
+  ['after the first answer', 60_000],
+  ['nobody knows when', Number.NaN],
+])('a process that was started %s is no measure: what was told since the order counts', async (_when, offMs) => {
+  const place = new Place(told('True', -1_500));
+  place.startedAt += offMs;
+  expect(await place.see()).toEqual({ isReady: true });
+  place.seen = place.has = told('True', -3_500);
+  expect(await place.see()).toEqual(SILENT);
 });
 
 test('a restart that the journal does not date says nothing against what stands there', async () => {

@@ -4,7 +4,8 @@ import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import type { Duties } from './duties.ts';
-import type { Journal } from './journal.ts';
+import type { ProcessId } from './host.ts';
+import type { Journal, UpdateJournal } from './journal.ts';
 import type { NodeFacts } from './step-input.ts';
 
 interface Looked {
@@ -17,6 +18,8 @@ interface Looked {
 
 export interface KubeletNewsParts {
   readonly duties: Pick<Duties, 'readNode'>;
+  /** Milliseconds since the process was started; anything where nobody knows. */
+  readonly ageOf: (process: ProcessId) => Promise<number>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -42,12 +45,12 @@ export class KubeletNews {
     const { clock, duties } = this.#parts;
     const now = steady();
     // As the clock shows it now: where it was set meanwhile, the kubelet's was too.
-    const restartedAt = clock.now() - (now - (journal.restartedAt ?? Number.NEGATIVE_INFINITY));
+    const startedAt = clock.now() - (now - (await this.#startOf(journal, now)));
     try {
       const seen = toldBy(newest);
-      const ready = seen && isNews(seen, restartedAt) ? seen : toldBy(await duties.readNode(stop));
+      const ready = seen && isNews(seen, startedAt) ? seen : toldBy(await duties.readNode(stop));
       if (ready === undefined) return this.#heard({});
-      if (isNews(ready, restartedAt)) return this.#heard({ isReady: ready.status === 'True' });
+      if (isNews(ready, startedAt)) return this.#heard({ isReady: ready.status === 'True' });
     } catch (error) {
       stop.throwIfAborted();
       this.#silentSince = undefined;
@@ -57,6 +60,15 @@ export class KubeletNews {
     this.#silentSince ??= now;
     this.#sayOnce('waiting for the kubelet', 'the node has told nothing since the restart');
     return { silentMs: now - this.#silentSince };
+  }
+
+  /**
+   * Steady milliseconds: the kubelet before may have told something after the restart was ordered, as its service takes a
+   * while to end. A start before that order, or after the first answer, is of a system that counts from somewhere else.
+   */
+  async #startOf({ fresh, since = Infinity, restartedAt = -Infinity }: UpdateJournal, now: number): Promise<number> {
+    const startedAt = fresh === undefined ? restartedAt : now - (await this.#parts.ageOf(fresh));
+    return startedAt > restartedAt && startedAt <= since ? startedAt : restartedAt;
   }
 
   #heard<T>(facts: T): T {
@@ -79,7 +91,7 @@ function toldBy(object: Node | undefined): Ready | undefined {
 }
 
 /** Who does not tell when, as no kubelet does, is believed. */
-function isNews({ lastHeartbeatTime }: Ready, restartedAt: number): boolean {
+function isNews({ lastHeartbeatTime }: Ready, startedAt: number): boolean {
   // It tells whole seconds.
-  return lastHeartbeatTime === undefined || Date.parse(lastHeartbeatTime) >= Math.floor(restartedAt / 1000) * 1000;
+  return lastHeartbeatTime === undefined || Date.parse(lastHeartbeatTime) >= Math.floor(startedAt / 1000) * 1000;
 }

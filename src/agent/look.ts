@@ -11,13 +11,13 @@ import type { ExitCountParts } from './exits.ts';
 import { ExitCount } from './exits.ts';
 import type { HostFacts } from './host.ts';
 import type { Journal } from './journal.ts';
-import { KubeletNews } from './kubelet-news.ts';
+import { KubeletNews, type KubeletNewsParts } from './kubelet-news.ts';
 import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
 import type { SignalObject } from './signal-object.ts';
 import type { NodeFacts, StepInput } from './step-input.ts';
 import type { Times } from './times.ts';
 
-export interface LookParts extends ExitCountParts {
+export interface LookParts extends ExitCountParts, KubeletNewsParts {
   readonly object: SignalObject;
   readonly observe: (journal: Journal) => Promise<HostFacts>;
   readonly duties: Duties;

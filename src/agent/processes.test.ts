@@ -6,7 +6,7 @@ import { chmod, copyFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { endProcess, executableOf, executes, findProcess, findService } from './processes.ts';
+import { ageOf, endProcess, executableOf, executes, findProcess, findService } from './processes.ts';
 
 let directory: string;
 let binary: string;
@@ -75,6 +75,18 @@ test('a process is signalled once and only itself', async () => {
   expect(await gone).toEqual([null, 'SIGTERM']);
   expect(await findProcess(pid)).toBeUndefined();
   await endProcess(found, 'SIGKILL');
+});
+
+test('a process is as old as it says itself', async () => {
+  await copyFile(process.execPath, binary);
+  const pid = await startNode();
+  const [own, child] = [await findProcess(process.pid), await findProcess(pid)];
+  if (own === undefined || child === undefined) throw new Error('not found');
+  const youngerMs = (await ageOf(own)) - (await ageOf(child));
+  expect(youngerMs).toBeGreaterThan(0);
+  expect(await ageOf(child)).toBeGreaterThanOrEqual(0);
+  // A process counts its own time from when it was ready for that, and a tick is not the finest.
+  expect(await ageOf(own)).toBeGreaterThanOrEqual(1000 * process.uptime() - 50);
 });
 
 test('two processes have different identities, one always the same', async () => {

@@ -14,6 +14,14 @@ export async function findProcess(pid: number): Promise<ProcessId | undefined> {
   return { pid, started: `${await bootId()}/${ticks}`, parent: Number(parent) };
 }
 
+/** Milliseconds since the process was started, by the system's own count, which in a container may be another one's. */
+export async function ageOf({ started }: ProcessId): Promise<number> {
+  const uptime = await readFile('/proc/uptime', 'utf8').catch(() => '');
+  const [seconds, ticks] = [uptime.split(' ')[0], started.split('/')[1]];
+  // A tick is a hundredth of a second to whoever reads, whatever the kernel counts in.
+  return 1000 * Number(seconds) - 10 * Number(ticks);
+}
+
 /** Path of the file that a process executes, even if another one has taken its place; undefined where unreadable. */
 export async function executableOf(pid: number): Promise<string | undefined> {
   const path = await readlink(`/proc/${pid}/exe`).catch(() => undefined);

@@ -9,7 +9,7 @@ import { type EffectTools, perform } from '../../src/agent/effects.ts';
 import { loadJournal, saveJournal } from '../../src/agent/journal-file.ts';
 import { observeHost, searchService } from '../../src/agent/observe-host.ts';
 import { pathsIn } from '../../src/agent/paths.ts';
-import { endProcess } from '../../src/agent/processes.ts';
+import { ageOf, endProcess } from '../../src/agent/processes.ts';
 import type { SignalObject } from '../../src/agent/signal-object.ts';
 import type { Times } from '../../src/agent/times.ts';
 import { type DownloadServer, startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
@@ -170,6 +170,7 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
     saveJournal: async (next) => await fuse.before(async () => await saveJournal(journal, next)),
     observe: async (known) => await observeHost({ places, binary }, known),
     searchService,
+    ageOf,
     perform: async (step, known, signal) => await fuse.before(async () => await perform(step, known, effects, signal)),
     times: TIMES,
     accepts: ['k0supdate', 'airgapupdate'],

@@ -46,6 +46,7 @@ export async function takeTurn(turn: Turn): Promise<void> {
       return await Promise.resolve(turn.facts);
     },
     searchService: async () => await Promise.resolve(undefined),
+    ageOf: async () => await Promise.resolve(0),
     perform: async (step) => await Promise.resolve(turn.perform(step)),
     duties: dutiesIn(turn),
     times: { restartTimeoutMs: RESTART_TIMEOUT_MS, soakMs: SOAK_MS, readyTimeoutMs: RESTART_TIMEOUT_MS },

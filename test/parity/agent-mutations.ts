@@ -66,7 +66,12 @@ async function oldNewsIsNoProof(see: See): Promise<Complaint> {
   const newest = { metadata: { name: 'worker1' }, status };
   const readNode = async (): Promise<Node> => await Promise.resolve(newest);
   const clock = { ...systemClock, now: () => now };
-  const news = new KubeletNews({ duties: { readNode }, clock, log: silentLogger });
+  const news = new KubeletNews({
+    duties: { readNode },
+    ageOf: async () => await Promise.resolve(0),
+    clock,
+    log: silentLogger,
+  });
   const node = await see(news, { newest, journal, steady: () => now });
   const step = nextStep(situation({ signal: signalAt('Restart'), journal, host: running(NEW, after), node, now }));
   return step.kind === 'await-service' ? undefined : `goes on to ${step.kind}`;

@@ -80,6 +80,22 @@ test('a build whose service answers and whose kubelet does not is rolled back, t
   expect(spec?.unschedulable).toBeUndefined();
 });
 
+test('the last word of the kubelet before, told after the restart was ordered, is no news of the next one', async () => {
+  const flags = ['--ready-timeout', '3s'];
+  const name = 'agent-last-word';
+  await using rig = await startRig(name, { node: name }, { flags, restartDelayMs: 5_000 });
+  await beatBefore(name);
+  rig.startAgent();
+  await rig.send('/new', NEW);
+  await rig.until(async () => expect(await rig.journal()).toContain('"phase":"restarted"'));
+  await reportReady(admin, name, OLD, rfc3339(Date.now()));
+  expect(rig.host.starts).toBe(1);
+  await rig.end();
+  const reason = expect.stringContaining('the kubelet has not been heard since the restart') as string;
+  expect(await rig.report()).toMatchObject({ rolledBack: true, reason });
+  expect(await rig.host.version()).toBe(OLD);
+});
+
 test('a kubelet that comes back late is waited for', async () => {
   await using rig = await startRig('agent-late', { node: 'agent-late' });
   await beatBefore('agent-late');

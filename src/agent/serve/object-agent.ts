@@ -10,6 +10,7 @@ import { perform } from '../effects.ts';
 import { loadJournal, saveJournal } from '../journal-file.ts';
 import { observeHost, searchService } from '../observe-host.ts';
 import { OwnObject } from '../own-object.ts';
+import { ageOf } from '../processes.ts';
 import type { SignalObject } from '../signal-object.ts';
 import type { HostParts } from './host-parts.ts';
 
@@ -58,6 +59,7 @@ export function createObjectAgent(
     saveJournal: async (next) => await saveJournal(journal, next),
     observe: async (current) => await observeHost({ places, binary: host.binary }, current),
     searchService,
+    ageOf,
     perform: async (step, current, signal) => await perform(step, current, effects, signal),
     duties,
     times,

@@ -205,6 +205,7 @@ class DiskRun {
       times: { restartTimeoutMs: 5_000, soakMs: 500, readyTimeoutMs: 5_000 },
       accepts: ['k0supdate', 'airgapupdate'],
       searchService: async () => await Promise.resolve(undefined),
+      ageOf: async () => await Promise.resolve(0),
     });
     // Whoever started it does so again.
     void agent.run(stop.signal).catch(() => this.#clock.schedule(PACE_MS, () => this.#startAgent()));
