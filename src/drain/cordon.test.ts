@@ -73,6 +73,12 @@ const change: readonly [string, (node: Node) => Node, Node, Node][] = [
     node(undefined, { taints: [HARD_TAINT] }),
   ],
   [
+    'remove the taint of an earlier version, which named nobody',
+    (it) => withoutPendingTaint(it, 'campaign'),
+    node(undefined, { taints: [PENDING_TAINT, HARD_TAINT] }),
+    node(undefined, { taints: [HARD_TAINT] }),
+  ],
+  [
     'remove the only taint',
     (it) => withoutPendingTaint(it, 'campaign'),
     node(undefined, { taints: [OURS], providerID: 'p' }),

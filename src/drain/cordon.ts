@@ -33,10 +33,18 @@ export function withoutAnyCordon(node: Node): Node {
   return { ...rest, spec };
 }
 
-/** For which campaign the node is still to be done; undefined where it does not have the taint. */
+/** For which campaign the node is still to be done; empty where that is not told, undefined where it does not have the taint. */
 export function pendingOwner({ spec }: Node): string | undefined {
   const taint = spec?.taints?.find(isPending);
   return taint && (taint.value ?? '');
+}
+
+/**
+ * Whether `owner` may take the taint of `found` away: its own, and that of earlier versions, which named nobody, so that
+ * nobody else ever would.
+ */
+export function isPendingFor(found: string | undefined, owner: string): boolean {
+  return found === owner || found === '';
 }
 
 /** The very same node where it has the taint already, whoever's: a node has one of a key and an effect. */
@@ -46,9 +54,9 @@ export function withPendingTaint(node: Node, owner: string): Node {
   return { ...node, spec: { ...node.spec, taints: [...(node.spec?.taints ?? []), taint] } };
 }
 
-/** The very same node where it does not have the taint of this owner. */
+/** The very same node where it has no taint for this owner to take. */
 export function withoutPendingTaint(node: Node, owner: string): Node {
-  if (pendingOwner(node) !== owner) return node;
+  if (!isPendingFor(pendingOwner(node), owner)) return node;
   const { taints = [], ...spec } = node.spec ?? {};
   const others = taints.filter((taint) => !isPending(taint));
   return { ...node, spec: others.length === 0 ? spec : { ...spec, taints: others } };

@@ -185,6 +185,11 @@ describe('what is left on a node', () => {
       {},
     ],
     [
+      'that of an earlier version, which named nobody, goes like one of its own',
+      { state: 'failed', facts: { observation: succeeded(), node: { ...NODE, taintOwner: '' } } },
+      { errands: 'tidy' },
+    ],
+    [
       'a taint goes once its target is done',
       { state: 'failed', facts: { observation: succeeded(), node: { ...NODE, taintOwner: 'Plan.plan-uid' } } },
       { errands: 'tidy' },

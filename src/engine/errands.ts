@@ -1,4 +1,5 @@
 /** Owns what the leader does beside signalling: for targets that ask, for those that must stop, and to leave nothing behind. */
+import { isPendingFor } from '../drain/cordon.ts';
 import { liftOf } from './assist.ts';
 import { isOwnedBy, pendingOwnerOf } from './cordons.ts';
 import { factsOf } from './gate-input.ts';
@@ -65,7 +66,7 @@ function tidying(snapshot: Snapshot, stage: Stage, target: Target, facts: Target
   if (!node) return undefined;
   const isNeeded = (): boolean => isAtWork(facts) || isElsewhere(snapshot, campaign.stages, target, node, 'intended');
   const cordon = isOwnedBy(campaign, node.cordonOwner) && !isNeeded();
-  const taint = node.taintOwner === pendingOwnerOf(campaign.source) && !isToCome(snapshot, target, node);
+  const taint = isPendingFor(node.taintOwner, pendingOwnerOf(campaign.source)) && !isToCome(snapshot, target, node);
   return cordon || taint ? { kind: 'tidy', stage, target, node: node.name, cordon, taint } : undefined;
 }
 

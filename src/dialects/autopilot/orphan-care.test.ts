@@ -77,6 +77,7 @@ async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Care
 
 const finished: Plan = { ...buildPlan(), status: { state: 'Completed', commands: [] } };
 const own = finished.metadata.uid ?? '';
+const toCome = buildPlan({}, statusOf('SchedulableWait', [], recorded({ w1: 'SignalPending' })));
 
 test.each<[string, Node, Plan | undefined, 'free' | 'kept']>([
   ['a cordon', cordonedFor(`gone/${later(0)}/Plan`), undefined, 'free'],
@@ -100,6 +101,9 @@ test.each<[string, Node, Plan | undefined, 'free' | 'kept']>([
   ['and its taint', taintedFor(`Plan.${own}`), finished, 'free'],
   ['what another kind of plan left', cordonedFor(`gone/${later(0)}/ConfigMap`), undefined, 'kept'],
   ['and its taint', taintedFor('ConfigMap.gone'), undefined, 'kept'],
+  ['a taint of an earlier version, which names nobody', taintedFor(''), undefined, 'free'],
+  ['the same beside a plan that is over and does not list the node', taintedFor(''), finished, 'free'],
+  ['the same, where the node is still to come', taintedFor(''), toCome, 'kept'],
 ])('%s', async (_name, node, plan, fate) => {
   expect((await afterCare(node, plan)).spec).toEqual(fate === 'kept' ? node.spec : {});
 });

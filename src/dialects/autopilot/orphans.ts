@@ -1,6 +1,6 @@
 /** Owns finding what Plans left: signals of deleted ones that nobody follows any more; cordons and taints of those that are over, too. */
 import { type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
-import { cordonOwner, pendingOwner } from '../../drain/cordon.ts';
+import { cordonOwner, isPendingFor, pendingOwner } from '../../drain/cordon.ts';
 import { readOwner } from '../../drain/owner.ts';
 import { pendingOwnerOf } from '../../engine/cordons.ts';
 import type { Orphan, World } from '../../engine/dialect.ts';
@@ -55,15 +55,19 @@ function orphanOf(
   return orphan(object, role, owner, isThere ? 'its plan is over, and found it no more' : WAS_DELETED);
 }
 
-/** Uid of the plan that left a cordon or a taint and looks after it no more. Plans of another kind are not ours to look for. */
+/**
+ * Uid of the plan that left a cordon or a taint and looks after it no more; empty for the taint of an earlier version, which
+ * does not tell. Plans of another kind are not ours to look for.
+ */
 function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
   const caring = plans.filter((plan) => looksAfter(plan, node));
   const { plan: owner, kind = planResource.kind } = readOwner(cordonOwner(node) ?? '') ?? {};
   const isThere = caring.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
   if (owner !== undefined && kind === planResource.kind && !isThere) return owner;
   const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: planResource.kind, uid: '' })];
-  const isPast = pending?.startsWith(own) === true && caring.every(({ metadata }) => pending !== own + metadata.uid);
-  return isPast ? pending.slice(own.length) : undefined;
+  if (pending === undefined || (pending !== '' && !pending.startsWith(own))) return undefined;
+  const isCaredFor = caring.some(({ metadata }) => isPendingFor(pending, own + metadata.uid));
+  return isCaredFor ? undefined : pending.slice(own.length);
 }
 
 /** One that is over finds its own workers, but no Node of a controller whose ControlNode was deleted meanwhile. */

@@ -17,6 +17,8 @@ test.each<[string, string, readonly ConfigMap[], string[]]>([
   ['of one that was deleted', 'ConfigMap.gone', [], ['tidy w1']],
   ['of the one that is there', 'ConfigMap.plan-uid', [plan], []],
   ['of a Plan of another dialect', 'Plan.gone', [], []],
+  ['of an earlier version, which names nobody', '', [], ['tidy w1']],
+  ['of an earlier version, beside a request that does not list the host', '', [plan], ['tidy w1']],
 ])('a taint %s', (_name, value, plans, wanted) => {
   const node = { ...buildNode('w1'), spec: { taints: [{ ...PENDING_TAINT, value }] } };
   const dialect = kubeadmDialect(undefined);

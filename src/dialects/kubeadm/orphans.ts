@@ -14,6 +14,8 @@ const OWN = pendingOwnerOf({ kind, uid: '' });
 export function orphans(world: World, plans: readonly ConfigMap[]): Orphan<ConfigMap>[] {
   return world.list(nodes).flatMap((node) => {
     const owner = pendingOwner(node);
+    // One that names nobody is an earlier version's: a request that still needs it sets its own.
+    if (owner === '') return [orphan(node, owner)];
     const isPast = owner?.startsWith(OWN) === true && plans.every(({ metadata }) => owner !== OWN + metadata.uid);
     return isPast ? [orphan(node, owner.slice(OWN.length))] : [];
   });
