@@ -51,17 +51,17 @@ export function explain(snapshot: Snapshot, policy: CampaignPolicy, now: number)
 
 function unasked({ source }: Campaign, phases: Explanation['phases']): Explanation {
   const reason = because('PreconditionsUnknown', 'asking what stands against the plan');
-  const waits = [{ gate: 'preconditions', reason, since: source.created }];
+  const waits = [{ gate: 'preconditions', reason, since: source.created, ofStage: true }] as const;
   return { waits, phases, recheckAfterMs: undefined, inquiries: [{ kind: 'preconditions' }] };
 }
 
 function unanswered({ source }: Campaign, phases: Explanation['phases'], question: Unanswered): Explanation {
   const { reason, recheckMs } = untilAsked(question);
-  const waits = [{ gate: 'preconditions', reason, since: source.created }];
+  const waits = [{ gate: 'preconditions', reason, since: source.created, ofStage: true }] as const;
   return { waits, phases, recheckAfterMs: recheckMs, inquiries: [] };
 }
 
-interface Held {
+export interface Held {
   readonly wait: Wait;
   readonly recheckMs?: number | undefined;
   /** Milliseconds since the epoch: when it is judged late. */
@@ -98,16 +98,13 @@ function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy,
 function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: CampaignPolicy, now: number): Held[] {
   const { campaign } = snapshot;
   const since = lastProgress(campaign);
-  if (campaign.unread) return [{ wait: { gate: 'record', reason: campaign.unread, since } }];
-  if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since } }];
+  if (campaign.unread) return [{ wait: { gate: 'record', reason: campaign.unread, since, ofStage: true } }];
+  if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since, ofStage: true } }];
   if (!stage) return [];
   const { waiting, chosen } = choose(snapshot, stage, policy, now);
-  const gated = withoutRepetitions(waiting).map(
-    ({ target, gate, reason, recheckMs, inquiry, until, since: known = since }) => ({
-      wait: { target: target.name, gate, reason, since: known, ...(until === undefined ? {} : { until }) },
-      recheckMs,
-      inquiry,
-    }),
+  const gated = heldBy(
+    stage,
+    waiting.map((refused) => ({ ...refused, since: refused.since ?? since })),
   );
   const isHeldAsOne = waiting.some(({ ofCampaign }) => ofCampaign === true);
   const unslotted = isHeldAsOne ? 0 : pendingIn(stage).length - waiting.length - chosen.length;
@@ -138,7 +135,7 @@ function slotWait(stage: Stage, count: number, since: string, stragglers: readon
   const kept = names === '' ? '' : `; given up, and still at work: ${names}`;
   const message = `${who} for ${limit === 1 ? 'the only slot' : `one of ${limit} slots`}${kept}`;
   const recheckMs = Math.min(...stragglers.map(({ leftMs }) => leftMs).filter(Number.isFinite));
-  const wait = { gate: 'slots', reason: because('NoFreeSlot', message), since };
+  const wait = { gate: 'slots', reason: because('NoFreeSlot', message), since, ofStage: true } as const;
   return [{ wait, ...(Number.isFinite(recheckMs) ? { recheckMs } : {}) }];
 }
 
@@ -156,12 +153,20 @@ function laterWaits({ stages }: Campaign, active: Stage): Held[] {
   });
 }
 
-/** What holds all of them back in the same words is said once, of the first. */
-function withoutRepetitions(waiting: readonly Refused[]): Refused[] {
-  const said = new Set<string>();
-  return waiting.filter(({ gate, reason }) => {
-    const words = `${gate} ${reason.message}`;
-    return !said.has(words) && said.add(words);
+/** What holds several of them back in the same words is said once, of the first. */
+export function heldBy(stage: Stage, waiting: readonly (Refused & { readonly since: string })[]): Held[] {
+  const alike = Map.groupBy(waiting, ({ gate, reason }) => `${gate} ${reason.message}`);
+  return [...alike.values()].flatMap(([first, ...others]) => {
+    if (!first) return [];
+    const { target, gate, reason, since, until, recheckMs, inquiry } = first;
+    // Behind a controller that waits nobody starts.
+    const isOfAll = first.ofCampaign === true || others.length > 0 || stage.role === 'controller';
+    const ends = until === undefined ? {} : { until };
+    return {
+      wait: { target: target.name, gate, reason, since, ...ends, ...(isOfAll ? { ofStage: true } : {}) },
+      recheckMs,
+      inquiry,
+    };
   });
 }
 

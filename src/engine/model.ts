@@ -218,6 +218,8 @@ export interface Wait {
   readonly since: string;
   /** RFC 3339: the deadline that ends it, where there is one. */
   readonly until?: string;
+  /** True where it holds all targets of the active stage that have not begun, or several: `target` is the first of them. */
+  readonly ofStage?: true;
 }
 
 /** Where a target is, as shown to people: recorded state and observation taken together. */

@@ -150,7 +150,7 @@ const EVERYTHING: Complete<StatusView> = {
           ],
         },
       ],
-      waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '', until: '' }],
+      waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '', until: '', ofStage: true }],
       next: [''],
       policy: '',
       paused: 'order',
@@ -196,7 +196,7 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
           waves: [['']],
         },
       ],
-      waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '', until: '' }],
+      waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '', until: '', ofStage: true }],
       policy: { name: '', rule: '' },
       drains: {
         nodes: 1,

@@ -1,16 +1,15 @@
 /** Owns the look at all plans at one moment, through the very decision that the controller takes. */
 import { decide } from '../../engine/decide.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
-import { explain } from '../../engine/explain.ts';
 import { factsOf } from '../../engine/gate-input.ts';
 import { gather } from '../../engine/gather.ts';
 import type { Snapshot } from '../../engine/model.ts';
 import { isFinal } from '../../engine/model.ts';
+import { explainToPeople } from '../../engine/passed-over.ts';
 import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { Answers, type DrainInquiry, type Question } from './answers.ts';
 import type { Loaded } from './load.ts';
-import { passedOver } from './passed-over.ts';
 import { type Policies, policyOf } from './policies.ts';
 import type { Sources } from './sources.ts';
 import { type PlanView, viewOf } from './view.ts';
@@ -75,15 +74,13 @@ export async function inspect(
 /** Explains what is recorded, and not what will be: without a controller that never comes. */
 export function viewAt({ dialect, snapshot, policy, unseen }: Inspection, now: number): PlanView {
   const upcoming = decide(snapshot, policy, now).record ?? snapshot.campaign;
-  const { phases, waits } = explain(snapshot, policy, now);
-  const known = new Set(waits.map(({ target }) => target));
-  const more = passedOver(snapshot, policy, now).waits.filter(({ target }) => !known.has(target));
-  return viewOf(dialect, { snapshot, explanation: { phases, waits: [...waits, ...more] }, upcoming, policy, unseen });
+  const explanation = explainToPeople(snapshot, policy, now);
+  return viewOf(dialect, { snapshot, explanation, upcoming, policy, unseen });
 }
 
 /** Of what is recorded, and of what would be recorded next: a plan that nobody has taken up yet has gates, too. */
 function questionsOf(snapshot: Snapshot, policy: CampaignPolicy, answers: Answers, now: number): Question[] {
-  const decisions = [explain, decide, passedOver].map((each) => each(snapshot, policy, now));
+  const decisions = [explainToPeople, decide].map((each) => each(snapshot, policy, now));
   const inquiries = decisions.flatMap((each) => each.inquiries);
   const drains = drainsIn(snapshot, policy, now).filter(({ node }) => !answers.knowsDrainOf(node));
   const asked = new Map([...inquiries, ...drains].map((question) => [keyOf(question), question]));

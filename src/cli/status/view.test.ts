@@ -83,6 +83,7 @@ const EXPECTED: StatusView = {
           gate: 'slots',
           reason: { code: 'NoFreeSlot', message: '2 more workers wait for the only slot' },
           since: '2026-11-20T08:00:30Z',
+          ofStage: true,
         },
       ],
       next: ['w2'],

@@ -3,7 +3,6 @@ import { isStopping } from '../../engine/advance.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import type { Explanation } from '../../engine/explain.ts';
 import { factsOf } from '../../engine/gate-input.ts';
-import { BEFORE } from '../../engine/gates/registry.ts';
 import { stepEnd } from '../../engine/lateness.ts';
 import type { Campaign, CampaignPhase, Role, Snapshot, Stage, Target, TargetPhase, Wait } from '../../engine/model.ts';
 import { isFinal } from '../../engine/model.ts';
@@ -199,14 +198,11 @@ function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): Tar
   };
 }
 
-/** What they say of the first, they say of all. */
-const GATES_OF_ALL = new Set(BEFORE.filter(({ ofCampaign }) => ofCampaign === true).map(({ name }) => name));
-
 /** The targets that fill the slots when what is in flight is done; where all are in flight, the first of the next stage. */
 function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: Look): string[] {
   if (isFinal(upcoming) || isStopping({ ...snapshot, campaign: upcoming }, policy)) return [];
   const { campaign } = snapshot;
-  const held = new Set(waits.filter(({ gate }) => !GATES_OF_ALL.has(gate)).map(({ target }) => target));
+  const held = new Set(waits.filter(({ ofStage }) => ofStage !== true).map(({ target }) => target));
   for (const stage of campaign.stages) {
     const pending = stage.targets.filter(({ state }) => state === 'pending').map(({ name }) => name);
     const ready = pending.filter((name) => !held.has(name));

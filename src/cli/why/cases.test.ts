@@ -5,7 +5,7 @@ import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts'
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { HOUR, later, MINUTE, SECOND, T0 } from '../../../test/builders/times.ts';
 import { buildLooking, lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
-import type { Plan } from '../../api/autopilot/plan.ts';
+import type { K0sUpdate, Plan } from '../../api/autopilot/plan.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/orders.ts';
 import type { Node } from '../../kube/types.ts';
@@ -33,13 +33,15 @@ interface Case {
   readonly policy?: UpgradePolicySpec;
   readonly sources?: Partial<Sources>;
   readonly leader?: LeaderView;
+  /** What the plan says otherwise. */
+  readonly update?: Partial<K0sUpdate>;
 }
 
 async function whyOf(given: Case, node?: string): Promise<string> {
   const { states = ['SignalPending', 'SignalPending'], state = 'SchedulableWait', says, reason } = given;
   const [w1, w2] = states;
   const status = statusOf(state, [], recorded({ w1, w2 }, later(MINUTE)), given.description);
-  const bare = buildPlan({ commands: [{ k0supdate: update }] }, status);
+  const bare = buildPlan({ commands: [{ k0supdate: { ...update, ...given.update } }] }, status);
   const plan: Plan = {
     ...bare,
     metadata: { ...bare.metadata, ...(given.orders ? { annotations: given.orders } : {}) },
@@ -67,6 +69,7 @@ const FAILED = { states: ['SignalApplyFailed', 'SignalPending'], state: 'ApplyFa
 const MOVING = ['SignalSent', 'SignalPending'] as const;
 const RETRY =
   'What to do: mend the cause, in the plan too if it lies there, then `refit retry w1`; or delete the plan, and apply it again.';
+const UNHASHED = { 'linux-amd64': { url: 'https://example.com/k0s' } };
 /** 2026-11-20 is a Friday, and it is ten past eight. */
 const CLOSED = { days: ['Friday' as const], start: '22:00', length: '4h', timeZone: 'UTC' };
 
@@ -290,11 +293,16 @@ test.each<[string, Case]>([
   ['a window', { policy: { windows: [CLOSED] } }],
   ['an abort', { states: MOVING, says: 'Restart', orders: { [ABORT_ANNOTATION]: 'wrong release' } }],
   ['a policy that cannot be read', { policy: { soak: '0h' } }],
+  [
+    'a download that the policy does not allow',
+    { policy: { payloads: { requireSha256: true } }, update: { platforms: UNHASHED } },
+  ],
 ])('%s is told of each node that it holds back, not only of the first', async (_name, given) => {
   const [whole, one] = [await whyOf(given), await whyOf(given, 'w2')];
   const [, wait = ''] = /Waiting: (.*?) \(/.exec(whole) ?? [];
   expect(wait).not.toBe('');
   expect(one).toContain(wait);
+  expect(one).toContain('This ends when ');
 });
 
 test('of a plan that ended well nothing more is told', async () => {

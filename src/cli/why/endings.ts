@@ -48,6 +48,7 @@ const ENDINGS: Partial<Record<ReasonCode, Ending>> = {
   Blackout: at('the blackout is over'),
   TooManyUnavailable: says('one of those nodes is back, or maxUnavailable of the policy is raised'),
   PolicyUnreadable: policyHas('is corrected'),
+  Unverified: says('the plan has what the policy asks of downloads, or the policy asks for less'),
   SkippedMinor: says('the node tells the version to which the earlier command has brought it'),
   Downgrade: says('the node tells the version to which the earlier command has brought it'),
   KubeletAhead: says('the objects of those API servers tell a version that is new enough, or the plan is put right'),

@@ -1,5 +1,4 @@
 /** Owns the paragraph about one node of a plan: the same as of the plan, as far as it concerns that node. */
-import type { ReasonCode } from '../../engine/reasons.ts';
 import { age } from '../phrases.ts';
 import { failureLines } from '../status/sentences.ts';
 import { isMoving } from '../status/stage-lines.ts';
@@ -46,25 +45,7 @@ function turnOf(plan: PlanView, own: PlanView, stage: StageView, { name, since }
   if (!stage.active && earlier) {
     return [`It waits until the ${earlier.role}s are done (for ${age(since, now)}).`];
   }
-  const waits = plan.waits.filter(({ reason }) => SHARED.has(reason.code));
+  const waits = plan.waits.filter(({ ofStage }) => ofStage === true);
   const turn = plan.next.includes(name) ? 'It is among those that start next.' : 'It waits for its turn.';
   return [...progressOf({ ...own, waits }, now), turn];
 }
-
-/** What holds all targets of the stage; a gate that says the same of several says it of the first only. */
-const SHARED: ReadonlySet<ReasonCode> = new Set([
-  'NoFreeSlot',
-  'FinishingInFlight',
-  'Aborted',
-  'Paused',
-  'PolicyUnreadable',
-  'WindowClosed',
-  'WindowTooShort',
-  'Blackout',
-  'TooManyUnavailable',
-  'RecordUnread',
-  'InvalidPlan',
-  'KubeletAhead',
-  'ControlPlaneNotReady',
-  'OthersAtWork',
-]);

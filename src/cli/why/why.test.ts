@@ -102,6 +102,32 @@ test('a gate that holds all of them, and says so of the first only, is told of e
   }
 });
 
+test('a node that others were let past, since it does not tell yet what an earlier command brought: why, and what ends that', async () => {
+  const targets = { workers: { ...listed('w1', 'w2'), limits: { concurrent: 1 } } };
+  const versions = ['v1.35.4+k0s.0', 'v1.36.3+k0s.2'];
+  const command = (id: number, state: string, w1: string, w2: string) => ({
+    id,
+    state,
+    k0supdate: { controllers: [], workers: recorded({ w1, w2 }) },
+  });
+  const two = buildPlan(
+    { commands: versions.map((version) => ({ k0supdate: buildUpdate({ version, targets }) })) },
+    {
+      state: 'SchedulableWait',
+      commands: [
+        command(0, 'Completed', 'SignalCompleted', 'SignalCompleted'),
+        command(1, 'SchedulableWait', 'SignalPending', 'SignalSent'),
+      ],
+    },
+  );
+  const [w1, w2] = [buildNode('w1'), buildNode('w2')];
+  const silent = { ...w1, status: { ...w1.status, nodeInfo: { kubeletVersion: 'v1.34.9+k0s.0' } } };
+  const past = signalled(w2, { created: later(1000), status: 'Restart', command: { id: 1 } });
+  const [text] = why(await lookAt([two], [], [silent, past], NOW), 'w1').slice(1);
+  expect(text).toContain('an earlier command has brought it to v1.35.4+k0s.0, which it does not tell yet');
+  expect(text).toContain('This ends when the node tells the version to which the earlier command has brought it.');
+});
+
 test('a controller behind one that a gate holds', async () => {
   const down: AskControlPlane = async (endpoints) =>
     await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: false, detail: 'no answer' })));
@@ -116,6 +142,7 @@ test('a controller behind one that a gate holds', async () => {
   expect(why(views, 'c2')[0]).toContain('(no answer) is not ready (api-servers-ready, for');
   expect(why(views, 'c2')[0]).toContain('1 more controller waits for the only slot');
   expect(why(views, 'c2')[0]).toContain('This ends when every API server answers that it is ready;');
+  expect(views[0]?.next).toEqual(['c1']);
 });
 
 test('an API server that is behind: what would be newer than it, and what ends that, for each node', async () => {

@@ -1,0 +1,48 @@
+/** Owns the explanation for people: no decision hangs on what holds targets that others were let past, and people ask all the same. */
+import { isStopping } from './advance.ts';
+import { type Explanation, explain, type Held, heldBy } from './explain.ts';
+import { isFinal, type Snapshot, type Target, type Wait } from './model.ts';
+import type { CampaignPolicy } from './policy/campaign-policy.ts';
+import { chooseTargets } from './schedule/candidates.ts';
+import { activeStage } from './stages.ts';
+
+/** Those that are told; each may be a question to the API server. */
+const MOST_TARGETS = 10;
+
+/** As `explain`, and what would hold those that were passed over if a slot were free. */
+export function explainToPeople(snapshot: Snapshot, policy: CampaignPolicy, now: number): Explanation {
+  const explanation = explain(snapshot, policy, now);
+  const { waits, inquiries } = explanation;
+  const names = new Set(waits.map(({ target }) => target));
+  const words = new Set(waits.map(wordsOf));
+  const passed = passedOver(snapshot, policy, now);
+  const news = passed.filter(({ wait }) => !names.has(wait.target) && !words.has(wordsOf(wait)));
+  return {
+    ...explanation,
+    waits: [...waits, ...news.map(({ wait }) => wait)],
+    inquiries: [...inquiries, ...passed.flatMap(({ inquiry }) => inquiry ?? [])],
+  };
+}
+
+function passedOver(snapshot: Snapshot, policy: CampaignPolicy, now: number): Held[] {
+  const { campaign } = snapshot;
+  const stage = activeStage(campaign);
+  if (!stage || isFinal(campaign) || campaign.unread || isStopping(snapshot, policy)) return [];
+  const waiting = overtaken(stage.targets)
+    .slice(0, MOST_TARGETS)
+    .flatMap((target) => chooseTargets(snapshot, stage, [target], 1, policy, now).waiting)
+    // What holds all of them is told of all of them.
+    .filter(({ ofCampaign }) => ofCampaign !== true)
+    .map((refused) => ({ ...refused, since: refused.since ?? refused.target.since }));
+  return heldBy(stage, waiting);
+}
+
+/** Not begun, although one behind them is. */
+function overtaken(targets: readonly Target[]): readonly Target[] {
+  const last = targets.findLastIndex(({ state }) => state !== 'pending');
+  return targets.slice(0, Math.max(0, last)).filter(({ state }) => state === 'pending');
+}
+
+function wordsOf({ gate, reason }: Wait): string {
+  return `${gate} ${reason.message}`;
+}
