@@ -33,7 +33,7 @@ export interface Known {
   readonly isOnlyLooking?: boolean | undefined;
   /** By node, and by the words in which its cordon names its owner. */
   readonly drainOf?: ((node: string, owner: string) => DrainView | undefined) | undefined;
-  readonly watch?: ((key: string, observation: Observation) => WatchFacts) | undefined;
+  readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;
 }
 
 export function gather<P extends KubeObject>(
@@ -94,7 +94,7 @@ function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Ta
     readySince: ready?.lastTransitionTime,
     version: dialect.versionOf ? dialect.versionOf(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
     ...careOf(scene, stage, target),
-    ...known.watch?.(target.key, observation),
+    ...known.watch?.(target, observation),
     observation,
   };
 }

@@ -52,6 +52,13 @@ test.each<[string, Observation, number, number, boolean, number]>([
   expect([isLate(target, facts, policy, now), timeLeft(target, facts, policy, now)]).toEqual([late, left]);
 });
 
+test('a record of the future, by the clock of another leader, gives nobody more than what is watched', () => {
+  const facts = { ...buildFacts({ observation: working('Restart') }), watchedMs: 59 * MINUTE };
+  const now = T0 - 3 * HOUR;
+  expect(timeLeft(target, facts, policy, now)).toBe(MINUTE);
+  expect(isLate(target, { ...facts, watchedMs: HOUR }, policy, now)).toBe(true);
+});
+
 test.each([
   ['of the leader: it keeps the deadline, with its choice', true, false],
   ['of the node itself: nobody else could', false, true],

@@ -15,8 +15,8 @@ export function isLate(target: Target, facts: TargetFacts, policy: CampaignPolic
 
 /**
  * Milliseconds until the target is late, where nothing changes; Infinity where it never is. Whoever watches counts what it
- * has watched: the whole attempt for as long as a target may take, unless its record is younger; the step for its own
- * deadline. So after an absence of the leader each step has its own time anew, and all of them no more than a new target.
+ * has watched: the whole attempt for as long as a target may take; the step for its own deadline. So after an absence of
+ * the leader each step has its own time anew, and all of them no more than a new target, whatever clock wrote the record.
  */
 export function timeLeft(target: Target, facts: TargetFacts, policy: CampaignPolicy, now: number): number {
   const { targetDeadlineMs } = policy;
@@ -25,7 +25,7 @@ export function timeLeft(target: Target, facts: TargetFacts, policy: CampaignPol
   if (watchedMs === undefined || followedMs === undefined) return recorded;
   const hasOwn = stepOf(facts.observation) !== undefined;
   const step = hasOwn ? stepDeadlineMs(facts, policy) - watchedMs : Math.max(recorded, GRACE_MS - watchedMs);
-  return Math.min(Math.max(recorded, targetDeadlineMs - followedMs), step);
+  return Math.min(targetDeadlineMs - followedMs, step);
 }
 
 /**

@@ -147,7 +147,7 @@ export interface TargetFacts {
   readonly drain?: DrainView | undefined;
   /** Milliseconds that this process, in its present term, has watched the observation be what it is; undefined where nobody watches. */
   readonly watchedMs?: number | undefined;
-  /** As `watchedMs`, of the whole attempt, through all its steps. */
+  /** As `watchedMs`, of the whole attempt since it is recorded, through all its steps. */
   readonly followedMs?: number | undefined;
   readonly observation: Observation;
 }

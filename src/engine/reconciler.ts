@@ -129,7 +129,7 @@ function knownTo<P extends KubeObject>(
     consentOf: (target) => answers.consentOf(target),
     outlooks: inquirer.look && outlooks,
     drainOf: (node, owner) => drains?.stateOf(node, owner),
-    watch: (key, observation) => times.watch(key, observation),
+    watch: (target, observation) => times.watch(target, observation),
   };
 }
 
