@@ -82,7 +82,10 @@ function requesterFor({ protocol }: URL): typeof http.request {
 
 function optionsFor(proxy: URL, signal: AbortSignal): https.RequestOptions {
   const { protocol, port } = proxy;
-  return { protocol, hostname: hostOf(proxy), port, agent: false, signal, ...trustFor(proxy) };
+  const host = hostOf(proxy);
+  // Else Node.js takes the name that the proxy must prove from the request's headers, which are for the target.
+  const servername = isIP(host) === 0 ? host : '';
+  return { protocol, hostname: host, servername, port, agent: false, signal, ...trustFor(proxy) };
 }
 
 function trustFor({ protocol }: URL): { ca?: string[] } {

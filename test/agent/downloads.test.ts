@@ -75,6 +75,25 @@ describe('a proxy that the environment names', () => {
     await rig.until(() => expect(proxy.open()).toBe(0));
   });
 
+  test.each(['127.0.0.1', 'localhost'])('over TLS is one by its own name, %s', async (name) => {
+    await using mirror = await startHttpsMirror(
+      (_request, response) => response.writeHead(302, { location: 'http://plain.example/new' }).end(),
+      ['mirror.example'],
+    );
+    const names: Record<string, number> = { 'mirror.example:443': mirror.server.port };
+    const identity = mirror.identify(name);
+    await using proxy = await startLoopbackProxy({ names, identity });
+    const address = `https://${name}:${new URL(`https://${proxy.host}`).port}`;
+    const environment = { ...mirror.trust, HTTPS_PROXY: address, HTTP_PROXY: address };
+    await using rig = await startRig({ environment });
+    names['plain.example:80'] = Number(new URL(rig.server.url).port);
+    rig.startAgent();
+    await rig.send('/new', NEW, { url: 'https://mirror.example/new' });
+    await rig.end();
+    expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
+    expect(proxy.asked).toEqual(['CONNECT mirror.example:443', 'GET http://plain.example/new']);
+  });
+
   test('carries what goes over plain http, and is passed by for what NO_PROXY names', async () => {
     const names: Record<string, number> = {};
     await using proxy = await startLoopbackProxy({ names });

@@ -1,7 +1,9 @@
 /** Owns a proxy on loopback that knows a few names: it forwards plain requests and tunnels to them, and notes what it was asked. */
 import { once } from 'node:events';
 import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Identity } from './https-mirror.ts';
 
 export interface LoopbackProxy extends AsyncDisposable {
   /** `127.0.0.1:<port>`. */
@@ -19,18 +21,21 @@ export interface ProxyTraits {
   readonly names: Readonly<Record<string, number>>;
   /** Answers each CONNECT with this status, 'silence' with nothing at all. */
   readonly refuses?: number | 'silence';
+  /** It speaks TLS. */
+  readonly identity?: Identity;
 }
 
-export async function startLoopbackProxy({ names, refuses }: ProxyTraits): Promise<LoopbackProxy> {
+export async function startLoopbackProxy({ names, refuses, identity }: ProxyTraits): Promise<LoopbackProxy> {
   const [asked, credentials, sockets] = [[] as string[], [] as (string | undefined)[], new Set<Socket>()];
   const note = ({ method, url, headers }: IncomingMessage): void => {
     asked.push(`${method} ${url}`);
     credentials.push(headers['proxy-authorization']);
   };
-  const server = createServer((incoming, response) => {
+  const answer = (incoming: IncomingMessage, response: ServerResponse): void => {
     note(incoming);
     pass(incoming, response, names);
-  });
+  };
+  const server = identity === undefined ? createServer(answer) : createTlsServer(identity, answer);
   server.on('connect', (incoming, socket: Socket) => {
     note(incoming);
     sockets.add(socket);
