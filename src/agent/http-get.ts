@@ -75,9 +75,14 @@ async function send(address: URL, { headers, environment }: Get, signal: AbortSi
     if (error instanceof ProxyRefusal) throw refusal(error.status, `the proxy ${proxy?.host}, asked for ${host},`);
     const message =
       proxy === undefined ? `no answer from ${host}` : `no answer from ${host} by the proxy ${proxy.host}`;
-    const isFinal = CERTIFICATE.test((error as NodeJS.ErrnoException).code ?? '');
-    throw isFinal ? new Error(message, { cause: error }) : new TransientError(message, { cause: error });
+    throw isFinal(error) ? new Error(message, { cause: error }) : new TransientError(message, { cause: error });
   }
+}
+
+/** A request that cannot even be made, such as with a password that cannot be read, is refused as these by Node.js. */
+function isFinal(error: unknown): boolean {
+  if (error instanceof URIError || error instanceof TypeError) return true;
+  return CERTIFICATE.test((error as NodeJS.ErrnoException).code ?? '');
 }
 
 function refusal(status: number, who: string): Error {

@@ -49,6 +49,9 @@ test.each<[noProxy: string, url: string, isExempt: boolean]>([
   expect(chosen(url, environment)).toBe(isExempt ? undefined : 'http://p/');
 });
 
-test.each(['socks5://me:secret@p', 'http://', 'me:secret@p:x'])('%s cannot be used, and is not told', (HTTPS_PROXY) => {
-  expect(() => chosen('https://a.example', { HTTPS_PROXY })).toThrow(/^HTTPS_PROXY names no http\(s\) proxy$/);
-});
+test.each(['socks5://me:secret@p', 'http://', 'me:secret@p:x', 'http://me:se%cret@p', 'http://m%e@p'])(
+  '%s cannot be used, and is not told',
+  (HTTPS_PROXY) => {
+    expect(() => chosen('https://a.example', { HTTPS_PROXY })).toThrow(/^HTTPS_PROXY names no http\(s\) proxy$/);
+  },
+);

@@ -22,11 +22,21 @@ export function proxyFor(address: URL, environment: Environment): URL | undefine
   const name = address.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const named = read(name);
   if (named === '' || isExempt(address, read('NO_PROXY'))) return undefined;
-  const text = named.includes('://') ? named : `http://${named}`;
-  const proxy = URL.canParse(text) ? new URL(text) : undefined;
+  const proxy = readProxy(named.includes('://') ? named : `http://${named}`);
   // Not with what was found: it may hold a password.
-  if (proxy === undefined || PORTS[proxy.protocol] === undefined) throw new Error(`${name} names no http(s) proxy`);
+  if (proxy === undefined) throw new Error(`${name} names no http(s) proxy`);
   return proxy;
+}
+
+function readProxy(text: string): URL | undefined {
+  try {
+    const proxy = new URL(text);
+    // A URL keeps a % that stands for itself, and nobody can tell what such credentials are.
+    decodeURIComponent(`${proxy.username}:${proxy.password}`);
+    return PORTS[proxy.protocol] === undefined ? undefined : proxy;
+  } catch {
+    return undefined;
+  }
 }
 
 function isExempt({ hostname, port, protocol }: URL, noProxy: string): boolean {

@@ -50,6 +50,29 @@ test('a proxy that says nothing is left at once with the signal, and keeps no co
   await vi.waitFor(() => expect(proxy.open()).toBe(0));
 });
 
+test.each([
+  [
+    'a proxy',
+    'https://mirror.example/k0s',
+    { HTTPS_PROXY: 'http://me:100%@127.0.0.1:1' },
+    'HTTPS_PROXY names no http(s) proxy',
+  ],
+  ['a server', 'http://me:100%@127.0.0.1:1/k0s', {}, 'no answer from 127.0.0.1:1'],
+  [
+    'a server behind a proxy',
+    'http://me:100%@mirror.example/k0s',
+    { HTTP_PROXY: '127.0.0.1:1' },
+    'no answer from mirror.example by the proxy 127.0.0.1:1',
+  ],
+])(
+  'the password of %s that cannot be read does not become readable by asking again',
+  async (_whose, url, environment, message) => {
+    const error: unknown = await httpGet({ url, headers: {}, environment }, NEVER).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ message });
+    expect(error).not.toBeInstanceOf(TransientError);
+  },
+);
+
 test('a proxy that is away may come back', async () => {
   const environment = { HTTP_PROXY: 'http://127.0.0.1:1' };
   const asked = httpGet({ url: 'http://mirror.example/k0s', headers: {}, environment }, NEVER);
