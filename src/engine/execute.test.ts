@@ -11,7 +11,7 @@ import { nodes, type Resource } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Dialect, World } from './dialect.ts';
-import { record, runErrands, send } from './execute.ts';
+import { prepareErrands, record, send } from './execute.ts';
 import type { Campaign, Signalling } from './model.ts';
 import { OwnWrites } from './own-writes.ts';
 import { because } from './reasons.ts';
@@ -124,7 +124,8 @@ test('a withdrawal that the dialect has no way to write is nothing written: it m
   const reason = because('Aborted', 'stopped by order');
   const target = buildTarget('w1', 'intended');
   const errands = [{ kind: 'withdraw', stage, target, reason } as const];
-  expect(await runErrands(effects, buildWorld([], []), buildCampaign([stage]), errands, 0)).toBe(false);
+  const [slice] = prepareErrands(effects, buildWorld([], []), buildCampaign([stage]), errands, 0);
+  expect(await slice?.run()).toBe(false);
 });
 
 test('thousands of errands are run a hundred at a time, each on its object as it was before the first', async () => {
@@ -152,7 +153,9 @@ test('thousands of errands are run a hundred at a time, each on its object as it
   const moving: World = { get: (...args) => world.get(...args), list: (resource) => world.list(resource) };
   const large = buildStage('worker', names);
   const errands = large.targets.map((target) => ({ kind: 'taint', stage: large, target, node: target.name }) as const);
-  expect(await runErrands(effects, moving, buildCampaign([large]), errands, 0)).toBe(true);
+  const slices = prepareErrands(effects, moving, buildCampaign([large]), errands, 0);
+  for (const slice of slices) expect(await slice.run()).toBe(true);
+  expect(slices.flatMap((slice) => slice.errands)).toEqual(errands);
   expect(most).toBe(100);
   expect(written).toEqual(new Map(names.map((name) => [name, '1'])));
 });

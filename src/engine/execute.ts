@@ -4,7 +4,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { nodes } from '../kube/resources.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
 import type { KubeObject, Node } from '../kube/types.ts';
-import { Semaphore } from '../util/semaphore.ts';
+import { settleAll } from '../util/settle.ts';
 import { ownerOf } from './cordons.ts';
 import type { Dialect, Instruction, Split, World } from './dialect.ts';
 import { instructionsFor } from './errand-instructions.ts';
@@ -62,7 +62,7 @@ async function writeLedgers<P extends KubeObject>(
   const holding = dialect.ledgers?.holding(plan, targets, world) ?? [];
   const basis = writes.length > 0 ? [{ resource: dialect.plans, object: plan }, ...holding] : holding;
   if (!(await areUnchanged(client, basis, signal))) return false;
-  const written = await Promise.all(writes.map(async (instruction) => await carryOut(effects, instruction)));
+  const written = await settleAll(writes.map(async (instruction) => await carryOut(effects, instruction)));
   return written.every(Boolean);
 }
 
@@ -144,7 +144,7 @@ async function sendTogether<P extends KubeObject>(
   }));
   const targets = signals.map(({ target }) => target);
   const isAsSeen = await isCurrent(effects, world, plan, targets);
-  return await Promise.all(
+  return await settleAll(
     prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
       const isWritten = isAsSeen && instruction !== undefined && (await carryOut(effects, instruction));
       return { signalling, result: isWritten ? 'written' : 'outdated' };
@@ -167,20 +167,31 @@ export function endIdleDrains({ drains }: Pick<Effects<never>, 'drains'>, snapsh
 /** Errands that are under way at once: each is a write or two, and a large plan that is aborted has thousands. */
 const ERRANDS_AT_ONCE = 100;
 
+/** Errands that rest on one look at the plan. */
+export interface ErrandSlice {
+  readonly errands: readonly Errand[];
+  /** True where anything was done that the next decision may hang on. */
+  run(): Promise<boolean>;
+}
+
 /**
- * True where anything was done that the next decision may hang on; `now` in ms is told to the targets. All are prepared
- * before the first is run: each meets its object as it was then, however late its turn comes.
+ * To be run in this order, each only where the plan is still as it was decided on; `now` in ms is told to the targets. All
+ * are prepared here: each meets its object as it is now, however late its turn comes.
  */
-export async function runErrands<P extends KubeObject>(
+export function prepareErrands<P extends KubeObject>(
   effects: Effects<P>,
   world: World,
   campaign: Campaign,
   errands: readonly Errand[],
   now: number,
-): Promise<boolean> {
-  const turns = new Semaphore(ERRANDS_AT_ONCE);
-  const prepared = errands.map((errand) => prepareErrand(effects, world, campaign, errand, now));
-  return (await Promise.all(prepared.map(async (run) => await turns.within(run)))).includes(true);
+): ErrandSlice[] {
+  const runs = errands.map((errand) => prepareErrand(effects, world, campaign, errand, now));
+  return Array.from({ length: Math.ceil(errands.length / ERRANDS_AT_ONCE) }, (_, index) => {
+    const [first, end] = [index * ERRANDS_AT_ONCE, (index + 1) * ERRANDS_AT_ONCE];
+    const run = async (): Promise<boolean> =>
+      (await settleAll(runs.slice(first, end).map(async (each) => await each()))).includes(true);
+    return { errands: errands.slice(first, end), run };
+  });
 }
 
 function prepareErrand<P extends KubeObject>(

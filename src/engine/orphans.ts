@@ -3,7 +3,7 @@ import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
 import { decide } from './decide.ts';
 import type { Orphan, World } from './dialect.ts';
-import { type Effects, runErrands } from './execute.ts';
+import { type Effects, prepareErrands } from './execute.ts';
 import { gatherFacts } from './gather.ts';
 import type { Errand } from './model.ts';
 import { NO_ORDERS } from './orders.ts';
@@ -36,7 +36,9 @@ export async function careForOrphans<P extends KubeObject>(
   const { items } = await client.listAll(plans, { signal, namespace, fieldSelector });
   const left = errandsAmong(items).filter(({ errands }) => errands.length > 0);
   for (const { campaign, errands } of left) {
-    if (await runErrands(parts, world, campaign, errands, clock.now())) teller?.cleared(world, campaign, errands);
+    for (const slice of prepareErrands(parts, world, campaign, errands, clock.now())) {
+      if (await slice.run()) teller?.cleared(world, campaign, slice.errands);
+    }
   }
   return left.length > 0 ? { requeueAfterMs: RECHECK_MS } : {};
 }

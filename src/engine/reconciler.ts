@@ -5,10 +5,10 @@ import type { Clock } from '../util/clock.ts';
 import { heldBackMs, restOf } from './coalesce.ts';
 import { decide, signalsOf } from './decide.ts';
 import { errandsOf } from './errands.ts';
-import { type Effects, endIdleDrains, isCurrent, record, runErrands, send } from './execute.ts';
+import { type Effects, endIdleDrains, isCurrent, prepareErrands, record, send } from './execute.ts';
 import { gather, type Known } from './gather.ts';
 import { Answers, type Consents, type Inquirer } from './inquire.ts';
-import type { Decision, Inquiry } from './model.ts';
+import type { Decision, Errand, Inquiry } from './model.ts';
 import { careForOrphans } from './orphans.ts';
 import type { View } from './own-writes.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
@@ -157,9 +157,22 @@ async function act<P extends KubeObject>(
   options.teller?.sent(turn, sent);
   if (sent.some(({ result }) => result === 'outdated')) return LOOK_AGAIN;
   if (errands.length === 0) return { requeueAfterMs: recheckAfterMs };
-  const targets = errands.map(({ target }) => target);
-  if (!(await isCurrent(options, world, plan, targets))) return LOOK_AGAIN;
-  options.teller?.runs(turn, errands);
-  const isDone = await runErrands(options, world, campaign, errands, options.clock.now());
-  return isDone ? undefined : LOOK_AGAIN;
+  return (await runErrands(options, turn, errands)) ? undefined : LOOK_AGAIN;
+}
+
+/** True where anything was done that the next decision may hang on, and the plan was as it was decided on to the end. */
+async function runErrands<P extends KubeObject>(
+  options: ReconcilerOptions<P>,
+  turn: Turn<P>,
+  errands: readonly Errand[],
+): Promise<boolean> {
+  const { world, plan, snapshot } = turn;
+  let isDone = false;
+  for (const slice of prepareErrands(options, world, snapshot.campaign, errands, options.clock.now())) {
+    const targets = slice.errands.map(({ target }) => target);
+    if (!(await isCurrent(options, world, plan, targets))) return false;
+    options.teller?.runs(turn, slice.errands);
+    isDone = (await slice.run()) || isDone;
+  }
+  return isDone;
 }
