@@ -5,6 +5,11 @@ import type { AgentDrain } from '../signal/agent-policy.ts';
 /** Who cordons, drains and uncordons for a signal; `unknown` where nobody can be asked, or no leader is there. */
 export type Cordoner = 'self' | 'leader' | 'unknown';
 
+/** The time that the policy gives a drain is over; the message tells what is left. */
+export class DrainLateError extends Error {
+  override readonly name = 'DrainLateError';
+}
+
 export interface Duties {
   /** Asked only while the status is Cordoning or UnCordoning, and again every few seconds; `object` carries the signal. */
   whoCordons(object: KubeObject, signal: AbortSignal): Promise<Cordoner>;
@@ -15,7 +20,8 @@ export interface Duties {
   /**
    * Cordons the own node in the name of `journalOwner` and drains it as `asked`; harmless when repeated, and nothing where
    * the host has no node. Tries again by itself whatever may pass; rejects with the reason for people where the node can't
-   * be emptied or not in time, which ends the update as failed, and where `signal` aborts.
+   * be emptied, with a DrainLateError where that took too long, both of which end the update as failed, and where `signal`
+   * aborts.
    */
   makeWay(journalOwner: string, asked: AgentDrain, signal: AbortSignal): Promise<void>;
   /**

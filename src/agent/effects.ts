@@ -9,7 +9,7 @@ import { discardDownload, download } from './download.ts';
 import { type DownloadLimits, limitsFor } from './download-limits.ts';
 import type { Files } from './durable-files.ts';
 import { replaceDurably } from './durable-files.ts';
-import type { Duties } from './duties.ts';
+import { DrainLateError, type Duties } from './duties.ts';
 import type { ActiveJournal, BundleJournal, UpdateJournal } from './journal.ts';
 import { isBundle } from './journal.ts';
 import { pathsBeside, pathsIn } from './paths.ts';
@@ -56,7 +56,7 @@ export async function perform(
       : await updateEffectOf(step, journal, tools, signal);
   } catch (error) {
     signal.throwIfAborted();
-    return { ok: false, reason: messageOf(error) };
+    return { ok: false, reason: messageOf(error), ...(error instanceof DrainLateError ? { late: 'drain' } : {}) };
   }
 }
 

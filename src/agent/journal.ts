@@ -32,6 +32,8 @@ export type BundlePhase = 'wanted' | 'placed' | 'missed';
 export interface Failure {
   readonly status: 'FailedDownload' | 'Failed';
   readonly reason: string;
+  /** As it is reported. */
+  readonly late?: 'drain';
 }
 
 interface Progress {

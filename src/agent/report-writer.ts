@@ -48,5 +48,6 @@ function reportOf(step: ReportStep, journal: Journal, earlier: AgentReport): Age
     ...(Object.keys(spent).length === 0 ? {} : { spent }),
     ...(step.reason === undefined ? {} : { reason: step.reason }),
     ...(step.rolledBack === undefined ? {} : { rolledBack: step.rolledBack }),
+    ...(step.late === undefined ? {} : { late: step.late }),
   };
 }

@@ -43,11 +43,12 @@ export type Step =
       readonly status: SignalStatus;
       readonly reason?: string;
       readonly rolledBack?: boolean;
+      readonly late?: 'drain';
       /** Running version, where no work records it. */
       readonly from?: string;
     }
   /** Removes staged and partial files and forgets the work; the previous binary stays. */
   | { readonly kind: 'clean-up' };
 
-/** What came of a step: its reason is for people. */
-export type Outcome = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+/** What came of a step: its reason is for people. `late`: its time was over. */
+export type Outcome = { readonly ok: true } | { readonly ok: false; readonly reason: string; readonly late?: 'drain' };

@@ -122,6 +122,13 @@ test.each([
   expect(world).toMatchObject({ journal: IDLE, target: version, process: { version } });
 });
 
+test('a drain that took too long is told as that, once the cordon is gone', () => {
+  const work = { signal: key, binary: '/k0s', from: 'v1', original: id(1) };
+  const journal: Journal = { phase: 'ready', work, spent: {}, way: 'begun' };
+  const after = journalAfter({ kind: 'make-way' }, journal, { ok: false, reason: 'too long', late: 'drain' }, 0);
+  expect(after).toMatchObject({ phase: 'failed', failure: { status: 'Failed', reason: 'too long', late: 'drain' } });
+});
+
 test('a roll-back that fails says both reasons', () => {
   const journal: Journal = {
     phase: 'swapped',

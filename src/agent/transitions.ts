@@ -25,7 +25,7 @@ export function journalAfter(step: Step, journal: Journal, outcome: Outcome, now
   if (journal.phase === 'idle' || step.kind === 'clean-up') return IDLE;
   if (outcome.ok && step.kind === 'report') return entering(journal, step.status, now);
   if (isBundle(journal)) return step.kind === 'fetch-bundle' ? bundleAfter(journal, outcome) : journal;
-  if (!outcome.ok) return AFTER_FAILURE[step.kind]?.(journal, outcome.reason) ?? journal;
+  if (!outcome.ok) return AFTER_FAILURE[step.kind]?.(journal, outcome.reason, outcome.late) ?? journal;
   if (step.kind === 'restart') return { ...journal, phase: isRollingBack(journal) ? 'revived' : 'restarted' };
   const way = WAY_AFTER[step.kind];
   if (way !== undefined) return { ...journal, way };
@@ -59,10 +59,16 @@ const PHASE_AFTER: Readonly<Partial<Record<Step['kind'], UpdatePhase>>> = {
 const WAY_AFTER: Readonly<Partial<Record<Step['kind'], Way>>> = { 'make-way': 'made', 'take-back': 'given-back' };
 
 /** A step that did not work: back to the previous binary where the target path may hold the new one, else the end. */
-const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], (journal: UpdateJournal, reason: string) => Journal>>> = {
+const AFTER_FAILURE: Readonly<
+  Partial<Record<Step['kind'], (journal: UpdateJournal, reason: string, late?: 'drain') => Journal>>
+> = {
   download: (journal, reason) => ({ ...journal, phase: 'failed', failure: { status: 'FailedDownload', reason } }),
   'try-out': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
-  'make-way': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
+  'make-way': (journal, reason, late) => ({
+    ...journal,
+    phase: 'failed',
+    failure: { ...fail(reason), ...(late === undefined ? {} : { late }) },
+  }),
   'keep-previous': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
   swap: (journal, reason) => ({ ...journal, phase: 'restoring', failure: fail(reason) }),
   // While rolling back there is nothing left to go back to: only waiting may still help.

@@ -152,7 +152,8 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
     case 'Failed':
     case 'FailedDownload': {
       const why = report?.reason ?? "the reason stands in the node's log";
-      return { kind: 'failed', ...seen, message: `${status.status}: ${why}` };
+      const late = report?.late === undefined ? {} : { late: report.late };
+      return { kind: 'failed', ...seen, message: `${status.status}: ${why}`, ...late };
     }
     default:
       return {

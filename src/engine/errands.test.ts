@@ -28,14 +28,17 @@ function asking(asks: 'drain' | 'uncordon'): Observation {
 interface Situation {
   readonly state?: RecordedState;
   readonly role?: Role;
+  /** Names of others, after it in the list. */
+  readonly behind?: readonly string[];
   readonly facts?: Partial<TargetFacts>;
   readonly orders?: Partial<Orders>;
   readonly policy?: Partial<CampaignPolicy>;
   readonly now?: number;
 }
 
-function decisionOn({ state = 'intended', role = 'worker', facts, orders, policy, now = MINUTE }: Situation): Decision {
-  const stage = buildStage(role, [buildTarget('w1', state, { since: later(0) })]);
+function decisionOn(situation: Situation): Decision {
+  const { state = 'intended', role = 'worker', behind = [], facts, orders, policy, now = MINUTE } = situation;
+  const stage = buildStage(role, [buildTarget('w1', state, { since: later(0) }), ...behind]);
   const isOver = state === 'failed';
   const campaign = buildCampaign([stage], {
     ...(isOver ? { phase: 'failed', reason: because('TargetFailed', 'w1 failed') } : {}),
@@ -65,6 +68,19 @@ describe('a node that asks to be drained', () => {
     const told = toldOf({ facts, now: drain, policy: { targetDeadlineMs: 9 * HOUR } });
     expect(told).toEqual({ recorded: 'failed', reason: 'DrainTooLong' });
   });
+
+  test.each([
+    ['stop', 'DrainTooLong', 'failed'],
+    ['skip', 'DrainTooLong', 'running'],
+  ] as const)(
+    'one that gave up by itself, at its own deadline: the plan follows the policy, %s',
+    (onDeadline, code, phase) => {
+      const observation = { ...failed('Failed: not drained within 1 h'), late: 'drain' } as const;
+      const policy = { maxFailures: 5, drain: { ...buildPolicy().drain, onDeadline } };
+      const { record } = decisionOn({ facts: { observation }, behind: ['w2'], policy });
+      expect(record).toMatchObject({ phase, reason: { code, message: 'w1: Failed: not drained within 1 h' } });
+    },
+  );
 
   test('one that does it itself may leave it to the leader later, and no watch tells: it is asked again', () => {
     const { recheckAfterMs } = decisionOn({ facts: { consent: false, observation: asking('drain') } });

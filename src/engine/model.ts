@@ -94,7 +94,8 @@ export type Observation =
   | (Seen & { readonly kind: 'sent' })
   | (Seen & Working & { readonly kind: 'working' })
   | (Seen & { readonly kind: 'succeeded' })
-  | (Seen & { readonly kind: 'failed'; readonly message: string });
+  /** `late`: by its own clock it had had all the time that the policy gives that step. */
+  | (Seen & { readonly kind: 'failed'; readonly message: string; readonly late?: 'drain' | undefined });
 
 interface Seen {
   /** The name of the attempt: what `since` of the target was when the signal was written. */

@@ -123,7 +123,8 @@ function failureReason(target: Target, { observation, consent }: TargetFacts, si
   if (sight === 'gone') return because('TargetGone', `${target.name} disappeared while it was in flight`);
   if (observation.kind === 'failed') {
     const again = observation.report?.rolledBack === true ? ` (${RUNS_AGAIN})` : '';
-    return because('TargetFailed', `${target.name}: ${observation.message}${again}`);
+    const code = observation.late === 'drain' ? 'DrainTooLong' : 'TargetFailed';
+    return because(code, `${target.name}: ${observation.message}${again}`);
   }
   if (observation.kind === 'working' && observation.part === 'drain' && consent === false) {
     return because('DrainTooLong', `${target.name}, which drains itself, was not drained within its deadline`);

@@ -10,6 +10,7 @@ const report: AgentReport = {
   spent: { Downloading: 1200, Cordoning: 4 },
   reason: 'sha256 of the download is aa, wanted bb',
   rolledBack: true,
+  late: 'drain',
 };
 
 test('a report comes back', () => {
@@ -37,6 +38,7 @@ test.each<[string, object, object]>([
   ['a reason that is too long', { reason: 'x'.repeat(2 * REASON_LIMIT) }, { reason: 'x'.repeat(REASON_LIMIT) }],
   ['a version', { from: 7 }, {}],
   ['the word about the way back', { rolledBack: 'no' }, {}],
+  ['the word about its time', { late: 'soon' }, {}],
   ['times', { spent: 'long' }, {}],
   ['one of the times', { spent: { Restart: '9', Cordoning: 4 } }, { spent: { Cordoning: 4 } }],
   ['what nobody knows', { mood: 'good' }, {}],

@@ -14,6 +14,8 @@ export interface AgentReport {
   readonly reason?: string;
   /** True where the previous binary was put back and runs again. */
   readonly rolledBack?: boolean;
+  /** What was not over within the time that the policy gave it, where it failed for that. */
+  readonly late?: 'drain';
 }
 
 export const REASON_LIMIT = 512;
@@ -35,13 +37,14 @@ export function decodeReport(annotations: Annotations | undefined, created: stri
 }
 
 /** Whoever may write to the object may write this: a member that is not what it should be is as good as absent. */
-function toReport({ from, spent, reason, rolledBack }: Record<string, unknown>, created: string): AgentReport {
+function toReport({ from, spent, reason, rolledBack, late }: Record<string, unknown>, created: string): AgentReport {
   return {
     created,
     ...(typeof from === 'string' ? { from } : {}),
     ...(isRecord(spent) ? { spent: timesIn(spent) } : {}),
     ...(typeof reason === 'string' ? { reason: reason.slice(0, REASON_LIMIT) } : {}),
     ...(typeof rolledBack === 'boolean' ? { rolledBack } : {}),
+    ...(late === 'drain' ? { late } : {}),
   };
 }
 

@@ -27,6 +27,7 @@ interface Case {
   readonly statuses: string[];
   readonly left: number;
   readonly reason?: RegExp;
+  readonly late?: 'drain';
 }
 
 test.each<[string, Case]>([
@@ -49,9 +50,10 @@ test.each<[string, Case]>([
       statuses: NOT_DONE,
       left: 1,
       reason: /^the node was not drained within 1 s/,
+      late: 'drain',
     },
   ],
-])('%s', async (_name, { policy, isStuck, statuses, left, reason }) => {
+])('%s', async (_name, { policy, isStuck, statuses, left, reason, late }) => {
   const { admin, kubeconfig } = cluster;
   const name = `own${++count}`;
   await using rig = await Rig.start({ name, admin, kubeconfig, ...(policy && { policy }) });
@@ -63,7 +65,9 @@ test.each<[string, Case]>([
   await rig.send('/new', NEW);
   await rig.end();
   expect(rig.statuses).toEqual(statuses);
-  expect((await rig.report())?.reason ?? '').toMatch(reason ?? /^$/);
+  const report = await rig.report();
+  expect(report?.reason ?? '').toMatch(reason ?? /^$/);
+  expect(report?.late).toBe(late);
   const node = await admin.get(nodes, name);
   expect([node.spec?.unschedulable, cordonOwner(node)]).toEqual([undefined, undefined]);
   const found = (await admin.list(pods, { fieldSelector: `spec.nodeName=${name}` })).items;

@@ -10,6 +10,7 @@ import type { AgentDrain } from '../../signal/agent-policy.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { type Clock, microTime, systemClock } from '../../util/clock.ts';
 import { type Logger, silentLogger } from '../../util/log.ts';
+import { DrainLateError } from '../duties.ts';
 import { NodeDuties, type NodeDutiesParts } from './node-duties.ts';
 
 let cluster: MemoryCluster;
@@ -149,6 +150,7 @@ describe('what the policy asks of a node that drains itself', () => {
     const log: Logger = { ...silentLogger, info: (_message, fields) => fields?.['left'] === 1 && end() };
     const made = dutiesWith(cluster.admin, { clock, log }).makeWay('uid/1', { timeoutMs: HOUR }, signal);
     await expect(made).rejects.toThrow('the node was not drained within 1 h: 1 pod is left');
+    await expect(made).rejects.toThrow(DrainLateError);
     await cluster.admin.patch(pods, `${name}-pod`, { metadata: { finalizers: null } }, { ...MERGE });
   });
 

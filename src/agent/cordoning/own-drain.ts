@@ -6,6 +6,7 @@ import type { AgentDrain } from '../../signal/agent-policy.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Logger } from '../../util/log.ts';
+import { DrainLateError } from '../duties.ts';
 
 interface OwnDrainParts {
   readonly client: KubeClient;
@@ -35,7 +36,7 @@ export class OwnDrain implements Disposable {
     this.#cancel =
       timeoutMs === undefined
         ? () => undefined
-        : parts.clock.schedule(timeoutMs, () => late.abort(new Error(this.#lateness(timeoutMs))));
+        : parts.clock.schedule(timeoutMs, () => late.abort(new DrainLateError(this.#lateness(timeoutMs))));
   }
 
   /** As `drainNode`. */

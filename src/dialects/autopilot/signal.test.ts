@@ -82,6 +82,15 @@ describe('the answer of a node to our signal', () => {
     });
   });
 
+  test('with the word that its own drain took too long: which step that was', () => {
+    const report = encodeReport({ created: later(1000), reason: 'not drained within 1 h', late: 'drain' });
+    expect(read(annotated({ ...ours('Failed').metadata.annotations, ...report }))).toMatchObject({
+      kind: 'failed',
+      message: 'Failed: not drained within 1 h',
+      late: 'drain',
+    });
+  });
+
   test('with a report that belongs to another signal: it means nothing', () => {
     expect(read(reported(later(999_000)))).toMatchObject({ message: "Failed: the reason stands in the node's log" });
   });

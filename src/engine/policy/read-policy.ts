@@ -114,8 +114,8 @@ function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
 }
 
 /**
- * Milliseconds by which a node that drains itself outwaits its leader: whoever leads ends the drain in time, with the
- * policy's choice of what comes of it, and only where nobody leads the node ends it.
+ * Milliseconds by which a node that drains itself outwaits its leader, who ends the drain in time. Where nobody led for a
+ * while, or the leader changed and counts anew, the node ends it; by its word the policy's choice of what comes of it holds.
  */
 const LEADER_FIRST_MS = 60_000;
 
