@@ -108,8 +108,8 @@ function start(snapshot: Snapshot, stage: Stage, policy: CampaignPolicy, now: nu
 /** A controller that failed stops everything: the next one could cost the quorum. */
 function isOverBudget(campaign: Campaign, policy: CampaignPolicy): boolean {
   const failures = failuresOf(campaign);
-  if (failures.length > policy.maxFailures || (campaign.reason && stops(campaign.reason, policy))) return true;
-  return failures.length > 0 && targetsIn({ stages: controllersOf(campaign) }, ...FAILURES).length > 0;
+  if (failures.size > policy.maxFailures || (campaign.reason && stops(campaign.reason, policy))) return true;
+  return failures.size > 0 && targetsIn({ stages: controllersOf(campaign) }, ...FAILURES).length > 0;
 }
 
 function stops({ code }: Reason, { drain }: CampaignPolicy): boolean {
@@ -120,7 +120,12 @@ function controllersOf({ stages }: Campaign): Stage[] {
   return stages.filter(({ role, failedHoldSlots }) => role === 'controller' && failedHoldSlots !== true);
 }
 
-/** Failures that count against the budget: where they hold their slots instead, they stop nobody else. */
-function failuresOf({ stages }: Campaign): Target[] {
-  return targetsIn({ stages: stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true) }, ...FAILURES);
+/**
+ * Who failed and counts against the budget, once in however many commands: where failures hold their slots instead, they
+ * stop nobody else.
+ */
+function failuresOf({ stages }: Campaign): ReadonlySet<string> {
+  const counted = stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
+  const failed = (stage: Stage): Target[] => targetsIn({ stages: [stage] }, ...FAILURES);
+  return new Set(counted.flatMap((stage) => failed(stage).map(({ name }) => `${stage.role} ${name}`)));
 }

@@ -54,8 +54,9 @@ export function progressOf(
 }
 
 /** The recorded state of a target for which a gate said stop. */
-export function refusedState(reason: Reason): RecordedState {
-  return reason.code === 'TargetMissing' ? 'missing' : 'unsupported';
+export function refusedState({ code }: Reason): RecordedState {
+  if (code === 'TargetMissing') return 'missing';
+  return code === 'PlatformUnsupported' || code === 'PlatformUnknown' ? 'unsupported' : 'failed';
 }
 
 function sightOf({ exists, observation, consent }: TargetFacts, late: boolean): Sight {

@@ -2,6 +2,7 @@
 import { onceForEach } from '../util/memo.ts';
 import type { Waiting } from './gates/types.ts';
 import type { Role, Stage } from './model.ts';
+import { isSettled } from './stages.ts';
 
 export interface Brought {
   readonly version: string;
@@ -21,14 +22,23 @@ export function broughtTo(stages: readonly Stage[], role: Role, name: string): B
   return undefined;
 }
 
+/** True where one of these stages ended without it: that it is behind is no fault of the plan. */
+export function isLeftBehind(stages: readonly Stage[], role: Role, name: string): boolean {
+  return stages.some((stage) => stage.role === role && leftIn(stage).has(name));
+}
+
 /** What makes a wait for the object a passing one, for as long as that is nothing strange. */
 export function momentAfter({ since }: Pick<Brought, 'since'>, now: number): Pick<Waiting, 'isPassing' | 'recheckMs'> {
   const spent = now - Date.parse(since);
   return spent >= 0 && spent < MOMENT_MS ? { isPassing: true, recheckMs: MOMENT_MS - spent } : {};
 }
 
-/** Each target of a later stage may ask. */
+/** Each target of a later stage may ask, here and below. */
 const doneIn = onceForEach(
   ({ targets }: Stage) =>
     new Map(targets.filter(({ state }) => state === 'done').map(({ name, since }) => [name, since])),
+);
+const leftIn = onceForEach(
+  ({ targets }: Stage) =>
+    new Set(targets.filter((target) => isSettled(target) && target.state !== 'done').map(({ name }) => name)),
 );

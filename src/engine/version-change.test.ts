@@ -8,7 +8,7 @@ import { buildStage } from '../../test/builders/stages.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { decide } from './decide.ts';
-import type { ApiServerVersion, Decision, Snapshot, Stage, TargetFacts } from './model.ts';
+import type { ApiServerVersion, Decision, RecordedState, Snapshot, Stage, TargetFacts } from './model.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 
 const OLD = 'v1.34.9+x.0';
@@ -111,6 +111,50 @@ test.each<[string, Situation, string[]]>([
 ])('%s', (_name, situation, wanted) => {
   expect(told(situation)).toEqual(wanted);
 });
+
+const SECOND = 'v1.37.1+x.0';
+/** The second command, after a first one in which w3 failed. */
+const second = (...states: readonly RecordedState[]): Stage[] => [
+  buildStage('worker', [done, buildTarget('w2', 'done'), buildTarget('w3', 'failed')]),
+  buildStage(
+    'worker',
+    states.map((state, index) => buildTarget(`w${index + 1}`, state)),
+    { command: 1, maxInFlight: 3, version: SECOND },
+  ),
+];
+const AFTER_FIRST = {
+  facts: { w1: { version: WANTED }, w2: { version: WANTED }, w3: { version: NOW } },
+  apiServers: [{ name: 'c1', version: SECOND }],
+};
+
+test.each<[string, Situation, string[]]>([
+  [
+    'the others start, and it is not charged twice',
+    { ...AFTER_FIRST, stages: second('pending', 'pending', 'pending'), policy: { maxFailures: 1 } },
+    ['running SkippedMinor', 'w1 intended', 'w2 intended', 'w3 failed'],
+  ],
+  [
+    'once they are done the plan is',
+    { ...AFTER_FIRST, stages: second('done', 'done', 'failed'), policy: { maxFailures: 1 } },
+    ['done', 'w1 done', 'w2 done', 'w3 failed'],
+  ],
+  [
+    'another one that fails is one too many',
+    { ...AFTER_FIRST, stages: second('pending', 'failed', 'failed'), policy: { maxFailures: 1 } },
+    ['failed', 'w1 pending', 'w2 failed', 'w3 failed'],
+  ],
+  [
+    'the budget bears that one too',
+    { ...AFTER_FIRST, stages: second('pending', 'failed', 'failed'), policy: { maxFailures: 2 } },
+    ['running', 'w1 intended', 'w2 failed', 'w3 failed'],
+  ],
+])(
+  'one failed in the first command within the budget, and would skip a minor version in the second: %s',
+  (_name, situation, wanted) => {
+    const [campaign, ...states] = told(situation);
+    expect([campaign, ...states.slice(3, 6)]).toEqual(wanted);
+  },
+);
 
 test('the end names the target, both versions and the rule', () => {
   const [, { record }] = decided({ stages: stage(done, 'w2'), facts: { w2: { version: OLD } } });

@@ -20,11 +20,14 @@ const NODE = { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOw
 const workers = (version: string, more: Partial<Stage> = {}): Stage =>
   buildStage('worker', ['n1', 'n2'], { command: 1, version, ...more });
 const controllers = (version: string): Stage => buildStage('controller', ['n1', 'c2'], { command: 1, version });
-/** A stage of the command before, of which all are done since the beginning. */
-const done = (role: Stage['role'], version: string, more: Partial<Stage> = {}): Stage => {
-  const targets = ['n1', 'c2'].map((name) => buildTarget(name, 'done'));
-  return buildStage(role, targets, { version, ...more });
-};
+/** A stage of the command before, over since the beginning. */
+const over =
+  (state: 'done' | 'failed') =>
+  (role: Stage['role'], version: string, more: Partial<Stage> = {}): Stage => {
+    const targets = ['n1', 'c2'].map((name) => buildTarget(name, state));
+    return buildStage(role, targets, { version, ...more });
+  };
+const [done, failed] = [over('done'), over('failed')];
 
 interface Given {
   readonly stage: Stage;
@@ -102,6 +105,16 @@ test.each<[string, Given, string]>([
   [
     'an earlier command for controllers of its name',
     { stage: workers(NEXT), has: OLD, earlier: [done('controller', NOW)] },
+    `end ${SKIPPED}`,
+  ],
+  [
+    'an earlier command in which it failed: the plan is right, and the budget decides',
+    { stage: workers(NEXT), has: OLD, earlier: [failed('worker', NOW)] },
+    `stop ${SKIPPED}`,
+  ],
+  [
+    'an earlier command in which a controller of its name failed',
+    { stage: workers(NEXT), has: OLD, earlier: [failed('controller', NOW)] },
     `end ${SKIPPED}`,
   ],
   [

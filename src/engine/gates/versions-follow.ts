@@ -1,7 +1,7 @@
 /** Gate: what the target runs now may be followed by what its plan holds now; both may have changed since the plan began. */
 import { judgeVersions } from '../policy/version-rules.ts';
 import { because, type Reason } from '../reasons.ts';
-import { broughtTo, momentAfter } from '../recorded-versions.ts';
+import { broughtTo, isLeftBehind, momentAfter } from '../recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const versionsFollow: Gate = {
@@ -13,7 +13,10 @@ export const versionsFollow: Gate = {
     const reason = judge(facts.version);
     if (!reason) return PASS;
     const brought = broughtTo(earlier, stage.role, name);
-    if (!brought || judge(brought.version)) return { kind: 'stop', reason, ofPlan: true };
+    if (!brought || judge(brought.version)) {
+      const isAlone = isLeftBehind(earlier, stage.role, name);
+      return { kind: 'stop', reason, ...(isAlone ? {} : { ofPlan: true }) };
+    }
     const why = `${reason.message}; an earlier command has brought it to ${brought.version}, which it does not tell yet`;
     return { kind: 'wait', reason: because(reason.code, why), ...momentAfter(brought, now) };
   },
