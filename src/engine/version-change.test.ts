@@ -60,6 +60,14 @@ test.each<[string, Situation, string[]]>([
     ['invalid SkippedMinor', 'w1 pending', 'w2 pending'],
   ],
   [
+    'the last of many would, and there is one slot: the first does not start',
+    {
+      stages: [buildStage('worker', ['w1', 'w2', 'w3'])],
+      facts: { w1: { version: NOW }, w2: { version: NOW }, w3: { version: OLD } },
+    },
+    ['invalid SkippedMinor', 'w1 pending', 'w2 pending', 'w3 pending'],
+  ],
+  [
     'one is in flight: it finishes, and nothing new starts',
     { stages: stage(moving, 'w2', 'w3'), facts: { w1: ATWORK, w2: { version: OLD }, w3: { version: NOW } } },
     ['blocked', 'w1 intended', 'w2 pending', 'w3 pending', 'working: InFlight', 'versions-follow: FinishingInFlight'],

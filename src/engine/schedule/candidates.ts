@@ -1,8 +1,9 @@
 /** Owns the choice of the next targets: list order, never chance, so that a repeated decision is the same decision. */
-import { censusFor, gateInput } from '../gate-input.ts';
+import { censusFor, factsOf, gateInput } from '../gate-input.ts';
 import { evaluate, type Refusal } from '../gates/chain.ts';
 import { drainPossible } from '../gates/drain-possible.ts';
 import { BEFORE } from '../gates/registry.ts';
+import { versionsFollow } from '../gates/versions-follow.ts';
 import type { Inquiry, Snapshot, Stage, Target } from '../model.ts';
 import type { CampaignPolicy } from '../policy/campaign-policy.ts';
 import { withBusy } from '../policy/node-census.ts';
@@ -67,7 +68,30 @@ export function chooseTargets(
     // Each question is a request: no more of them at a time than targets could start, or than were asked for nothing.
     if (asked >= Math.max(slots, inVain) || inVain >= Math.max(slots, LOOKS_IN_VAIN)) break;
   }
-  return { chosen, waiting, stopped };
+  const wrong = chosen.length > 0 ? wrongVersion(snapshot, stage, candidates, policy, now) : undefined;
+  return wrong ? refused(wrong.target, wrong.refusal, stopped) : { chosen, waiting, stopped };
+}
+
+/**
+ * Who ends the plan when its turn comes, however far behind: what started before it would be begun for nothing. Versions
+ * that may be followed are asked about once.
+ */
+function wrongVersion(
+  snapshot: Snapshot,
+  stage: Stage,
+  candidates: readonly Target[],
+  policy: CampaignPolicy,
+  now: number,
+): { readonly target: Target; readonly refusal: Refusal } | undefined {
+  const passed = new Set<string | undefined>();
+  for (const target of candidates) {
+    const { version } = factsOf(snapshot, target);
+    if (passed.has(version)) continue;
+    const verdict = evaluate([versionsFollow], gateInput({ snapshot, stage, target, policy, now }, 1));
+    if (verdict.kind === 'pass') passed.add(version);
+    if (verdict.kind === 'stop' && verdict.ofPlan) return { target, refusal: verdict };
+  }
+  return undefined;
 }
 
 function refused(target: Target, { gate, reason }: Refusal, stopped: readonly Refused[]): Choice {
