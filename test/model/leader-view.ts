@@ -1,5 +1,6 @@
 /** Owns what leaders may see: every mixture of versions of all objects, and of what else each of them may know. */
 import type { DrainView } from '../../src/engine/model.ts';
+import { product } from './product.ts';
 
 /** What there is to see: versions as numbers of contents, oldest first. */
 export interface Holdings {
@@ -73,8 +74,4 @@ function newestOfEach(versions: readonly number[], kindOf: (version: number) => 
     if (!newest.has(kind)) newest.set(kind, version);
   }
   return [...newest.values()];
-}
-
-function product<T>(choices: readonly (readonly T[])[]): T[][] {
-  return choices.reduce<T[][]>((rows, next) => rows.flatMap((row) => next.map((each) => [...row, each])), [[]]);
 }

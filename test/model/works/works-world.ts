@@ -4,6 +4,7 @@ import type { KubeObject } from '../../../src/kube/types.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';
 import { contentOf, objectAt } from '../node-state.ts';
 import { Numbering, once } from '../numbering.ts';
+import { product } from '../product.ts';
 import { buildWorkPlan, type Work, type WorkFamily, type WorkPlan } from './families.ts';
 import type { WorkDeeds, WorkLeader } from './work-leader.ts';
 import { realWorkLeader } from './work-leader.ts';
@@ -208,8 +209,4 @@ function arrival({ work, begun }: Place): Partial<Place> {
 
 function targetsOf({ stages }: Campaign): Target[] {
   return stages.flatMap(({ targets }) => targets);
-}
-
-function product<T>(choices: readonly (readonly T[])[]): T[][] {
-  return choices.reduce<T[][]>((rows, next) => rows.flatMap((row) => next.map((each) => [...row, each])), [[]]);
 }
