@@ -46,7 +46,7 @@ export interface Deeds {
 export type Leader = (view: LeaderView) => Promise<Deeds>;
 
 /** What a leader remembers of its own writes only ever makes it see more. */
-class NoMemory extends OwnWrites {
+export class NoMemory extends OwnWrites {
   override remember(): void {
     // On purpose.
   }

@@ -12,6 +12,12 @@ export function withTable(page: string, name: string, rows: readonly string[]): 
   return `${page.slice(0, from + open.length)}${rows.join('\n')}\n${page.slice(to)}`;
 }
 
+/** What stands in the first cell of each row of a table that goes on with a count. */
+export function namesIn(page: string, table: string): string[] {
+  const [, rows = ''] = page.split(new RegExp(`<!-- /?${table} -->\n?`));
+  return rows.split('\n').flatMap((line) => /^\| ([^|]+) \| \d/.exec(line)?.[1] ?? []);
+}
+
 export function invariantRows(): string[] {
   return [
     '| invariant | says | upheld by | also seen from outside by |',

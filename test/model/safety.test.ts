@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { CONFIGURATIONS, LARGE } from './configurations.ts';
 import { explore, printViolation } from './explorer.ts';
 import { INVARIANTS } from './invariants.ts';
-import { configurationRow, invariantRows, withTable } from './safety-page.ts';
+import { configurationRow, invariantRows, namesIn, withTable } from './safety-page.ts';
 import { readPage } from './safety-page-file.ts';
 import { World } from './world.ts';
 
@@ -39,11 +39,6 @@ test('docs/safety.md says of every invariant what upholds it in each dialect', (
   expect(rows.map(([name]) => name)).toEqual([...INVARIANTS.map(({ name }) => `\`${name}\``), '`every-run-ends`']);
   expect(rows.filter((cells) => cells.length !== head.length || cells.includes(''))).toEqual([]);
 });
-
-function namesIn(page: string, table: string): string[] {
-  const [, rows = ''] = page.split(new RegExp(`<!-- /?${table} -->\n?`));
-  return rows.split('\n').flatMap((line) => /^\| ([^|]+) \| \d/.exec(line)?.[1] ?? []);
-}
 
 function cellsOf(row: string): string[] {
   return row

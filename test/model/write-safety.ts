@@ -2,6 +2,14 @@
 import type { Configuration } from './cluster.ts';
 import { CONFIGURATIONS, LARGE } from './configurations.ts';
 import { explore, printViolation } from './explorer.ts';
+import {
+  LARGE_LEDGER_CONFIGURATIONS,
+  LEDGER_CONFIGURATIONS,
+  LEDGER_HEAD,
+  ledgerRow,
+  type NamedLedgerConfiguration,
+} from './ledgers/configurations.ts';
+import { LedgersWorld } from './ledgers/ledgers-world.ts';
 import { counterexample, MISTAKES } from './mistakes.ts';
 import {
   CONFIGURATION_HEAD,
@@ -49,11 +57,25 @@ async function workRows(): Promise<string[]> {
   return rows;
 }
 
+async function ledgerRows(configurations: readonly NamedLedgerConfiguration[]): Promise<string[]> {
+  const rows = [...LEDGER_HEAD];
+  for (const configuration of configurations) {
+    const exploration = await explore(new LedgersWorld(configuration));
+    if (exploration.violation) throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
+    if (!exploration.isWhole) throw new Error(`${configuration.name}: more than ${exploration.states} states`);
+    rows.push(ledgerRow(configuration, exploration));
+    console.log(rows.at(-1));
+  }
+  return rows;
+}
+
 const tables = {
   invariants: invariantRows(),
   mistakes: await mistakeRows(),
   configurations: await configurationRows(CONFIGURATIONS),
   works: await workRows(),
+  ledgers: await ledgerRows(LEDGER_CONFIGURATIONS),
+  'large-ledgers': await ledgerRows(LARGE_LEDGER_CONFIGURATIONS),
   'large-configurations': await configurationRows(LARGE),
 };
 writePage(Object.entries(tables).reduce((page, [name, rows]) => withTable(page, name, rows), readPage()));

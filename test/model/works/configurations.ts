@@ -8,16 +8,28 @@ export interface NamedWorkConfiguration extends WorkConfiguration {
   readonly name: string;
 }
 
+export type Qualities = Readonly<Record<string, 'good' | 'bad'>>;
+
 /** `a b:bad`: targets, and those whose work comes to nothing. */
-export function configureWorks(family: WorkFamily, targets: string, slots: number, faults = 1): NamedWorkConfiguration {
+export function qualitiesOf(targets: string): Qualities {
   const named = targets.split(' ').map((text): [string, 'good' | 'bad'] => {
     const [name = '', bad] = text.split(':');
     return [name, bad === undefined ? 'good' : 'bad'];
   });
-  const bad = named.filter(([, quality]) => quality === 'bad').length;
-  const fails = bad === 0 ? '' : `, ${bad} ${bad === 1 ? 'fails' : 'fail'}`;
-  const name = `${family.name}: ${named.length} targets${fails}, ${slots} at once`;
-  return { name, family, targets: Object.fromEntries(named), slots, faults };
+  return Object.fromEntries(named);
+}
+
+/** In the name of a configuration. */
+export function countOf(qualities: Qualities, noun: string): string {
+  const all = Object.values(qualities);
+  const bad = all.filter((quality) => quality === 'bad').length;
+  return `${all.length} ${noun}${bad === 0 ? '' : `, ${bad} ${bad === 1 ? 'fails' : 'fail'}`}`;
+}
+
+export function configureWorks(family: WorkFamily, targets: string, slots: number, faults = 1): NamedWorkConfiguration {
+  const qualities = qualitiesOf(targets);
+  const name = `${family.name}: ${countOf(qualities, 'targets')}, ${slots} at once`;
+  return { name, family, targets: qualities, slots, faults };
 }
 
 export const WORK_CONFIGURATIONS: readonly NamedWorkConfiguration[] = [
