@@ -125,7 +125,7 @@ test('a withdrawal that the dialect has no way to write is nothing written: it m
   const target = buildTarget('w1', 'intended');
   const errands = [{ kind: 'withdraw', stage, target, reason } as const];
   const [slice] = prepareErrands(effects, buildWorld([], []), buildCampaign([stage]), errands, 0);
-  expect(await slice?.run()).toBe(false);
+  expect(await slice?.run(() => undefined)).toBe(false);
 });
 
 test('thousands of errands are run a hundred at a time, each on its object as it was before the first', async () => {
@@ -154,7 +154,7 @@ test('thousands of errands are run a hundred at a time, each on its object as it
   const large = buildStage('worker', names);
   const errands = large.targets.map((target) => ({ kind: 'taint', stage: large, target, node: target.name }) as const);
   const slices = prepareErrands(effects, moving, buildCampaign([large]), errands, 0);
-  for (const slice of slices) expect(await slice.run()).toBe(true);
+  for (const slice of slices) expect(await slice.run(() => undefined)).toBe(true);
   expect(slices.flatMap((slice) => slice.errands)).toEqual(errands);
   expect(most).toBe(100);
   expect(written).toEqual(new Map(names.map((name) => [name, '1'])));

@@ -170,8 +170,8 @@ const ERRANDS_AT_ONCE = 100;
 /** Errands that rest on one look at the plan. */
 export interface ErrandSlice {
   readonly errands: readonly Errand[];
-  /** True where anything was done that the next decision may hang on. */
-  run(): Promise<boolean>;
+  /** True where anything was done that the next decision may hang on; `onDone` hears of each errand that was. */
+  run(onDone: (errand: Errand) => void): Promise<boolean>;
 }
 
 /**
@@ -185,12 +185,19 @@ export function prepareErrands<P extends KubeObject>(
   errands: readonly Errand[],
   now: number,
 ): ErrandSlice[] {
-  const runs = errands.map((errand) => prepareErrand(effects, world, campaign, errand, now));
+  const prepared = errands.map((errand) => ({ errand, run: prepareErrand(effects, world, campaign, errand, now) }));
   return Array.from({ length: Math.ceil(errands.length / ERRANDS_AT_ONCE) }, (_, index) => {
     const [first, end] = [index * ERRANDS_AT_ONCE, (index + 1) * ERRANDS_AT_ONCE];
-    const run = async (): Promise<boolean> =>
-      (await settleAll(runs.slice(first, end).map(async (each) => await each()))).includes(true);
-    return { errands: errands.slice(first, end), run };
+    const slice = prepared.slice(first, end);
+    const run: ErrandSlice['run'] = async (onDone) => {
+      const running = slice.map(async (each) => {
+        const isDone = await each.run();
+        if (isDone) onDone(each.errand);
+        return isDone;
+      });
+      return (await settleAll(running)).includes(true);
+    };
+    return { errands: slice.map(({ errand }) => errand), run };
   });
 }
 

@@ -8,7 +8,7 @@ import { buildStage } from '../../test/builders/stages.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { later, T0 } from '../../test/builders/times.ts';
 import type { Observation, RecordedState } from './model.ts';
-import { narrateErrands, narrateSignals, narrateTargets, type TargetAnnouncement } from './narrate-targets.ts';
+import { narrateErrand, narrateSignals, narrateTargets, type TargetAnnouncement } from './narrate-targets.ts';
 import { because } from './reasons.ts';
 
 const campaignOf = (state: RecordedState) =>
@@ -48,11 +48,13 @@ test('a signal, a cordon and an end before the service is touched', () => {
   expect([
     ...said(narrateSignals(campaign, [{ stage, target, agent: {} }])),
     ...said(
-      narrateErrands(campaign, [
-        { kind: 'cordon', stage, target, node: 'w1', owner: 'o' },
-        { kind: 'drain', stage, target, node: 'w1', options: { localData: 'evict', unmanagedPods: 'evict' } },
-        { kind: 'withdraw', stage, target, reason },
-      ]),
+      (
+        [
+          { kind: 'cordon', stage, target, node: 'w1', owner: 'o' },
+          { kind: 'drain', stage, target, node: 'w1', options: { localData: 'evict', unmanagedPods: 'evict' } },
+          { kind: 'withdraw', stage, target, reason },
+        ] as const
+      ).flatMap((errand) => narrateErrand(campaign, errand)),
     ),
   ]).toEqual([
     'Normal w1 Signalled: told to go to v2 by Plan plan',

@@ -68,29 +68,25 @@ export function narrateSignals(campaign: Campaign, signals: readonly Signalling[
   });
 }
 
-/** Whoever is stopped, or whose pods are about to go, is told so, however many there are. */
-export function narrateErrands(campaign: Campaign, errands: readonly Errand[]): TargetAnnouncement[] {
+/** Once it is carried out: whoever is stopped, or whose pods are about to go, is told so, however many there are. */
+export function narrateErrand(campaign: Campaign, errand: Errand): TargetAnnouncement[] {
   const { kind, name } = campaign.source;
-  return errands.flatMap((errand): TargetAnnouncement[] => {
-    const { stage, target } = errand;
-    if (errand.kind === 'withdraw') return [{ type: 'Warning', reason: errand.reason, stage, target }];
-    // Not the cordon: the node's own agent may have set it already.
-    if (errand.kind !== 'drain' || isQuiet(campaign)) return [];
-    const reason = because('Draining', `is drained for ${kind} ${name}: its pods are being evicted`);
-    return [{ type: 'Normal', reason, stage, target }];
-  });
+  const { stage, target } = errand;
+  if (errand.kind === 'withdraw') return [{ type: 'Warning', reason: errand.reason, stage, target }];
+  // Not the cordon: the node's own agent may have set it already.
+  if (errand.kind !== 'drain' || isQuiet(campaign)) return [];
+  const reason = because('Draining', `is drained for ${kind} ${name}: its pods are being evicted`);
+  return [{ type: 'Normal', reason, stage, target }];
 }
 
 /** Where the plan is gone the Node alone can tell what becomes of it. A taint is not worth a word. */
-export function narrateClearing({ reason }: Campaign, errands: readonly Errand[]): ClearingAnnouncement[] {
-  return errands.flatMap((errand): ClearingAnnouncement[] => {
-    const { node } = errand;
-    if (node === undefined || !reason) return [];
-    if (errand.kind === 'withdraw') return [{ type: 'Warning', reason, node }];
-    const lifts = (errand.kind === 'tidy' && errand.cordon) || errand.kind === 'go-on';
-    if (!lifts) return [];
-    return [{ type: 'Normal', reason: because(reason.code, `is uncordoned: ${reason.message}`), node }];
-  });
+export function narrateClearing({ reason }: Campaign, errand: Errand): ClearingAnnouncement[] {
+  const { node } = errand;
+  if (node === undefined || !reason) return [];
+  if (errand.kind === 'withdraw') return [{ type: 'Warning', reason, node }];
+  const lifts = (errand.kind === 'tidy' && errand.cordon) || errand.kind === 'go-on';
+  if (!lifts) return [];
+  return [{ type: 'Normal', reason: because(reason.code, `is uncordoned: ${reason.message}`), node }];
 }
 
 /** Of very many nodes only what goes wrong is told: an event for every step would be more than a server minds. */

@@ -37,7 +37,7 @@ export async function careForOrphans<P extends KubeObject>(
   const left = errandsAmong(items).filter(({ errands }) => errands.length > 0);
   for (const { campaign, errands } of left) {
     for (const slice of prepareErrands(parts, world, campaign, errands, clock.now())) {
-      if (await slice.run()) teller?.cleared(world, campaign, slice.errands);
+      await slice.run((errand) => teller?.cleared(world, campaign, errand));
     }
   }
   return left.length > 0 ? { requeueAfterMs: RECHECK_MS } : {};

@@ -14,10 +14,13 @@ import type { DrainState, Drains } from '../drain/drains.ts';
 import type { Outlook } from '../drain/outlook.ts';
 import { nodes } from '../kube/resources.ts';
 import { TransportError } from '../kube/status-error.ts';
+import { noMetrics } from '../runtime/metrics.ts';
+import { silentLogger } from '../util/log.ts';
 import type { Care, Dialect } from './dialect.ts';
 import type { Observation, Target } from './model.ts';
 import { OwnWrites } from './own-writes.ts';
 import { createReconciler, type Outcome } from './reconciler.ts';
+import { createTeller } from './teller.ts';
 import { viewsOf } from './world.ts';
 
 const nodeOf: Care['nodeOf'] = (_stage, { name }, world) => world.get(nodes, name);
@@ -39,6 +42,8 @@ interface Leader {
   readonly looks: () => number;
   /** In how many looks that was. */
   readonly begun: () => number;
+  /** Events, by object and code. */
+  readonly told: readonly string[];
 }
 
 interface Parts {
@@ -53,12 +58,12 @@ function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): L
   const { drains, spoken = dialect, mute = [] } = parts;
   let looks = 0;
   let begun = 0;
+  const told: string[] = [];
   const plans = api.view(spoken.plans);
   const watched = spoken.watched.map(({ resource }) => [resource, api.view(resource)] as const);
+  const effects = { dialect: spoken, client: api.client, ownWrites: new OwnWrites() };
   const reconcile = createReconciler<TablePlan>({
-    dialect: spoken,
-    client: api.client,
-    ownWrites: new OwnWrites(),
+    ...effects,
     plans,
     views: viewsOf(watched),
     policyFor: () => buildPolicy(),
@@ -76,10 +81,17 @@ function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): L
         return { ahead };
       },
     },
+    teller: createTeller<TablePlan>({
+      ...effects,
+      log: silentLogger,
+      metrics: noMetrics,
+      announce: ({ metadata }, { reason }) => void told.push(`${metadata.name} ${reason.code}`),
+    }),
   });
   return {
     looks: () => looks,
     begun: () => begun,
+    told,
     look: async () => {
       for (const view of [plans, ...watched.map(([, each]) => each)]) view.catchUp();
       return await reconcile('plan');
@@ -212,12 +224,16 @@ test('a drain that is begun is watched over from then on: its deadline wakes the
   expect(outcome).toEqual({ requeueAfterMs: buildPolicy().stepDeadlines.drain });
 });
 
-test('a drain that is not begun, since the node is not as it was seen, is decided on again soon: no news may come', async () => {
+test('a drain that is not begun, since the node is not as it was seen, is decided on again soon, and told once it is', async () => {
   const api = apiWhere(ASKING);
   const drains = new SlowDrains();
   api.before('get nodes/w0', () => api.change(nodes, 'w0', (node) => node));
-  expect(await leaderOf(api, ['w0'], { drains }).look()).toEqual({ requeueAfterMs: 1000 });
-  expect(drains.begun.size).toBe(0);
+  const leader = leaderOf(api, ['w0'], { drains });
+  // No news may come.
+  expect(await leader.look()).toEqual({ requeueAfterMs: 1000 });
+  expect([...drains.begun, ...leader.told]).toEqual([]);
+  await leader.look();
+  expect([...drains.begun, ...leader.told]).toEqual([OWN_DRAIN, 'w0 Draining']);
 });
 
 test.each<[string, Observation]>([

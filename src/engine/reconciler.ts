@@ -171,8 +171,7 @@ async function runErrands<P extends KubeObject>(
   for (const slice of prepareErrands(options, world, snapshot.campaign, errands, options.clock.now())) {
     const targets = slice.errands.map(({ target }) => target);
     if (!(await isCurrent(options, world, plan, targets))) return false;
-    options.teller?.runs(turn, slice.errands);
-    isDone = (await slice.run()) || isDone;
+    isDone = (await slice.run((errand) => options.teller?.ran(turn, errand))) || isDone;
   }
   return isDone;
 }

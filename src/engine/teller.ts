@@ -10,7 +10,7 @@ import type { Campaign, Decision, Errand, Snapshot, Wait } from './model.ts';
 import { type Announcement, narrate } from './narrate.ts';
 import {
   narrateClearing,
-  narrateErrands,
+  narrateErrand,
   narrateSignals,
   narrateTargets,
   type TargetAnnouncement,
@@ -33,11 +33,11 @@ export interface Turn<P extends KubeObject> {
 export interface Teller<P extends KubeObject> {
   recorded(turn: Turn<P>, after: Campaign, waits: readonly Wait[]): void;
   sent(turn: Turn<P>, sent: readonly Sent[]): void;
-  runs(turn: Turn<P>, errands: readonly Errand[]): void;
+  ran(turn: Turn<P>, errand: Errand): void;
   /** Nothing is left to do now; resolves with the milliseconds after which there may be more to tell. */
   decided(turn: Turn<P>, decision: Decision): Promise<number | undefined>;
   /** What plans left on nodes was ended or taken away. */
-  cleared(world: World, campaign: Campaign, errands: readonly Errand[]): void;
+  cleared(world: World, campaign: Campaign, errand: Errand): void;
   failed(plan: P, reason: Reason): void;
   /** There is no such plan any more. */
   gone(key: string): void;
@@ -78,11 +78,9 @@ export function createTeller<P extends KubeObject>(parts: TellerParts<P>): Telle
       const written = sent.filter(({ result }) => result === 'written').map(({ signalling }) => signalling);
       onTargets(turn, narrateSignals(turn.snapshot.campaign, written));
     },
-    runs(turn, errands) {
-      for (const { kind, target } of errands) {
-        log.info('errand', { step: kind, node: target.name, plan: nameOf(turn.plan) });
-      }
-      onTargets(turn, narrateErrands(turn.snapshot.campaign, errands));
+    ran(turn, errand) {
+      log.info('errand', { step: errand.kind, node: errand.target.name, plan: nameOf(turn.plan) });
+      onTargets(turn, narrateErrand(turn.snapshot.campaign, errand));
     },
     async decided(turn, decision) {
       const { plan, snapshot, now } = turn;
@@ -91,8 +89,8 @@ export function createTeller<P extends KubeObject>(parts: TellerParts<P>): Telle
       const writing = { ...parts, plans: dialect.plans, tell: (news: Announcement) => onPlan(plan, news) };
       return await tellConditions(writing, plan, snapshot.campaign, decision.waits, now);
     },
-    cleared(world, campaign, errands) {
-      for (const { node, type, reason } of narrateClearing(campaign, errands)) {
+    cleared(world, campaign, errand) {
+      for (const { node, type, reason } of narrateClearing(campaign, errand)) {
         const object = world.get(nodes, node);
         if (object) parts.announce(object, { type, reason });
         log.info(reason.message, { node, reason: reason.code });
