@@ -13,6 +13,7 @@ import { createClient } from '../../src/kube/http-client.ts';
 import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
 import { leases, nodes, pods } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
+import { type AgentReport, encodeReport } from '../../src/signal/report.ts';
 import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { buildUpgradePolicy } from '../builders/policies.ts';
@@ -27,6 +28,7 @@ const until = async (check: () => Promise<void>): Promise<void> => await vi.wait
 
 beforeAll(async () => {
   for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd', '--all']);
 });
 
 describe('a leader that is killed in the middle of a drain', () => {
@@ -165,5 +167,27 @@ test('a leader that comes back counts what a node does from then on: it was not 
   await puppets.says('loss-w1', 'Downloading');
   await puppets.says('loss-w1', 'Completed');
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+  expect(await leader.stop('SIGTERM')).toBe(0);
+});
+
+test('a drain that its own node gives up, as it may where the leader changed, ends the plan as the policy says', async () => {
+  const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  onTestFinished(() => admin.close());
+  const policy = await admin.create(upgradePolicies, buildUpgradePolicy('loss-budget', { failureBudget: 5 }));
+  onTestFinished(async () => await admin.delete(upgradePolicies, policy.metadata.name));
+  await using puppets = await Puppets.create(admin, 'loss-s1', 'loss-s2', 'loss-s3');
+  await using leader = new RefitProcess('controller', '--kubeconfig', await kubeconfigFor('controller'));
+  await puppets.plan(1);
+  const fail = async (name: string, why: Omit<AgentReport, 'created'>): Promise<void> => {
+    await until(async () => expect(await puppets.signal(name)).toBeDefined());
+    const { created = '' } = (await puppets.signal(name)) ?? {};
+    await puppets.says(name, 'Failed', encodeReport({ ...why, created }));
+  };
+  await fail('loss-s1', { reason: 'no socket' });
+  await fail('loss-s2', { reason: 'the node was not drained within 11 min', late: 'drain' });
+  const description = expect.stringContaining('the node was not drained within 11 min') as string;
+  expect(await puppets.end()).toEqual({ state: 'ApplyFailed', description });
+  expect(await puppets.recorded()).toMatchObject({ 'loss-s3': 'SignalPending' });
+  expect(await puppets.signal('loss-s3')).toBeUndefined();
   expect(await leader.stop('SIGTERM')).toBe(0);
 });
