@@ -91,7 +91,7 @@ describe('a node that asks to be drained', () => {
     ['whether it may is asked first', { facts: { consent: 'unasked' } }, { asks: 'consent', waits: 'ConsentUnknown' }],
     [
       'where nobody can tell it waits, and says why',
-      { facts: { consent: { unanswered: because('CannotDecide', 'no answer') } } },
+      { facts: { consent: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 } } },
       { waits: 'CannotDecide' },
     ],
     ['one that does it itself is left alone', { facts: { consent: false } }, { waits: 'InFlight' }],

@@ -4,10 +4,11 @@ import type { Look, Outlook } from '../drain/outlook.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { messageOf } from '../util/errors.ts';
+import { settleAll } from '../util/settle.ts';
 import type { Dialect, Endpoint, World } from './dialect.ts';
 import type { EndpointHealth, Inquiry, Target } from './model.ts';
 import { because, type Reason } from './reasons.ts';
-import type { Unanswered } from './unanswered.ts';
+import type { Silences, Unanswered } from './unanswered.ts';
 
 /** What is asked by ways of its own, not of the dialect. */
 export interface Inquirer {
@@ -26,7 +27,13 @@ export interface InquiryParts<P extends KubeObject> {
 /** Attempts whose nodes leave their drain to the leader: once said, that holds until their end. */
 export type Consents = Set<string>;
 
-/** The answers of one reconcile, but for consents, which outlast it. */
+/** What outlasts a reconcile. */
+export interface Memory {
+  readonly consents: Consents;
+  readonly silences: Silences;
+}
+
+/** The answers of one reconcile. */
 export class Answers {
   controlPlane: readonly EndpointHealth[] | Unanswered | undefined;
   preconditions: readonly Reason[] | Unanswered | undefined;
@@ -34,20 +41,23 @@ export class Answers {
   /** Several targets may ask for it, and all of them mean the same. */
   #health: Promise<readonly EndpointHealth[]> | undefined;
   #look: Pick<Look, 'ahead'> | undefined;
-  readonly #given: Consents;
+  readonly #memory: Memory;
+  readonly #now: number;
   /** By key: what is asked is asked of the target as it is about to be recorded, which may be another attempt than now. */
   readonly #said = new Map<string, boolean | Unanswered>();
 
-  constructor(given: Consents) {
-    this.#given = given;
+  /** `now` in milliseconds by the steady clock: the same for all of it, so that what is due together is asked together. */
+  constructor(memory: Memory, now: number) {
+    this.#memory = memory;
+    this.#now = now;
   }
 
   /** Undefined where it was not asked. */
   consentOf(target: Target): boolean | Unanswered | undefined {
-    return this.#given.has(attemptOf(target)) || this.#said.get(target.key);
+    return this.#memory.consents.has(attemptOf(target)) || this.#said.get(target.key);
   }
 
-  /** Resolves with why those that have no answer have none; rejects only where `signal` aborts. */
+  /** Resolves with what is new of why some have no answer; rejects only where `signal` aborts. */
   async add<P extends KubeObject>(
     inquiries: readonly Inquiry[],
     world: World,
@@ -55,18 +65,27 @@ export class Answers {
     options: DrainOptions,
     parts: InquiryParts<P>,
   ): Promise<readonly Reason[]> {
+    const { silences } = this.#memory;
     const asked = inquiries.map(async (inquiry) => {
+      const question = `${plan.metadata.uid} ${questionOf(inquiry)}`;
+      const silence = silences.of(question, this.#now);
+      if (silence) {
+        this.#leave(inquiry, silence);
+        return [];
+      }
       try {
         await this.#ask(inquiry, world, plan, options, parts);
+        silences.forget(question);
         return [];
       } catch (error) {
         parts.signal?.throwIfAborted();
-        const unanswered = because('CannotDecide', `${aboutOf(inquiry)} cannot be told: ${messageOf(error)}`);
-        this.#leave(inquiry, { unanswered });
-        return unanswered;
+        const reason = because('CannotDecide', `${aboutOf(inquiry)} cannot be told: ${messageOf(error)}`);
+        const { isNews, ...unanswered } = silences.add(question, reason, this.#now);
+        this.#leave(inquiry, unanswered);
+        return isNews ? reason : [];
       }
     });
-    return (await Promise.all(asked)).flat();
+    return (await settleAll(asked)).flat();
   }
 
   async #ask<P extends KubeObject>(
@@ -95,7 +114,7 @@ export class Answers {
         const { stage, target } = inquiry;
         const consents = (await dialect.care?.consents?.(client, stage, target, world, signal)) === true;
         this.#said.set(target.key, consents);
-        if (consents) this.#given.add(attemptOf(target));
+        if (consents) this.#memory.consents.add(attemptOf(target));
       }
     }
   }
@@ -120,6 +139,11 @@ function aboutOf(inquiry: Inquiry): string {
     case 'consent':
       return `whether ${inquiry.target.name} lets the leader drain it`;
   }
+}
+
+/** Another attempt is another question. */
+function questionOf(inquiry: Inquiry): string {
+  return inquiry.kind === 'consent' ? attemptOf(inquiry.target) : aboutOf(inquiry);
 }
 
 function attemptOf({ key, since }: Target): string {

@@ -51,11 +51,12 @@ interface Parts {
   readonly spoken?: Dialect<TablePlan>;
   /** Nodes of which nobody can tell what a drain of them would meet. */
   readonly mute?: readonly string[];
+  readonly clock?: FakeClock;
 }
 
 /** Sees everything at each look; `free` are the nodes whose drain nothing stands against. */
 function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): Leader {
-  const { drains, spoken = dialect, mute = [] } = parts;
+  const { drains, spoken = dialect, mute = [], clock = new FakeClock(T0) } = parts;
   let looks = 0;
   let begun = 0;
   const told: string[] = [];
@@ -67,7 +68,7 @@ function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): L
     plans,
     views: viewsOf(watched),
     policyFor: () => buildPolicy(),
-    clock: new FakeClock(T0),
+    clock,
     drains,
     inquirer: {
       askControlPlane: async () => await Promise.resolve([]),
@@ -188,10 +189,12 @@ test('where nobody can tell of one whether it leaves its drain to the leader, th
     if (silent && name === 'w0') throw new TransportError('no answer', { maybeApplied: false });
     return await Promise.resolve(true);
   };
-  const leader = leaderOf(api, [], { drains, spoken: { ...dialect, care: { nodeOf, consents } } });
-  expect(await leader.look()).toEqual({ requeueAfterMs: 5000 });
+  const clock = new FakeClock(T0);
+  const leader = leaderOf(api, [], { drains, clock, spoken: { ...dialect, care: { nodeOf, consents } } });
+  expect(await leader.look()).toEqual({ requeueAfterMs: 2000 });
   expect([...drains.begun]).toEqual([`w1 plan-uid/${later(0)}/Plan`]);
   silent = false;
+  await clock.advance(2000);
   await leader.look();
   expect([...drains.begun].toSorted()).toEqual([OWN_DRAIN, `w1 plan-uid/${later(0)}/Plan`]);
 });
@@ -204,7 +207,7 @@ test('a node of which nobody can tell what a drain would meet waits, and the nex
 
 test('where nobody can tell it of any node, that is what holds them back', async () => {
   const api = apiWith(names(3));
-  expect(await leaderOf(api, [], { mute: names(3) }).look()).toEqual({ requeueAfterMs: 5000 });
+  expect(await leaderOf(api, [], { mute: names(3) }).look()).toEqual({ requeueAfterMs: 2000 });
   expect(api.read(dialect.plans, 'plan').status?.blocked).toBe(true);
 });
 

@@ -309,13 +309,56 @@ test('what stands against a new plan, and cannot be told: said, nothing is recor
     if (error) throw error;
     return await Promise.resolve([]);
   };
-  const leader = new Leader(api, new FakeClock(T0), { ...dialect, preconditions });
-  expect(await leader.see()).toEqual({ requeueAfterMs: 5000 });
+  const clock = new FakeClock(T0);
+  const leader = new Leader(api, clock, { ...dialect, preconditions });
+  expect(await leader.see()).toEqual({ requeueAfterMs: 2000 });
   expect(leader.told).toEqual(['CannotDecide: what stands against the plan cannot be told: no answer']);
   expect(writes(api)).toEqual([]);
   answers = [];
+  await clock.advance(2000);
   await leader.see();
   expect(statesOf(api)).toEqual({ w1: 'intended' });
+});
+
+test('what stays without an answer is asked ever more seldom, whatever wakes the leader, and told where its words change', async () => {
+  const api = apiWith(buildTablePlan({ workers: ['w1'] }));
+  let [words, asked] = ['no answer', 0];
+  const preconditions = async (): Promise<[]> => {
+    asked++;
+    throw await Promise.resolve(new TransportError(words, { maybeApplied: false }));
+  };
+  const clock = new FakeClock(T0);
+  const leader = new Leader(api, clock, { ...dialect, preconditions });
+  const waits: (number | undefined)[] = [];
+  for (let count = 0; count < 7; count++) {
+    const { requeueAfterMs = 0 } = await leader.see();
+    waits.push(requeueAfterMs);
+    await clock.advance(requeueAfterMs - 500);
+    expect(await leader.see()).toEqual({ requeueAfterMs: 500 });
+    await clock.advance(500);
+  }
+  expect(waits).toEqual([2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+  expect(asked).toBe(7);
+  expect(leader.told).toHaveLength(1);
+  words = 'refused';
+  await leader.see();
+  expect(leader.told.slice(1)).toEqual(['CannotDecide: what stands against the plan cannot be told: refused']);
+});
+
+test('a plan of the same name that comes after one without an answer asks at once', async () => {
+  const api = apiWith(buildTablePlan({ workers: ['w1'] }));
+  let asked = 0;
+  const preconditions = async (): Promise<[]> => {
+    asked++;
+    throw await Promise.resolve(new TransportError('no answer', { maybeApplied: false }));
+  };
+  const leader = new Leader(api, new FakeClock(T0), { ...dialect, preconditions });
+  await leader.see();
+  const plan = buildTablePlan({ workers: ['w1'] });
+  api.put(dialect.plans, { ...plan, metadata: { ...plan.metadata, uid: 'another-uid' } });
+  await leader.see();
+  expect(asked).toBe(2);
+  expect(leader.told).toHaveLength(2);
 });
 
 test('a reconcile whose time is over ends, whatever it was asking', async () => {

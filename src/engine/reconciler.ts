@@ -13,6 +13,7 @@ import { careForOrphans } from './orphans.ts';
 import type { View } from './own-writes.ts';
 import type { CampaignPolicy } from './policy/campaign-policy.ts';
 import type { Teller, Turn } from './teller.ts';
+import { Silences } from './unanswered.ts';
 import { WatchTimes } from './watch-times.ts';
 import { freshWorld, type Views } from './world.ts';
 
@@ -54,10 +55,13 @@ export function createReconciler<P extends KubeObject>(
   const world = freshWorld(views, ownWrites);
   const times = new WatchTimes(clock);
   const consents: Consents = new Set();
+  const silences = new Map<string, Silences>();
 
   return async function reconcile(key, { signal } = {}) {
     const { name, namespace } = splitKey(key);
-    const answers = new Answers(consents);
+    const asked = silences.get(key) ?? new Silences();
+    silences.set(key, asked);
+    const answers = new Answers({ consents, silences: asked }, clock.monotonic());
     const effects = { ...options, signal };
     for (let round = 0; round < MAX_ROUNDS; round++) {
       signal?.throwIfAborted();
@@ -65,6 +69,7 @@ export function createReconciler<P extends KubeObject>(
       if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.isPlan?.(plan) === false) {
         options.teller?.gone(key);
         consents.clear();
+        silences.delete(key);
         return await careForOrphans(effects, world, plans);
       }
       const policy = options.policyFor(plan);
@@ -101,7 +106,7 @@ async function take<P extends KubeObject>(
   return { ...soonest(outcome, { requeueAfterMs }), restMs: restOf(snapshot.campaign) };
 }
 
-/** What cannot be answered holds back whoever needs it and nobody else; it is told where people look, and asked again later. */
+/** What cannot be answered holds back whoever needs it and nobody else; it is told once where people look, and asked again later. */
 async function inquire<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   answers: Answers,

@@ -108,7 +108,7 @@ function situation(mood: Mood): fc.Arbitrary<Situation> {
         facts: fc.tuple(...targets.map((target) => ofMood[mood].facts(target))),
         controlPlane: fc.constantFrom(
           undefined,
-          { unanswered: because('CannotDecide', 'no answer') },
+          { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 },
           [{ name: 'c1', ready: true }],
           [{ name: 'c1', ready: false }],
         ),

@@ -244,13 +244,13 @@ const rows: [Gate, string, GateInput, string][] = [
   [
     drainPossible,
     'nobody can tell',
-    input('worker', { node: NODE, outlook: { unanswered: because('CannotDecide', 'no answer') } }),
+    input('worker', { node: NODE, outlook: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 } }),
     'wait CannotDecide: no answer',
   ],
   [
     apiServersReady,
     'nobody can tell',
-    { ...input('controller'), controlPlane: { unanswered: because('CannotDecide', 'no answer') } },
+    { ...input('controller'), controlPlane: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 } },
     'wait CannotDecide: no answer',
   ],
   [
