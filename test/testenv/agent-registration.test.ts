@@ -116,7 +116,9 @@ test('the next agent writes nothing where everything is right', async () => {
   await admin.patch(controlNodes, name, { status: { k0sVersion: 'v0' } }, { type: 'merge', subresource: 'status' });
   await shows(name, registered(name));
   expect(next.log.filter((line) => /registered|registration put right/.test(line))).toEqual([]);
-  expect(next.log.filter((line) => line.includes('status put right'))).toHaveLength(1);
+  // It is logged after it was written.
+  const putRight = (): string[] => next.log.filter((line) => line.includes('status put right'));
+  await vi.waitFor(() => expect(putRight()).toHaveLength(1), PATIENCE);
   expect(Number((await read(name)).metadata.resourceVersion)).toBeGreaterThan(Number(resourceVersion));
 });
 

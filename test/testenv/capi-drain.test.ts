@@ -21,7 +21,9 @@ beforeAll(async () => {
 }, 120_000);
 
 afterAll(async () => {
-  await kubectlAs('admin', ['delete', 'deployment,poddisruptionbudget', '--all', '-n', NAMESPACE, '--wait=true']);
+  // Pods first: once their Nodes are gone, nobody is left to end them.
+  const all = ['deployment,poddisruptionbudget', '--all', '-n', NAMESPACE];
+  await kubectlAs('admin', ['delete', ...all, '--cascade=foreground']);
   await scene[Symbol.asyncDispose]();
 });
 

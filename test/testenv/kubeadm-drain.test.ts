@@ -41,7 +41,9 @@ afterEach(async () => void (await kubectlAs('admin', ['delete', 'upgradepolicy',
 
 afterAll(async () => {
   stop.abort();
-  await kubectlAs('admin', ['delete', 'deployment,poddisruptionbudget', '--all', '-n', NAMESPACE, '--wait=true']);
+  // Pods first: once their Nodes are gone, nobody is left to end them.
+  const all = ['deployment,poddisruptionbudget', '--all', '-n', NAMESPACE];
+  await kubectlAs('admin', ['delete', ...all, '--cascade=foreground']);
   await scene[Symbol.asyncDispose]();
 });
 
