@@ -1,4 +1,7 @@
-/** Owns the kind that the original's own tests use: one that is gone in v99.99.99, with one object of it. */
+/**
+ * Owns the kind that the original's own tests use: one that is gone in v99.99.99, with one object of it. There is one
+ * definition for all tests: kubectl remembers for minutes whether objects of a kind are in namespaces.
+ */
 import { expect, vi } from 'vitest';
 import { apply, kubectlAs } from '../testenv/control-plane.ts';
 
@@ -13,7 +16,8 @@ spec:
   scope: Cluster
   versions: [{name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
 `;
-const OBJECT = '{apiVersion: k0s.k0sproject.example.com/v1beta1, kind: RemovedCRD, metadata: {name: left-over}}';
+export const REMOVED_OBJECT = 'left-over';
+const OBJECT = `{apiVersion: k0s.k0sproject.example.com/v1beta1, kind: RemovedCRD, metadata: {name: ${REMOVED_OBJECT}}}`;
 
 /** What the original says of it in the status of the Plan. */
 export const REMOVED_KIND_FOUND =
@@ -22,12 +26,9 @@ export const REMOVED_KIND_FOUND =
 
 /** Resolves once the object is there; kind and object are gone after the disposal. */
 export async function installRemovedKind(): Promise<AsyncDisposable> {
-  // A definition that is applied while its predecessor is still being deleted goes with it.
-  const install = async (): Promise<void> => {
-    await apply(DEFINITION);
-    await apply(OBJECT);
-  };
-  await vi.waitFor(install, { timeout: 30_000 });
+  await apply(DEFINITION);
+  await kubectlAs('admin', ['wait', '--for=condition=Established', `crd/${NAME}`]);
+  await vi.waitFor(async () => await apply(OBJECT), { timeout: 30_000 });
   return {
     async [Symbol.asyncDispose]() {
       expect(await kubectlAs('admin', ['delete', 'crd', NAME, '--wait=true'])).toMatchObject({ ok: true });
