@@ -19,6 +19,12 @@ function told(status: 'True' | 'False' | 'Unknown', afterMs?: number): Node {
   return { metadata: { name: 'n' }, status: { conditions: [{ type: 'Ready', status, ...heard }] } };
 }
 
+/** As the API server writes it. */
+const TOLD_AT_NO_TIME: Node = {
+  metadata: { name: 'n' },
+  status: { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: null }] },
+};
+
 /** A host whose clock shows the agent's time, unless it is set, with what the API server has of its node. */
 class Place {
   seen: Node | undefined;
@@ -56,6 +62,7 @@ test.each<[string, Node | undefined, object, number]>([
   ['not Ready, of before', told('False', -60_000), SILENT, 1],
   ['what Kubernetes makes of a node that it hears no more', told('Unknown', -40_000), SILENT, 1],
   ['Ready, by somebody who does not tell when', told('True'), { isReady: true }, 0],
+  ['Ready, with a time that is null', TOLD_AT_NO_TIME, { isReady: true }, 0],
   ['not Ready, by somebody who does not tell when', told('False'), { isReady: false }, 0],
   ['nothing about Ready', { metadata: { name: 'n' } }, {}, 1],
   ['no node', undefined, {}, 1],

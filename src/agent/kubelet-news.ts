@@ -93,5 +93,5 @@ function toldBy(object: Node | undefined): Ready | undefined {
 /** Who does not tell when, as no kubelet does, is believed. */
 function isNews({ lastHeartbeatTime }: Ready, startedAt: number): boolean {
   // It tells whole seconds.
-  return lastHeartbeatTime === undefined || Date.parse(lastHeartbeatTime) >= Math.floor(startedAt / 1000) * 1000;
+  return !lastHeartbeatTime || Date.parse(lastHeartbeatTime) >= Math.floor(startedAt / 1000) * 1000;
 }

@@ -70,7 +70,8 @@ export interface Condition {
 
 interface NodeCondition extends Condition {
   /** When the kubelet last told it, by the clock of its host, in whole seconds. */
-  lastHeartbeatTime?: string;
+  /** The API server writes null where nobody told it. */
+  lastHeartbeatTime?: string | null;
 }
 
 export interface Node extends KubeObject {

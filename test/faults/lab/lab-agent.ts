@@ -57,7 +57,7 @@ export class LabAgent {
       },
       observe: async (journal) => await Promise.resolve(host.observe(journal)),
       searchService: async () => await Promise.resolve(undefined),
-      ageOf: async () => await Promise.resolve(0),
+      ageOf: async () => await Promise.resolve(host.ageMs),
       perform: async (step, journal, signal) => await this.#perform(duties, step, journal, signal, stop),
       times: TIMES,
       accepts: ['k0supdate', 'airgapupdate'],

@@ -12,7 +12,7 @@ import { clientOver } from '../../../src/kube/http-client.ts';
 import { createInformer } from '../../../src/kube/informer.ts';
 import { nodes, type Resource } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
-import type { Clock } from '../../../src/util/clock.ts';
+import { type Clock, rfc3339 } from '../../../src/util/clock.ts';
 import { OLD } from '../../model/cluster.ts';
 import type { Quality } from '../../model/host.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -194,7 +194,10 @@ class Run implements Lab {
         () => {
           observer.lookAtHosts();
           const { service } = host.state;
-          if (role === 'worker' && service?.life === 'up') void tellVersion(admin, name, service.file);
+          // Its agent's machine is its kubelet's.
+          const { clock } = this.#processes.get(`agent ${name}`) ?? this;
+          if (role === 'worker' && service?.life === 'up')
+            void tellVersion(admin, name, service.file, rfc3339(clock.now()));
         },
       );
       const address = `10.0.0.${hosts.length + 1}`;

@@ -17,6 +17,7 @@ export class LabHost {
   /** Versions of the airgap bundles that were placed. */
   readonly bundles = new Set<string>();
   #processes = 1;
+  #startedAt = 0;
   #isMoving = false;
 
   constructor(name: string, file: string, clock: Clock, qualityOf: Qualities, onChange: (host: Host) => void) {
@@ -29,6 +30,11 @@ export class LabHost {
 
   get state(): Host {
     return this.#host;
+  }
+
+  /** Milliseconds since the start of the service's process. */
+  get ageMs(): number {
+    return this.#clock.monotonic() - this.#startedAt;
   }
 
   /** What an agent finds, where it finds what answers. */
@@ -47,6 +53,7 @@ export class LabHost {
   #set(host: Host): void {
     const { service } = host;
     const isNew = service?.id === UNSEEN;
+    if (isNew) this.#startedAt = this.#clock.monotonic();
     this.#host = service && isNew ? { ...host, service: { ...service, id: ++this.#processes } } : host;
     this.#onChange(this.#host);
     this.#live();

@@ -25,7 +25,7 @@ export async function installKinds(admin: KubeClient): Promise<void> {
 export async function addWorker(admin: KubeClient, name: string): Promise<void> {
   const { uid: _, resourceVersion: __, ...metadata } = buildNode(name).metadata;
   await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata });
-  await tellVersion(admin, name, OLD);
+  await tellVersion(admin, name, OLD, '2026-01-01T00:00:00Z');
   const { spec, ...pod } = buildPod(`on-${name}`, { node: name });
   const { uid: ___, ...podMetadata } = pod.metadata;
   const containers = [{ name: 'main', image: 'example.com/app' }];
@@ -33,12 +33,20 @@ export async function addWorker(admin: KubeClient, name: string): Promise<void> 
   await admin.create(pods, { ...pod, metadata: podMetadata, spec: body }, { namespace: 'default' });
 }
 
-/** What a kubelet tells once it has come up. */
-export async function tellVersion(admin: KubeClient, name: string, kubeletVersion: string): Promise<void> {
-  const status: Node['status'] = {
-    nodeInfo: { kubeletVersion },
-    conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+/** What a kubelet tells once it has come up, at that time of its own clock. */
+export async function tellVersion(
+  admin: KubeClient,
+  name: string,
+  kubeletVersion: string,
+  lastHeartbeatTime: string,
+): Promise<void> {
+  const ready = {
+    type: 'Ready',
+    status: 'True' as const,
+    lastHeartbeatTime,
+    lastTransitionTime: '2026-01-01T00:00:00Z',
   };
+  const status: Node['status'] = { nodeInfo: { kubeletVersion }, conditions: [ready] };
   await admin.patch(nodes, name, { status }, { type: 'merge', subresource: 'status' });
 }
 

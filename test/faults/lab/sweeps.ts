@@ -41,7 +41,9 @@ interface Whole {
 
 async function undisturbed(scene: Scene, seed: number): Promise<Whole> {
   const { verdict, points } = await play(scene, seed, []);
-  if (!isFine(verdict)) throw new Error(`without faults: ${verdict.end} ${verdict.violations.join(', ')}`);
+  const wanted = scene.payload === undefined ? 'Completed' : 'ApplyFailed';
+  const { end, reason, violations } = verdict;
+  if (end !== wanted || !isFine(verdict)) throw new Error(`without faults: ${end} ${reason} ${violations.join(', ')}`);
   return { points, seconds: verdict.seconds };
 }
 
