@@ -17,7 +17,10 @@ export default defineConfig({
     maxWorkers: 2,
     reporters: ['default', new CountReporter()],
     projects: [
-      project('unit', 0, ['{src,tools,bench}/**/*.test.ts', 'test/{repo,faults,toy,doubles,parity}/**/*.test.ts']),
+      project('unit', 0, [
+        '{src,sandbox,tools,bench}/**/*.test.ts',
+        'test/{repo,faults,toy,doubles,parity}/**/*.test.ts',
+      ]),
       project('model', 0, ['test/model/**/*.test.ts']),
       project('agent', 1, ['test/agent/**/*.test.ts'], { pool: 'forks' }),
       project('ssh', 1, [OVER_SSH], realControlPlane),

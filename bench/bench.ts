@@ -3,12 +3,12 @@ import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { controllerAddress } from '../sandbox/cluster/hosts.ts';
+import { type Plane, startRealPlane } from '../sandbox/cluster/plane.ts';
 import { systemClock as clock } from '../src/util/clock.ts';
 import { formatDuration } from '../src/util/duration.ts';
 import { EXIT, RefitError } from '../src/util/errors.ts';
 import { usageError } from '../src/util/usage.ts';
-import { controllerAddress } from '../tools/cluster/hosts.ts';
-import { type Plane, startRealPlane } from '../tools/cluster/plane.ts';
 import { guardDirectory } from '../tools/controlplane/guard.ts';
 import { runMain } from '../tools/main.ts';
 import { measureAgent } from './agent/measure.ts';
@@ -67,7 +67,7 @@ function say(line: string): void {
 }
 
 /** Resolves once everything that was started is gone again. */
-async function measure(parts: readonly Part[], signal: AbortSignal): Promise<Findings> {
+async function measure(parts: readonly Part[], abort: AbortSignal): Promise<Findings> {
   await using started = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'refit-bench-'));
   const guard = guardDirectory(directory);
@@ -75,18 +75,18 @@ async function measure(parts: readonly Part[], signal: AbortSignal): Promise<Fin
   await mkdir(join(directory, 'pids'));
   let plane: Promise<Plane> | undefined;
   const realPlane = async (): Promise<Plane> => {
-    plane ??= startPlane(started, signal);
+    plane ??= startPlane(started, abort);
     return await plane;
   };
   const found: Findings[] = [];
-  for (const part of parts) found.push(await measurePart(part, realPlane, directory, signal));
+  for (const part of parts) found.push(await measurePart(part, realPlane, directory, abort));
   return { figures: found.flatMap(({ figures }) => figures), details: found.flatMap(({ details }) => details) };
 }
 
-async function startPlane(started: AsyncDisposableStack, signal: AbortSignal): Promise<Plane> {
+async function startPlane(started: AsyncDisposableStack, abort: AbortSignal): Promise<Plane> {
   say('starting a real control plane');
   const addresses = Array.from({ length: CONTROLLERS }, (_, index) => controllerAddress(index + 1));
-  const plane = await startRealPlane({ addresses, log: say, signal });
+  const plane = await startRealPlane({ addresses, log: say, abort });
   started.defer(async () => await plane.stop());
   return plane;
 }
@@ -95,14 +95,14 @@ async function measurePart(
   part: Part,
   realPlane: () => Promise<Plane>,
   directory: string,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<Findings> {
-  const parts = { directory, clock, signal };
+  const parts = { directory, clock, abort };
   switch (part) {
     case 'client': {
       const plane = await realPlane();
       say('comparing the clients');
-      return await compareClients(await plane.kubeconfig('admin'), signal);
+      return await compareClients(await plane.kubeconfig('admin'), abort);
     }
     case 'agent': {
       const plane = await realPlane();
@@ -119,14 +119,14 @@ async function measurePart(
   }
 }
 
-async function main(args: string[], signal: AbortSignal): Promise<number> {
+async function main(args: string[], abort: AbortSignal): Promise<number> {
   const { help, json, parts } = parse(args);
   if (help) {
     process.stdout.write(HELP);
     return EXIT.ok;
   }
   const began = clock.monotonic();
-  const findings = await measure(parts, signal);
+  const findings = await measure(parts, abort);
   say(`it took ${formatDuration(clock.monotonic() - began)}\n`);
   const lines = [...renderFindings(findings), ...(json ? ['', renderJson(findings.figures)] : [])];
   process.stdout.write(`${lines.join('\n')}\n`);

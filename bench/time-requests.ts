@@ -10,8 +10,8 @@ const NAMESPACE = 'default';
 /** Each client loads nothing of the other. */
 const CLIENTS: Readonly<Record<string, (kubeconfig: string) => Promise<Get>>> = {
   async refit(kubeconfig) {
-    const { createClient } = await import('../src/kube/http-client.ts');
-    const { loadClusterConfig } = await import('../src/kube/kubeconfig.ts');
+    const { createClient } = await import('../src/kube/transport/http-client.ts');
+    const { loadClusterConfig } = await import('../src/kube/config/kubeconfig.ts');
     const { namespaces } = await import('../src/kube/resources.ts');
     const client = createClient(await loadClusterConfig({ path: kubeconfig }));
     return async () => await client.get(namespaces, NAMESPACE);

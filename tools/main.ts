@@ -2,16 +2,16 @@
 import { EXIT, RefitError } from '../src/util/errors.ts';
 
 /** `main` resolves with the exit code once everything that it started is gone, also where `signal` aborts. */
-export async function runMain(main: (args: string[], signal: AbortSignal) => Promise<number>): Promise<void> {
+export async function runMain(main: (args: string[], abort: AbortSignal) => Promise<number>): Promise<void> {
   const interruption = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => interruption.abort(new Error(name)));
   }
-  const { signal } = interruption;
+  const { signal: abort } = interruption;
   try {
-    process.exitCode = await main(process.argv.slice(2), signal);
+    process.exitCode = await main(process.argv.slice(2), abort);
   } catch (error) {
-    process.exitCode = signal.aborted ? EXIT.interrupted : told(error);
+    process.exitCode = abort.aborted ? EXIT.interrupted : told(error);
   }
 }
 

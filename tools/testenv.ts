@@ -51,10 +51,10 @@ function parse(args: string[]) {
 }
 
 /** Runs until `signal` aborts. */
-async function up(nodes: number, signal: AbortSignal): Promise<void> {
+async function up(nodes: number, abort: AbortSignal): Promise<void> {
   const controlPlane = await startControlPlane({
     components: ['kube-controller-manager', 'kube-scheduler', ...(nodes > 0 ? (['kwok'] as const) : [])],
-    signal,
+    abort,
   });
   try {
     const kubeconfig = await controlPlane.kubeconfig('admin');
@@ -63,7 +63,7 @@ async function up(nodes: number, signal: AbortSignal): Promise<void> {
       `Kubernetes runs at ${controlPlane.url}, simulated nodes: ${nodes}. Ctrl-C ends it.\n` +
         `kubeconfig: ${kubeconfig}\nkubectl:    ${controlPlane.kubectl}\nexport KUBECONFIG=${kubeconfig}\n`,
     );
-    if (!signal.aborted) await once(signal, 'abort');
+    if (!abort.aborted) await once(abort, 'abort');
   } finally {
     await controlPlane.stop();
   }
@@ -82,10 +82,10 @@ async function populate(controlPlane: ControlPlane, kubeconfig: string, nodes: n
 }
 
 /** The exit code. */
-async function main(args: string[], signal: AbortSignal): Promise<number> {
+async function main(args: string[], abort: AbortSignal): Promise<number> {
   const command = parseCommand(args);
   if (command.name === 'help') process.stdout.write(HELP);
-  else await up(command.nodes, signal);
+  else await up(command.nodes, abort);
   return EXIT.ok;
 }
 

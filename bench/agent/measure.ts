@@ -1,10 +1,10 @@
 /** Owns the benchmark of one agent: what it adds to a restart, and what a kill in a download costs. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
-import { buildStandIn } from '../../src/embedded/hosts/stand-in.ts';
+import type { Plane } from '../../sandbox/cluster/plane.ts';
+import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
+import { buildStandIn } from '../../sandbox/hosts/stand-in.ts';
 import type { Clock } from '../../src/util/clock.ts';
-import type { Plane } from '../../tools/cluster/plane.ts';
 import type { Findings } from '../figures.ts';
 import { Restarts } from '../plan/restarts.ts';
 import { agentFindings } from './findings.ts';
@@ -22,7 +22,7 @@ export interface AgentParts {
   readonly plane: Plane;
   readonly directory: string;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
 }
 
 export async function measureAgent(parts: AgentParts): Promise<Findings> {
@@ -39,7 +39,7 @@ export async function measureAgent(parts: AgentParts): Promise<Findings> {
   }
   const server = await startDownloadServer({ files, faults: [{ path: BIG.path, paceMs: PACE_MS, times: Infinity }] });
   started.defer(async () => await server.stop());
-  const restarts = new Restarts(parts.clock, AbortSignal.any([parts.signal, stop.signal]));
+  const restarts = new Restarts(parts.clock, AbortSignal.any([parts.abort, stop.signal]));
   const rig = await AgentRig.start({
     ...parts,
     version: VERSIONS[0],

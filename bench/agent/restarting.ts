@@ -40,12 +40,12 @@ export async function measureRestarts(
 /** The service may be seen to answer a little later by this process than by the agent. */
 async function newRestart(
   restarts: Restarts,
-  { host, clock, signal }: AgentRig,
+  { host, clock, abort }: AgentRig,
   before: Restart | undefined,
 ): Promise<Restart> {
   for (;;) {
     const last = restarts.of(host.name);
     if (last !== undefined && last !== before) return last;
-    await sleep(clock, POLL_MS, signal);
+    await sleep(clock, POLL_MS, abort);
   }
 }

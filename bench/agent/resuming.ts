@@ -1,7 +1,7 @@
 /** Owns what an agent that is killed in the middle of a download fetches again. */
 import { stat } from 'node:fs/promises';
-import { pathsBeside } from '../../src/agent/paths.ts';
-import type { DownloadServer } from '../../src/embedded/hosts/download-server.ts';
+import type { DownloadServer } from '../../sandbox/hosts/download-server.ts';
+import { pathsBeside } from '../../src/agent/state/paths.ts';
 import { sleep } from '../../src/util/clock.ts';
 import type { AgentRig } from './rig.ts';
 
@@ -40,12 +40,12 @@ export async function measureResumes(
   return rounds;
 }
 
-async function untilSize(path: string, bytes: number, { clock, signal }: AgentRig): Promise<void> {
-  while ((await sizeOf(path)) < bytes) await sleep(clock, POLL_MS, signal);
+async function untilSize(path: string, bytes: number, { clock, abort }: AgentRig): Promise<void> {
+  while ((await sizeOf(path)) < bytes) await sleep(clock, POLL_MS, abort);
 }
 
-async function untilGone(path: string, { clock, signal }: AgentRig): Promise<void> {
-  while ((await sizeOf(path)) > 0) await sleep(clock, POLL_MS, signal);
+async function untilGone(path: string, { clock, abort }: AgentRig): Promise<void> {
+  while ((await sizeOf(path)) > 0) await sleep(clock, POLL_MS, abort);
 }
 
 /** Bytes; 0 where there is no such file. */

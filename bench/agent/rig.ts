@@ -1,22 +1,22 @@
 /** Owns the one worker that the agent is measured on: host, agent as it ships, and the hand that plays its leader. */
 import { join } from 'node:path';
-import type { Host } from '../../src/embedded/hosts/host.ts';
-import { createInformer } from '../../src/kube/informer.ts';
+import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
+import type { Plane } from '../../sandbox/cluster/plane.ts';
+import type { Host } from '../../sandbox/hosts/host.ts';
 import { nodes } from '../../src/kube/resources.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
 import { encodeAgentPolicy } from '../../src/signal/agent-policy.ts';
 import { decodeSignal, encodeSignal, type SignalCommand, type SignalData } from '../../src/signal/codec.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { AGENT_FLAGS, buildRefit } from '../../tools/build/refit.ts';
-import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
-import type { Plane } from '../../tools/cluster/plane.ts';
 
 export interface AgentRigParts {
   readonly plane: Plane;
   /** Everything is kept below; the caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
   /** Installed at first. */
   readonly version: string;
   readonly onService: (host: string, running: boolean) => void;
@@ -35,7 +35,7 @@ const POLICY = encodeAgentPolicy({ cordoning: 'leader', soakMs: 0 });
 export class AgentRig implements AsyncDisposable {
   readonly host: Host;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
   readonly #cluster: Cluster;
   /** Steady milliseconds at which a watch showed each status of the newest signal. */
   readonly #seen = new Map<string, number>();
@@ -43,11 +43,11 @@ export class AgentRig implements AsyncDisposable {
   #sent: SignalData | undefined;
   #wake: () => void = () => undefined;
 
-  private constructor(cluster: Cluster, host: Host, parts: Pick<AgentRigParts, 'clock' | 'signal'>) {
+  private constructor(cluster: Cluster, host: Host, parts: Pick<AgentRigParts, 'clock' | 'abort'>) {
     this.#cluster = cluster;
     this.host = host;
     this.clock = parts.clock;
-    this.signal = parts.signal;
+    this.abort = parts.abort;
   }
 
   static async start(parts: AgentRigParts): Promise<AgentRig> {
@@ -88,7 +88,7 @@ export class AgentRig implements AsyncDisposable {
   /** Steady milliseconds at which the status was seen; rejects where the agent fails, or the rig's signal aborts. */
   async reached(status: string): Promise<number> {
     for (;;) {
-      this.signal.throwIfAborted();
+      this.abort.throwIfAborted();
       const at = this.#seen.get(status);
       if (at !== undefined) return at;
       const failure = ['Failed', 'FailedDownload'].find((each) => this.#seen.has(each));
@@ -119,7 +119,7 @@ export class AgentRig implements AsyncDisposable {
   }
 
   async #watch(): Promise<void> {
-    const watching = AbortSignal.any([this.signal, this.#stop.signal]);
+    const watching = AbortSignal.any([this.abort, this.#stop.signal]);
     watching.addEventListener('abort', () => this.#wake(), { once: true });
     const informer = createInformer(this.#cluster.client, nodes, { fieldSelector: `metadata.name=${this.host.name}` });
     informer.addHandler({

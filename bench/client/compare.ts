@@ -17,13 +17,13 @@ export interface Round {
 }
 
 /** `kubeconfig` leads to a real API server over TLS. */
-export async function compareClients(kubeconfig: string, signal: AbortSignal): Promise<Findings> {
+export async function compareClients(kubeconfig: string, abort: AbortSignal): Promise<Findings> {
   const rounds: Round[] = [];
   for (let index = 0; index < ROUNDS; index++) {
     // Who goes first changes with each round: whatever slows the machine down hits both.
     const first = index % 2 === 0 ? 'refit' : 'client-node';
-    const a = await time(first, kubeconfig, signal);
-    const b = await time(first === 'refit' ? 'client-node' : 'refit', kubeconfig, signal);
+    const a = await time(first, kubeconfig, abort);
+    const b = await time(first === 'refit' ? 'client-node' : 'refit', kubeconfig, abort);
     rounds.push(first === 'refit' ? { refit: a, clientNode: b } : { refit: b, clientNode: a });
   }
   return clientFindings(rounds);
@@ -55,9 +55,9 @@ export function clientFindings(rounds: readonly Round[]): Findings {
   };
 }
 
-async function time(client: string, kubeconfig: string, signal: AbortSignal): Promise<number> {
+async function time(client: string, kubeconfig: string, abort: AbortSignal): Promise<number> {
   const args = [PROGRAM, client, kubeconfig, String(REQUESTS)];
-  const { ok, stdout, stderr } = await run(process.execPath, args, { signal });
+  const { ok, stdout, stderr } = await run(process.execPath, args, { abort });
   const milliseconds = Number.parseFloat(stdout);
   if (ok && milliseconds > 0) return milliseconds;
   throw new RefitError('REFIT_INTERNAL', `${REQUESTS} requests by ${client} failed: ${stderr.trim()}`);

@@ -1,10 +1,11 @@
 /** Owns what a cluster does around pods that are evicted: kubelets end them in their own time, and nobody replaces them. */
-import type { Caller } from '../../src/kube/caller.ts';
+
 import type { KubeClient } from '../../src/kube/client.ts';
-import { clientOver } from '../../src/kube/http-client.ts';
-import { createInformer } from '../../src/kube/informer.ts';
 import { pathOf, pods } from '../../src/kube/resources.ts';
+import type { Caller } from '../../src/kube/transport/caller.ts';
+import { clientOver } from '../../src/kube/transport/http-client.ts';
 import type { Pod } from '../../src/kube/types.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 
 /** Creates pods on the node, as a ReplicaSet owns them. */
@@ -20,29 +21,29 @@ export async function placePods(client: KubeClient, node: string, count: number)
 }
 
 /** Every pod whose deletion begins is gone `ms` later; until `signal` aborts. */
-export async function endPods(caller: Caller, ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function endPods(caller: Caller, ms: number, clock: Clock, abort: AbortSignal): Promise<void> {
   const informer = createInformer(clientOver(caller), pods, { clock });
   const ending = new Set<Promise<void>>();
   informer.addHandler({
     updated: (pod, before) => {
       if (pod.metadata.deletionTimestamp === undefined || before.metadata.deletionTimestamp !== undefined) return;
-      const gone = end(caller, pod, ms, clock, signal).finally(() => ending.delete(gone));
+      const gone = end(caller, pod, ms, clock, abort).finally(() => ending.delete(gone));
       ending.add(gone);
     },
   });
-  await informer.run(signal);
+  await informer.run(abort);
   await Promise.all(ending);
 }
 
 /** With no time left a pod is gone at once, as when its kubelet says that it has ended. */
-async function end(caller: Caller, pod: Pod, ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+async function end(caller: Caller, pod: Pod, ms: number, clock: Clock, abort: AbortSignal): Promise<void> {
   const { name, namespace } = pod.metadata;
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
   const path = pathOf(pods, { namespace, name });
   try {
-    await sleep(clock, ms, signal);
+    await sleep(clock, ms, abort);
     await caller.json({ verb: 'delete', resource: 'pods', method: 'DELETE', path, body, deadlineMs: 1000 });
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (!abort.aborted) throw error;
   }
 }

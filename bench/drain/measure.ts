@@ -27,14 +27,14 @@ export interface DrainParts {
   /** The caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
 }
 
 export async function measureDrains(parts: DrainParts): Promise<DrainRun> {
   return { one: await drainTime(1, parts), many: await drainTime(NODES, parts) };
 }
 
-async function drainTime(workers: number, { directory, clock, signal }: DrainParts): Promise<number> {
+async function drainTime(workers: number, { directory, clock, abort }: DrainParts): Promise<number> {
   await using started = new AsyncDisposableStack();
   const stop = new AbortController();
   const fleet = await startFleet({ workers, stepMs: STEP_MS, clock, random: () => 0.5, onRequest: () => undefined });
@@ -47,9 +47,9 @@ async function drainTime(workers: number, { directory, clock, signal }: DrainPar
     stop.abort();
     await Promise.all(running);
   });
-  const controller = await startController(fleet, directory, clock, signal);
+  const controller = await startController(fleet, directory, clock, abort);
   started.defer(async () => await controller.stop());
-  await rollOut(fleet, { concurrent: workers, timeoutMs: TIMEOUT_MS, clock, signal });
+  await rollOut(fleet, { concurrent: workers, timeoutMs: TIMEOUT_MS, clock, abort });
   return times.span();
 }
 
@@ -63,8 +63,8 @@ class DrainTimes {
     this.#clock = clock;
   }
 
-  async follow(client: KubeClient, signal: AbortSignal): Promise<void> {
-    for await (const event of client.watch(nodes, { signal, timeoutSeconds: 86_400 })) {
+  async follow(client: KubeClient, abort: AbortSignal): Promise<void> {
+    for await (const event of client.watch(nodes, { abort, timeoutSeconds: 86_400 })) {
       if (event.type !== 'MODIFIED') continue;
       const status = decodeSignal(event.object.metadata.annotations)?.status?.status;
       const now = this.#clock.monotonic();

@@ -2,7 +2,7 @@
  * Owns an agent as a state machine, as thousands of them fit into one process: it watches its own object through the code
  * of the real one, and reports the steps of an update that takes some seconds and does nothing.
  */
-import { OwnObject } from '../../src/agent/own-object.ts';
+import { OwnObject } from '../../src/agent/object/own-object.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import type { Resource } from '../../src/kube/resources.ts';
 import { isConflict } from '../../src/kube/status-error.ts';
@@ -47,20 +47,20 @@ export class SimulatedAgent {
   }
 
   /** Until `signal` aborts; never rejects for the API server's sake. */
-  async run(signal: AbortSignal): Promise<void> {
-    this.#own.onChange(() => void this.#look(signal));
-    await this.#own.follow(signal);
+  async run(abort: AbortSignal): Promise<void> {
+    this.#own.onChange(() => void this.#look(abort));
+    await this.#own.follow(abort);
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
-    if (this.#isBusy || signal.aborted) return;
+  async #look(abort: AbortSignal): Promise<void> {
+    if (this.#isBusy || abort.aborted) return;
     this.#isBusy = true;
     try {
-      for (let signalled = this.#due(); signalled && !signal.aborted; signalled = this.#due()) {
-        await this.#step(signalled, signal);
+      for (let signalled = this.#due(); signalled && !abort.aborted; signalled = this.#due()) {
+        await this.#step(signalled, abort);
       }
     } catch (error) {
-      if (!signal.aborted) throw error;
+      if (!abort.aborted) throw error;
     } finally {
       this.#isBusy = false;
     }
@@ -71,12 +71,12 @@ export class SimulatedAgent {
     return signalled && NEXT[signalled.status?.status ?? ''] ? signalled : undefined;
   }
 
-  async #step(signalled: SignalData, signal: AbortSignal): Promise<void> {
+  async #step(signalled: SignalData, abort: AbortSignal): Promise<void> {
     const { clock, random, stepMs, name, updated } = this.#parts;
     const status = signalled.status?.status ?? '';
     const next = NEXT[status];
     if (next === undefined) return;
-    if (WORKING.has(status)) await sleep(clock, stepMs * (0.5 + random()), signal);
+    if (WORKING.has(status)) await sleep(clock, stepMs * (0.5 + random()), abort);
     if (status === 'Restart') await updated(name, signalled.command.version);
     await this.#report(signalled, next);
   }

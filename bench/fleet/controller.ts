@@ -14,7 +14,7 @@ export async function startController(
   fleet: Fleet,
   directory: string,
   clock: Clock,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<Process> {
   for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder), { recursive: true });
   const kubeconfig = join(directory, 'kubeconfig.json');
@@ -27,7 +27,7 @@ export async function startController(
     directory,
     ready: async () => await isLed(fleet),
     clock,
-    signal,
+    abort,
   });
 }
 

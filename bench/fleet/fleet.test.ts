@@ -1,14 +1,14 @@
 /** Proves that a fleet of some size is updated by the controller's own parts: what each agent is told, and what the plan lists. */
 import { expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
-import { targetLedgers } from '../../src/api/refit/target-ledger.ts';
-import { prepareCampaigns } from '../../src/cmd/campaigns.ts';
+import { statusShards } from '../../src/api/refit/status-shard.ts';
+import { prepareRollouts } from '../../src/cmd/rollouts.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import { ledgersOfSizes } from '../../src/dialects/autopilot/ledgers/split.ts';
+import { shardsOfSizes } from '../../src/dialects/autopilot/status-shards/split.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
-import { DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
-import { createClient } from '../../src/kube/http-client.ts';
+import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { nodes } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { noMetrics } from '../../src/runtime/metrics.ts';
 import { systemClock as clock } from '../../src/util/clock.ts';
@@ -23,9 +23,9 @@ const CONCURRENT = 125;
 /** Eight seconds of one core; as many times that as other work may take. */
 const PATIENCE_MS = 150_000;
 /** What five thousand, two hundred and a thousand are to a plan of fifteen thousand. */
-const SIZES = { plan: 100, ledger: 50, failures: 20 };
+const SIZES = { plan: 100, shard: 50, failures: 20 };
 
-test('500 workers, 125 at a time: ledgers hold them, the plan lists who is in flight, and no agent hears of another', async () => {
+test('500 workers, 125 at a time: status shards hold them, the plan lists who is in flight, and no agent hears of another', async () => {
   await using started = new AsyncDisposableStack();
   const status = new StatusBytes();
   const fleet = await startFleet({
@@ -40,9 +40,9 @@ test('500 workers, 125 at a time: ledgers hold them, the plan lists who is in fl
   const config = { server: fleet.server.url, user: {}, namespace: 'default', source: 'the test' };
   const client = createClient(config);
   started.defer(() => client.close());
-  const manager = await prepareCampaigns(
+  const manager = await prepareRollouts(
     {
-      dialects: [{ ...autopilot, ledgers: ledgersOfSizes(SIZES) }],
+      dialects: [{ ...autopilot, shards: shardsOfSizes(SIZES) }],
       config,
       client,
       lease: LEADER_LEASE,
@@ -64,13 +64,13 @@ test('500 workers, 125 at a time: ledgers hold them, the plan lists who is in fl
     concurrent: CONCURRENT,
     timeoutMs: PATIENCE_MS,
     clock,
-    signal: stop.signal,
+    abort: stop.signal,
   });
 
-  const ledgers = (await fleet.client.listAll(targetLedgers)).items;
-  const done = ledgers.flatMap(({ settled = [] }) => settled.flatMap(({ targets }) => targets));
-  expect([new Set(done).size, ledgers.flatMap(({ pending }) => pending)]).toEqual([WORKERS + CONTROLLERS, []]);
-  expect(ledgers).toHaveLength(Math.ceil(WORKERS / SIZES.ledger) + 1);
+  const shards = (await fleet.client.listAll(statusShards)).items;
+  const done = shards.flatMap(({ settled = [] }) => settled.flatMap(({ targets }) => targets));
+  expect([new Set(done).size, shards.flatMap(({ pending }) => pending)]).toEqual([WORKERS + CONTROLLERS, []]);
+  expect(shards).toHaveLength(Math.ceil(WORKERS / SIZES.shard) + 1);
   expect(mostListed).toBeLessThanOrEqual(CONCURRENT);
   const { metadata } = await fleet.client.get(plans, 'autopilot');
   expect(JSON.parse(metadata.annotations?.['upgrade.refit.dev/progress'] ?? '{}')).toMatchObject({
@@ -83,7 +83,7 @@ test('500 workers, 125 at a time: ledgers hold them, the plan lists who is in fl
   // The controller keeps Nodes without their images, and wrote each of them several times.
   const all = (await fleet.client.listAll(nodes)).items as (Node & { status?: { images?: unknown[] } })[];
   expect(all.filter((node) => node.status?.images?.length !== IMAGES)).toEqual([]);
-  expect(status.of('ledgers').writes).toBeGreaterThan(ledgers.length);
+  expect(status.of('status shards').writes).toBeGreaterThan(shards.length);
   const events = [...fleet.events.values()];
   expect(events.filter(({ others }) => others > 0)).toEqual([]);
   // One for the object as it was, the signal, six reports, the version, and the leader's cordon and its end.

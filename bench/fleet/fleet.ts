@@ -1,12 +1,12 @@
 /** Owns a large cluster in one process: the API server in memory with all its objects, and an agent for each node. */
-import { type ApiServer, type RequestRecord, startApiServer } from '../../src/embedded/api-server/api-server.ts';
+import { type ApiServer, type RequestRecord, startApiServer } from '../../sandbox/api-server/api-server.ts';
+import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
+import { installDefinitions } from '../../sandbox/cluster/objects.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { clientOver } from '../../src/kube/http-client.ts';
 import { leases, nodes, type Resource } from '../../src/kube/resources.ts';
+import { clientOver } from '../../src/kube/transport/http-client.ts';
 import { type ControlNode, controlNodes } from '../../src/signal/names.ts';
 import { type Clock, rfc3339 } from '../../src/util/clock.ts';
-import { controllerAddress } from '../../tools/cluster/hosts.ts';
-import { installDefinitions } from '../../tools/cluster/objects.ts';
 import { SimulatedAgent } from './agent.ts';
 import { controllerName, controlNode, nodeLease, workerName, workerNode } from './objects.ts';
 import { countingEvents } from './tally.ts';

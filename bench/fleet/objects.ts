@@ -1,8 +1,8 @@
 /** Owns the objects of a large cluster: Nodes as heavy as those of real clusters, their leases, and controllers. */
 
+import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
 import type { Lease, Node } from '../../src/kube/types.ts';
 import { CENTRAL_CORDONING_LABEL, type ControlNode, MODE_ANNOTATION } from '../../src/signal/names.ts';
-import { controllerAddress } from '../../tools/cluster/hosts.ts';
 
 /** Images that a Node lists: a kubelet tells of 50 at most, a small worker has some 20. Two thirds of a Node are this. */
 export const IMAGES = 20;

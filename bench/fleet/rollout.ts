@@ -1,9 +1,10 @@
 /** Owns one plan over a whole fleet: how long it took, and what the plan listed on its way. */
+
+import { examplePlan } from '../../sandbox/cluster/objects.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
-import { examplePlan } from '../../tools/cluster/objects.ts';
 import { CONTROLLERS, type Fleet } from './fleet.ts';
 import { controllerName } from './objects.ts';
 
@@ -19,12 +20,7 @@ export interface Rollout {
 /** All controllers by name, all workers by selector. Throws REFIT_PLAN_FAILED where it does not end well, or in time. */
 export async function rollOut(
   { client }: Pick<Fleet, 'client'>,
-  {
-    concurrent,
-    timeoutMs,
-    clock,
-    signal,
-  }: { concurrent: number; timeoutMs: number; clock: Clock; signal: AbortSignal },
+  { concurrent, timeoutMs, clock, abort }: { concurrent: number; timeoutMs: number; clock: Clock; abort: AbortSignal },
   onProgress: (plan: Plan) => void = () => undefined,
 ): Promise<Rollout> {
   const plan = examplePlan({
@@ -37,7 +33,7 @@ export async function rollOut(
     concurrent,
   });
   const startedAt = clock.monotonic();
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const limit = AbortSignal.any([abort, AbortSignal.timeout(timeoutMs)]);
   const created = await client.create(plans, plan);
   let mostListed = 0;
   for await (const seen of versionsOf(client, created.metadata.resourceVersion, limit)) {
@@ -47,7 +43,7 @@ export async function rollOut(
     if (state === 'Completed') return { wallSeconds: (clock.monotonic() - startedAt) / 1000, mostListed };
     if (!state.startsWith('Schedulable')) fail(`the plan ended as ${state}: ${JSON.stringify(seen.status)}`);
   }
-  signal.throwIfAborted();
+  abort.throwIfAborted();
   return fail(`the plan took more than ${timeoutMs / 1000} s`);
 }
 
@@ -58,9 +54,9 @@ function fail(message: string): never {
 async function* versionsOf(
   client: KubeClient,
   resourceVersion: string | undefined,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): AsyncGenerator<Plan> {
-  for await (const event of client.watch(plans, { resourceVersion, signal, timeoutSeconds: 86_400 })) {
+  for await (const event of client.watch(plans, { resourceVersion, abort, timeoutSeconds: 86_400 })) {
     if (event.type === 'MODIFIED' || event.type === 'ADDED') yield event.object;
   }
 }

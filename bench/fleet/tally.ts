@@ -1,7 +1,7 @@
 /** Owns counting what a plan costs the API server: bytes of status that are stored, and events that watches are sent. */
-import type { RequestRecord } from '../../src/embedded/api-server/api-server.ts';
-import type { Call, Caller } from '../../src/kube/caller.ts';
+import type { RequestRecord } from '../../sandbox/api-server/api-server.ts';
 import type { WatchEvent } from '../../src/kube/client.ts';
+import type { Call, Caller } from '../../src/kube/transport/caller.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 
 export interface StatusTally {
@@ -10,15 +10,15 @@ export interface StatusTally {
 }
 
 const PLAN = 'plans.autopilot.k0sproject.io';
-const LEDGER = 'targetledgers.upgrade.refit.dev';
+const SHARD = 'statusshards.upgrade.refit.dev';
 const WRITES = ['create', 'update', 'patch'];
 
-/** Every write of a plan or a ledger counts with what was sent or what is stored then, whichever is more. */
+/** Every write of a plan or a status shard counts with what was sent or what is stored then, whichever is more. */
 export class StatusBytes {
   readonly #tallies = new Map<string, { writes: number; bytes: number }>();
 
   note({ verb, resource, code, bytes }: RequestRecord): void {
-    if (![PLAN, LEDGER].includes(resource) || !WRITES.includes(verb) || code >= 400) return;
+    if (![PLAN, SHARD].includes(resource) || !WRITES.includes(verb) || code >= 400) return;
     const tally = this.#tallies.get(resource) ?? { writes: 0, bytes: 0 };
     this.#tallies.set(resource, tally);
     tally.writes++;
@@ -26,8 +26,8 @@ export class StatusBytes {
     tally.bytes += Math.max(bytes.request, bytes.answer);
   }
 
-  of(kind: 'plan' | 'ledgers'): StatusTally {
-    return this.#tallies.get(kind === 'plan' ? PLAN : LEDGER) ?? { writes: 0, bytes: 0 };
+  of(kind: 'plan' | 'status shards'): StatusTally {
+    return this.#tallies.get(kind === 'plan' ? PLAN : SHARD) ?? { writes: 0, bytes: 0 };
   }
 }
 

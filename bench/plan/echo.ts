@@ -1,7 +1,7 @@
 /** Owns the yardstick for reactions: how long one write takes until a watch shows it. */
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createInformer } from '../../src/kube/informer.ts';
 import { namespaces } from '../../src/kube/resources.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 
 const NAMESPACE = 'default';
@@ -10,7 +10,7 @@ const ANNOTATION = 'upgrade.refit.dev/benchmark';
 const PERIOD_MS = 1_000;
 
 /** Milliseconds from each write to the event that shows it: one write a second, until `signal` aborts. */
-export async function measureEchoes(client: KubeClient, clock: Clock, signal: AbortSignal): Promise<number[]> {
+export async function measureEchoes(client: KubeClient, clock: Clock, abort: AbortSignal): Promise<number[]> {
   const echoes: number[] = [];
   const writtenAt = new Map<string, number>();
   const informer = createInformer(client, namespaces, { fieldSelector: `metadata.name=${NAMESPACE}`, clock });
@@ -20,8 +20,8 @@ export async function measureEchoes(client: KubeClient, clock: Clock, signal: Ab
       if (at !== undefined) echoes.push(clock.monotonic() - at);
     },
   });
-  const following = informer.run(signal);
-  for (let count = 1; await mayGoOn(clock, signal); count++) {
+  const following = informer.run(abort);
+  for (let count = 1; await isAcknowledged(clock, abort); count++) {
     const patch = { metadata: { annotations: { [ANNOTATION]: String(count) } } };
     writtenAt.set(String(count), clock.monotonic());
     await client.patch(namespaces, NAMESPACE, patch, { type: 'merge' });
@@ -31,8 +31,8 @@ export async function measureEchoes(client: KubeClient, clock: Clock, signal: Ab
 }
 
 /** False once it is over; else after the period. */
-async function mayGoOn(clock: Clock, signal: AbortSignal): Promise<boolean> {
-  return await sleep(clock, PERIOD_MS, signal).then(
+async function isAcknowledged(clock: Clock, abort: AbortSignal): Promise<boolean> {
+  return await sleep(clock, PERIOD_MS, abort).then(
     () => true,
     () => false,
   );

@@ -1,6 +1,6 @@
 /** Owns one measured run of the benchmark's plan: everything that its figures are made of, raw. */
 import { readFile } from 'node:fs/promises';
-import type { Host } from '../../src/embedded/hosts/host.ts';
+import type { Host } from '../../sandbox/hosts/host.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
 import type { Sighting } from '../../test/expectations/signal-watch.ts';
@@ -39,12 +39,12 @@ export interface PlanRun {
 export async function measurePlan(parts: RigParts, say: (line: string) => void): Promise<PlanRun> {
   say('starting the cluster');
   return await withRig(parts, async (rig) => {
-    const { directory, clock, signal, plane } = parts;
+    const { directory, clock, abort, plane } = parts;
     say('carrying out the plan');
-    const times = await runWithEchoes(rig, clock, signal);
+    const times = await runWithEchoes(rig, clock, abort);
     say('measuring processes at rest');
     const agents = [...rig.cluster.agents.values()].map(({ pid }) => pid);
-    await untilAtRest([rig.controller.pid, ...agents], clock, signal);
+    await untilAtRest([rig.controller.pid, ...agents], clock, abort);
     const events = parseAuditLog(await readFile(plane.auditLog ?? '', 'utf8'));
     return {
       ...times,
@@ -53,17 +53,17 @@ export async function measurePlan(parts: RigParts, say: (line: string) => void):
       calls: countMutatingCalls(sinceCreation(events, 'autopilot')),
       agents: await Promise.all(agents.map(memoryOf)),
       controller: await memoryOf(rig.controller.pid),
-      bareNode: await measureBareNode(directory, clock, signal),
+      bareNode: await measureBareNode(directory, clock, abort),
     };
   });
 }
 
 /** The yardstick is laid on at the same time: whatever slows the one down slows the other down too. */
-async function runWithEchoes(rig: Rig, clock: Clock, signal: AbortSignal) {
+async function runWithEchoes(rig: Rig, clock: Clock, abort: AbortSignal) {
   const end = new AbortController();
   const [times, echoes] = await Promise.all([
     rig.runPlan().finally(() => end.abort()),
-    measureEchoes(rig.cluster.client, clock, AbortSignal.any([signal, end.signal])),
+    measureEchoes(rig.cluster.client, clock, AbortSignal.any([abort, end.signal])),
   ]);
   return { ...times, echoes };
 }
@@ -87,7 +87,7 @@ function hostTimes({ cluster, restarts, sightings }: Rig): HostTime[] {
   });
 }
 
-async function measureBareNode(directory: string, clock: Clock, signal: AbortSignal): Promise<Memory> {
+async function measureBareNode(directory: string, clock: Clock, abort: AbortSignal): Promise<Memory> {
   const bare = await startProcess({
     name: 'bare-node',
     command: process.execPath,
@@ -95,10 +95,10 @@ async function measureBareNode(directory: string, clock: Clock, signal: AbortSig
     directory,
     ready: () => Promise.resolve(true),
     clock,
-    signal,
+    abort,
   });
   try {
-    await untilAtRest([bare.pid], clock, signal);
+    await untilAtRest([bare.pid], clock, abort);
     return await memoryOf(bare.pid);
   } finally {
     await bare.stop();

@@ -32,10 +32,10 @@ export function mebibytes(text = '', field: string): number {
 const REST = { windowMs: 2_000, mostTicks: 10 };
 
 /** Resolves when none of the processes used more than 5 % of a core for two seconds; there is no other sign of rest. */
-export async function untilAtRest(pids: readonly number[], clock: Clock, signal: AbortSignal): Promise<void> {
+export async function untilAtRest(pids: readonly number[], clock: Clock, abort: AbortSignal): Promise<void> {
   let before = await ticksOf(pids);
   for (;;) {
-    await sleep(clock, REST.windowMs, signal);
+    await sleep(clock, REST.windowMs, abort);
     const now = await ticksOf(pids);
     if (now.every((ticks, index) => ticks - (before[index] ?? 0) <= REST.mostTicks)) return;
     before = now;

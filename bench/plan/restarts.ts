@@ -1,5 +1,5 @@
 /** Owns what a restart takes on the host itself: how long the service is down, and how long the new one takes to answer. */
-import type { Host } from '../../src/embedded/hosts/host.ts';
+import type { Host } from '../../sandbox/hosts/host.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 
 /** Milliseconds. */
@@ -17,15 +17,15 @@ const ASK_EVERY_MS = 10;
 
 export class Restarts {
   readonly #clock: Clock;
-  readonly #signal: AbortSignal;
+  readonly #abort: AbortSignal;
   readonly #downSince = new Map<string, number>();
   readonly #restarts = new Map<string, Restart>();
   #hosts: ReadonlyMap<string, Watched> = new Map();
 
   /** No host is asked any more once `signal` aborts. */
-  constructor(clock: Clock, signal: AbortSignal) {
+  constructor(clock: Clock, abort: AbortSignal) {
     this.#clock = clock;
-    this.#signal = signal;
+    this.#abort = abort;
   }
 
   /** What happened before is forgotten: the first start of a service is none that Refit asked for. */
@@ -50,12 +50,12 @@ export class Restarts {
 
   async #await(host: Watched, { down, startedAt }: { down: number; startedAt: number }): Promise<void> {
     const { starts } = host;
-    while (!this.#signal.aborted && host.starts === starts) {
+    while (!this.#abort.aborted && host.starts === starts) {
       if (await answers(host)) {
         this.#restarts.set(host.name, { down, start: this.#clock.monotonic() - startedAt });
         return;
       }
-      await sleep(this.#clock, ASK_EVERY_MS, this.#signal).catch(() => undefined);
+      await sleep(this.#clock, ASK_EVERY_MS, this.#abort).catch(() => undefined);
     }
   }
 }

@@ -1,19 +1,19 @@
 /** Owns the cluster that the benchmark's plan upgrades: started, at rest, and watched from outside. */
 import { join } from 'node:path';
+import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
+import type { Plane } from '../../sandbox/cluster/plane.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { createInformer } from '../../src/kube/informer.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
 import { type Sighting, watchSignals } from '../../test/expectations/signal-watch.ts';
 import { AGENT_FLAGS, buildRefit } from '../../tools/build/refit.ts';
-import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
-import type { Plane } from '../../tools/cluster/plane.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { untilAtRest } from './processes.ts';
 import { Restarts } from './restarts.ts';
@@ -44,14 +44,14 @@ export interface RigParts {
   /** Everything is kept below; the caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
 }
 
 /** Calls `work` with a cluster at rest, one controller of Refit leading; everything has ended when this resolves. */
-export async function withRig<T>({ plane, directory, clock, signal }: RigParts, work: (rig: Rig) => Promise<T>) {
+export async function withRig<T>({ plane, directory, clock, abort }: RigParts, work: (rig: Rig) => Promise<T>) {
   await using started = new AsyncDisposableStack();
   const stop = new AbortController();
-  const watching = AbortSignal.any([signal, stop.signal]);
+  const watching = AbortSignal.any([abort, stop.signal]);
   const restarts = new Restarts(clock, watching);
   const command = await buildRefit(join(directory, 'refit'));
   const cluster = await startCluster({
@@ -66,18 +66,18 @@ export async function withRig<T>({ plane, directory, clock, signal }: RigParts, 
     refit: { agent: [...AGENT_FLAGS, command], controller: [command] },
   });
   started.defer(async () => await cluster.stop());
-  signal.throwIfAborted();
+  abort.throwIfAborted();
   restarts.follow(cluster.hosts);
   const controller = await cluster.startController('refit-controller');
   const viewer = createClient(await loadClusterConfig({ path: await plane.kubeconfig('viewer') }));
   started.defer(() => viewer.close());
   started.defer(() => stop.abort());
   const sightings = await watchSignals(viewer, watching);
-  await untilLed(cluster.client, clock, signal);
+  await untilLed(cluster.client, clock, abort);
   await untilAtRest(
     [controller, ...cluster.agents.values()].map(({ pid }) => pid),
     clock,
-    signal,
+    abort,
   );
   const runPlan = async () => {
     const plan = cluster.plan({ id: 'benchmark', version: TO, concurrent: SLOTS });
@@ -89,19 +89,19 @@ export async function withRig<T>({ plane, directory, clock, signal }: RigParts, 
   return await work({ cluster, controller, restarts, sightings, runPlan });
 }
 
-async function untilLed(client: KubeClient, clock: Clock, signal: AbortSignal): Promise<void> {
+async function untilLed(client: KubeClient, clock: Clock, abort: AbortSignal): Promise<void> {
   const { namespace, name } = LEADER_LEASE;
   for (;;) {
-    const lease = await client.get(leases, name, { namespace, signal }).catch((error: unknown) => {
+    const lease = await client.get(leases, name, { namespace, abort }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
     });
     if (lease?.spec?.holderIdentity) return;
-    await sleep(clock, POLL_MS, signal);
+    await sleep(clock, POLL_MS, abort);
   }
 }
 
 /** Resolves once the watch is there; `completed` is the moment at which it shows the end of the plan. */
-async function followPlans(client: KubeClient, clock: Clock, signal: AbortSignal) {
+async function followPlans(client: KubeClient, clock: Clock, abort: AbortSignal) {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const look = ({ status, metadata }: Plan): void => {
     const state = status?.state;
@@ -110,11 +110,11 @@ async function followPlans(client: KubeClient, clock: Clock, signal: AbortSignal
   };
   const fail = (message: string): void => reject(new RefitError('REFIT_PLAN_FAILED', message));
   const cancel = clock.schedule(PLAN_TIMEOUT_MS, () => fail(`the plan took more than ${PLAN_TIMEOUT_MS / 1000} s`));
-  signal.addEventListener('abort', () => fail('interrupted'), { once: true });
+  abort.addEventListener('abort', () => fail('interrupted'), { once: true });
   const informer = createInformer(client, plans, { clock });
   informer.addHandler({ added: look, updated: look });
-  void informer.run(signal);
-  await informer.whenSynced(signal);
+  void informer.run(abort);
+  await informer.whenSynced(abort);
   const completed = promise.finally(cancel);
   // Whoever gives up before the end never asks for it.
   completed.catch(() => undefined);

@@ -11,7 +11,7 @@ const KIB = 1024;
 
 export function scaleFindings(run: ScaleRun): Findings {
   const targets = WORKERS + CONTROLLERS;
-  const bytes = run.plan.bytes + run.ledgers.bytes;
+  const bytes = run.plan.bytes + run.shards.bytes;
   const most = (limit: number) => ({ bound: 'most', limit }) as const;
   return {
     figures: [
@@ -34,7 +34,7 @@ export function scaleFindings(run: ScaleRun): Findings {
         value: bytes / targets,
         unit: 'bytes',
         goal: most(GOALS.bytes),
-        madeOf: `${described(run.plan)} of the plan, ${described(run.ledgers)} of ledgers`,
+        madeOf: `${described(run.plan)} of the plan, ${described(run.shards)} of status shards`,
       },
       {
         key: 'agent.watchEventsPerUpdate',

@@ -19,7 +19,7 @@ export interface ScaleRun extends Rollout {
   /** Percent of a core that the controller used while the plan ran. */
   readonly controllerCpu: number;
   readonly plan: StatusTally;
-  readonly ledgers: StatusTally;
+  readonly shards: StatusTally;
   /** Events that an agent was told, on average, and of them those of other objects, of all agents. */
   readonly eventsPerAgent: number;
   readonly eventsOfOthers: number;
@@ -31,12 +31,12 @@ export interface ScaleParts {
   /** The caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
   readonly workers?: number;
 }
 
 export async function measureScale(parts: ScaleParts, say: (line: string) => void): Promise<ScaleRun> {
-  const { clock, signal, directory, workers = WORKERS } = parts;
+  const { clock, abort, directory, workers = WORKERS } = parts;
   await using started = new AsyncDisposableStack();
   const status = new StatusBytes();
   let requests = 0;
@@ -52,12 +52,12 @@ export async function measureScale(parts: ScaleParts, say: (line: string) => voi
     },
   });
   started.defer(async () => await fleet.stop());
-  const controller = await startController(fleet, directory, clock, signal);
+  const controller = await startController(fleet, directory, clock, abort);
   started.defer(async () => await controller.stop());
   say('carrying out the plan');
   requests = 0;
   const before = await cpuSecondsOf(controller.pid);
-  const rollout = await rollOut(fleet, { concurrent: workers / SHARE, timeoutMs: TIMEOUT_MS, clock, signal });
+  const rollout = await rollOut(fleet, { concurrent: workers / SHARE, timeoutMs: TIMEOUT_MS, clock, abort });
   const cpuSeconds = (await cpuSecondsOf(controller.pid)) - before;
   const events = [...fleet.events.values()];
   return {
@@ -65,7 +65,7 @@ export async function measureScale(parts: ScaleParts, say: (line: string) => voi
     controller: await memoryOf(controller.pid),
     controllerCpu: (100 * cpuSeconds) / rollout.wallSeconds,
     plan: status.of('plan'),
-    ledgers: status.of('ledgers'),
+    shards: status.of('status shards'),
     eventsPerAgent: events.reduce((sum, { own }) => sum + own, 0) / events.length,
     eventsOfOthers: events.reduce((sum, { others }) => sum + others, 0),
     requests,

@@ -6,12 +6,12 @@ import { backoffDelay } from '../util/backoff.ts';
 import { messageOf } from '../util/errors.ts';
 import type { ActiveJournal, Journal } from './journal.ts';
 import { IDLE } from './journal.ts';
-import type { LookParts } from './look.ts';
-import { Look } from './look.ts';
 import { isAtRest, isStanding, nextStep } from './next-step.ts';
-import { withStatus } from './report-writer.ts';
-import type { Outcome, Step } from './step.ts';
+import { withStatus } from './object/report-writer.ts';
+import type { LookParts } from './observe.ts';
+import { Look } from './observe.ts';
 import type { StepInput } from './step-input.ts';
+import type { Outcome, Step } from './steps/step.ts';
 import { journalAfter, journalBefore, noticed, resumed } from './transitions.ts';
 import { changeOrTimeout } from './wake-up.ts';
 
@@ -21,7 +21,7 @@ export interface AgentParts extends LookParts {
   /** Resolves once the journal is on the disk. */
   readonly saveJournal: (journal: Journal) => Promise<void>;
   /** Rejects only where the signal aborts. */
-  readonly perform: (step: Step, journal: ActiveJournal, signal: AbortSignal) => Promise<Outcome>;
+  readonly perform: (step: Step, journal: ActiveJournal, abort: AbortSignal) => Promise<Outcome>;
   readonly random: () => number;
 }
 
@@ -34,7 +34,7 @@ const LEADER_POLL_MS = 5_000;
 const RETRY = { base: 50, cap: 2_000 };
 
 /** Steps that may take minutes, and are of no use to a signal that is over. */
-const LONG_STEPS: readonly Step['kind'][] = ['download', 'try-out', 'make-way', 'fetch-bundle'];
+const LONG_STEPS: readonly Step['kind'][] = ['download', 'try-out', 'cordon-and-drain', 'fetch-bundle'];
 
 type AwaitStep = Extract<Step, { kind: 'await-service' | 'await-leader' }>;
 
@@ -109,12 +109,12 @@ export class Agent {
     if (before.phase === 'idle') return;
     log.info('step', { step: step.kind, phase: before.phase });
     using watch = this.#cancelWhenSuperseded(step, stop);
-    const outcome = await perform(step, before, watch.signal);
+    const outcome = await perform(step, before, watch.abort);
     if (!outcome.ok) log.error('the step failed', { step: step.kind, reason: outcome.reason });
     await this.#keep(journalAfter(step, before, outcome, this.#now()));
     if (!outcome.ok && this.#journal === before) throw new Error(outcome.reason);
     // Both write the Node, which may be the very object: a report that is based on what was seen before would conflict.
-    if (step.kind === 'make-way' || step.kind === 'take-back') await object.refresh();
+    if (step.kind === 'cordon-and-drain' || step.kind === 'uncordon') await object.refresh();
   }
 
   async #report(step: Extract<Step, { kind: 'report' }>, newest: KubeObject, signal: SignalData): Promise<void> {
@@ -132,7 +132,7 @@ export class Agent {
   }
 
   /** Ends what can be ended early as soon as the signal that is worked on is over, or another one is in its place. */
-  #cancelWhenSuperseded({ kind }: Step, stop: AbortSignal): Disposable & { signal: AbortSignal } {
+  #cancelWhenSuperseded({ kind }: Step, stop: AbortSignal): Disposable & { abort: AbortSignal } {
     const { object } = this.#parts;
     const own = new AbortController();
     const check = (): void => {
@@ -142,7 +142,7 @@ export class Agent {
     };
     // What changed while the journal was written counts too.
     check();
-    return { signal: AbortSignal.any([stop, own.signal]), [Symbol.dispose]: object.onChange(check) };
+    return { abort: AbortSignal.any([stop, own.signal]), [Symbol.dispose]: object.onChange(check) };
   }
 
   async #keep(journal: Journal): Promise<void> {

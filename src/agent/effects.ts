@@ -5,20 +5,20 @@ import type { Clock } from '../util/clock.ts';
 import { sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
-import { discardDownload, download } from './download.ts';
-import { type DownloadLimits, limitsFor } from './download-limits.ts';
-import type { Files } from './durable-files.ts';
-import { replaceDurably } from './durable-files.ts';
-import { DrainLateError, type Duties } from './duties.ts';
+import { discardDownload, download } from './download/download.ts';
+import { type DownloadLimits, limitsFor } from './download/download-limits.ts';
+import { discardBundle, placeBundle } from './download/place-bundle.ts';
+import type { Environment } from './download/proxy-choice.ts';
 import type { ActiveJournal, BundleJournal, UpdateJournal } from './journal.ts';
 import { isBundle } from './journal.ts';
-import { pathsBeside, pathsIn } from './paths.ts';
-import { discardBundle, placeBundle } from './place-bundle.ts';
-import { endProcess } from './processes.ts';
-import type { Environment } from './proxy-choice.ts';
-import type { Restarter } from './restarter.ts';
-import type { Outcome, Step } from './step.ts';
-import { tryOut } from './trial-run.ts';
+import { DrainLateError, type Duties } from './maintenance/duties.ts';
+import { endProcess } from './service/processes.ts';
+import type { Restarter } from './service/restarter.ts';
+import { tryOut } from './service/trial-run.ts';
+import type { Files } from './state/durable-files.ts';
+import { replaceDurably } from './state/durable-files.ts';
+import { pathsBeside, pathsIn } from './state/paths.ts';
+import type { Outcome, Step } from './steps/step.ts';
 
 export interface EffectTools {
   readonly stateDirectory: string;
@@ -48,14 +48,14 @@ export async function perform(
   step: Step,
   journal: ActiveJournal,
   tools: EffectTools,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<Outcome> {
   try {
     return isBundle(journal)
-      ? await bundleEffectOf(step, journal, tools, signal)
-      : await updateEffectOf(step, journal, tools, signal);
+      ? await bundleEffectOf(step, journal, tools, abort)
+      : await updateEffectOf(step, journal, tools, abort);
   } catch (error) {
-    signal.throwIfAborted();
+    abort.throwIfAborted();
     return { ok: false, reason: messageOf(error), ...(error instanceof DrainLateError ? { late: 'drain' } : {}) };
   }
 }
@@ -64,7 +64,7 @@ async function updateEffectOf(
   step: Step,
   { work, process, phase }: UpdateJournal,
   tools: EffectTools,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<Outcome> {
   const { planId, created, command } = work.signal;
   const { url, sha256, version, forceupdate } = command;
@@ -75,12 +75,12 @@ async function updateEffectOf(
   const drain = work.policy?.drain ?? {};
   switch (step.kind) {
     case 'download':
-      await download({ url, sha256, staged, paths, userAgent, limits }, { ...tools, signal });
+      await download({ url, sha256, staged, paths, userAgent, limits }, { ...tools, abort });
       return DONE;
     case 'try-out':
       return await tryOut({ binary: staged, timeoutMs: TRIAL_TIMEOUT_MS, ...(forceupdate ? {} : { version }) });
-    case 'make-way':
-      await duties.makeWay(writeOwner({ plan: planId, attempt: created }), drain, signal);
+    case 'cordon-and-drain':
+      await duties.cordonAndDrain(writeOwner({ plan: planId, attempt: created }), drain, abort);
       return DONE;
     case 'keep-previous':
       await replaceDurably(work.binary, previous, files);
@@ -89,7 +89,7 @@ async function updateEffectOf(
       await replaceDurably(staged, work.binary, files);
       return DONE;
     case 'roll-back':
-      await insist(async () => await replaceDurably(previous, work.binary, files), tools, signal);
+      await insist(async () => await replaceDurably(previous, work.binary, files), tools, abort);
       return DONE;
     case 'restart':
       await restarter.restart(step.process ?? process ?? work.original, work.binary);
@@ -97,9 +97,9 @@ async function updateEffectOf(
     case 'kill':
       await endProcess(step.process, 'SIGKILL');
       return DONE;
-    case 'take-back':
+    case 'uncordon':
       // A node that was not updated is left to those who had cordoned it.
-      await duties.takeBack(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', signal);
+      await duties.takeBack(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort);
       return DONE;
     case 'clean-up':
       await discardDownload({ staged, paths }, files);
@@ -120,7 +120,7 @@ async function updateEffectOf(
 async function insist(
   work: () => Promise<void>,
   { clock, random, log }: Pick<EffectTools, 'clock' | 'random' | 'log'>,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<void> {
   for (let failures = 0; ; failures++) {
     try {
@@ -129,7 +129,7 @@ async function insist(
       if (failures === INSISTENCE.times) throw error;
       const pauseMs = backoffDelay(failures, { ...INSISTENCE, random });
       log.warn('the previous binary is not back yet', { reason: messageOf(error), pauseMs });
-      await sleep(clock, pauseMs, signal);
+      await sleep(clock, pauseMs, abort);
     }
   }
 }
@@ -138,14 +138,14 @@ async function bundleEffectOf(
   step: Step,
   { work }: BundleJournal,
   tools: EffectTools,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<Outcome> {
   const { url, sha256, version } = work.signal.command;
   const { imagesDirectory, userAgent, files } = tools;
   const limits = limitsFor(tools.limits, work.policy);
   const { bundleRecord: record, bundles: list } = pathsIn(tools.stateDirectory);
   if (step.kind === 'fetch-bundle') {
-    await placeBundle({ url, sha256, version, imagesDirectory, record, list, userAgent, limits }, { ...tools, signal });
+    await placeBundle({ url, sha256, version, imagesDirectory, record, list, userAgent, limits }, { ...tools, abort });
   }
   if (step.kind === 'clean-up') await discardBundle({ imagesDirectory, record }, files);
   return DONE;

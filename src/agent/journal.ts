@@ -1,5 +1,5 @@
 /** Owns the agent's memory: which signal it works on and how far it got. */
-import type { ProcessId } from './host.ts';
+import type { ProcessId } from './service/host.ts';
 import type { BundleWork, Work } from './work.ts';
 
 /**
@@ -20,10 +20,10 @@ export type UpdatePhase =
   | 'restarted'
   | 'soaking'
   | 'proven'
-  | 'restoring'
-  | 'restored'
-  | 'reviving'
-  | 'revived'
+  | 'swappingBack'
+  | 'swappedBack'
+  | 'restartingBack'
+  | 'restartedBack'
   | 'failed';
 
 /** How far an airgap bundle got: wanted → placed, or missed. */

@@ -21,9 +21,9 @@ import {
 import type { SignalData } from '../signal/codec.ts';
 import type { BundleJournal, Journal, UpdateJournal } from './journal.ts';
 import { IDLE } from './journal.ts';
-import { asksForCordon, asksForService, asksWhoCordons, isAtRest, nextStep } from './next-step.ts';
-import type { Step } from './step.ts';
+import { asksForService, asksWhoCordons, isAtRest, nextStep, waitsForCordon } from './next-step.ts';
 import type { StepInput } from './step-input.ts';
+import type { Step } from './steps/step.ts';
 import type { Work } from './work.ts';
 
 const oldRuns = running(OLD, before);
@@ -36,7 +36,7 @@ const failure = (reason: unknown, more: object = {}): object => report('Failed',
 const begin = (more: Partial<UpdateJournal> = {}): object => ({ kind: 'begin', as: journalAt('started', more) });
 const says = (text: string): unknown => expect.stringContaining(text);
 const CLEAN_UP = { kind: 'clean-up' };
-const TAKE_BACK = { kind: 'take-back' };
+const TAKE_BACK = { kind: 'uncordon' };
 
 type Row = [situation: string, input: Partial<StepInput>, step: object];
 
@@ -184,10 +184,10 @@ describe('the signal is gone, over or another one', () => {
     ],
     ['swapping', { signal: other, journal: journalAt('swapping'), host: oldLeft }, rollBack],
     ['swapped', { signal: undefined, journal: journalAt('swapped'), host: oldLeft }, rollBack],
-    ['put back, never restarted', { signal: other, journal: journalAt('restored', WHY) }, CLEAN_UP],
+    ['put back, never restarted', { signal: other, journal: journalAt('swappedBack', WHY) }, CLEAN_UP],
     [
       'put back, never restarted, our cordon',
-      { signal: other, journal: journalAt('restored', { ...WHY, way: 'made' }) },
+      { signal: other, journal: journalAt('swappedBack', { ...WHY, way: 'made' }) },
       TAKE_BACK,
     ],
     [
@@ -224,7 +224,7 @@ describe('the signal is gone, over or another one', () => {
       'going back',
       {
         signal: other,
-        journal: journalAt('revived', { ...WHY, process: after, since: NOW - 45_000 }),
+        journal: journalAt('restartedBack', { ...WHY, process: after, since: NOW - 45_000 }),
         host: { ...silent, service: after },
       },
       { kind: 'kill', process: after },
@@ -258,9 +258,9 @@ describe('nobody is asked what cannot matter', () => {
     ['a bundle', airgap, IDLE, false],
     ['already at work', key, done, false],
   ])('our cordon: %s', (_name, signal, journal, expected) => {
-    expect(asksForCordon(signal, journal, newRuns)).toBe(expected);
-    expect(asksForCordon(signal, journal, oldRuns)).toBe(false);
-    expect(asksForCordon(signal, journal, silent)).toBe(false);
+    expect(waitsForCordon(signal, journal, newRuns)).toBe(expected);
+    expect(waitsForCordon(signal, journal, oldRuns)).toBe(false);
+    expect(waitsForCordon(signal, journal, silent)).toBe(false);
   });
 
   test('the service: for bundles never', () => {

@@ -1,14 +1,14 @@
 /** Owns what the agent does next: a pure table over the signal's status, the journal's phase and the facts of the host. */
 import type { SignalData } from '../signal/codec.ts';
 import { sameJson } from '../util/json.ts';
-import { nextBundleStep } from './bundle-steps.ts';
-import type { HostFacts } from './host.ts';
 import type { ActiveJournal, Journal } from './journal.ts';
 import { isBundle } from './journal.ts';
-import type { Step } from './step.ts';
+import type { HostFacts } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
-import { takeUp } from './take-up.ts';
-import { nextUpdateStep, windDown } from './update-steps.ts';
+import { nextBundleStep } from './steps/bundle-steps.ts';
+import type { Step } from './steps/step.ts';
+import { takeUp } from './steps/take-up.ts';
+import { nextUpdateStep, windDown } from './steps/update-steps.ts';
 
 export function nextStep(input: StepInput): Step {
   const { signal, journal } = input;
@@ -44,7 +44,7 @@ export function asksWhoCordons(signal: SignalData | undefined, journal: Journal)
 }
 
 /** True where it matters whether the node bears a cordon of ours: an update that is none must not leave one behind. */
-export function asksForCordon(signal: SignalData | undefined, journal: Journal, { running }: HostFacts): boolean {
+export function waitsForCordon(signal: SignalData | undefined, journal: Journal, { running }: HostFacts): boolean {
   const { kind, version, forceupdate } = signal?.command ?? {};
   return journal.phase === 'idle' && kind === 'k0supdate' && forceupdate !== true && running?.version === version;
 }

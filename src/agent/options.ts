@@ -6,10 +6,10 @@ import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
 import { usageError } from '../util/usage.ts';
-import type { PlaceFlags } from './discovery/service-place.ts';
-import type { DownloadLimits } from './download-limits.ts';
+import type { DownloadLimits } from './download/download-limits.ts';
 import { type ControllerMode, isAddress } from './registration/control-node.ts';
 import type { ControllerFlags } from './registration/describe-controller.ts';
+import type { PlaceFlags } from './service/discovery/service-place.ts';
 import type { Times } from './times.ts';
 
 export interface AgentOptions {

@@ -1,16 +1,16 @@
 /** Owns everything that a decision of the agent may depend on, as plain data. */
 import type { AgentPolicy } from '../signal/agent-policy.ts';
 import type { SignalCommand, SignalData } from '../signal/codec.ts';
-import type { Cordoner } from './duties.ts';
-import type { HostFacts } from './host.ts';
 import type { Journal, UpdateJournal } from './journal.ts';
+import type { Cordoner } from './maintenance/duties.ts';
+import type { HostFacts } from './service/host.ts';
 import type { Times } from './times.ts';
 
 /** What is known of the node that the host is; absent where it was not asked, or nobody knows. */
 export interface NodeFacts {
   /** Who cordons it for this signal: asked only where `asksWhoCordons` says so. */
   readonly cordoner?: Cordoner;
-  /** True where it bears a cordon of ours: asked only where `asksForCordon` says so. */
+  /** True where it bears a cordon of ours: asked only where `waitsForCordon` says so. */
   readonly isCordoned?: boolean;
   /** Its Ready condition; absent where nobody tells one. Asked only while a new process is watched, as the next one. */
   readonly isReady?: boolean;

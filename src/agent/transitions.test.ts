@@ -1,12 +1,12 @@
 /** Owns the proof of the journal's transitions, and of one whole update and one whole failure told by them. */
 import { expect, test } from 'vitest';
 import type { SignalData } from '../signal/codec.ts';
-import type { HostFacts, ProcessId } from './host.ts';
 import type { Journal } from './journal.ts';
 import { IDLE } from './journal.ts';
 import { nextStep } from './next-step.ts';
-import type { Step } from './step.ts';
+import type { HostFacts, ProcessId } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
+import type { Step } from './steps/step.ts';
 import { journalAfter, journalBefore, resumed } from './transitions.ts';
 
 const id = (pid: number): ProcessId => ({ pid, started: `boot/${pid}`, parent: 1 });
@@ -93,8 +93,8 @@ test('an update goes through six reports, each change of the host between its ow
   const world = start();
   expect(play(world)).toEqual(
     (
-      'begin Downloading download try-out Cordoning make-way ApplyingUpdate keep-previous swap Restart restart ' +
-      'soak await-service await-service UnCordoning take-back Completed clean-up'
+      'begin Downloading download try-out Cordoning cordon-and-drain ApplyingUpdate keep-previous swap Restart restart ' +
+      'soak await-service await-service UnCordoning uncordon Completed clean-up'
     ).split(' '),
   );
   expect(world).toMatchObject({ journal: IDLE, target: 'v2', previous: 'v1', process: { version: 'v2' } });
@@ -104,7 +104,7 @@ test('a new version that does not start is replaced by the previous one', () => 
   const world = start();
   const told = play(world, { starts: (version) => version === 'v1' });
   expect(told.slice(told.indexOf('Restart')).filter((step) => step !== 'await-service')).toEqual(
-    'Restart restart roll-back restart take-back Failed clean-up'.split(' '),
+    'Restart restart roll-back restart uncordon Failed clean-up'.split(' '),
   );
   expect(world).toMatchObject({ journal: IDLE, target: 'v1', process: { version: 'v1' } });
 });
@@ -112,7 +112,7 @@ test('a new version that does not start is replaced by the previous one', () => 
 test.each([
   ['download', 'FailedDownload', 'v1'],
   ['try-out', 'Failed', 'v1'],
-  ['make-way', 'Failed', 'v1'],
+  ['cordon-and-drain', 'Failed', 'v1'],
   ['keep-previous', 'Failed', 'v1'],
   ['swap', 'Failed', 'v1'],
   ['restart', 'Failed', 'v1'],
@@ -125,7 +125,12 @@ test.each([
 test('a drain that took too long is told as that, once the cordon is gone', () => {
   const work = { signal: key, binary: '/k0s', from: 'v1', original: id(1) };
   const journal: Journal = { phase: 'ready', work, spent: {}, way: 'begun' };
-  const after = journalAfter({ kind: 'make-way' }, journal, { ok: false, reason: 'too long', late: 'drain' }, 0);
+  const after = journalAfter(
+    { kind: 'cordon-and-drain' },
+    journal,
+    { ok: false, reason: 'too long', late: 'drain' },
+    0,
+  );
   expect(after).toMatchObject({ phase: 'failed', failure: { status: 'Failed', reason: 'too long', late: 'drain' } });
 });
 
@@ -135,8 +140,8 @@ test('a roll-back that fails says both reasons', () => {
     work: { signal: key, binary: '/k0s', from: 'v1', original: id(1) },
     spent: {},
   };
-  const restoring = journalBefore({ kind: 'roll-back', reason: 'first' }, journal, 0);
-  const after = journalAfter({ kind: 'roll-back', reason: 'first' }, restoring, { ok: false, reason: 'second' }, 0);
+  const swappingBack = journalBefore({ kind: 'roll-back', reason: 'first' }, journal, 0);
+  const after = journalAfter({ kind: 'roll-back', reason: 'first' }, swappingBack, { ok: false, reason: 'second' }, 0);
   expect(after).toMatchObject({
     phase: 'failed',
     failure: { status: 'Failed', reason: expect.stringMatching(/first.*second/) },

@@ -1,21 +1,21 @@
 /** Owns the transitions of the agent's memory: what each step, and what came of it, makes of the journal. */
 import type { SignalData } from '../signal/codec.ts';
-import type { ProcessId } from './host.ts';
 import type { ActiveJournal, BundleJournal, Failure, Journal, UpdateJournal, UpdatePhase, Way } from './journal.ts';
 import { IDLE, isBundle } from './journal.ts';
-import type { Outcome, Step } from './step.ts';
+import type { ProcessId } from './service/host.ts';
+import type { Outcome, Step } from './steps/step.ts';
 
 /** The journal that must be on the disk before the step touches anything; the same object where nothing changes. */
 export function journalBefore(step: Step, journal: Journal, now: number): Journal {
   if (step.kind === 'begin') return step.as;
   if (journal.phase === 'idle' || isBundle(journal)) return journal;
-  if (step.kind === 'make-way') return journal.way === 'begun' ? journal : { ...journal, way: 'begun' };
+  if (step.kind === 'cordon-and-drain') return journal.way === 'begun' ? journal : { ...journal, way: 'begun' };
   if (step.kind === 'swap') return { ...journal, phase: 'swapping' };
   if (step.kind === 'restart') return restarting(journal, step.process, now);
   if (step.kind === 'soak') return { ...journal, phase: 'soaking', fresh: step.process, since: now };
   if (step.kind === 'give-up') return { ...journal, phase: 'failed', failure: fail(step.reason) };
   if (step.kind === 'roll-back')
-    return { ...journal, phase: 'restoring', failure: journal.failure ?? fail(step.reason) };
+    return { ...journal, phase: 'swappingBack', failure: journal.failure ?? fail(step.reason) };
   if (step.kind === 'report' && step.status === 'UnCordoning') return { ...journal, phase: 'proven' };
   return journal;
 }
@@ -26,7 +26,7 @@ export function journalAfter(step: Step, journal: Journal, outcome: Outcome, now
   if (outcome.ok && step.kind === 'report') return entering(journal, step.status, now);
   if (isBundle(journal)) return step.kind === 'fetch-bundle' ? bundleAfter(journal, outcome) : journal;
   if (!outcome.ok) return AFTER_FAILURE[step.kind]?.(journal, outcome.reason, outcome.late) ?? journal;
-  if (step.kind === 'restart') return { ...journal, phase: isRollingBack(journal) ? 'revived' : 'restarted' };
+  if (step.kind === 'restart') return { ...journal, phase: isRollingBack(journal) ? 'restartedBack' : 'restarted' };
   const way = WAY_AFTER[step.kind];
   if (way !== undefined) return { ...journal, way };
   const phase = PHASE_AFTER[step.kind];
@@ -53,10 +53,10 @@ const PHASE_AFTER: Readonly<Partial<Record<Step['kind'], UpdatePhase>>> = {
   'try-out': 'ready',
   'keep-previous': 'kept',
   swap: 'swapped',
-  'roll-back': 'restored',
+  'roll-back': 'swappedBack',
 };
 
-const WAY_AFTER: Readonly<Partial<Record<Step['kind'], Way>>> = { 'make-way': 'made', 'take-back': 'given-back' };
+const WAY_AFTER: Readonly<Partial<Record<Step['kind'], Way>>> = { 'cordon-and-drain': 'made', uncordon: 'given-back' };
 
 /** A step that did not work: back to the previous binary where the target path may hold the new one, else the end. */
 const AFTER_FAILURE: Readonly<
@@ -64,25 +64,25 @@ const AFTER_FAILURE: Readonly<
 > = {
   download: (journal, reason) => ({ ...journal, phase: 'failed', failure: { status: 'FailedDownload', reason } }),
   'try-out': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
-  'make-way': (journal, reason, late) => ({
+  'cordon-and-drain': (journal, reason, late) => ({
     ...journal,
     phase: 'failed',
     failure: { ...fail(reason), ...(late === undefined ? {} : { late }) },
   }),
   'keep-previous': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
-  swap: (journal, reason) => ({ ...journal, phase: 'restoring', failure: fail(reason) }),
+  swap: (journal, reason) => ({ ...journal, phase: 'swappingBack', failure: fail(reason) }),
   // While rolling back there is nothing left to go back to: only waiting may still help.
   restart: (journal, reason) =>
     isRollingBack(journal)
-      ? { ...journal, phase: 'revived' }
-      : { ...journal, phase: 'restoring', failure: fail(reason) },
+      ? { ...journal, phase: 'restartedBack' }
+      : { ...journal, phase: 'swappingBack', failure: fail(reason) },
   'roll-back': (journal, reason) => ({
     ...journal,
     phase: 'failed',
     failure: fail(`${journal.failure?.reason}; the previous binary could not be put back: ${reason}`),
   }),
   // A failure is told even where the cordon cannot be removed now; what went well is not told before it is.
-  'take-back': (journal) =>
+  uncordon: (journal) =>
     journal.failure === undefined || journal.way === 'stuck' ? journal : { ...journal, way: 'stuck' },
 };
 
@@ -100,7 +100,7 @@ function restarting(
   process: ProcessId | undefined,
   now: number,
 ): Journal {
-  const phase = isRollingBack(journal) ? 'reviving' : 'restarting';
+  const phase = isRollingBack(journal) ? 'restartingBack' : 'restarting';
   return { ...journal, phase, since: now, restartedAt: now, ...(process === undefined ? {} : { process }) };
 }
 
@@ -112,5 +112,5 @@ function entering<J extends ActiveJournal>(journal: J, status: string, now: numb
 }
 
 function isRollingBack({ phase }: Pick<UpdateJournal, 'phase'>): boolean {
-  return phase === 'restored' || phase === 'reviving' || phase === 'revived';
+  return phase === 'swappedBack' || phase === 'restartingBack' || phase === 'restartedBack';
 }

@@ -1,6 +1,6 @@
 /** Owns the agent's sleep: until the object changes, the time is over or the agent stops. */
 import type { Clock } from '../util/clock.ts';
-import type { SignalObject } from './signal-object.ts';
+import type { SignalObject } from './object/signal-object.ts';
 
 /** Returns at once where `object` has changed since its version was `seen`; without `ms` there is no time limit. */
 export async function changeOrTimeout(

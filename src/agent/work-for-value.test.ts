@@ -40,11 +40,11 @@ function start(cell: Cell): { log: string[]; done: Promise<void> } {
   const log: string[] = [];
   const done = workForValue(
     cell,
-    async (value, signal) => {
+    async (value, abort) => {
       log.push(`+${value}`);
-      await aborted(signal);
+      await aborted(abort);
       log.push(`-${value}`);
-      signal.throwIfAborted();
+      abort.throwIfAborted();
     },
     stop.signal,
   );

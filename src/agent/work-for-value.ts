@@ -14,7 +14,7 @@ export interface Value<T> {
  */
 export async function workForValue<T extends string>(
   value: Value<T>,
-  work: (value: T, signal: AbortSignal) => Promise<void>,
+  work: (value: T, abort: AbortSignal) => Promise<void>,
   stop: AbortSignal,
 ): Promise<void> {
   while (!stop.aborted) {
@@ -37,8 +37,8 @@ export async function workForValue<T extends string>(
   }
 }
 
-function unless(signal: AbortSignal): (error: unknown) => void {
+function unless(abort: AbortSignal): (error: unknown) => void {
   return (error) => {
-    if (!signal.aborted) throw error;
+    if (!abort.aborted) throw error;
   };
 }

@@ -1,7 +1,7 @@
 /** Owns the description of the work that one signal asks for. */
 import type { AgentPolicy } from '../signal/agent-policy.ts';
 import type { SignalCommand } from '../signal/codec.ts';
-import type { ProcessId } from './host.ts';
+import type { ProcessId } from './service/host.ts';
 
 /** One signal: two with the same three members are the same. */
 export interface SignalKey {

@@ -4,7 +4,7 @@ import { planKind } from './autopilot/plan.ts';
 import { updateConfigKind } from './autopilot/update-config.ts';
 import { cattlePlanKind } from './cattle/plan.ts';
 import type { CustomKind } from './crd.ts';
-import { targetLedgerKind } from './refit/target-ledger.ts';
+import { statusShardKind } from './refit/status-shard.ts';
 import { upgradePolicyKind } from './refit/upgrade-policy.ts';
 
 export const CUSTOM_KINDS: readonly CustomKind[] = [
@@ -13,5 +13,5 @@ export const CUSTOM_KINDS: readonly CustomKind[] = [
   updateConfigKind,
   cattlePlanKind,
   upgradePolicyKind,
-  targetLedgerKind,
+  statusShardKind,
 ];

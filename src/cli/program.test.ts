@@ -1,7 +1,7 @@
 /** Shows which command lines are understood, what the commands get, and the one line for everything else. */
 
 import { expect, test } from 'vitest';
-import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
+import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import { ERRORS, RefitError } from '../util/errors.ts';
 import { type Actions, runProgram } from './program.ts';
 

@@ -1,6 +1,6 @@
 /** Owns the command tree of `refit`: what can be asked for, with which options. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
+import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import { formatDuration, parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
@@ -48,12 +48,12 @@ export interface PreviewFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
 }
 
-export interface OrderFlags extends ConnectionFlags {
+export interface ControlFlags extends ConnectionFlags {
   /** As `choosePlan` takes it; the only one that it can mean where absent. */
   readonly plan?: string;
 }
 
-export interface AbortFlags extends OrderFlags {
+export interface AbortFlags extends ControlFlags {
   /** Who did it where absent. */
   readonly reason?: string;
 }
@@ -75,10 +75,10 @@ export interface Actions {
   status(flags: StatusFlags): Promise<number>;
   why(node: string | undefined, flags: ConnectionFlags): Promise<number>;
   preview(flags: PreviewFlags): Promise<number>;
-  pause(flags: OrderFlags): Promise<number>;
-  resume(flags: OrderFlags): Promise<number>;
+  pause(flags: ControlFlags): Promise<number>;
+  resume(flags: ControlFlags): Promise<number>;
   abort(flags: AbortFlags): Promise<number>;
-  retry(node: string, flags: OrderFlags): Promise<number>;
+  retry(node: string, flags: ControlFlags): Promise<number>;
   validate(file: string): Promise<number>;
   kubeadmPlan(flags: KubeadmFlags): Promise<number>;
   kubeadmApply(flags: KubeadmApplyFlags): Promise<number>;
@@ -119,7 +119,7 @@ function createProgram(actions: Actions, end: (code: number) => void): Command {
     .addOption(new Option('-o, --output <form>', 'form of the output').choices(FORMS).default('text'))
     .action(async (flags: StatusFlags) => end(await actions.status(flags)));
   addExplanations(program, actions, end);
-  addOrders(program, actions, end);
+  addControls(program, actions, end);
   program
     .command('validate')
     .description('Says of a plan file whether it can be carried out as written; asks no cluster.')
@@ -147,22 +147,22 @@ function addExplanations(program: Command, actions: Actions, end: (code: number)
     .action(async (flags: PreviewFlags) => end(await actions.preview(flags)));
 }
 
-function addOrders(program: Command, actions: Actions, end: (code: number) => void): void {
+function addControls(program: Command, actions: Actions, end: (code: number) => void): void {
   const order = (name: string, description: string): Command =>
     connected(program.command(name).description(description)).option(
       '--plan <kind/name>',
       'the plan; default: the only one that is not over, else the last one',
     );
-  order('pause', 'Lets nothing new start; what is under way finishes.').action(async (flags: OrderFlags) =>
+  order('pause', 'Lets nothing new start; what is under way finishes.').action(async (flags: ControlFlags) =>
     end(await actions.pause(flags)),
   );
-  order('resume', 'Lets a paused plan go on.').action(async (flags: OrderFlags) => end(await actions.resume(flags)));
+  order('resume', 'Lets a paused plan go on.').action(async (flags: ControlFlags) => end(await actions.resume(flags)));
   order('abort', 'Ends a plan: takes back what is not begun on its node, and lets the rest finish.')
     .option('--reason <text>', 'why, for whoever looks at the plan; default: who did it')
     .action(async (flags: AbortFlags) => end(await actions.abort(flags)));
   order('retry', 'Lets a node that failed go again, and its plan with it.')
     .argument('<node>', 'name of the node')
-    .action(async (node: string, flags: OrderFlags) => end(await actions.retry(node, flags)));
+    .action(async (node: string, flags: ControlFlags) => end(await actions.retry(node, flags)));
 }
 
 function hookOptions(command: Command): Command {

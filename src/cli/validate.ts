@@ -4,8 +4,8 @@ import { type Plan, planKind } from '../api/autopilot/plan.ts';
 import { readObject } from '../api/read-object.ts';
 import { type UpgradePolicy, upgradePolicyKind } from '../api/refit/upgrade-policy.ts';
 import { problemsOf } from '../dialects/autopilot/problems.ts';
+import type { Reason } from '../engine/model/reasons.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
-import type { Reason } from '../engine/reasons.ts';
 import { EXIT, messageOf, RefitError } from '../util/errors.ts';
 
 /** Resolves with the exit code; rejects with REFIT_FILE naming the file, each field, what was found and what would be right. */

@@ -1,17 +1,17 @@
 /** Owns the agent process: names everything that works in it. */
 import { realpath } from 'node:fs/promises';
-import { findServices } from '../agent/discovery/find-services.ts';
-import { ServicePlaces } from '../agent/discovery/service-place.ts';
 import { AGENT_HELP, parseAgentOptions } from '../agent/options.ts';
-import { createCommands } from '../agent/restart/commands.ts';
-import { OpenRc } from '../agent/restart/openrc.ts';
-import { ServiceRestarter } from '../agent/restart/service-restarter.ts';
-import { Systemd } from '../agent/restart/systemd.ts';
 import { serveHost } from '../agent/serve/serve-host.ts';
-import { openStateDirectory } from '../agent/state-directory.ts';
-import { askStatus, type ServiceStatus } from '../agent/status-socket.ts';
+import { findServices } from '../agent/service/discovery/find-services.ts';
+import { ServicePlaces } from '../agent/service/discovery/service-place.ts';
+import { createCommands } from '../agent/service/restart/commands.ts';
+import { OpenRc } from '../agent/service/restart/openrc.ts';
+import { ServiceRestarter } from '../agent/service/restart/service-restarter.ts';
+import { Systemd } from '../agent/service/restart/systemd.ts';
+import { askStatus, type ServiceStatus } from '../agent/service/status-socket.ts';
+import { openStateDirectory } from '../agent/state/state-directory.ts';
 import { VERSION } from '../cli/version.ts';
-import { loadClusterConfig } from '../kube/kubeconfig.ts';
+import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { systemClock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 import { jsonLogger } from '../util/log.ts';

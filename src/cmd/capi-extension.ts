@@ -5,20 +5,20 @@ import { capi } from '../dialects/capi/dialect.ts';
 import { startExtensionServer } from '../dialects/capi/extension-server.ts';
 import { hookService } from '../dialects/capi/hook-service.ts';
 import { fetchText } from '../dialects/capi/payload.ts';
-import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
-import { createClient } from '../kube/http-client.ts';
-import { loadClusterConfig } from '../kube/kubeconfig.ts';
+import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
+import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
+import { createClient } from '../kube/transport/http-client.ts';
 import { pinoLogger } from '../runtime/log-pino.ts';
 import { prometheusMetrics } from '../runtime/metrics-prometheus.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT } from '../util/errors.ts';
-import { prepareCampaigns } from './campaigns.ts';
+import { prepareRollouts } from './rollouts.ts';
 
 /** In the cluster that has the Nodes; see deploy/rbac-capi.yaml. */
 const LEASE = { namespace: 'refit-system', name: 'refit-capi-extension' };
 
 /** Runs until `signal` aborts. Every replica answers calls, and one of them carries out what was asked for. */
-export async function runCapiExtension(flags: ExtensionFlags, signal: AbortSignal): Promise<number> {
+export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal): Promise<number> {
   await using started = new AsyncDisposableStack();
   const log = pinoLogger(flags.logLevel);
   const metrics = prometheusMetrics();
@@ -34,7 +34,7 @@ export async function runCapiExtension(flags: ExtensionFlags, signal: AbortSigna
   const management = flags.managementKubeconfig
     ? (await connect(flags.managementKubeconfig, undefined)).client
     : client;
-  const manager = await prepareCampaigns(
+  const manager = await prepareRollouts(
     {
       dialects: [capi],
       config,
@@ -48,7 +48,7 @@ export async function runCapiExtension(flags: ExtensionFlags, signal: AbortSigna
       metrics,
       log,
     },
-    signal,
+    abort,
   );
   const source = { url: flags.payloadUrl, checksumUrl: flags.checksumUrl };
   const server = await startExtensionServer({
@@ -64,6 +64,6 @@ export async function runCapiExtension(flags: ExtensionFlags, signal: AbortSigna
   });
   started.defer(async () => await server.close());
   log.info('hooks are served', { port: server.address.port });
-  await manager.run(signal);
+  await manager.run(abort);
   return EXIT.ok;
 }

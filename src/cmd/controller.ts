@@ -1,18 +1,18 @@
 /** Owns `refit controller`: names everything that this process starts. */
 import type { ControllerFlags } from '../cli/program.ts';
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
-import { DEFAULT_POLICY } from '../engine/policy/campaign-policy.ts';
-import { createClient } from '../kube/http-client.ts';
-import { loadClusterConfig } from '../kube/kubeconfig.ts';
+import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
+import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
+import { createClient } from '../kube/transport/http-client.ts';
 import { boundHeapGrowth } from '../runtime/heap-growth.ts';
 import { pinoLogger } from '../runtime/log-pino.ts';
 import { prometheusMetrics } from '../runtime/metrics-prometheus.ts';
 import { CENTRAL_CORDONING_LABEL } from '../signal/names.ts';
 import { EXIT } from '../util/errors.ts';
-import { prepareCampaigns } from './campaigns.ts';
+import { prepareRollouts } from './rollouts.ts';
 
 /** Runs until `signal` aborts. Rejects at once where the API server cannot be reached or lacks what Refit needs. */
-export async function runController(flags: ControllerFlags, signal: AbortSignal): Promise<number> {
+export async function runController(flags: ControllerFlags, abort: AbortSignal): Promise<number> {
   boundHeapGrowth();
   const log = pinoLogger(flags.logLevel);
   const metrics = prometheusMetrics();
@@ -20,7 +20,7 @@ export async function runController(flags: ControllerFlags, signal: AbortSignal)
   const component = 'refit-controller';
   const client = createClient(config, { userAgent: component, onRequest: (record) => metrics.requested(record) });
   try {
-    const manager = await prepareCampaigns(
+    const manager = await prepareRollouts(
       {
         dialects: CONTROLLER_DIALECTS,
         config,
@@ -35,9 +35,9 @@ export async function runController(flags: ControllerFlags, signal: AbortSignal)
         metrics,
         log,
       },
-      signal,
+      abort,
     );
-    await manager.run(signal);
+    await manager.run(abort);
     return EXIT.ok;
   } finally {
     client.close();

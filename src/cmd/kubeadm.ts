@@ -8,15 +8,15 @@ import type { KubeadmApplyFlags, KubeadmFlags } from '../cli/program.ts';
 import { systemClock } from '../util/clock.ts';
 import { jsonLogger } from '../util/log.ts';
 
-export async function runKubeadmPlan(flags: KubeadmFlags, signal: AbortSignal): Promise<number> {
-  return await planKubeadm(flags, partsOf(signal));
+export async function runKubeadmPlan(flags: KubeadmFlags, abort: AbortSignal): Promise<number> {
+  return await planKubeadm(flags, partsOf(abort));
 }
 
-export async function runKubeadmApply(flags: KubeadmApplyFlags, signal: AbortSignal): Promise<number> {
-  return await applyKubeadm(flags, partsOf(signal));
+export async function runKubeadmApply(flags: KubeadmApplyFlags, abort: AbortSignal): Promise<number> {
+  return await applyKubeadm(flags, partsOf(abort));
 }
 
-function partsOf(signal: AbortSignal): KubeadmParts {
+function partsOf(abort: AbortSignal): KubeadmParts {
   return {
     clock: systemClock,
     output: standardOutput,
@@ -26,18 +26,18 @@ function partsOf(signal: AbortSignal): KubeadmParts {
       () => systemClock.now(),
       'warn',
     ),
-    signal,
-    ask: async (question) => await askTerminal(question, signal),
+    abort,
+    ask: async (question) => await askTerminal(question, abort),
     random: randomBytes(4).toString('hex'),
     jitter: Math.random,
   };
 }
 
-async function askTerminal(question: string, signal: AbortSignal): Promise<string | undefined> {
+async function askTerminal(question: string, abort: AbortSignal): Promise<string | undefined> {
   if (!process.stdin.isTTY) return undefined;
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   try {
-    return await terminal.question(question, { signal });
+    return await terminal.question(question, { signal: abort });
   } finally {
     terminal.close();
   }

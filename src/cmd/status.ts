@@ -12,21 +12,21 @@ import { EXIT, RefitError } from '../util/errors.ts';
 
 const PARTS = { dialects: DIALECTS, clock: systemClock, output: standardOutput };
 
-export async function runWhy(node: string | undefined, flags: ConnectionFlags, signal: AbortSignal): Promise<number> {
-  return await showWhy(node, flags, { ...PARTS, signal });
+export async function runWhy(node: string | undefined, flags: ConnectionFlags, abort: AbortSignal): Promise<number> {
+  return await showWhy(node, flags, { ...PARTS, abort });
 }
 
-export async function runPreview(flags: PreviewFlags, signal: AbortSignal): Promise<number> {
-  return await showPreview(flags, { ...PARTS, signal });
+export async function runPreview(flags: PreviewFlags, abort: AbortSignal): Promise<number> {
+  return await showPreview(flags, { ...PARTS, abort });
 }
 
 /** Resolves with the exit code; rejects with REFIT_PLAN_FAILED where a watch saw a plan end without success. */
-export async function runStatus(flags: StatusFlags, signal: AbortSignal): Promise<number> {
+export async function runStatus(flags: StatusFlags, abort: AbortSignal): Promise<number> {
   let last: readonly PlanView[] = [];
   const onLook = (plans: readonly PlanView[]): void => {
     last = plans;
   };
-  const code = await showStatus(flags, { ...PARTS, signal, onLook });
+  const code = await showStatus(flags, { ...PARTS, abort, onLook });
   if (code !== EXIT.failed) return code;
   const failed = last.filter(({ phase }) => phase !== 'done');
   const ends = failed.map(

@@ -3,23 +3,23 @@
 import { randomBytes } from 'node:crypto';
 import { type CattlePlan, cattlePlanKind } from '../api/cattle/plan.ts';
 import { upgradePolicies } from '../api/refit/upgrade-policy.ts';
-import { askChannel } from '../dialects/cattle/channel.ts';
-import { channelController } from '../dialects/cattle/channel-controller.ts';
+import { askChannel } from '../dialects/cattle/channel/channel.ts';
+import { channelController } from '../dialects/cattle/channel/channel-controller.ts';
 import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/cattle/config.ts';
 import { cattle } from '../dialects/cattle/dialect.ts';
 import { installMissing } from '../dialects/cattle/install.ts';
-import { campaignController } from '../engine/controller.ts';
+import { rolloutController } from '../engine/controller.ts';
 import { listPolicies } from '../engine/policy/list-policies.ts';
 import { policyOfPlan } from '../engine/policy/plan-policy.ts';
 import { policyController } from '../engine/policy/policy-controller.ts';
-import { createElection } from '../kube/election.ts';
-import { createEventRecorder } from '../kube/events.ts';
-import { fencedClient } from '../kube/fence.ts';
-import { createClient } from '../kube/http-client.ts';
-import { createInformer } from '../kube/informer.ts';
-import { loadClusterConfig } from '../kube/kubeconfig.ts';
-import { describeProblem } from '../kube/problems.ts';
+import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
+import { createElection } from '../kube/election/election.ts';
+import { guardedClient } from '../kube/election/write-guard.ts';
+import { createEventRecorder } from '../kube/events/recorder.ts';
 import { namespaces } from '../kube/resources.ts';
+import { createClient } from '../kube/transport/http-client.ts';
+import { describeProblem } from '../kube/transport/problems.ts';
+import { createInformer } from '../kube/watch/informer.ts';
 import { pinoLogger } from '../runtime/log-pino.ts';
 import { createManager } from '../runtime/manager.ts';
 import { systemClock as clock } from '../util/clock.ts';
@@ -31,37 +31,37 @@ const CHANNEL_TIMEOUT_MS = 30_000;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Runs until `signal` aborts. Rejects at once where a variable is missing or the API server cannot be used. */
-async function run(env: Environment, signal: AbortSignal): Promise<void> {
+async function run(env: Environment, abort: AbortSignal): Promise<void> {
   const [name, namespace] = [required(env, 'NAME'), required(env, 'NAMESPACE')];
   const log = pinoLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
   const client = createClient(await connection(env), { userAgent: name });
   try {
     // What stands for the cluster before channels.
-    const clusterId = (await client.get(namespaces, 'kube-system', { signal })).metadata.uid ?? '';
-    await installMissing(client, cattlePlanKind, namespace, clock, signal);
+    const clusterId = (await client.get(namespaces, 'kube-system', { abort })).metadata.uid ?? '';
+    await installMissing(client, cattlePlanKind, namespace, clock, abort);
 
     const identity = randomBytes(16).toString('hex');
     const election = isSet(env, 'LEADER_ELECT')
       ? createElection({ client, namespace, name, identity, ...leaseTimes(env, log), clock, logger: log })
       : undefined;
-    const writer = election ? fencedClient(client, election) : client;
+    const writer = election ? guardedClient(client, election) : client;
     const manager = createManager({ ...(election ? { election } : {}), clock, logger: log });
     const events = createEventRecorder({ client, component: name, clock, logger: log });
     const dialect = cattle({ name, namespace, job: jobSettings(env, log) });
-    const policies = (await listPolicies(client, signal)) && createInformer(client, upgradePolicies, { logger: log });
-    const campaigns = campaignController(dialect, {
+    const policies = (await listPolicies(client, abort)) && createInformer(client, upgradePolicies, { logger: log });
+    const rollouts = rolloutController(dialect, {
       reader: client,
       writer,
       policyFor: (plan) => policyOfPlan(dialect, policies?.list() ?? [], plan as CattlePlan),
       policies,
       clock,
       log,
-      inquirer: { askControlPlane: () => Promise.resolve([]) },
+      prober: { askControlPlane: () => Promise.resolve([]) },
       announce: (plan, { type, reason }) => events.record(plan, { type, reason: reason.code, message: reason.message }),
     });
-    manager.addController(campaigns);
+    manager.addController(rollouts);
     if (policies) {
-      const plans = { [dialect.name]: campaigns.plans };
+      const plans = { [dialect.name]: rollouts.plans };
       manager.addController(policyController({ writer, clock, policies, plans, isPlan: () => true }));
     }
     manager.addController(
@@ -77,7 +77,7 @@ async function run(env: Environment, signal: AbortSignal): Promise<void> {
       }),
     );
     log.info('system-upgrade-controller starts', { name, namespace, identity });
-    await manager.run(signal);
+    await manager.run(abort);
   } finally {
     client.close();
   }

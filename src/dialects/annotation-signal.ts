@@ -1,15 +1,15 @@
 /**
  * Owns the annotation signal seen from the engine, for every dialect whose nodes run our agent: what an object's
- * annotations say about one target of one campaign.
+ * annotations say about one target of one rollout.
  */
 import type { Signal, World } from '../engine/dialect.ts';
-import type { Campaign, Observation, Other, Signalling, Stage } from '../engine/model.ts';
-import type { Step } from '../engine/policy/campaign-policy.ts';
+import type { ForeignWork, Observation, Rollout, Signalling, Stage } from '../engine/model/model.ts';
+import type { Step } from '../engine/policy/rollout-policy.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { type AgentPolicy, agentPolicyFor, encodeAgentPolicy } from '../signal/agent-policy.ts';
 import { decodeSignal, encodeSignal, type SignalCommand, type SignalData } from '../signal/codec.ts';
-import { AGENT_POLICY_ANNOTATION, FENCE_ANNOTATION, REPORT_ANNOTATION } from '../signal/names.ts';
+import { AGENT_POLICY_ANNOTATION, REPORT_ANNOTATION, ROLLOUT_ANNOTATION } from '../signal/names.ts';
 import { decodeReport, encodeReport } from '../signal/report.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { onceForEach } from '../util/memo.ts';
@@ -18,7 +18,7 @@ export interface Carriers {
   /** The objects that stand for the targets of a stage and carry their signals. */
   readonly resourceOf: (stage: Pick<Stage, 'role' | 'procedure'>) => Resource;
   /** Every kind of object that may carry a signal of this dialect. */
-  readonly all: readonly (readonly [Resource, Other['role']])[];
+  readonly all: readonly (readonly [Resource, ForeignWork['role']])[];
   /** What agents are told beside what the policy says. */
   readonly agent?: AgentPolicy;
 }
@@ -32,27 +32,27 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
     return changed && ({ kind: 'replace', resource: resourceOf(stage), object: changed } as const);
   };
   return {
-    read(world, campaign, stage, target) {
+    read(world, rollout, stage, target) {
       const object = objectOf(world, stage, target.name);
       const signal = decodeSignal(object?.metadata.annotations);
-      if (!object || !signal || !isFor(signal, stage) || !belongs(object, signal, campaign)) return { kind: 'none' };
+      if (!object || !signal || !isFor(signal, stage) || !belongs(object, signal, rollout)) return { kind: 'none' };
       return observe(object.metadata);
     },
 
-    send(world, campaign, signalling) {
+    send(world, rollout, signalling) {
       const object = objectOf(world, signalling.stage, signalling.target.name);
       const resource = resourceOf(signalling.stage);
       const asked = { ...signalling, agent: { ...signalling.agent, ...agent } };
-      return object && { kind: 'replace', resource, object: withSignal(object, campaign, asked) };
+      return object && { kind: 'replace', resource, object: withSignal(object, rollout, asked) };
     },
 
-    goOn(world, _campaign, stage, { name }, now) {
+    acknowledge(world, _rollout, stage, { name }, now) {
       const status = decodeSignal(objectOf(world, stage, name)?.metadata.annotations)?.status?.status ?? '';
       const next = NEXT[status];
       return next === undefined ? undefined : told(world, stage, name, next, now);
     },
 
-    withdraw: (world, _campaign, stage, { name }, { message }, now) => told(world, stage, name, 'Failed', now, message),
+    cancel: (world, _rollout, stage, { name }, { message }, now) => told(world, stage, name, 'Failed', now, message),
   };
 }
 
@@ -62,7 +62,7 @@ const NEXT: Readonly<Record<string, string>> = { Cordoning: 'ApplyingUpdate', Un
 /** The object with the signal on it; everything else on it stays as it was. */
 export function withSignal(
   object: KubeObject,
-  campaign: Campaign,
+  rollout: Rollout,
   { stage, target, payload, agent }: Signalling,
 ): KubeObject {
   const {
@@ -78,8 +78,8 @@ export function withSignal(
     version: stage.version,
     forceupdate: stage.forced,
   } as const;
-  const signal = encodeSignal({ planId: campaign.id, created: target.since, command });
-  const ours = { [FENCE_ANNOTATION]: `${campaign.source.uid}/${target.since}`, ...encodeAgentPolicy(agent) };
+  const signal = encodeSignal({ planId: rollout.id, created: target.since, command });
+  const ours = { [ROLLOUT_ANNOTATION]: `${rollout.source.uid}/${target.since}`, ...encodeAgentPolicy(agent) };
   return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...signal, ...ours } } };
 }
 
@@ -104,7 +104,7 @@ function isFor({ command }: SignalData, stage: Stage): boolean {
 }
 
 /**
- * Our signals carry a fence that names the campaign for good, so that neither a reused nor an edited plan id can mislead.
+ * Our signals carry a fence that names the rollout for good, so that neither a reused nor an edited plan id can mislead.
  * It counts whatever the target's `since` is: an intent may have been recorded anew while its signal was on its way, or by
  * a leader that saw an old object, and a node that works must not be started over for that.
  * A signal without one of its own comes from an original leader: it counts by plan id where it is not older than the plan.
@@ -112,11 +112,11 @@ function isFor({ command }: SignalData, stage: Stage): boolean {
 export function belongs(
   { metadata }: KubeObject,
   { created, planId }: Pick<SignalData, 'created' | 'planId'>,
-  { source, id }: Pick<Campaign, 'id'> & { readonly source: Pick<Campaign['source'], 'uid' | 'created'> },
+  { source, id }: Pick<Rollout, 'id'> & { readonly source: Pick<Rollout['source'], 'uid' | 'created'> },
 ): boolean {
-  const fence = metadata.annotations?.[FENCE_ANNOTATION];
-  if (fence === `${source.uid}/${created}`) return true;
-  if (fence?.endsWith(`/${created}`)) return false;
+  const signalOrigin = metadata.annotations?.[ROLLOUT_ANNOTATION];
+  if (signalOrigin === `${source.uid}/${created}`) return true;
+  if (signalOrigin?.endsWith(`/${created}`)) return false;
   return planId === id && Date.parse(created) >= Date.parse(source.created);
 }
 
@@ -126,13 +126,13 @@ export function isOver({ status }: Pick<SignalData, 'status'>): boolean {
   return ENDED.has(status?.status ?? '');
 }
 
-/** Nodes whose signal has not ended and is not of this campaign: whatever told them to move may be gone, but they move. */
-export function strangersAmong({ all }: Carriers): (world: World, campaign: Campaign) => Other[] {
-  return (world, campaign) =>
+/** Nodes whose signal has not ended and is not of this rollout: whatever told them to move may be gone, but they move. */
+export function foreignTargetsAmong({ all }: Carriers): (world: World, rollout: Rollout) => ForeignWork[] {
+  return (world, rollout) =>
     all.flatMap(([resource, role]) =>
       world.list(resource).flatMap((object) => {
         const signal = decodeSignal(object.metadata.annotations);
-        if (!signal || isOver(signal) || belongs(object, signal, campaign)) return [];
+        if (!signal || isOver(signal) || belongs(object, signal, rollout)) return [];
         return [{ name: object.metadata.name, role, since: signal.status?.timestamp ?? signal.created }];
       }),
     );
@@ -172,17 +172,18 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
  */
 function cordonOf({ annotations }: KubeObject['metadata'], created: string, status: string): { ownsCordon?: true } {
   if (status !== 'UnCordoning') return {};
-  const isOurs = annotations?.[FENCE_ANNOTATION]?.endsWith(`/${created}`) === true;
+  const isOurs = annotations?.[ROLLOUT_ANNOTATION]?.endsWith(`/${created}`) === true;
   const isOurAgent = decodeReport(annotations, created) !== undefined;
   const isFound = agentPolicyFor(annotations, created).foundCordoned === true;
   return !isOurs || (!isOurAgent && !isFound) ? { ownsCordon: true } : {};
 }
 
-const STEPS: Readonly<Record<string, { part: Step; asks?: 'drain' | 'uncordon'; withdrawable?: boolean } | undefined>> =
-  {
-    Downloading: { part: 'download', withdrawable: true },
-    Cordoning: { part: 'drain', asks: 'drain', withdrawable: true },
-    ApplyingUpdate: { part: 'apply' },
-    Restart: { part: 'restart' },
-    UnCordoning: { part: 'ready', asks: 'uncordon' },
-  };
+const STEPS: Readonly<
+  Record<string, { part: Step; waitsFor?: 'drain' | 'uncordon'; cancellable?: boolean } | undefined>
+> = {
+  Downloading: { part: 'download', cancellable: true },
+  Cordoning: { part: 'drain', waitsFor: 'drain', cancellable: true },
+  ApplyingUpdate: { part: 'apply' },
+  Restart: { part: 'restart' },
+  UnCordoning: { part: 'ready', waitsFor: 'uncordon' },
+};

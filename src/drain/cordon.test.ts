@@ -12,8 +12,8 @@ import {
 } from './cordon.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from './marks.ts';
 
-const OWNER = 'campaign/1';
-const OURS = { ...PENDING_TAINT, value: 'campaign' };
+const OWNER = 'rollout/1';
+const OURS = { ...PENDING_TAINT, value: 'rollout' };
 const MARK = { [CORDON_ANNOTATION]: OWNER };
 const node = (annotations: Record<string, string> | undefined, spec?: Node['spec']): Node => ({
   ...buildNode('w1', annotations ? { annotations } : {}),
@@ -56,31 +56,31 @@ const change: readonly [string, (node: Node) => Node, Node, Node][] = [
   ],
   [
     'taint',
-    (it) => withPendingTaint(it, 'campaign'),
+    (it) => withPendingTaint(it, 'rollout'),
     node(undefined, { taints: [OTHER_TAINT, HARD_TAINT] }),
     node(undefined, { taints: [OTHER_TAINT, HARD_TAINT, OURS] }),
   ],
   [
     'taint a node without spec',
-    (it) => withPendingTaint(it, 'campaign'),
+    (it) => withPendingTaint(it, 'rollout'),
     node(undefined),
     node(undefined, { taints: [OURS] }),
   ],
   [
     'remove the taint',
-    (it) => withoutPendingTaint(it, 'campaign'),
+    (it) => withoutPendingTaint(it, 'rollout'),
     node(undefined, { taints: [OURS, HARD_TAINT] }),
     node(undefined, { taints: [HARD_TAINT] }),
   ],
   [
     'remove the taint of an earlier version, which named nobody',
-    (it) => withoutPendingTaint(it, 'campaign'),
+    (it) => withoutPendingTaint(it, 'rollout'),
     node(undefined, { taints: [PENDING_TAINT, HARD_TAINT] }),
     node(undefined, { taints: [HARD_TAINT] }),
   ],
   [
     'remove the only taint',
-    (it) => withoutPendingTaint(it, 'campaign'),
+    (it) => withoutPendingTaint(it, 'rollout'),
     node(undefined, { taints: [OURS], providerID: 'p' }),
     node(undefined, { providerID: 'p' }),
   ],
@@ -94,17 +94,17 @@ test.each(change)('%s', (_name, act, before, after) => {
 
 test.each<[string, (node: Node) => Node, Node]>([
   ["somebody else's cordon is not ours", (it) => withCordon(it, OWNER), node(undefined, { unschedulable: true })],
-  ['our cordon keeps its owner', (it) => withCordon(it, 'campaign/2'), node(MARK, { unschedulable: true })],
+  ['our cordon keeps its owner', (it) => withCordon(it, 'rollout/2'), node(MARK, { unschedulable: true })],
   ["somebody else's cordon stays", withoutCordon, node({ a: 'b' }, { unschedulable: true })],
   ['no cordon at all', withoutCordon, node(undefined)],
   ['the taint of another is there', (it) => withPendingTaint(it, 'other'), node(undefined, { taints: [OURS] })],
   ['the taint of another stays', (it) => withoutPendingTaint(it, 'other'), node(undefined, { taints: [OURS] })],
   [
     'no taint of ours',
-    (it) => withoutPendingTaint(it, 'campaign'),
+    (it) => withoutPendingTaint(it, 'rollout'),
     node(undefined, { taints: [OTHER_TAINT, HARD_TAINT] }),
   ],
-  ['no spec', (it) => withoutPendingTaint(it, 'campaign'), node(undefined)],
+  ['no spec', (it) => withoutPendingTaint(it, 'rollout'), node(undefined)],
 ])('%s: the very same node', (_name, act, before) => {
   expect(act(before)).toBe(before);
 });
@@ -115,7 +115,7 @@ test('the owner of a cordon', () => {
 });
 
 test('the owner of a taint', () => {
-  expect(pendingOwner(node(undefined, { taints: [HARD_TAINT, OURS] }))).toBe('campaign');
+  expect(pendingOwner(node(undefined, { taints: [HARD_TAINT, OURS] }))).toBe('rollout');
   expect(pendingOwner(node(undefined, { taints: [PENDING_TAINT] }))).toBe('');
   expect(pendingOwner(node(undefined, { taints: [HARD_TAINT] }))).toBeUndefined();
 });

@@ -33,7 +33,7 @@ export function withoutAnyCordon(node: Node): Node {
   return { ...rest, spec };
 }
 
-/** For which campaign the node is still to be done; empty where that is not told, undefined where it does not have the taint. */
+/** For which rollout the node is still to be done; empty where that is not told, undefined where it does not have the taint. */
 export function pendingOwner({ spec }: Node): string | undefined {
   const taint = spec?.taints?.find(isPending);
   return taint && (taint.value ?? '');

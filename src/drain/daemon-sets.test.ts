@@ -23,11 +23,11 @@ test.each<[string, Error | object, boolean]>([
   ['that there is no such kind', refuse({ code: 404, reason: 'NotFound' }), false],
   ['that nobody of that name may ask', refuse({ code: 403, reason: 'Forbidden' }), false],
   ['nothing', new TransportError('reset'), false],
-])('the server answers %s', async (_name, answer, isOrphan) => {
+])('the server answers %s', async (_name, answer, isOrphaned) => {
   const daemonSets = new DaemonSets(answering(answer));
-  expect(daemonSets.isOrphan(POD)).toBe(false);
+  expect(daemonSets.isOrphaned(POD)).toBe(false);
   await daemonSets.learn([POD, buildPod('other')], new AbortController().signal);
-  expect(daemonSets.isOrphan(POD)).toBe(isOrphan);
+  expect(daemonSets.isOrphaned(POD)).toBe(isOrphaned);
 });
 
 test('an abort is not taken for an answer', async () => {

@@ -17,26 +17,26 @@ export class DaemonSets {
   }
 
   /** Asks about those of `pods` that are not known yet. Rejects only where `signal` aborts. */
-  async learn(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+  async learn(pods: readonly Pod[], abort: AbortSignal): Promise<void> {
     const unknown = new Map(pods.filter(isDaemonPod).map((pod) => [setOf(pod), pod]));
     for (const key of this.#gone.keys()) unknown.delete(key);
-    await Promise.all([...unknown].map(async ([key, pod]) => this.#gone.set(key, await this.#isGone(pod, signal))));
+    await Promise.all([...unknown].map(async ([key, pod]) => this.#gone.set(key, await this.#isGone(pod, abort))));
   }
 
   /** False where nobody has asked. */
-  isOrphan(pod: Pod): boolean {
+  isOrphaned(pod: Pod): boolean {
     return this.#gone.get(setOf(pod)) ?? false;
   }
 
   /** A kubelet may not ask. No answer, or a refusal, counts as "it exists": then the pod stays, as those of DaemonSets do. */
-  async #isGone(pod: Pod, signal: AbortSignal): Promise<boolean> {
+  async #isGone(pod: Pod, abort: AbortSignal): Promise<boolean> {
     const { namespace } = pod.metadata;
     const name = controllerOf(pod)?.name ?? '';
     try {
-      await this.#client.get(daemonSets, name, { namespace, signal });
+      await this.#client.get(daemonSets, name, { namespace, abort });
       return false;
     } catch (error) {
-      signal.throwIfAborted();
+      abort.throwIfAborted();
       // Without a name it is the kind that was not found, by a server that knows no DaemonSets.
       return isNotFound(error) && error.status.details?.name === name;
     }

@@ -1,8 +1,8 @@
 /** Owns the drain of one node: everything that may be evicted is, until the node is empty of it. */
 import type { KubeClient } from '../kube/client.ts';
-import { createInformer, type Informer } from '../kube/informer.ts';
 import { pods } from '../kube/resources.ts';
 import type { Pod } from '../kube/types.ts';
+import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import type { Clock } from '../util/clock.ts';
 import { sameJson } from '../util/json.ts';
 import type { Logger } from '../util/log.ts';
@@ -26,7 +26,7 @@ export interface DrainParts {
   readonly random: () => number;
   readonly log: Logger;
   /** Ends the drain at any moment; what was evicted by then stays so. */
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
   readonly onChange?: (progress: DrainProgress) => void;
 }
 
@@ -49,15 +49,15 @@ export class DrainRefusedError extends Error {
  */
 export async function drainNode(name: string, options: DrainOptions, parts: DrainParts): Promise<void> {
   const ending = new AbortController();
-  const signal = AbortSignal.any([parts.signal, ending.signal]);
+  const abort = AbortSignal.any([parts.abort, ending.signal]);
   const { client, clock, random } = parts;
   const log = parts.log.child({ node: name });
   const fieldSelector = `spec.nodeName=${name}`;
   const view = createInformer(client, pods, { fieldSelector, clock, random, logger: log });
-  const following = view.run(signal);
-  const drain = new Drain(view, options, { ...parts, log, signal });
+  const following = view.run(abort);
+  const drain = new Drain(view, options, { ...parts, log, abort });
   try {
-    await view.whenSynced(signal);
+    await view.whenSynced(abort);
     await drain.run();
   } finally {
     ending.abort();
@@ -86,15 +86,15 @@ class Drain {
   }
 
   async run(): Promise<void> {
-    const { signal } = this.#parts;
+    const { abort } = this.#parts;
     const stopListening = this.#view.addHandler({ added: this.#wake, updated: this.#wake, deleted: this.#wake });
-    signal.addEventListener('abort', this.#wake, { once: true });
+    abort.addEventListener('abort', this.#wake, { once: true });
     try {
       while (!(await this.#isEmpty())) await this.#changed.promise;
     } finally {
       stopListening();
       this.#stopTimer();
-      signal.removeEventListener('abort', this.#wake);
+      abort.removeEventListener('abort', this.#wake);
     }
   }
 
@@ -105,15 +105,15 @@ class Drain {
   readonly #wake = (): void => this.#changed.resolve();
 
   async #isEmpty(): Promise<boolean> {
-    const { signal } = this.#parts;
-    signal.throwIfAborted();
+    const { abort } = this.#parts;
+    abort.throwIfAborted();
     // From here on whatever changes is a reason to look again, also while this look goes on.
     this.#changed = Promise.withResolvers<void>();
-    await this.#daemonSets.learn(this.#view.list(), signal);
-    const sorted = sortPods(this.#view.list(), this.#options, (pod) => this.#daemonSets.isOrphan(pod));
+    await this.#daemonSets.learn(this.#view.list(), abort);
+    const sorted = sortPods(this.#view.list(), this.#options, (pod) => this.#daemonSets.isOrphaned(pod));
     if (sorted.refused.length > 0) throw new DrainRefusedError(sorted.refused);
-    const insisting = this.#returns.insisting(sorted.evict);
-    const evict = sorted.evict.filter((pod) => !insisting.has(pod));
+    const retrying = this.#returns.retrying(sorted.evict);
+    const evict = sorted.evict.filter((pod) => !retrying.has(pod));
     this.#evictions.want(evict);
     this.#tell(evict.length, sorted.ending);
     return evict.length + sorted.ending.length === 0;

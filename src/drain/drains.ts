@@ -30,7 +30,7 @@ export interface Drains {
    * One term, for whoever leads: until `signal` aborts drains may begin. Then all are given up and forgotten, and whoever
    * is late with a decision of the term begins none. Resolves once nothing runs any more; another term may follow.
    */
-  run(signal: AbortSignal): Promise<void>;
+  run(abort: AbortSignal): Promise<void>;
 }
 
 export interface DrainsParts {
@@ -87,19 +87,19 @@ class RunningDrains implements Drains {
     return () => this.#listeners.delete(listener);
   }
 
-  async run(signal: AbortSignal): Promise<void> {
-    this.#term = signal;
-    await aborted(signal);
+  async run(abort: AbortSignal): Promise<void> {
+    this.#term = abort;
+    await aborted(abort);
     for (const node of this.#entries.keys()) this.forget(node);
     await Promise.all(this.#running);
   }
 
   async #drain(node: string, options: DrainOptions, entry: Entry): Promise<void> {
     const { since } = entry.state;
-    const { signal } = entry.ending;
+    const { signal: abort } = entry.ending;
     const onChange = (progress: DrainProgress): void =>
       this.#tell(node, entry, { kind: 'draining', since, ...progress });
-    const outcome = await drainNode(node, options, { ...this.#parts, signal, onChange }).then(
+    const outcome = await drainNode(node, options, { ...this.#parts, abort, onChange }).then(
       () => ({ kind: 'drained' }) as const,
       (error: unknown) => ({ kind: 'refused', reason: messageOf(error) }) as const,
     );

@@ -16,7 +16,7 @@ export interface EvictionParts {
   readonly random: () => number;
   readonly log: Logger;
   /** Ends everything. */
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
   readonly options: DrainOptions;
   /** Called when `blockedBy` may have changed. */
   readonly onChange: () => void;
@@ -88,20 +88,20 @@ export class Evictions {
   }
 
   async #askInTurn(pod: Pod, line: Line): Promise<Line | undefined> {
-    const { clock, signal } = this.#parts;
+    const { clock, abort } = this.#parts;
     const pauseMs = line.pauseUntil - clock.monotonic();
-    if (pauseMs > 0 && this.#wanted.has(uidOf(pod))) await sleep(clock, pauseMs, signal).catch(() => undefined);
+    if (pauseMs > 0 && this.#wanted.has(uidOf(pod))) await sleep(clock, pauseMs, abort).catch(() => undefined);
     return await this.#ask(pod, line);
   }
 
   /** The line to wait in; undefined where the pod is on its way out, or nobody wants it to go any more. */
   async #ask(pod: Pod, previous?: Line): Promise<Line | undefined> {
-    const { client, signal, options, log, onChange } = this.#parts;
-    if (signal.aborted || !this.#wanted.has(uidOf(pod))) return undefined;
+    const { client, abort, options, log, onChange } = this.#parts;
+    if (abort.aborted || !this.#wanted.has(uidOf(pod))) return undefined;
     const { name, namespace = '' } = pod.metadata;
     const { gracePeriodSeconds } = options;
     try {
-      await client.evict({ name, namespace, uid: uidOf(pod) }, { signal, gracePeriodSeconds });
+      await client.evict({ name, namespace, uid: uidOf(pod) }, { abort, gracePeriodSeconds });
       log.info('a pod is evicted', { pod: keyOf(pod) });
       previous?.pods.delete(uidOf(pod));
       // What stood against it may be gone for the others too: they need no long pauses any more.
@@ -109,7 +109,7 @@ export class Evictions {
       return undefined;
     } catch (error) {
       previous?.pods.delete(uidOf(pod));
-      return signal.aborted ? undefined : this.#join(pod, refusalOf(error, pod));
+      return abort.aborted ? undefined : this.#join(pod, refusalOf(error, pod));
     } finally {
       onChange();
     }

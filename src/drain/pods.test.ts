@@ -69,9 +69,9 @@ test.each<[string, PodTraits, Verdict, Verdict]>([
   ],
 ])('a pod %s', (_name, traits, byDefault, strictly) => {
   const pod = buildPod('p', traits);
-  const isOrphan = (): boolean => traits === lost;
-  expect(judgePod(pod, DEFAULT_DRAIN, isOrphan)).toEqual(byDefault);
-  expect(judgePod(pod, STRICT, isOrphan)).toEqual(strictly);
+  const isOrphaned = (): boolean => traits === lost;
+  expect(judgePod(pod, DEFAULT_DRAIN, isOrphaned)).toEqual(byDefault);
+  expect(judgePod(pod, STRICT, isOrphaned)).toEqual(strictly);
 });
 
 test('pods are sorted by what becomes of them', () => {

@@ -28,16 +28,16 @@ export interface SortedPods {
 }
 
 /** Tells whether the DaemonSet that controls the pod is gone, so that nobody will create the pod anew. */
-export type OrphanCheck = (pod: Pod) => boolean;
+export type OrphanedCheck = (pod: Pod) => boolean;
 
 /**
  * As `kubectl drain` judges, but for pods that have finished: kubectl deletes them. They serve nobody and hold nothing
  * that the node needs, while their logs and results would be lost; the node comes back, so they stay.
  */
-export function judgePod(pod: Pod, options: DrainOptions, isOrphan: OrphanCheck): Verdict {
+export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: OrphanedCheck): Verdict {
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return left('is run by the kubelet from a file');
   if (isFinished(pod)) return left('has finished');
-  const orphaned = isDaemonPod(pod) && isOrphan(pod);
+  const orphaned = isDaemonPod(pod) && isOrphaned(pod);
   if (isDaemonPod(pod) && !orphaned) return left('belongs to a DaemonSet');
   if (pod.metadata.deletionTimestamp !== undefined) return { kind: 'ending' };
   if (options.localData === 'refuse' && hasLocalData(pod))
@@ -49,8 +49,8 @@ export function judgePod(pod: Pod, options: DrainOptions, isOrphan: OrphanCheck)
   return { kind: 'evict' };
 }
 
-export function sortPods(pods: readonly Pod[], options: DrainOptions, isOrphan: OrphanCheck): SortedPods {
-  const judged = pods.map((pod) => ({ pod, verdict: judgePod(pod, options, isOrphan) }));
+export function sortPods(pods: readonly Pod[], options: DrainOptions, isOrphaned: OrphanedCheck): SortedPods {
+  const judged = pods.map((pod) => ({ pod, verdict: judgePod(pod, options, isOrphaned) }));
   const those = (kind: Verdict['kind']): Pod[] =>
     judged.filter(({ verdict }) => verdict.kind === kind).map(({ pod }) => pod);
   return {

@@ -23,7 +23,7 @@ export class Returns {
   readonly #rounds = new Map<string, number>();
 
   /** Of the pods that may be evicted now, those that came back too often. Must see each look at the node. */
-  insisting(pods: readonly Pod[]): ReadonlySet<Pod> {
+  retrying(pods: readonly Pod[]): ReadonlySet<Pod> {
     this.#forget(new Set(pods.map(({ metadata }) => metadata.uid)));
     return new Set(pods.filter((pod) => this.#roundOf(pod) > PATIENCE));
   }

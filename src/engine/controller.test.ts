@@ -1,7 +1,7 @@
 /** Owns the proof of what wakes a dialect's controller: every plan, and every change of a target that can matter. */
 import { expect, onTestFinished, test } from 'vitest';
-import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
+import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
@@ -12,8 +12,8 @@ import { nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { runController } from '../runtime/controller.ts';
 import { silentLogger } from '../util/log.ts';
-import { campaignController } from './controller.ts';
-import { DEFAULT_POLICY } from './policy/campaign-policy.ts';
+import { rolloutController } from './controller.ts';
+import { DEFAULT_POLICY } from './policy/rollout-policy.ts';
 
 /** What one watch shows: an object, and once somebody listens, these changes of it. */
 async function* play(
@@ -41,13 +41,13 @@ async function wokenBy(changes: { plans?: Step[]; hosts?: Step[]; nodes?: Step[]
     play(shown[plural] ?? plan, changes[plural as keyof typeof changes] ?? [], heard.promise);
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  const controller = campaignController(tableDialect, {
+  const controller = rolloutController(tableDialect, {
     reader: { watch } as unknown as KubeClient,
     writer: {} as unknown as KubeClient,
     policyFor: () => DEFAULT_POLICY,
     clock: new FakeClock(T0),
     log: silentLogger,
-    inquirer: { askControlPlane: async () => await Promise.resolve([]) },
+    prober: { askControlPlane: async () => await Promise.resolve([]) },
     announce: () => undefined,
   });
   for (const { informer } of controller.sources) void informer.run(stop.signal);
@@ -89,7 +89,7 @@ test.each<[string, Parameters<typeof wokenBy>[0], string[]]>([
 });
 
 test('plans that are targets, too, are followed once: two views of one object would differ in age', () => {
-  const { sources } = campaignController(
+  const { sources } = rolloutController(
     { ...tableDialect, plans: nodes },
     {
       reader: {} as unknown as KubeClient,
@@ -97,7 +97,7 @@ test('plans that are targets, too, are followed once: two views of one object wo
       policyFor: () => DEFAULT_POLICY,
       clock: new FakeClock(T0),
       log: silentLogger,
-      inquirer: { askControlPlane: async () => await Promise.resolve([]) },
+      prober: { askControlPlane: async () => await Promise.resolve([]) },
       announce: () => undefined,
     },
   );
@@ -108,7 +108,7 @@ test('plans that are targets, too, are followed once: two views of one object wo
 
 test('of a term that is over nothing is counted on: who has not answered since has its time from the new one', async () => {
   const stage = buildStage('worker', [buildTarget('w1', 'intended')]);
-  const plan = { ...buildTablePlan({}), status: buildCampaign([stage]) };
+  const plan = { ...buildTablePlan({}), status: buildRollout([stage]) };
   const shown: Readonly<Record<string, KubeObject>> = { plans: plan, nodes: withAnswer(buildNode('w1'), answer) };
   const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> =>
     play(shown[plural] ?? buildControlNode('c1'), [], Promise.resolve());
@@ -118,13 +118,13 @@ test('of a term that is over nothing is counted on: who has not answered since h
     return await Promise.resolve(object);
   };
   const clock = new FakeClock(T0);
-  const controller = campaignController(tableDialect, {
+  const controller = rolloutController(tableDialect, {
     reader: { watch } as unknown as KubeClient,
     writer: { replace } as unknown as KubeClient,
     policyFor: () => DEFAULT_POLICY,
     clock,
     log: silentLogger,
-    inquirer: { askControlPlane: async () => await Promise.resolve([]) },
+    prober: { askControlPlane: async () => await Promise.resolve([]) },
     announce: () => undefined,
   });
   const ending = new AbortController();

@@ -1,30 +1,30 @@
 /** Owns the controller of one dialect: which changes wake it, and the reconciler behind its queue. */
 import type { Drains } from '../drain/drains.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { createInformer, type Informer } from '../kube/informer.ts';
 import { keyOf } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import { fromMapping, fromObject, generationChanged, type Predicate, type Source } from '../runtime/sources.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 import type { Dialect, Watched } from './dialect.ts';
-import type { Inquirer } from './inquire.ts';
-import type { Announcement } from './narrate.ts';
-import { OwnWrites } from './own-writes.ts';
-import type { CampaignPolicy } from './policy/campaign-policy.ts';
+import { OwnWrites } from './observe/own-writes.ts';
+import type { Prober } from './observe/probes.ts';
+import { viewsOf } from './observe/world.ts';
+import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import { createReconciler } from './reconciler.ts';
-import { createTeller } from './teller.ts';
-import { viewsOf } from './world.ts';
+import type { Announcement } from './report/plan-events.ts';
+import { createReporter } from './report/reporter.ts';
 
-export interface CampaignParts {
+export interface RolloutParts {
   /** Reads only: informers follow through it whoever leads. */
   readonly reader: KubeClient;
   /** Writes only while this process leads. */
   readonly writer: KubeClient;
-  policyFor(plan: KubeObject): CampaignPolicy;
-  readonly inquirer: Inquirer;
+  policyFor(plan: KubeObject): RolloutPolicy;
+  readonly prober: Prober;
   /** Nothing is drained where absent. */
   readonly drains?: Drains | undefined;
   /** UpgradePolicies, where they count. */
@@ -39,16 +39,16 @@ export interface CampaignParts {
 /** One plan at a time: gates on the health of the cluster mean little where two decide at once. */
 const CONCURRENCY = 1;
 /** The key of no plan: no object can have such a name. */
-const ORPHANS = '-orphans-';
+const ORPHANED_WORK = '-orphans-';
 /** Milliseconds: a reconcile is a few requests, each with a deadline of its own. */
 const TIMEOUT_MS = 120_000;
 
-export interface CampaignController extends Controller {
+export interface RolloutController extends Controller {
   readonly plans: Informer;
 }
 
-export function campaignController(dialect: Dialect, parts: CampaignParts): CampaignController {
-  const announce: CampaignParts['announce'] = (object, announcement) => parts.announce(object, announcement);
+export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
+  const announce: RolloutParts['announce'] = (object, announcement) => parts.announce(object, announcement);
   const { reader, writer, log, drains, clock } = parts;
   const { namespace, fieldSelector } = dialect;
   const plans = createInformer(reader, dialect.plans, { logger: log, clock, namespace, fieldSelector });
@@ -63,20 +63,20 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Camp
             logger: log,
             clock,
             namespace: each.namespace,
-            transform: each.keep,
+            transform: each.transform,
           }),
   }));
   // A change that can matter wakes every plan there is: they are few, and their decision is cheap. Without any it wakes
   // whoever cares for what deleted plans left.
   const keys = (): string[] => {
     const all = plans.list().filter(isPlan).map(keyOf);
-    return all.length > 0 || !dialect.orphans ? all : [ORPHANS];
+    return all.length > 0 || !dialect.orphanedPlans ? all : [ORPHANED_WORK];
   };
   const effects = { dialect, client: writer, ownWrites: new OwnWrites() };
   const options = {
     ...parts,
     ...effects,
-    teller: createTeller({ ...effects, log, metrics: parts.metrics ?? noMetrics, announce }),
+    reporter: createReporter({ ...effects, log, metrics: parts.metrics ?? noMetrics, announce }),
     plans,
     views: viewsOf(watched.map(({ resource, informer }) => [resource, informer])),
   };
@@ -86,7 +86,7 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Camp
     plans,
     sources: [
       fromObject(plans, { when: isPlan }),
-      ...watched.map((each) => fromMapping(each.informer, keys, { when: whenItMatters(each) })),
+      ...watched.map((each) => fromMapping(each.informer, keys, { when: whenRelevant(each) })),
       ...(parts.policies ? [fromMapping(parts.policies, keys, { when: generationChanged })] : []),
       ...(drains ? [fromDrains(drains, plans, keys)] : []),
     ],
@@ -99,8 +99,8 @@ export function campaignController(dialect: Dialect, parts: CampaignParts): Camp
   };
 }
 
-function whenItMatters(watched: Watched): Predicate<KubeObject> {
-  return (object, previous) => previous === undefined || watched.matters(previous, object);
+function whenRelevant(watched: Watched): Predicate<KubeObject> {
+  return (object, previous) => previous === undefined || watched.isRelevant(previous, object);
 }
 
 /** A drain that went on wakes every plan: which of them it is for, their decisions know. */

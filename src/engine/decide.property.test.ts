@@ -2,12 +2,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { arbitrarySituation, type Situation } from '../../test/builders/arbitrary-snapshots.ts';
-import { decide } from './decide.ts';
-import { factsOf } from './gate-input.ts';
-import type { Campaign, Decision, RecordedState, Snapshot, Stage, Target } from './model.ts';
-import { isFinal } from './model.ts';
-import { isSettled, targetsIn } from './stages.ts';
-import { isUnanswered } from './unanswered.ts';
+import { decide } from './decide/decide.ts';
+import { factsOf } from './gates/context.ts';
+import type { Decision, RecordedState, Rollout, Snapshot, Stage, Target } from './model/model.ts';
+import { isFinal } from './model/model.ts';
+import { isSettled, targetsIn } from './model/stages.ts';
+import { isUnanswered } from './observe/probe-backoff.ts';
 
 const RUNS = { numRuns: 250 };
 
@@ -16,7 +16,7 @@ function withNext(situation: Situation): [Situation, Decision][] {
   const { snapshot, policy, now } = situation;
   const decision = decide(snapshot, policy, now);
   if (!decision.record) return [[situation, decision]];
-  const next = { ...situation, snapshot: { ...snapshot, campaign: decision.record } };
+  const next = { ...situation, snapshot: { ...snapshot, rollout: decision.record } };
   return [
     [situation, decision],
     [next, decide(next.snapshot, policy, now)],
@@ -36,7 +36,7 @@ function property(name: string, holds: (situation: Situation, decision: Decision
 
 /** Targets that this decision starts by its own choice: nobody had signalled them, so none of them is taken over. */
 function startedBy({ snapshot }: Situation, { record }: Decision): { stage: Stage; target: Target }[] {
-  const before = new Map(targetsIn(snapshot.campaign, 'pending').map((target) => [target.key, target]));
+  const before = new Map(targetsIn(snapshot.rollout, 'pending').map((target) => [target.key, target]));
   return (record?.stages ?? []).flatMap((stage) =>
     stage.targets
       .filter(({ key, state }) => state === 'intended' && before.has(key))
@@ -49,8 +49,8 @@ function reversed(snapshot: Snapshot): Snapshot {
   return { ...snapshot, facts: new Map([...snapshot.facts].toReversed()) };
 }
 
-function failuresIn(campaign: Campaign): number {
-  return new Set(targetsIn(campaign, 'failed', 'missing', 'unsupported').map(({ name }) => name)).size;
+function failuresIn(rollout: Rollout): number {
+  return new Set(targetsIn(rollout, 'failed', 'missing', 'unsupported').map(({ name }) => name)).size;
 }
 
 test('the situations are of every sort that the properties speak of', () => {
@@ -62,14 +62,14 @@ test('the situations are of every sort that the properties speak of', () => {
     return {
       starts: started.length > 0,
       startsSeveral: started.length > 1,
-      startsLater: started.some(({ stage }) => stage.id !== snapshot.campaign.stages[0]?.id),
+      startsLater: started.some(({ stage }) => stage.id !== snapshot.rollout.stages[0]?.id),
       signals: signals.length > 0,
       waits: waits.length > 0 && !record,
       done: record?.phase === 'done',
       failed: record?.phase === 'failed',
       incomplete: record?.phase === 'incomplete',
       invalid: record?.phase === 'invalid',
-      ended: isFinal(snapshot.campaign),
+      ended: isFinal(snapshot.rollout),
     };
   });
   const counts = Object.keys(seen[0] ?? {}).map((sort): [string, number] => [
@@ -106,32 +106,29 @@ describe('a decision', () => {
   property(
     'is complete: on what it has recorded there is nothing more to record',
     ({ snapshot, policy, now }, { record }) => {
-      const again = decide({ ...snapshot, campaign: record ?? snapshot.campaign }, policy, now);
+      const again = decide({ ...snapshot, rollout: record ?? snapshot.rollout }, policy, now);
       expect(again.record).toBeUndefined();
     },
   );
 
-  property('leaves a campaign that has ended alone', ({ snapshot }, { record, signals, waits, recheckAfterMs }) => {
-    if (!isFinal(snapshot.campaign)) return;
+  property('leaves a rollout that has ended alone', ({ snapshot }, { record, signals, waits, recheckAfterMs }) => {
+    if (!isFinal(snapshot.rollout)) return;
     expect({ record, signals, waits, recheckAfterMs }).toEqual({ signals: [], waits: [] });
   });
 
   property('never asks to be taken again at once where there is nothing to do', (_situation, decision) => {
-    if (decision.record || decision.signals.length > 0 || decision.inquiries.length > 0) return;
+    if (decision.record || decision.signals.length > 0 || decision.probes.length > 0) return;
     expect(decision.recheckAfterMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(0);
   });
 
-  property(
-    'explains itself: as long as the campaign runs, somebody is signalled or waits',
-    ({ snapshot }, decision) => {
-      const running = !isFinal(decision.record ?? snapshot.campaign);
-      expect(!running || decision.signals.length > 0 || decision.waits.length > 0).toBe(true);
-      for (const { reason, since } of decision.waits) {
-        expect(reason.message).not.toBe('');
-        expect(since).not.toBe('');
-      }
-    },
-  );
+  property('explains itself: as long as the rollout runs, somebody is signalled or waits', ({ snapshot }, decision) => {
+    const running = !isFinal(decision.record ?? snapshot.rollout);
+    expect(!running || decision.signals.length > 0 || decision.waits.length > 0).toBe(true);
+    for (const { reason, since } of decision.waits) {
+      expect(reason.message).not.toBe('');
+      expect(since).not.toBe('');
+    }
+  });
 });
 
 describe('what starts', () => {
@@ -145,7 +142,7 @@ describe('what starts', () => {
   property(
     'comes after everything before it is settled: no worker before the last controller',
     (situation, decision) => {
-      const stages = (decision.record ?? situation.snapshot.campaign).stages;
+      const stages = (decision.record ?? situation.snapshot.rollout).stages;
       const moved = [...startedBy(situation, decision), ...decision.signals];
       for (const { stage } of moved) {
         const earlier = stages.slice(
@@ -158,7 +155,7 @@ describe('what starts', () => {
   );
 
   property('is nothing once the budget is used up, or while the plan cannot be right', (situation, decision) => {
-    const after = decision.record ?? situation.snapshot.campaign;
+    const after = decision.record ?? situation.snapshot.rollout;
     const stopped = failuresIn(after) > situation.policy.maxFailures || after.problems.length > 0;
     expect(stopped ? startedBy(situation, decision) : []).toEqual([]);
   });
@@ -185,17 +182,15 @@ describe('what starts', () => {
         0,
         stage.targets.findIndex(({ key }) => key === target.key),
       );
-      const passedOver = before.filter(({ state }) => state === 'pending');
-      expect(passedOver.every((other) => stage.role === 'worker' && factsOf(snapshot, other).ready !== true)).toBe(
-        true,
-      );
+      const skipped = before.filter(({ state }) => state === 'pending');
+      expect(skipped.every((other) => stage.role === 'worker' && factsOf(snapshot, other).ready !== true)).toBe(true);
     }
   });
 });
 
 describe('what is signalled', () => {
   property('was recorded as intended before, and says nothing yet', ({ snapshot }, { signals }) => {
-    const intended = new Set(targetsIn(snapshot.campaign, 'intended').map(({ key }) => key));
+    const intended = new Set(targetsIn(snapshot.rollout, 'intended').map(({ key }) => key));
     for (const { target } of signals) {
       expect(intended.has(target.key)).toBe(true);
       expect(factsOf(snapshot, target).observation.kind).toBe('none');
@@ -216,14 +211,14 @@ describe('what is recorded', () => {
   property('never goes back', ({ snapshot }, { record }) => {
     if (!record) return;
     const after = new Map(record.stages.flatMap(({ targets }) => targets.map(({ key, state }) => [key, state])));
-    for (const { key, state } of snapshot.campaign.stages.flatMap(({ targets }) => targets)) {
+    for (const { key, state } of snapshot.rollout.stages.flatMap(({ targets }) => targets)) {
       expect(AFTER[state]).toContain(after.get(key));
     }
   });
 
   property('keeps the time of whatever did not change', ({ snapshot }, { record }) => {
     const before = new Map(
-      snapshot.campaign.stages.flatMap(({ targets }) => targets.map((target) => [target.key, target])),
+      snapshot.rollout.stages.flatMap(({ targets }) => targets.map((target) => [target.key, target])),
     );
     for (const target of (record?.stages ?? []).flatMap(({ targets }) => targets)) {
       const same = before.get(target.key);
@@ -238,7 +233,7 @@ describe('what is recorded', () => {
   });
 
   property('ends only where nothing is in flight', ({ snapshot }, { record }) => {
-    const ends = record !== undefined && isFinal(record) && !isFinal(snapshot.campaign);
+    const ends = record !== undefined && isFinal(record) && !isFinal(snapshot.rollout);
     expect(ends ? targetsIn(record, 'intended') : []).toEqual([]);
   });
 });

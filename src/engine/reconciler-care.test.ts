@@ -1,33 +1,36 @@
 /** Owns the proof of the loop around drains: who is looked at ahead of them, and that one is begun whatever the cache shows. */
 import { expect, test } from 'vitest';
-import { buildPolicy } from '../../test/builders/campaign-policies.ts';
-import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { MemoryApi } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { failed, NONE, working } from '../../test/builders/observations.ts';
+import { buildPolicy } from '../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { later, T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
+import type { DrainPreview } from '../drain/drain-preview.ts';
 import type { DrainState, Drains } from '../drain/drains.ts';
-import type { Outlook } from '../drain/outlook.ts';
 import { nodes } from '../kube/resources.ts';
 import { TransportError } from '../kube/status-error.ts';
 import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Care, Dialect } from './dialect.ts';
-import type { Observation, Target } from './model.ts';
-import { OwnWrites } from './own-writes.ts';
+import type { Observation, Target } from './model/model.ts';
+import { OwnWrites } from './observe/own-writes.ts';
+import { viewsOf } from './observe/world.ts';
 import { createReconciler, type Outcome } from './reconciler.ts';
-import { createTeller } from './teller.ts';
-import { viewsOf } from './world.ts';
+import { createReporter } from './report/reporter.ts';
 
 const nodeOf: Care['nodeOf'] = (_stage, { name }, world) => world.get(nodes, name);
 const dialect: Dialect<TablePlan> = { ...tableDialect, care: { nodeOf, always: true } };
 
-const FREE: Outlook = { evictable: 1, obstacles: [], refused: [] };
-const HELD: Outlook = { ...FREE, obstacles: [{ budget: 'default/web', pods: ['default/web-0'], reason: 'never' }] };
+const FREE: DrainPreview = { evictable: 1, obstacles: [], refused: [] };
+const HELD: DrainPreview = {
+  ...FREE,
+  obstacles: [{ budget: 'default/web', pods: ['default/web-0'], reason: 'never' }],
+};
 
 function apiWith(workers: readonly string[]): MemoryApi {
   const api = new MemoryApi();
@@ -70,11 +73,11 @@ function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): L
     policyFor: () => buildPolicy(),
     clock,
     drains,
-    inquirer: {
+    prober: {
       askControlPlane: async () => await Promise.resolve([]),
       look: () => {
         begun++;
-        const ahead = async (node: string): Promise<Outlook> => {
+        const ahead = async (node: string): Promise<DrainPreview> => {
           looks++;
           if (mute.includes(node)) throw new TransportError('no answer', { maybeApplied: false });
           return await Promise.resolve(free.includes(node) ? FREE : HELD);
@@ -82,7 +85,7 @@ function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): L
         return { ahead };
       },
     },
-    teller: createTeller<TablePlan>({
+    reporter: createReporter<TablePlan>({
       ...effects,
       log: silentLogger,
       metrics: noMetrics,
@@ -154,7 +157,7 @@ class SlowDrains implements Drains {
   }
 }
 
-const ASKING = { kind: 'working', step: 'Cordoning', attempt: later(0), since: later(0), asks: 'drain' } as const;
+const ASKING = { kind: 'working', step: 'Cordoning', attempt: later(0), since: later(0), waitsFor: 'drain' } as const;
 const OWN_DRAIN = `w0 plan-uid/${later(0)}/Plan`;
 
 test('who leaves its drain to the leader is asked once, who does not at each look', async () => {
@@ -166,12 +169,15 @@ test('who leaves its drain to the leader is asked once, who does not at each loo
     { maxInFlight: 2 },
   );
   api.put(nodes, withAnswer({ ...buildNode('w1'), spec: { unschedulable: true } }, ASKING));
-  api.change(dialect.plans, 'plan', (plan) => ({ ...plan, status: buildCampaign([stage]) }));
-  const consents = async (_client: unknown, _stage: unknown, { name }: Target): Promise<boolean> => {
+  api.change(dialect.plans, 'plan', (plan) => ({ ...plan, status: buildRollout([stage]) }));
+  const drainDelegations = async (_client: unknown, _stage: unknown, { name }: Target): Promise<boolean> => {
     asked.push(name);
     return await Promise.resolve(name === 'w0');
   };
-  const leader = leaderOf(api, [], { drains: new SlowDrains(), spoken: { ...dialect, care: { nodeOf, consents } } });
+  const leader = leaderOf(api, [], {
+    drains: new SlowDrains(),
+    spoken: { ...dialect, care: { nodeOf, drainDelegations } },
+  });
   await leader.look();
   await leader.look();
   expect(asked).toEqual(['w0', 'w1', 'w1']);
@@ -182,15 +188,15 @@ test('where nobody can tell of one whether it leaves its drain to the leader, th
   const both = ['w0', 'w1'].map((name) => buildTarget(name, 'intended'));
   const stage = buildStage('worker', both, { maxInFlight: 2 });
   api.put(nodes, withAnswer({ ...buildNode('w1'), spec: { unschedulable: true } }, ASKING));
-  api.change(dialect.plans, 'plan', (plan) => ({ ...plan, status: buildCampaign([stage]) }));
+  api.change(dialect.plans, 'plan', (plan) => ({ ...plan, status: buildRollout([stage]) }));
   const drains = new SlowDrains();
   let silent = true;
-  const consents = async (_client: unknown, _stage: unknown, { name }: Target): Promise<boolean> => {
+  const drainDelegations = async (_client: unknown, _stage: unknown, { name }: Target): Promise<boolean> => {
     if (silent && name === 'w0') throw new TransportError('no answer', { maybeApplied: false });
     return await Promise.resolve(true);
   };
   const clock = new FakeClock(T0);
-  const leader = leaderOf(api, [], { drains, clock, spoken: { ...dialect, care: { nodeOf, consents } } });
+  const leader = leaderOf(api, [], { drains, clock, spoken: { ...dialect, care: { nodeOf, drainDelegations } } });
   expect(await leader.look()).toEqual({ requeueAfterMs: 2000 });
   expect([...drains.begun]).toEqual([`w1 plan-uid/${later(0)}/Plan`]);
   silent = false;
@@ -215,7 +221,7 @@ test('where nobody can tell it of any node, that is what holds them back', async
 function apiWhere(observation: Observation): MemoryApi {
   const api = apiWith(['w0']);
   const stage = buildStage('worker', [buildTarget('w0', 'intended')]);
-  api.change(dialect.plans, 'plan', (plan) => ({ ...plan, status: buildCampaign([stage]) }));
+  api.change(dialect.plans, 'plan', (plan) => ({ ...plan, status: buildRollout([stage]) }));
   api.change(nodes, 'w0', (node) => withAnswer({ ...node, spec: { unschedulable: true } }, observation));
   return api;
 }

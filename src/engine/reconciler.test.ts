@@ -1,10 +1,10 @@
 /** Owns the proof of the loop around the decision: what is written in which order, and that a lost race writes nothing twice. */
 
 import { describe, expect, test } from 'vitest';
-import { buildPolicy } from '../../test/builders/campaign-policies.ts';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
 import { succeeded, working } from '../../test/builders/observations.ts';
+import { buildPolicy } from '../../test/builders/rollout-policies.ts';
 import {
   buildTablePlan,
   tableDialect as dialect,
@@ -18,11 +18,11 @@ import { StatusError, TransportError } from '../kube/status-error.ts';
 import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Dialect } from './dialect.ts';
-import type { Observation, Role } from './model.ts';
-import { OwnWrites } from './own-writes.ts';
+import type { Observation, Role } from './model/model.ts';
+import { OwnWrites } from './observe/own-writes.ts';
+import { viewsOf } from './observe/world.ts';
 import { createReconciler, type Outcome } from './reconciler.ts';
-import { createTeller } from './teller.ts';
-import { viewsOf } from './world.ts';
+import { createReporter } from './report/reporter.ts';
 
 /** One leader before one API server; nothing shows in its views until they catch up. */
 class Leader {
@@ -43,14 +43,14 @@ class Leader {
       views: viewsOf(watched),
       policyFor: () => buildPolicy(),
       clock,
-      inquirer: {
+      prober: {
         askControlPlane: async (endpoints) => {
           this.asked.push(endpoints.map(({ name }) => name));
           const health = endpoints.map(({ name }) => ({ name, ready: !this.notReady.includes(name) }));
           return await Promise.resolve(health);
         },
       },
-      teller: createTeller<TablePlan>({
+      reporter: createReporter<TablePlan>({
         ...effects,
         log: silentLogger,
         metrics: noMetrics,
@@ -65,9 +65,9 @@ class Leader {
     for (const catchUp of this.#catchUps) catchUp();
   }
 
-  async see(signal?: AbortSignal): Promise<Outcome> {
+  async see(abort?: AbortSignal): Promise<Outcome> {
     this.catchUp();
-    return await this.#reconcile('plan', signal ? { signal } : {});
+    return await this.#reconcile('plan', abort ? { abort } : {});
   }
 
   async lookWithoutNews(): Promise<Outcome> {

@@ -2,36 +2,36 @@
 import { splitKey } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
-import { heldBackMs, restOf } from './coalesce.ts';
-import { decide, signalsOf } from './decide.ts';
-import { errandsOf } from './errands.ts';
-import { type Effects, endIdleDrains, isCurrent, prepareErrands, record, send } from './execute.ts';
-import { gather, type Known } from './gather.ts';
-import { Answers, type Consents, type Inquirer } from './inquire.ts';
-import type { Decision, Errand, Inquiry } from './model.ts';
-import { careForOrphans } from './orphans.ts';
-import type { View } from './own-writes.ts';
-import type { CampaignPolicy } from './policy/campaign-policy.ts';
-import type { Teller, Turn } from './teller.ts';
-import { Silences } from './unanswered.ts';
-import { WatchTimes } from './watch-times.ts';
-import { freshWorld, type Views } from './world.ts';
+import { heldBackMs, restOf } from './act/batching.ts';
+import { type Effects, endIdleDrains, isCurrent, prepareNodeActions, record, send } from './act/execute.ts';
+import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
+import { decide, signalsOf } from './decide/decide.ts';
+import { nodeActionsOf } from './decide/node-actions.ts';
+import type { Decision, NodeAction, Probe } from './model/model.ts';
+import { gather, type Known } from './observe/gather.ts';
+import type { View } from './observe/own-writes.ts';
+import { ProbeBackoff } from './observe/probe-backoff.ts';
+import { Answers, type DrainDelegations, type Prober } from './observe/probes.ts';
+import { WatchTimes } from './observe/watch-times.ts';
+import { freshWorld, type Views } from './observe/world.ts';
+import type { RolloutPolicy } from './policy/rollout-policy.ts';
+import type { Reporter, Turn } from './report/reporter.ts';
 
 export interface ReconcilerOptions<P extends KubeObject> extends Effects<P> {
   readonly plans: View<P>;
   readonly views: Views;
   /** What binds the plan at this moment. */
-  policyFor(plan: P): CampaignPolicy;
+  policyFor(plan: P): RolloutPolicy;
   readonly clock: Clock;
-  readonly inquirer: Inquirer;
+  readonly prober: Prober;
   /** Nobody is told anything where absent. */
-  readonly teller?: Teller<P> | undefined;
+  readonly reporter?: Reporter<P> | undefined;
 }
 
 /** What the runtime tells of one reconcile. */
 export interface Context {
   /** Aborts when its time is over or the controller has to stop: every request ends with it. */
-  readonly signal?: AbortSignal;
+  readonly abort?: AbortSignal;
 }
 
 export interface Outcome {
@@ -41,7 +41,7 @@ export interface Outcome {
   readonly restMs?: number | undefined;
 }
 
-/** Records, signals and errands that may follow each other in one go; far more than any plan needs, so that a fault cannot spin. */
+/** Records, signals and node actions that may follow each other in one go; far more than any plan needs, so that a fault cannot spin. */
 const MAX_ROUNDS = 20;
 /** Somebody else wrote first: the watch brings the news; this is for a watch that is late. */
 const CONFLICT_RECHECK_MS = 1000;
@@ -54,29 +54,29 @@ export function createReconciler<P extends KubeObject>(
   const { dialect, ownWrites, plans, views, clock } = options;
   const world = freshWorld(views, ownWrites);
   const times = new WatchTimes(clock);
-  const consents: Consents = new Set();
-  const silences = new Map<string, Silences>();
+  const drainDelegations: DrainDelegations = new Set();
+  const backoffs = new Map<string, ProbeBackoff>();
 
-  return async function reconcile(key, { signal } = {}) {
+  return async function reconcile(key, { abort } = {}) {
     const { name, namespace } = splitKey(key);
-    const asked = silences.get(key) ?? new Silences();
-    silences.set(key, asked);
-    const answers = new Answers({ consents, silences: asked }, clock.monotonic());
-    const effects = { ...options, signal };
+    const asked = backoffs.get(key) ?? new ProbeBackoff();
+    backoffs.set(key, asked);
+    const answers = new Answers({ drainDelegations, backoffs: asked }, clock.monotonic());
+    const effects = { ...options, abort };
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      signal?.throwIfAborted();
+      abort?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
       if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.isPlan?.(plan) === false) {
-        options.teller?.gone(key);
-        consents.clear();
-        silences.delete(key);
-        return await careForOrphans(effects, world, plans);
+        options.reporter?.gone(key);
+        drainDelegations.clear();
+        backoffs.delete(key);
+        return await cleanUpOrphanedWork(effects, world, plans);
       }
       const policy = options.policyFor(plan);
       const now = clock.now();
       const snapshot = gather(dialect, plan, world, now, knownTo(options, answers, times));
       const outcome = await take(effects, answers, { world, plan, policy, snapshot, now });
-      if (outcome) return { ...outcome, ...soonest(outcome, await careForOrphans(effects, world, plans)) };
+      if (outcome) return { ...outcome, ...soonest(outcome, await cleanUpOrphanedWork(effects, world, plans)) };
     }
     return LOOK_AGAIN;
   };
@@ -90,31 +90,31 @@ async function take<P extends KubeObject>(
 ): Promise<Outcome | undefined> {
   const { snapshot, policy, now } = turn;
   const decision = decide(snapshot, policy, now);
-  if (decision.inquiries.length > 0) {
-    await inquire(options, answers, decision.inquiries, turn);
+  if (decision.probes.length > 0) {
+    await probeAll(options, answers, decision.probes, turn);
     return undefined;
   }
-  const heldMs = decision.record ? heldBackMs(snapshot.campaign, decision.record, now) : 0;
+  const heldMs = decision.record ? heldBackMs(snapshot.rollout, decision.record, now) : 0;
   if (decision.record && heldMs === 0) {
-    if (!(await record(options, turn.world, turn.plan, snapshot.campaign, decision.record, now))) return LOOK_AGAIN;
-    options.teller?.recorded(turn, decision.record, decision.waits);
+    if (!(await record(options, turn.world, turn.plan, snapshot.rollout, decision.record, now))) return LOOK_AGAIN;
+    options.reporter?.recorded(turn, decision.record, decision.waits);
     return undefined;
   }
   const outcome = await act(options, turn, heldMs > 0 ? withoutRecord(decision, heldMs, turn) : decision);
   if (!outcome) return undefined;
-  const requeueAfterMs = await options.teller?.decided(turn, decision);
-  return { ...soonest(outcome, { requeueAfterMs }), restMs: restOf(snapshot.campaign) };
+  const requeueAfterMs = await options.reporter?.decided(turn, decision);
+  return { ...soonest(outcome, { requeueAfterMs }), restMs: restOf(snapshot.rollout) };
 }
 
 /** What cannot be answered holds back whoever needs it and nobody else; it is told once where people look, and asked again later. */
-async function inquire<P extends KubeObject>(
+async function probeAll<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   answers: Answers,
-  inquiries: readonly Inquiry[],
+  probes: readonly Probe[],
   { world, plan, policy }: Turn<P>,
 ): Promise<void> {
-  const [failure] = await answers.add(inquiries, world, plan, policy.drain.options, options);
-  if (failure) options.teller?.failed(plan, failure);
+  const [failure] = await answers.add(probes, world, plan, policy.drain.options, options);
+  if (failure) options.reporter?.failed(plan, failure);
 }
 
 function soonest(...outcomes: readonly Outcome[]): Pick<Outcome, 'requeueAfterMs'> {
@@ -123,16 +123,16 @@ function soonest(...outcomes: readonly Outcome[]): Pick<Outcome, 'requeueAfterMs
 }
 
 function knownTo<P extends KubeObject>(
-  { drains, inquirer }: ReconcilerOptions<P>,
+  { drains, prober }: ReconcilerOptions<P>,
   answers: Answers,
   times: WatchTimes,
 ): Known {
-  const { controlPlane, preconditions, outlooks } = answers;
+  const { controlPlane, preconditions, drainPreviews } = answers;
   return {
     controlPlane,
     preconditions,
-    consentOf: (target) => answers.consentOf(target),
-    outlooks: inquirer.look && outlooks,
+    drainDelegationOf: (target) => answers.drainDelegationOf(target),
+    drainPreviews: prober.look && drainPreviews,
     drainOf: (node, owner) => drains?.stateOf(node, owner),
     watch: (target, observation) => times.watch(target, observation),
   };
@@ -145,38 +145,38 @@ function withoutRecord<P extends KubeObject>(
   { snapshot, policy, now }: Turn<P>,
 ): Decision {
   const recheckAfterMs = Math.min(heldMs, decision.recheckAfterMs ?? heldMs);
-  const [signals, errands] = [signalsOf(snapshot, policy, now), errandsOf(snapshot, policy, now)];
-  return { ...decision, signals, errands, recheckAfterMs };
+  const [signals, nodeActions] = [signalsOf(snapshot, policy, now), nodeActionsOf(snapshot, policy, now)];
+  return { ...decision, signals, nodeActions, recheckAfterMs };
 }
 
 /** Undefined where something was written, or a drain begun, that the next decision hangs on. */
 async function act<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   turn: Turn<P>,
-  { signals, errands, recheckAfterMs }: Decision,
+  { signals, nodeActions, recheckAfterMs }: Decision,
 ): Promise<Outcome | undefined> {
   const { world, plan, snapshot } = turn;
-  const { campaign } = snapshot;
+  const { rollout } = snapshot;
   endIdleDrains(options, snapshot);
-  const sent = await send(options, world, plan, campaign, signals);
-  options.teller?.sent(turn, sent);
+  const sent = await send(options, world, plan, rollout, signals);
+  options.reporter?.sent(turn, sent);
   if (sent.some(({ result }) => result === 'outdated')) return LOOK_AGAIN;
-  if (errands.length === 0) return { requeueAfterMs: recheckAfterMs };
-  return (await runErrands(options, turn, errands)) ? undefined : LOOK_AGAIN;
+  if (nodeActions.length === 0) return { requeueAfterMs: recheckAfterMs };
+  return (await runNodeActions(options, turn, nodeActions)) ? undefined : LOOK_AGAIN;
 }
 
 /** True where anything was done that the next decision may hang on, and the plan was as it was decided on to the end. */
-async function runErrands<P extends KubeObject>(
+async function runNodeActions<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   turn: Turn<P>,
-  errands: readonly Errand[],
+  nodeActions: readonly NodeAction[],
 ): Promise<boolean> {
   const { world, plan, snapshot } = turn;
   let isDone = false;
-  for (const slice of prepareErrands(options, world, snapshot.campaign, errands, options.clock.now())) {
-    const targets = slice.errands.map(({ target }) => target);
+  for (const slice of prepareNodeActions(options, world, snapshot.rollout, nodeActions, options.clock.now())) {
+    const targets = slice.nodeActions.map(({ target }) => target);
     if (!(await isCurrent(options, world, plan, targets))) return false;
-    isDone = (await slice.run((errand) => options.teller?.ran(turn, errand))) || isDone;
+    isDone = (await slice.run((nodeAction) => options.reporter?.ran(turn, nodeAction))) || isDone;
   }
   return isDone;
 }

@@ -1,15 +1,15 @@
-/** Owns the proof of what a running campaign does whose versions changed: what would break a rule is not begun, and how it ends. */
+/** Owns the proof of what a running rollout does whose versions changed: what would break a rule is not begun, and how it ends. */
 import { expect, test } from 'vitest';
-import { buildPolicy } from '../../test/builders/campaign-policies.ts';
-import { buildCampaign } from '../../test/builders/campaigns.ts';
 import { succeeded, working } from '../../test/builders/observations.ts';
+import { buildPolicy } from '../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildSnapshot } from '../../test/builders/snapshots.ts';
 import { buildStage } from '../../test/builders/stages.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../test/builders/times.ts';
-import { decide } from './decide.ts';
-import type { ApiServerVersion, Decision, RecordedState, Snapshot, Stage, TargetFacts } from './model.ts';
-import type { CampaignPolicy } from './policy/campaign-policy.ts';
+import { decide } from './decide/decide.ts';
+import type { ApiServerVersion, Decision, RecordedState, Snapshot, Stage, TargetFacts } from './model/model.ts';
+import type { RolloutPolicy } from './policy/rollout-policy.ts';
 
 const OLD = 'v1.34.9+x.0';
 const NOW = 'v1.35.4+x.0';
@@ -21,18 +21,18 @@ interface Situation {
   readonly stages: readonly Stage[];
   readonly facts: Readonly<Record<string, Partial<TargetFacts>>>;
   readonly apiServers?: readonly ApiServerVersion[];
-  readonly policy?: Partial<CampaignPolicy>;
+  readonly policy?: Partial<RolloutPolicy>;
 }
 
 function decided({ stages, facts, apiServers = SERVERS, policy }: Situation): [Snapshot, Decision] {
-  const snapshot = { ...buildSnapshot(buildCampaign(stages), facts), apiServers };
+  const snapshot = { ...buildSnapshot(buildRollout(stages), facts), apiServers };
   return [snapshot, decide(snapshot, buildPolicy(policy), LATER)];
 }
 
-/** How the campaign stands then, target by target, and what holds it back. */
+/** How the rollout stands then, target by target, and what holds it back. */
 function told(situation: Situation): string[] {
   const [snapshot, { record, signals, waits }] = decided(situation);
-  const { phase, blocked, reason, stages } = record ?? snapshot.campaign;
+  const { phase, blocked, reason, stages } = record ?? snapshot.rollout;
   const states = stages.flatMap(({ targets }) => targets.map(({ name, state }) => `${name} ${state}`));
   return [
     [blocked ? 'blocked' : phase, ...(reason ? [reason.code] : [])].join(' '),
@@ -159,8 +159,8 @@ test.each<[string, Situation, string[]]>([
 ])(
   'one failed in the first command within the budget, and would skip a minor version in the second: %s',
   (_name, situation, wanted) => {
-    const [campaign, ...states] = told(situation);
-    expect([campaign, ...states.slice(3, 6)]).toEqual(wanted);
+    const [rollout, ...states] = told(situation);
+    expect([rollout, ...states.slice(3, 6)]).toEqual(wanted);
   },
 );
 

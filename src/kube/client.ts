@@ -4,7 +4,7 @@ import type { KubeList, KubeObject, Status } from './types.ts';
 
 export interface RequestOptions {
   readonly namespace?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly abort?: AbortSignal | undefined;
   /** Milliseconds until the whole request is given up; the client's own default where absent. */
   readonly deadlineMs?: number | undefined;
 }
@@ -50,7 +50,7 @@ export interface PatchOptions extends WriteOptions {
 export interface DeleteOptions extends RequestOptions {
   readonly uid?: string | undefined;
   readonly resourceVersion?: string | undefined;
-  readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan' | undefined;
+  readonly propagationPolicy?: 'Foreground' | 'Background' | 'OrphanedPlan' | undefined;
 }
 
 export interface EvictOptions extends RequestOptions {

@@ -119,9 +119,9 @@ test('when its time is over a reconcile is told, and its key waits for its end',
   });
   rig.enqueue('a');
   await rig.clock.advance(59_999);
-  expect(context?.signal.aborted).toBe(false);
+  expect(context?.abort.aborted).toBe(false);
   await rig.clock.advance(1);
-  expect(context?.signal.reason).toMatchObject({ message: 'reconcile took longer than 60000 ms' });
+  expect(context?.abort.reason).toMatchObject({ message: 'reconcile took longer than 60000 ms' });
   rig.enqueue('a');
   await rig.clock.advance(0);
   expect(rig.outcomes).toEqual([]);
@@ -133,9 +133,9 @@ test('when its time is over a reconcile is told, and its key waits for its end',
 test('stopping drops what waits, lets what is at work end, and tells it after a while', async () => {
   const begun: string[] = [];
   const rig = start(
-    async (key, { signal }) => {
+    async (key, { abort }) => {
       begun.push(key);
-      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      await new Promise<void>((resolve) => abort.addEventListener('abort', () => resolve(), { once: true }));
     },
     { concurrency: 1 },
   );
@@ -152,8 +152,8 @@ test('stopping drops what waits, lets what is at work end, and tells it after a 
 });
 
 test('a key that was handed out in the moment of the end is told as well', async () => {
-  const rig = start(async (_key, { signal }) => {
-    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  const rig = start(async (_key, { abort }) => {
+    await new Promise<void>((resolve) => abort.addEventListener('abort', () => resolve(), { once: true }));
   });
   await rig.clock.advance(0);
   rig.enqueue('a');

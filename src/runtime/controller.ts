@@ -8,7 +8,7 @@ import type { Source } from './sources.ts';
 
 export interface ReconcileContext {
   /** Aborts when the time is over, or some seconds after the controller had to stop; pass it to every request. */
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
   readonly logger: Logger;
   /** Failures of this key in a row before this attempt. */
   readonly failures: number;
@@ -56,7 +56,7 @@ const STOP_GRACE_MS = 5_000;
  */
 export async function runController(
   controller: Controller,
-  signal: AbortSignal,
+  abort: AbortSignal,
   parts: ControllerParts = {},
 ): Promise<void> {
   const { clock = systemClock, random = Math.random, logger = silentLogger, metrics = noMetrics } = parts;
@@ -74,11 +74,11 @@ export async function runController(
     for (const stop of stops) stop();
     queue.close();
   };
-  signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  const worker = new Worker({ controller, queue, clock, logger: own, metrics, stop: signal });
+  abort.addEventListener('abort', onAbort, { once: true });
+  if (abort.aborted) onAbort();
+  const worker = new Worker({ controller, queue, clock, logger: own, metrics, stop: abort });
   await Promise.all(Array.from({ length: controller.concurrency }, async () => await worker.run()));
-  signal.removeEventListener('abort', onAbort);
+  abort.removeEventListener('abort', onAbort);
   report();
 }
 
@@ -142,7 +142,7 @@ class Worker {
     // The key may have been handed out in the very moment of the end.
     if (stop.aborted) onStop();
     try {
-      const context = { signal: time.signal, logger: logger.child({ key }), failures: queue.retries(key) };
+      const context = { abort: time.signal, logger: logger.child({ key }), failures: queue.retries(key) };
       return (await controller.reconcile(key, context)) ?? undefined;
     } finally {
       cancel();

@@ -1,8 +1,8 @@
 /** Shows that a finalizer comes and goes without touching those of others, and only on the version that was read. */
 import { expect, test } from 'vitest';
 import { sendJson, startStubServer } from '../../test/faults/stub-server.ts';
-import { createClient } from '../kube/http-client.ts';
 import { pods } from '../kube/resources.ts';
+import { createClient } from '../kube/transport/http-client.ts';
 import type { Pod } from '../kube/types.ts';
 import { addFinalizer, removeFinalizer } from './finalizer.ts';
 

@@ -6,7 +6,7 @@ import type { Logger } from '../util/log.ts';
 /** Something that runs beside controllers; `run` must end soon after its signal aborts. */
 export interface Runnable {
   readonly name: string;
-  run(signal: AbortSignal): Promise<void>;
+  run(abort: AbortSignal): Promise<void>;
 }
 
 export interface GroupParts {

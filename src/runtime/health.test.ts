@@ -54,8 +54,8 @@ test('metrics that cannot be made are an error, not an end', async () => {
 
 test('an address that is none, or taken, is told', async () => {
   const options = { waitingFor: () => [], metrics: noMetrics };
-  const signal = new AbortController().signal;
-  await expect(createHealthServer({ ...options, address: 'here' }).run(signal)).rejects.toThrow('"here" is no address');
+  const abort = new AbortController().signal;
+  await expect(createHealthServer({ ...options, address: 'here' }).run(abort)).rejects.toThrow('"here" is no address');
   const taken = new URL(await serve([])).host;
-  await expect(createHealthServer({ ...options, address: taken }).run(signal)).rejects.toThrow('EADDRINUSE');
+  await expect(createHealthServer({ ...options, address: taken }).run(abort)).rejects.toThrow('EADDRINUSE');
 });

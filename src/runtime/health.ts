@@ -31,15 +31,15 @@ export function createHealthServer(options: HealthOptions): HealthServer {
   return {
     name: 'health',
     listening,
-    async run(signal) {
+    async run(abort) {
       await listening;
       await new Promise<void>((resolve) => {
         const close = (): void => {
           server.close(() => resolve());
           server.closeAllConnections();
         };
-        if (signal.aborted) close();
-        else signal.addEventListener('abort', close, { once: true });
+        if (abort.aborted) close();
+        else abort.addEventListener('abort', close, { once: true });
       });
     },
   };

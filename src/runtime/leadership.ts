@@ -1,6 +1,6 @@
 /** Owns leader-only work: it starts when the lease is won, stops when it is lost, and stops before it is given back. */
-import type { Election } from '../kube/election.ts';
-import type { Held } from '../kube/fence.ts';
+import type { Election } from '../kube/election/election.ts';
+import type { Held } from '../kube/election/write-guard.ts';
 import { Group, type GroupParts, type Runnable } from './group.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -15,7 +15,7 @@ export class Leadership {
   readonly #parts: LeadershipParts;
   readonly #resign = new AbortController();
   #group: Group | undefined;
-  #campaign: Promise<void> | undefined;
+  #rollout: Promise<void> | undefined;
   /** Starts and stops one after the other: a new term waits for the end of the last one's work. */
   #turn: Promise<void> = Promise.resolve();
   #stopped = false;
@@ -28,7 +28,7 @@ export class Leadership {
     const { election } = this.#parts;
     if (!election) return this.#change({ fencing: 0 });
     election.onChange((held) => this.#change(held));
-    this.#campaign = election.run(this.#resign.signal);
+    this.#rollout = election.run(this.#resign.signal);
   }
 
   /** Ends the work, and only then the term. Rejects where the work does not end in time; the lease then runs out. */
@@ -37,7 +37,7 @@ export class Leadership {
     this.#change(undefined);
     await this.#turn;
     this.#resign.abort(new Error('stopping'));
-    await this.#campaign;
+    await this.#rollout;
   }
 
   #change(held: Held | undefined): void {

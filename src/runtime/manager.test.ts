@@ -1,10 +1,10 @@
 /** Shows the order in which a process starts and stops, with leadership that comes and goes. */
 import { expect, test } from 'vitest';
 import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
-import type { Election } from '../kube/election.ts';
-import type { Held } from '../kube/fence.ts';
-import type { Informer } from '../kube/informer.ts';
+import type { Election } from '../kube/election/election.ts';
+import type { Held } from '../kube/election/write-guard.ts';
 import { nodes } from '../kube/resources.ts';
+import type { Informer } from '../kube/watch/informer.ts';
 import type { Runnable } from './group.ts';
 import { createManager, type Manager, type ManagerOptions } from './manager.ts';
 
@@ -16,25 +16,25 @@ function informer(diary: Diary, synced: Promise<void>): Informer {
   return {
     resource: nodes,
     synced: () => done,
-    whenSynced: async (signal?: AbortSignal) => {
+    whenSynced: async (abort?: AbortSignal) => {
       const aborted = new Promise<never>((_resolve, reject) => {
-        signal?.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+        abort?.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
       });
       await Promise.race([synced, aborted]);
       done = true;
     },
-    run: async (signal: AbortSignal) => await untilStopped(diary, 'informer', signal),
+    run: async (abort: AbortSignal) => await untilStopped(diary, 'informer', abort),
   } as unknown as Informer;
 }
 
-async function untilStopped(diary: Diary, name: string, signal: AbortSignal): Promise<void> {
+async function untilStopped(diary: Diary, name: string, abort: AbortSignal): Promise<void> {
   diary.push(`+${name}`);
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  await new Promise<void>((resolve) => abort.addEventListener('abort', () => resolve(), { once: true }));
   diary.push(`-${name}`);
 }
 
 function runnable(diary: Diary, name: string): Runnable {
-  return { name, run: async (signal) => await untilStopped(diary, name, signal) };
+  return { name, run: async (abort) => await untilStopped(diary, name, abort) };
 }
 
 interface FakeElection extends Election {
@@ -52,7 +52,7 @@ function election(diary: Diary): FakeElection {
       listener = given;
       return () => undefined;
     },
-    run: async (signal) => await untilStopped(diary, 'election', signal),
+    run: async (abort) => await untilStopped(diary, 'election', abort),
     change: (held) => listener(held),
   };
 }
@@ -123,8 +123,8 @@ test('a new term waits until the work of the last one has ended', async () => {
   const { manager, sync, stop, clock } = rig({ election: lease }, diary);
   const slow: Runnable = {
     name: 'slow',
-    run: async (signal) => {
-      await untilStopped(diary, 'slow', signal);
+    run: async (abort) => {
+      await untilStopped(diary, 'slow', abort);
       await new Promise<void>((resolve) => void clock.schedule(1_000, resolve));
       diary.push('ended');
     },

@@ -1,6 +1,6 @@
 /** Owns the life of a controller process: caches first, then work, leader-only work by leadership, and an ordered end. */
-import type { Election } from '../kube/election.ts';
-import type { Informer } from '../kube/informer.ts';
+import type { Election } from '../kube/election/election.ts';
+import type { Informer } from '../kube/watch/informer.ts';
 import { aborted } from '../util/abort.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
 import { type Logger, silentLogger } from '../util/log.ts';
@@ -36,7 +36,7 @@ export interface Manager {
    * Starts informers, waits for them, starts the rest; ends in the opposite order when `signal` aborts. Rejects where a
    * runnable failed, or leader-only work went on after its time: then the process should end.
    */
-  run(signal: AbortSignal): Promise<void>;
+  run(abort: AbortSignal): Promise<void>;
 }
 
 export function createManager(options: ManagerOptions = {}): Manager {
@@ -70,7 +70,7 @@ class GroupedManager implements Manager {
       logger: this.#logger,
       metrics: this.#metrics,
     };
-    const run = async (signal: AbortSignal): Promise<void> => await runController(controller, signal, parts);
+    const run = async (abort: AbortSignal): Promise<void> => await runController(controller, abort, parts);
     this.addRunnable({ name: controller.name, run }, when);
   }
 
@@ -86,9 +86,9 @@ class GroupedManager implements Manager {
     return [...this.#informers].filter((informer) => !informer.synced()).map(({ resource }) => resource.plural);
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  async run(abort: AbortSignal): Promise<void> {
     const failed = new AbortController();
-    const stop = AbortSignal.any([signal, failed.signal]);
+    const stop = AbortSignal.any([abort, failed.signal]);
     const parts = {
       clock: this.#clock,
       logger: this.#logger,
@@ -122,5 +122,5 @@ class GroupedManager implements Manager {
 }
 
 function asRunnable(informer: Informer): Runnable {
-  return { name: informer.resource.plural, run: async (signal) => await informer.run(signal) };
+  return { name: informer.resource.plural, run: async (abort) => await informer.run(abort) };
 }

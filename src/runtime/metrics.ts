@@ -1,5 +1,5 @@
 /** Owns what Refit measures about itself, as a contract that any metrics library can fulfil. */
-import type { RequestRecord } from '../kube/requester.ts';
+import type { RequestRecord } from '../kube/transport/requester.ts';
 
 /** How one reconcile ended; `terminal` will not be tried again. */
 export type Outcome = 'success' | 'requeue' | 'error' | 'terminal';

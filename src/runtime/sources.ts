@@ -1,7 +1,8 @@
 /** Owns which keys a change concerns: from an informer's events to entries of a controller's queue. */
-import type { Informer } from '../kube/informer.ts';
+
 import { keyOf } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
+import type { Informer } from '../kube/watch/informer.ts';
 import type { Priority } from './queue.ts';
 
 export type Enqueue = (key: string, priority?: Priority) => void;

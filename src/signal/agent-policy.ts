@@ -1,7 +1,7 @@
 /** Owns what a policy asks of the agent: told beside the signal, in an annotation of ours that original agents leave alone. */
 import { isRecord } from '../util/json.ts';
 import type { Annotations } from './codec.ts';
-import { AGENT_POLICY_ANNOTATION, FENCE_ANNOTATION } from './names.ts';
+import { AGENT_POLICY_ANNOTATION, ROLLOUT_ANNOTATION } from './names.ts';
 
 /** What a node is held to that drains itself. What is absent is as where nobody asks: everything goes, without end. */
 export interface AgentDrain {
@@ -49,7 +49,7 @@ export function encodeAgentPolicy(policy: AgentPolicy): Record<string, string> {
 
 /** What is asked for the signal named `created`: of any other, such as one that another leader wrote over, nothing counts. */
 export function agentPolicyFor(annotations: Annotations | undefined, created: string): AgentPolicy {
-  const isOurs = annotations?.[FENCE_ANNOTATION]?.endsWith(`/${created}`) === true;
+  const isOurs = annotations?.[ROLLOUT_ANNOTATION]?.endsWith(`/${created}`) === true;
   return isOurs ? decodeAgentPolicy(annotations) : {};
 }
 

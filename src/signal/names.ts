@@ -5,8 +5,8 @@ import type { KubeObject } from '../kube/types.ts';
 
 export const SIGNAL_VERSION_ANNOTATION = 'k0sproject.io/autopilot-signal-version';
 export const SIGNAL_DATA_ANNOTATION = 'k0sproject.io/autopilot-signal-data';
-/** Ours: `<campaign uid>/<created>`, which binds the signal beside it to one campaign for good. */
-export const FENCE_ANNOTATION = 'upgrade.refit.dev/campaign';
+/** Ours: `<rollout uid>/<created>`, which binds the signal beside it to one rollout for good. */
+export const ROLLOUT_ANNOTATION = 'upgrade.refit.dev/rollout';
 /** Ours: what the agent knows beyond the status, as JSON (see report.ts). */
 export const REPORT_ANNOTATION = 'upgrade.refit.dev/agent-report';
 /** Ours: what the policy asks of the agent for the signal beside it, as JSON (see agent-policy.ts). */

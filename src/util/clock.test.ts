@@ -92,9 +92,9 @@ describe('sleep', () => {
 
   test('leaves nothing on its signal: one signal may outlive a million sleeps', async () => {
     const clock = new FakeClock();
-    const { signal } = new AbortController();
-    const removed = vi.spyOn(signal, 'removeEventListener');
-    const slept = sleep(clock, 10, signal);
+    const { signal: abort } = new AbortController();
+    const removed = vi.spyOn(abort, 'removeEventListener');
+    const slept = sleep(clock, 10, abort);
     await clock.advance(10);
     await slept;
     await settle();

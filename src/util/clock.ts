@@ -22,18 +22,18 @@ export const systemClock: Clock = {
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Resolves after `ms`, or rejects with the signal's reason as soon as it aborts. */
-export async function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
-  signal?.throwIfAborted();
+export async function sleep(clock: Clock, ms: number, abort?: AbortSignal): Promise<void> {
+  abort?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
     const cancel = clock.schedule(ms, () => {
-      signal?.removeEventListener('abort', onAbort);
+      abort?.removeEventListener('abort', onAbort);
       resolve();
     });
     const onAbort = (): void => {
       cancel();
-      reject(asError(signal?.reason));
+      reject(asError(abort?.reason));
     };
-    signal?.addEventListener('abort', onAbort, { once: true });
+    abort?.addEventListener('abort', onAbort, { once: true });
   });
 }
 

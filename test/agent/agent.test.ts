@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findProcess } from '../../src/agent/processes.ts';
+import { findProcess } from '../../src/agent/service/processes.ts';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, NEXT, OLD, Rig, type RigOptions } from './rig.ts';

@@ -74,7 +74,7 @@ const expectRolledBack =
     expect(await sha256(host.binary)).toBe(await oldHash());
   };
 
-async function expectTidy(place: Place): Promise<void> {
+async function expectCleanedUp(place: Place): Promise<void> {
   const { store, host, node } = place;
   expect(served(place)).toMatchObject([{ complete: true }]);
   expect(node).toMatchObject({ isCordoned: false, wasTouchedUncordoned: false });
@@ -91,7 +91,7 @@ test.each([
 ] as const)('%s survives a crash before each of its effects', { timeout: 300_000 }, async (_name, path, expectEnd) => {
   await surviveEveryCrash(path, 30, async (place) => {
     await expectEnd(place);
-    await expectTidy(place);
+    await expectCleanedUp(place);
   });
 });
 

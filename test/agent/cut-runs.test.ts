@@ -3,12 +3,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
+import { type Plane, startSandboxPlane } from '../../sandbox/cluster/plane.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
-import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
-import { type Plane, startEmbeddedPlane } from '../../tools/cluster/plane.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { greatestOverlap, Motion } from '../expectations/motion.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
@@ -33,7 +33,7 @@ let lines: Readonly<Record<'leader' | 'worker1', TcpProxy>>;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-cut-'));
-  plane = await startEmbeddedPlane(directory);
+  plane = await startSandboxPlane(directory);
   const { hostname: host, port } = new URL(plane.url);
   const line = async (): Promise<TcpProxy> => await startTcpProxy({ target: { host, port: Number(port) } });
   lines = { leader: await line(), worker1: await line() };

@@ -4,19 +4,19 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
+import { type DownloadServer, startDownloadServer } from '../../sandbox/hosts/download-server.ts';
+import { type Host, startHost } from '../../sandbox/hosts/host.ts';
+import { type Broken, buildStandIn } from '../../sandbox/hosts/stand-in.ts';
 import { Agent, type AgentParts } from '../../src/agent/agent.ts';
 import { type EffectTools, perform } from '../../src/agent/effects.ts';
-import { loadJournal, saveJournal } from '../../src/agent/journal-file.ts';
-import { observeHost, searchService } from '../../src/agent/observe-host.ts';
-import { pathsIn } from '../../src/agent/paths.ts';
-import { ageOf, endProcess } from '../../src/agent/processes.ts';
-import type { SignalObject } from '../../src/agent/signal-object.ts';
+import type { SignalObject } from '../../src/agent/object/signal-object.ts';
+import { observeHost, searchService } from '../../src/agent/service/observe-host.ts';
+import { ageOf, endProcess } from '../../src/agent/service/processes.ts';
+import { loadJournal, saveJournal } from '../../src/agent/state/journal-file.ts';
+import { pathsIn } from '../../src/agent/state/paths.ts';
 import type { Times } from '../../src/agent/times.ts';
-import { type DownloadServer, startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
-import { type Host, startHost } from '../../src/embedded/hosts/host.ts';
-import { type Broken, buildStandIn } from '../../src/embedded/hosts/stand-in.ts';
 import type { SignalCommand } from '../../src/signal/codec.ts';
-import { FENCE_ANNOTATION } from '../../src/signal/names.ts';
+import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { type AgentReport, decodeReport } from '../../src/signal/report.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
@@ -107,7 +107,10 @@ export class Place implements AsyncDisposable {
     const { server } = this.#builds;
     const version = path === '/old' ? OLD : NEW;
     const command = { id: 0, kind: 'k0supdate', url: server.url + path, version, sha256: server.sha256(path) } as const;
-    this.store.send({ planId: 'p', created: 'c', command: { ...command, ...more } }, { [FENCE_ANNOTATION]: 'plan/c' });
+    this.store.send(
+      { planId: 'p', created: 'c', command: { ...command, ...more } },
+      { [ROLLOUT_ANNOTATION]: 'plan/c' },
+    );
   }
 
   /** Runs until the fuse ends it, or the place is left. */
@@ -171,7 +174,7 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
     observe: async (known) => await observeHost({ places, binary }, known),
     searchService,
     ageOf,
-    perform: async (step, known, signal) => await fuse.before(async () => await perform(step, known, effects, signal)),
+    perform: async (step, known, abort) => await fuse.before(async () => await perform(step, known, effects, abort)),
     times: TIMES,
     accepts: ['k0supdate', 'airgapupdate'],
     ...more,

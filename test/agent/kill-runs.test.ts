@@ -4,15 +4,15 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { pathsBeside } from '../../src/agent/paths.ts';
+import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
+import { type Plane, startSandboxPlane } from '../../sandbox/cluster/plane.ts';
+import { pathsBeside } from '../../src/agent/state/paths.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { CORDON_ANNOTATION } from '../../src/drain/marks.ts';
 import { nodes as nodeKind } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';
-import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
-import { type Plane, startEmbeddedPlane } from '../../tools/cluster/plane.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { greatestOverlap, Motion } from '../expectations/motion.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
@@ -38,7 +38,7 @@ let outages = new Motion();
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-kill-'));
-  plane = await startEmbeddedPlane(directory);
+  plane = await startSandboxPlane(directory);
   cluster = await startCluster({
     plane,
     directory,

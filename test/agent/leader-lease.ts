@@ -1,9 +1,10 @@
 /** Owns a leader that leaves cordoning to the nodes, as those before k0s 1.35: to a node, a leader is its lease. */
+
+import { createMissing } from '../../sandbox/cluster/objects.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { leases, namespaces } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
 import { microTime } from '../../src/util/clock.ts';
-import { createMissing } from '../../tools/cluster/objects.ts';
 
 const NAMESPACE = 'k0s-autopilot';
 const NAME = 'k0s-autopilot-controller';

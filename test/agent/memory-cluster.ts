@@ -4,11 +4,11 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { type RequestRecord, startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
-import { type RequestRecord, startApiServer } from '../../src/embedded/api-server/api-server.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 
 export interface MemoryCluster {
   readonly url: string;

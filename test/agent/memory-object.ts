@@ -1,5 +1,5 @@
 /** Owns an object that carries signals without an API server, with the optimistic locking of one. */
-import type { SignalObject } from '../../src/agent/signal-object.ts';
+import type { SignalObject } from '../../src/agent/object/signal-object.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/codec.ts';

@@ -1,5 +1,5 @@
 /** Owns an agent's own node as a value that outlives the agent: cordoned or not, and how often it was drained. */
-import type { Cordoner, Duties } from '../../src/agent/duties.ts';
+import type { Cordoner, Duties } from '../../src/agent/maintenance/duties.ts';
 import type { Node } from '../../src/kube/types.ts';
 import type { Fuse } from './fuse.ts';
 
@@ -16,7 +16,7 @@ export class OwnNode {
   /** True where the service was restarted, though pods could still come. */
   wasTouchedUncordoned = false;
   /** What else happens while the node is drained. */
-  onDrain: (signal: AbortSignal) => Promise<void> = async () => await Promise.resolve();
+  onDrain: (abort: AbortSignal) => Promise<void> = async () => await Promise.resolve();
   /** Why a cordon cannot be removed, as long as it is set. */
   holdsFast: string | undefined;
 
@@ -29,14 +29,14 @@ export class OwnNode {
       },
       readNode: async () => await Promise.resolve(this.read()),
       hasCordon: async () => await Promise.resolve(this.isCordoned),
-      makeWay: async (_owner, _asked, signal) => {
+      cordonAndDrain: async (_owner, _asked, abort) => {
         await fuse.before(async () => {
           this.isCordoned = true;
           await Promise.resolve();
         });
         await fuse.before(async () => {
           this.drains++;
-          await this.onDrain(signal);
+          await this.onDrain(abort);
         });
       },
       takeBack: async () =>

@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadJournal, saveJournal } from '../../src/agent/journal-file.ts';
+import { loadJournal, saveJournal } from '../../src/agent/state/journal-file.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { encodeAgentPolicy } from '../../src/signal/agent-policy.ts';
 import { SIGNAL_DATA_ANNOTATION, SIGNAL_STATUSES } from '../../src/signal/names.ts';
@@ -82,11 +82,11 @@ describe('a leader that cordons', () => {
     await using place = await startPlace();
     const { store, node, host } = place;
     const reason = 'drain took longer than 1 h';
-    node.onDrain = async (signal) => {
+    node.onDrain = async (abort) => {
       store.advance('Failed', encodeReport({ created: 'c', reason }));
       await new Promise((_resolve, reject) => {
-        if (signal.aborted) reject(signal.reason as Error);
-        signal.addEventListener('abort', () => reject(signal.reason as Error));
+        if (abort.aborted) reject(abort.reason as Error);
+        abort.addEventListener('abort', () => reject(abort.reason as Error));
       });
     };
     const { pid } = host;

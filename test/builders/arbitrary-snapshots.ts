@@ -1,13 +1,13 @@
 /** Owns random snapshots, policies and moments for properties of the decision: likely and unlikely ones alike. */
 
 import * as fc from 'fast-check';
-import type { Campaign, Observation, Role, Snapshot, Stage, Target, TargetFacts } from '../../src/engine/model.ts';
-import { NO_ORDERS } from '../../src/engine/orders.ts';
-import type { CampaignPolicy } from '../../src/engine/policy/campaign-policy.ts';
-import { because } from '../../src/engine/reasons.ts';
-import { buildPolicy } from './campaign-policies.ts';
-import { buildCampaign } from './campaigns.ts';
+import { NO_CONTROLS } from '../../src/engine/model/controls.ts';
+import type { Observation, Role, Rollout, Snapshot, Stage, Target, TargetFacts } from '../../src/engine/model/model.ts';
+import { because } from '../../src/engine/model/reasons.ts';
+import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { failed, NONE, sent, succeeded, working } from './observations.ts';
+import { buildPolicy } from './rollout-policies.ts';
+import { buildRollout } from './rollouts.ts';
 import { buildFacts } from './snapshots.ts';
 import { buildStage } from './stages.ts';
 import { buildTarget } from './targets.ts';
@@ -15,7 +15,7 @@ import { HOUR, later, MINUTE, T0 } from './times.ts';
 
 export interface Situation {
   readonly snapshot: Snapshot;
-  readonly policy: CampaignPolicy;
+  readonly policy: RolloutPolicy;
   readonly now: number;
 }
 
@@ -76,7 +76,7 @@ function stage(command: number, role: Role, mood: Mood): fc.Arbitrary<Stage> {
   });
 }
 
-function campaign(mood: Mood): fc.Arbitrary<Campaign> {
+function rollout(mood: Mood): fc.Arbitrary<Rollout> {
   return fc
     .record({
       stages: fc.tuple(
@@ -85,14 +85,14 @@ function campaign(mood: Mood): fc.Arbitrary<Campaign> {
         stage(1, 'controller', mood),
         stage(1, 'worker', mood),
       ),
-      phase: fc.constantFrom<Campaign['phase'][]>('new', 'running', 'running', 'running', 'running', 'failed'),
+      phase: fc.constantFrom<Rollout['phase'][]>('new', 'running', 'running', 'running', 'running', 'failed'),
       blocked: fc.boolean(),
-      problems: fc.constantFrom<Campaign['problems'][]>([], [], [], [{ code: 'InvalidPlan', message: 'spec.id' }]),
+      problems: fc.constantFrom<Rollout['problems'][]>([], [], [], [{ code: 'InvalidPlan', message: 'spec.id' }]),
     })
     .map(({ stages, ...more }) =>
       more.phase === 'new'
-        ? buildCampaign(stages.map(unbegun), { ...more, blocked: false })
-        : buildCampaign(stages, more),
+        ? buildRollout(stages.map(unbegun), { ...more, blocked: false })
+        : buildRollout(stages, more),
     );
 }
 
@@ -101,7 +101,7 @@ function unbegun(made: Stage): Stage {
 }
 
 function situation(mood: Mood): fc.Arbitrary<Situation> {
-  return campaign(mood).chain((made) => {
+  return rollout(mood).chain((made) => {
     const targets = made.stages.flatMap((each) => each.targets);
     return fc
       .record({
@@ -119,7 +119,7 @@ function situation(mood: Mood): fc.Arbitrary<Situation> {
       .map(({ facts, controlPlane, maxFailures, targetDeadlineMs, now }) => {
         const byKey = new Map(facts.map((fact, index): [string, TargetFacts] => [targets[index]?.key ?? '', fact]));
         return {
-          snapshot: { campaign: made, facts: byKey, controlPlane, others: [], orders: NO_ORDERS },
+          snapshot: { rollout: made, facts: byKey, controlPlane, others: [], controls: NO_CONTROLS },
           policy: buildPolicy({ maxFailures, targetDeadlineMs }),
           now,
         };

@@ -1,11 +1,11 @@
 /** Owns one pass of a leader over a Plan, for tests: what it records, and whom it signals once that is recorded. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import { decide } from '../../src/engine/decide.ts';
+import { decide } from '../../src/engine/decide/decide.ts';
 import type { Dialect, World } from '../../src/engine/dialect.ts';
-import { gather } from '../../src/engine/gather.ts';
-import type { EndpointHealth, Snapshot } from '../../src/engine/model.ts';
-import { DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
+import type { EndpointHealth, Snapshot } from '../../src/engine/model/model.ts';
+import { gather } from '../../src/engine/observe/gather.ts';
+import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { HEALTHY } from './snapshots.ts';
 import { MINUTE, T0 } from './times.ts';
 

@@ -53,9 +53,9 @@ function begin(api: PodApi, options: DrainOptions): RunningDrain {
   const clock = new FakeClock();
   const stop = new AbortController();
   const progress: DrainProgress[] = [];
-  const { signal } = stop;
+  const { signal: abort } = stop;
   const onChange = (state: DrainProgress): void => void progress.push(state);
-  const parts = { client: api.client, clock, random: () => 0.99, log: silentLogger, signal, onChange };
+  const parts = { client: api.client, clock, random: () => 0.99, log: silentLogger, abort, onChange };
   const done = drainNode('n1', options, parts).then(
     () => 'drained',
     (error: Error) => `${error.name}: ${error.message}`,

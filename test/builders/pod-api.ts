@@ -127,7 +127,7 @@ export class PodApi {
   }
 
   async *#watch(options: WatchOptions): AsyncGenerator<WatchEvent<KubeObject>> {
-    const { fieldSelector: selector = '', signal } = options;
+    const { fieldSelector: selector = '', abort } = options;
     const events: (WatchEvent<KubeObject> | Error)[] = this.#backlog(options);
     let wake = (): void => undefined;
     const sink = (event: WatchEvent<KubeObject> | Error): void => {
@@ -136,11 +136,11 @@ export class PodApi {
     };
     const watch = { selector, sink };
     const onAbort = (): void => wake();
-    signal?.addEventListener('abort', onAbort, { once: true });
+    abort?.addEventListener('abort', onAbort, { once: true });
     this.#watches.add(watch);
     try {
       for (;;) {
-        signal?.throwIfAborted();
+        abort?.throwIfAborted();
         const event = events.shift();
         if (event instanceof Error) throw event;
         if (event) yield event;

@@ -1,7 +1,7 @@
 /** Owns snapshots for tests: every target exists, runs linux-amd64, is Ready and says nothing; every API server is ready. */
 
-import type { Campaign, EndpointHealth, Snapshot, TargetFacts } from '../../src/engine/model.ts';
-import { NO_ORDERS } from '../../src/engine/orders.ts';
+import { NO_CONTROLS } from '../../src/engine/model/controls.ts';
+import type { EndpointHealth, Rollout, Snapshot, TargetFacts } from '../../src/engine/model/model.ts';
 import { NONE } from './observations.ts';
 
 export const HEALTHY: readonly EndpointHealth[] = [{ name: 'c1', ready: true }];
@@ -12,16 +12,16 @@ export function buildFacts(more: Partial<TargetFacts> = {}): TargetFacts {
 
 /** `facts` by key or, for all targets of that name, by name: what differs from a healthy silent node. */
 export function buildSnapshot(
-  campaign: Campaign,
+  rollout: Rollout,
   facts: Readonly<Record<string, Partial<TargetFacts>>> = {},
   controlPlane: readonly EndpointHealth[] | 'unasked' = HEALTHY,
 ): Snapshot {
-  const all = campaign.stages.flatMap(({ targets }) => targets);
+  const all = rollout.stages.flatMap(({ targets }) => targets);
   return {
-    campaign,
+    rollout,
     facts: new Map(all.map(({ key, name }) => [key, buildFacts(facts[key] ?? facts[name])])),
     controlPlane: controlPlane === 'unasked' ? undefined : controlPlane,
     others: [],
-    orders: NO_ORDERS,
+    controls: NO_CONTROLS,
   };
 }

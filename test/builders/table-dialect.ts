@@ -1,15 +1,15 @@
-/** Owns the smallest dialect there is, for tests of the engine: the plan holds its campaign, the object its observation. */
+/** Owns the smallest dialect there is, for tests of the engine: the plan holds its rollout, the object its observation. */
 import type { Dialect } from '../../src/engine/dialect.ts';
-import type { Campaign, Observation, Role } from '../../src/engine/model.ts';
-import { matters } from '../../src/engine/relevance.ts';
+import type { Observation, Role, Rollout } from '../../src/engine/model/model.ts';
+import { isRelevant } from '../../src/engine/observe/predicates.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
-import { buildCampaign } from './campaigns.ts';
+import { buildRollout } from './rollouts.ts';
 import { buildStage } from './stages.ts';
 
 export interface TablePlan extends KubeObject {
-  spec: Campaign;
-  status?: Campaign;
+  spec: Rollout;
+  status?: Rollout;
 }
 
 /** Holds the observation of the object's only signal, as JSON. */
@@ -24,17 +24,17 @@ export const tableDialect: Dialect<TablePlan> = {
   name: 'table',
   plans: { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false },
   recordedIn: 'status',
-  watched: Object.values(TABLE_OBJECTS).map((resource) => ({ resource, matters })),
+  watched: Object.values(TABLE_OBJECTS).map((resource) => ({ resource, isRelevant })),
   resolve: ({ spec, status }) => status ?? spec,
-  project: (campaign, plan) => ({ ...plan, status: campaign }),
+  project: (rollout, plan) => ({ ...plan, status: rollout }),
   objectOf: ({ role }, { name }, world) => world.get(TABLE_OBJECTS[role], name),
   endpoints: (world) => world.list(TABLE_OBJECTS.controller).map(({ metadata: { name } }) => ({ name, host: name })),
   signal: {
-    read(world, _campaign, { role }, { name }) {
+    read(world, _rollout, { role }, { name }) {
       const annotations = world.get(TABLE_OBJECTS[role], name)?.metadata.annotations;
       return JSON.parse(annotations?.[ANSWER] ?? '{"kind":"none"}') as Observation;
     },
-    send(world, _campaign, { stage, target: { name, since } }) {
+    send(world, _rollout, { stage, target: { name, since } }) {
       const resource = TABLE_OBJECTS[stage.role];
       const object = world.get(resource, name);
       return (
@@ -49,7 +49,7 @@ export function buildTablePlan(targets: { controllers?: readonly string[]; worke
   const stages = [buildStage('controller', targets.controllers ?? []), buildStage('worker', targets.workers ?? [])];
   return {
     metadata: { name: 'plan', uid: 'plan-uid', resourceVersion: '1' },
-    spec: buildCampaign(stages, { phase: 'new' }),
+    spec: buildRollout(stages, { phase: 'new' }),
   };
 }
 

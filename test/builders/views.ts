@@ -18,10 +18,10 @@ export function buildLooking(sources: Partial<Sources> = {}, policies: readonly 
   return {
     sources: {
       controlPlane: READY,
-      outlook: async () => await Promise.resolve({ evictable: 0, obstacles: [], refused: [] }),
+      drainPreview: async () => await Promise.resolve({ evictable: 0, obstacles: [], refused: [] }),
       drain: async () => await Promise.resolve({ left: 0 }),
       preconditions: async () => await Promise.resolve([]),
-      consent: async () => await Promise.resolve(true),
+      drainDelegation: async () => await Promise.resolve(true),
       ...sources,
     },
     policies: { list: () => policies },

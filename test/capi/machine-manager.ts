@@ -12,7 +12,7 @@ export interface ManagerOptions {
   readonly client: KubeClient;
   readonly caller: CallerOptions;
   readonly clock: Clock;
-  readonly signal?: AbortSignal;
+  readonly abort?: AbortSignal;
   /** Hears of every answer, and of every call that got none. */
   readonly onCall?: (answer: UpdateMachineResponse | Error) => void;
 }
@@ -52,12 +52,12 @@ export async function writeDesired({ client }: ManagerOptions, { machine, versio
 
 /** Asks as often as it is told to, until the answer is the end; rejects with the message of a failure. */
 export async function driveUpdate(options: ManagerOptions, wanted: Wanted): Promise<void> {
-  const { client, clock, signal } = options;
+  const { client, clock, abort } = options;
   for (;;) {
     const answer = await call(options, wanted);
     const waitMs = answer instanceof Error ? BACKOFF_MS : answer.retryAfterSeconds * 1000;
     if (waitMs <= 0) break;
-    await sleep(clock, waitMs, signal);
+    await sleep(clock, waitMs, abort);
   }
   const patch = { metadata: { annotations: { [IN_PROGRESS]: null } } };
   await client.patch(machines, wanted.machine, patch, { type: 'merge', namespace: 'default' });

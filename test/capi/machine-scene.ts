@@ -4,16 +4,16 @@ import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
 import { capi } from '../../src/dialects/capi/dialect.ts';
 import { type UpdateParts, updateMachine } from '../../src/dialects/capi/update-machine.ts';
-import type { EndpointHealth } from '../../src/engine/model.ts';
-import { OwnWrites } from '../../src/engine/own-writes.ts';
+import type { EndpointHealth } from '../../src/engine/model/model.ts';
+import { OwnWrites } from '../../src/engine/observe/own-writes.ts';
+import { viewsOf } from '../../src/engine/observe/world.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
-import { viewsOf } from '../../src/engine/world.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
-import { buildPolicy } from '../builders/campaign-policies.ts';
 import { MemoryApi } from '../builders/memory-api.ts';
 import { buildNode } from '../builders/nodes.ts';
+import { buildPolicy } from '../builders/rollout-policies.ts';
 import { T0 } from '../builders/times.ts';
 import { FakeClock } from '../faults/fake-clock.ts';
 
@@ -68,7 +68,7 @@ export class MachineScene {
       views: viewsOf([[nodes, view]]),
       policyFor: () => POLICY,
       clock: this.clock,
-      inquirer: { askControlPlane: async () => await Promise.resolve(this.health) },
+      prober: { askControlPlane: async () => await Promise.resolve(this.health) },
     })(name);
   }
 

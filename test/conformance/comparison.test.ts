@@ -1,6 +1,6 @@
 /** Proves that the comparison sees what it is for: one lie in the answers of a server, and the case fails. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ApiServer, startApiServer } from '../../src/embedded/api-server/api-server.ts';
+import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { del, events, get, merge, post, put, type Step, watch } from './harness/case.ts';
 import { normalise } from './harness/normalise.ts';
 import { LEASES, lease } from './harness/objects.ts';

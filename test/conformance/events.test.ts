@@ -51,7 +51,7 @@ testCase('an almost empty event', [post(EVENTS, { metadata: { name: 'one' }, inv
 testCase('names of events may be odd', [post(EVENTS, event('Node.17A2_B')), get(`${EVENTS}/Node.17A2_B`)]);
 testCase('events are found by what they are about', [
   post(EVENTS, event('one')),
-  post(EVENTS, event('two', { reason: 'Other', involvedObject: { ...ABOUT, name: 'other' }, type: 'Warning' })),
+  post(EVENTS, event('two', { reason: 'ForeignWork', involvedObject: { ...ABOUT, name: 'other' }, type: 'Warning' })),
   ...['involvedObject.name=other', 'involvedObject.uid=some-uid', 'reason!=Other,type=Normal', 'source=refit'].map(
     (selector) => get(`${EVENTS}?fieldSelector=${encodeURIComponent(selector)}`),
   ),

@@ -96,7 +96,7 @@ testCase(
   'conditions merge by type in a strategic merge patch, and not in a merge patch',
   changed(
     strategic(`${N}/status`, { status: { conditions: [READY] } }),
-    strategic(`${N}/status`, { status: { conditions: [{ type: 'Other', status: 'False' }] } }),
+    strategic(`${N}/status`, { status: { conditions: [{ type: 'ForeignWork', status: 'False' }] } }),
     strategic(`${N}/status`, { status: { conditions: [{ type: 'Ready', status: 'False' }] } }),
     merge(`${N}/status`, { status: { conditions: [READY] } }),
   ),

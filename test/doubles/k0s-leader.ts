@@ -28,11 +28,7 @@ export class K0sLeader {
     // Its last call comes after it was told to end.
     const client = options.connect(new AbortController().signal);
     const candidate = { ...options, client, identity, centralCordoning };
-    this.#turns = new Turns(
-      candidate,
-      (leads, signal) => Promise.resolve(this.#build(leads, signal)),
-      this.#stop.signal,
-    );
+    this.#turns = new Turns(candidate, (leads, abort) => Promise.resolve(this.#build(leads, abort)), this.#stop.signal);
   }
 
   start(): void {
@@ -57,19 +53,19 @@ export class K0sLeader {
     await this.#turns.ended();
   }
 
-  #build(leads: boolean, signal: AbortSignal): Manager {
+  #build(leads: boolean, abort: AbortSignal): Manager {
     const { variant, connect, logger, clock } = this.#options;
-    const client = connect(signal);
+    const client = connect(abort);
     const check = new RemovedApiCheck();
     return new Manager({
       client,
       logger,
-      signal,
+      abort,
       resources: [controlNodes, nodes, plans],
       controllers: (cache) => {
         const findRemovedApis = async (version: string) => await check.find(client, version);
         const own = { quirks: quirksOf(VARIANTS[variant]), limits: new DrainLimits(clock), findRemovedApis };
-        return leads ? leadingControllers({ ...this.#options, ...own, client, cache, signal }) : [];
+        return leads ? leadingControllers({ ...this.#options, ...own, client, cache, abort }) : [];
       },
     });
   }

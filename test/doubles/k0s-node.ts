@@ -1,7 +1,7 @@
 /** Owns the double of one machine's k0s: it lives and dies with the process on a stand-in host, and knows nothing from before. */
 import { dirname, join } from 'node:path';
-import { askStatus } from '../../src/agent/status-socket.ts';
-import type { Host } from '../../src/embedded/hosts/host.ts';
+import type { Host } from '../../sandbox/hosts/host.ts';
+import { askStatus } from '../../src/agent/service/status-socket.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import type { Machine } from './agent/parts.ts';
 import { K0sProcess, type Role, type Surroundings } from './k0s-process.ts';

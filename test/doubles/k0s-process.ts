@@ -27,7 +27,7 @@ export type Role = 'controller' | 'controller+worker' | 'worker';
 /** What every double is given that speaks to the API. */
 export interface Surroundings {
   /** A client of the process's own user, whose calls end when the signal aborts. */
-  readonly connect: (signal: AbortSignal) => KubeClient;
+  readonly connect: (abort: AbortSignal) => KubeClient;
   readonly times: Times;
   readonly clock: Clock;
   readonly random: () => number;
@@ -104,12 +104,12 @@ export class K0sProcess {
 
   async #runWorker(): Promise<void> {
     const { name, times, clock, logger, connect } = this.#parts;
-    const { signal } = this.#stop;
-    await sleep(clock, times.boot, signal);
+    const { signal: abort } = this.#stop;
+    await sleep(clock, times.boot, abort);
     for (let attempt = 1; attempt <= MANAGER_ATTEMPTS; attempt++) {
       try {
-        if (this.#quirks.centralCordoning) await stampNodeLease(connect(signal), name);
-        this.#manager = this.#managerOf([nodes, plans], signal, (parts) => [
+        if (this.#quirks.centralCordoning) await stampNodeLease(connect(abort), name);
+        this.#manager = this.#managerOf([nodes, plans], abort, (parts) => [
           ...updateControllers(parts, nodes),
           ...cordonControllers({ ...parts, ...this.#ownCordons(parts) }, nodes),
           ...airgapControllers(parts),
@@ -117,7 +117,7 @@ export class K0sProcess {
         return;
       } catch (error) {
         logger.warn('the manager does not start', { problem: messageOf(error) });
-        await sleep(clock, times.managerRetry, signal);
+        await sleep(clock, times.managerRetry, abort);
       }
     }
     logger.error('given up until the next start');
@@ -125,37 +125,37 @@ export class K0sProcess {
 
   async #runController(): Promise<void> {
     const { times, clock, connect } = this.#parts;
-    const { signal } = this.#stop;
-    await sleep(clock, times.boot, signal);
+    const { signal: abort } = this.#stop;
+    await sleep(clock, times.boot, abort);
     await this.#setUp();
     const identity = randomBytes(16).toString('hex');
     // Its last call comes after the process was told to end.
     const client = connect(new AbortController().signal);
     const candidate = { ...this.#parts, client, identity, centralCordoning: this.#quirks.centralCordoning };
-    this.#turns = new Turns(candidate, async (leads, until) => await this.#build(leads, until), signal);
+    this.#turns = new Turns(candidate, async (leads, until) => await this.#build(leads, until), abort);
     this.#turns.start();
   }
 
   async #setUp(): Promise<void> {
     const { name, role, address, version, times, clock, logger, connect } = this.#parts;
-    const { signal } = this.#stop;
+    const { signal: abort } = this.#stop;
     const mode = role === 'controller' ? 'controller' : 'controller+worker';
     for (;;) {
       try {
-        return await setUpControlNode(connect(signal), { name, mode, address, version });
+        return await setUpControlNode(connect(abort), { name, mode, address, version });
       } catch (error) {
         logger.warn('the ControlNode is not set up', { problem: messageOf(error) });
-        await sleep(clock, times.setupRetry, signal);
+        await sleep(clock, times.setupRetry, abort);
       }
     }
   }
 
-  async #build(leads: boolean, signal: AbortSignal): Promise<Manager> {
+  async #build(leads: boolean, abort: AbortSignal): Promise<Manager> {
     const { name, role, connect } = this.#parts;
     const { centralCordoning, airgapOnControllers } = this.#quirks;
     const isWorkerToo = role === 'controller+worker';
-    if (isWorkerToo && centralCordoning) await stampNodeLease(connect(signal), name);
-    return this.#managerOf([controlNodes, nodes, plans], signal, (parts) => {
+    if (isWorkerToo && centralCordoning) await stampNodeLease(connect(abort), name);
+    return this.#managerOf([controlNodes, nodes, plans], abort, (parts) => {
       const own = { ...parts, ...this.#ownCordons(parts) };
       const cordonsOwn = !leads || !centralCordoning;
       return [
@@ -180,16 +180,16 @@ export class K0sProcess {
 
   #managerOf(
     resources: ConstructorParameters<typeof Manager>[0]['resources'],
-    signal: AbortSignal,
+    abort: AbortSignal,
     controllers: (parts: AgentParts) => Controller[],
   ): Manager {
     const { connect, logger } = this.#parts;
-    const client = connect(signal);
-    const common = { ...this.#parts, quirks: this.#quirks, tracker: this.#tracker, client, signal };
+    const client = connect(abort);
+    const common = { ...this.#parts, quirks: this.#quirks, tracker: this.#tracker, client, abort };
     return new Manager({
       client,
       logger,
-      signal,
+      abort,
       resources,
       controllers: (cache: Cache) => controllers({ ...common, cache }),
     });

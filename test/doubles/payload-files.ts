@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type DownloadServer, type Fault, startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
-import { buildStandIn } from '../../src/embedded/hosts/stand-in.ts';
+import { type DownloadServer, type Fault, startDownloadServer } from '../../sandbox/hosts/download-server.ts';
+import { buildStandIn } from '../../sandbox/hosts/stand-in.ts';
 
 /** The two releases that were recorded. */
 export const OLD = 'v1.36.3+k0s.0';

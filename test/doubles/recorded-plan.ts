@@ -1,6 +1,7 @@
 /** Owns carrying a recorded Plan over to a test: the same spec, with files that the test's own server has. */
+
+import type { DownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
-import type { DownloadServer } from '../../src/embedded/hosts/download-server.ts';
 import { apiVersionOf } from '../../src/kube/resources.ts';
 import { type RecordedWrite, recordedWrites } from '../recordings.ts';
 import { signalled } from './write-lines.ts';

@@ -1,8 +1,8 @@
 /** Owns what connects a double with a cluster: its user, the record of its writes, time, and chance. */
 import { randomInt } from 'node:crypto';
-import type { ClusterConfig } from '../../src/kube/cluster-config.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { askReadyz } from '../../src/kube/readyz.ts';
+import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { askReadyz } from '../../src/kube/transport/readyz.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { type Logger, silentLogger } from '../../src/util/log.ts';
 import type { Surroundings } from './k0s-process.ts';
@@ -27,7 +27,7 @@ export function surroundingsFor(options: SurroundingsOptions): Surroundings & { 
   const { config, author, recorder, times, apiPort, pick = pickAny, logger = silentLogger } = options;
   const client = createClient(config, { userAgent: 'k0s/v0.0.0', fieldManager: 'k0s' });
   return {
-    connect: (signal) => recorded(client, author, recorder, signal),
+    connect: (abort) => recorded(client, author, recorder, abort),
     times,
     clock: systemClock,
     random: Math.random,

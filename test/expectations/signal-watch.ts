@@ -1,8 +1,8 @@
 /** Owns watching signals from outside: every status that every node ever showed, in the order of the server. */
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createInformer } from '../../src/kube/informer.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 
@@ -15,7 +15,7 @@ export interface Sighting {
 }
 
 /** Follows until `signal` aborts; what the nodes carry at the beginning is seen too. */
-export async function watchSignals(client: KubeClient, signal: AbortSignal): Promise<readonly Sighting[]> {
+export async function watchSignals(client: KubeClient, abort: AbortSignal): Promise<readonly Sighting[]> {
   const sightings: Sighting[] = [];
   const last = new Map<string, string>();
   const look = ({ metadata: { name, annotations } }: KubeObject): void => {
@@ -32,8 +32,8 @@ export async function watchSignals(client: KubeClient, signal: AbortSignal): Pro
     resources.map(async (resource) => {
       const informer = createInformer(client, resource);
       informer.addHandler({ added: look, updated: look });
-      void informer.run(signal);
-      await informer.whenSynced(signal);
+      void informer.run(abort);
+      await informer.whenSynced(abort);
     }),
   );
   return sightings;

@@ -1,8 +1,8 @@
 /** Owns the count of Jobs or pods at work, as a watch shows them from outside. */
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createInformer } from '../../src/kube/informer.ts';
 import type { Resource } from '../../src/kube/resources.ts';
 import type { Job, KubeObject, Pod } from '../../src/kube/types.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
 
 export interface Unfinished {
   /** The most that were ever at work at the same time. */
@@ -16,7 +16,7 @@ export async function followUnfinished(
   client: KubeClient,
   resource: Resource,
   namespace: string,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<Unfinished> {
   const informer = createInformer(client, resource, { namespace });
   const all = new Set<string>();
@@ -29,8 +29,8 @@ export async function followUnfinished(
     else open.add(uid);
     most = Math.max(most, open.size);
   };
-  void informer.run(signal);
-  await informer.whenSynced(signal);
+  void informer.run(abort);
+  await informer.whenSynced(abort);
   informer.addHandler({ added: note, updated: note, deleted: ({ metadata }) => open.delete(metadata.uid ?? '') });
   return { most: () => most, created: () => all.size };
 }

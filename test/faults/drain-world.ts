@@ -73,7 +73,7 @@ export class DrainWorld {
 
   async #drain(): Promise<void> {
     const parts = { client: this.#api.client, clock: this.#clock, random: this.#random, log: silentLogger };
-    await drainNode('n1', DEFAULT_DRAIN, { ...parts, signal: this.#stop.signal });
+    await drainNode('n1', DEFAULT_DRAIN, { ...parts, abort: this.#stop.signal });
   }
 
   /** One second: new pods arrive, watches break, pods end, successors become healthy. */

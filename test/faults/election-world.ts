@@ -1,6 +1,6 @@
 /** Owns a world of candidates under a seed: skewed clocks, halted processes, partitions, lost and late requests, and a judge. */
-import { createElection, type Election } from '../../src/kube/election.ts';
-import { type Fence, fencedClient } from '../../src/kube/fence.ts';
+import { createElection, type Election } from '../../src/kube/election/election.ts';
+import { guardedClient, type SignalOrigin } from '../../src/kube/election/write-guard.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
 import type { Lease } from '../../src/kube/types.ts';
@@ -21,7 +21,7 @@ export interface WorldOptions {
   /** `version`: each write names the version it was made on, as all of Refit's writes to shared objects do. */
   readonly precondition: 'version' | 'none';
   /** Replaces the fence of the candidates; for showing that the judge would see what it keeps out. */
-  readonly fence?: (election: Election) => Fence;
+  readonly signalOrigin?: (election: Election) => SignalOrigin;
 }
 
 /** One write as the server accepted it. */
@@ -110,21 +110,21 @@ class World {
       if (held) this.#terms++;
     });
     this.#candidates.push(candidate);
-    const { signal } = candidate.stop;
-    this.#ended.push(election.run(signal));
-    for (let index = 0; index < WRITERS.count; index++) this.#ended.push(this.#work(candidate, link, signal));
+    const { signal: abort } = candidate.stop;
+    this.#ended.push(election.run(abort));
+    for (let index = 0; index < WRITERS.count; index++) this.#ended.push(this.#work(candidate, link, abort));
   }
 
   /** Writes as fast as the fence and the network allow. */
-  async #work({ name, clock, election }: Candidate, link: Link, signal: AbortSignal): Promise<void> {
-    const fence = this.#options.fence?.(election) ?? election;
+  async #work({ name, clock, election }: Candidate, link: Link, abort: AbortSignal): Promise<void> {
+    const signalOrigin = this.#options.signalOrigin?.(election) ?? election;
     const judging: Link = async (apply, options, mutating) =>
       await link(() => (mutating ? this.#judged(apply) : apply()), options, mutating);
-    const client = fencedClient(leaseClient(this.#register, judging), fence);
-    while (!signal.aborted) {
-      await sleep(clock, WRITERS.pauseMs, signal).catch(() => undefined);
+    const client = guardedClient(leaseClient(this.#register, judging), signalOrigin);
+    while (!abort.aborted) {
+      await sleep(clock, WRITERS.pauseMs, abort).catch(() => undefined);
       const seen = await client.get(leases, 'register', { deadlineMs: 3_000 }).catch(() => undefined);
-      const held = fence.held();
+      const held = signalOrigin.held();
       if (!seen || !held) continue;
       const note = { holderIdentity: name, leaseTransitions: held.fencing };
       await client.replace(leases, { ...seen, spec: note }).catch(() => undefined);

@@ -1,6 +1,6 @@
 /** Proves that never two leaders can both write: partitions, halted processes, clocks that drift, requests lost and late. */
 import { expect, test } from 'vitest';
-import type { Fence, Held } from '../../src/kube/fence.ts';
+import type { Held, SignalOrigin } from '../../src/kube/election/write-guard.ts';
 import { runElectionWorld, type Verdict, type WorldOptions } from './election-world.ts';
 
 const SEEDS = Array.from({ length: 20 }, (_, index) => 1_000 + index);
@@ -35,7 +35,7 @@ test.each<[string, Omit<WorldOptions, 'seed' | 'candidates'>]>([
 });
 
 /** As the real fence, but a write may last as long as it likes. */
-const unbounded = (election: Fence): Fence => ({
+const unbounded = (election: SignalOrigin): SignalOrigin => ({
   held: () => election.held(),
   permit: () => {
     const permit = election.permit();
@@ -44,7 +44,7 @@ const unbounded = (election: Fence): Fence => ({
 });
 
 /** Believes for ever in the term that it won once. */
-const believing = (election: Fence): Fence => {
+const believing = (election: SignalOrigin): SignalOrigin => {
   let last: Held | undefined;
   const held = (): Held | undefined => {
     last = election.held() ?? last;
@@ -54,8 +54,11 @@ const believing = (election: Fence): Fence => {
 };
 
 test.each<[string, Omit<WorldOptions, 'seed' | 'candidates'>]>([
-  ['writes without an end', { network: 'patient', precondition: 'none', fence: unbounded }],
-  ['a leader that never looks whether it still is one', { network: 'prompt', precondition: 'none', fence: believing }],
+  ['writes without an end', { network: 'patient', precondition: 'none', signalOrigin: unbounded }],
+  [
+    'a leader that never looks whether it still is one',
+    { network: 'prompt', precondition: 'none', signalOrigin: believing },
+  ],
   ['late requests without a version', { network: 'late', precondition: 'none' }],
 ])('the judge would see %s', async (_name, options) => {
   expect(summary(await verdicts(options)).violations).not.toEqual([]);

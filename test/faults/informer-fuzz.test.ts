@@ -1,6 +1,6 @@
 /** Proves that an informer's view becomes the server's whatever breaks on the way, and that it never tells what cannot be. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ApiServer, startApiServer } from '../../src/embedded/api-server/api-server.ts';
+import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-server.ts';
 import type { WatchEvent } from '../../src/kube/client.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { ALL_FAULTS } from './fault-dice.ts';

@@ -1,11 +1,11 @@
 /** Owns one run of the informer's trial: a server, faults before it, a mutator, two informers, and the judgement. */
 import type { KubeClient, WatchEvent } from '../../src/kube/client.ts';
-import type { ClusterConfig } from '../../src/kube/cluster-config.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { createInformer, type Informer } from '../../src/kube/informer.ts';
+import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
 import { compareResourceVersions } from '../../src/kube/resource-version.ts';
 import { leases, namespaces } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { KubeObject, Lease } from '../../src/kube/types.ts';
+import { createInformer, type Informer } from '../../src/kube/watch/informer.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { stableStringify } from '../../src/util/json.ts';
 import { startApiFaults, type Upstream } from './api-faults.ts';

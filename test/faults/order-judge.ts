@@ -1,8 +1,9 @@
 /** Owns the judgement on an informer's events: which order of them can be true, and which cannot. */
-import type { Handler } from '../../src/kube/handler.ts';
+
 import { keyOf } from '../../src/kube/object-key.ts';
 import { compareResourceVersions } from '../../src/kube/resource-version.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
+import type { Handler } from '../../src/kube/watch/handler.ts';
 
 export interface OrderJudge {
   readonly handler: Handler<KubeObject>;

@@ -23,33 +23,33 @@ export function scriptedClient({ watches = [], lists = [] }: Scripts): ScriptedC
   const asked: ScriptedClient['asked'] = [];
   const client = {
     listAll: async (_resource: unknown, given: ListOptions) => {
-      const { signal: _, ...options } = given;
+      const { abort: _, ...options } = given;
       asked.push({ verb: 'list', ...options });
       const answer = await Promise.resolve(nextLists.shift() ?? new Error('no list is scripted'));
       if (answer instanceof Error) throw answer;
       return answer;
     },
-    watch: (_resource: unknown, { signal, ...options }: WatchOptions) => {
+    watch: (_resource: unknown, { abort, ...options }: WatchOptions) => {
       asked.push({ verb: 'watch', ...options });
-      return play(nextWatches.shift() ?? ['silence'], signal);
+      return play(nextWatches.shift() ?? ['silence'], abort);
     },
   };
   return { client: client as unknown as KubeClient, asked };
 }
 
-async function* play(steps: readonly Step[], signal: AbortSignal | undefined): AsyncGenerator<WatchEvent<KubeObject>> {
+async function* play(steps: readonly Step[], abort: AbortSignal | undefined): AsyncGenerator<WatchEvent<KubeObject>> {
   for (const step of steps) {
     if (step instanceof Error) throw step;
-    if (step === 'silence') await untilAborted(signal);
+    if (step === 'silence') await untilAborted(abort);
     else yield step;
   }
 }
 
-async function untilAborted(signal: AbortSignal | undefined): Promise<void> {
+async function untilAborted(abort: AbortSignal | undefined): Promise<void> {
   await new Promise<void>((_resolve, reject) => {
-    const abort = (): void => reject(new Error('aborted'));
-    if (signal?.aborted) abort();
-    signal?.addEventListener('abort', abort, { once: true });
+    const end = (): void => reject(new Error('aborted'));
+    if (abort?.aborted) end();
+    abort?.addEventListener('abort', end, { once: true });
   });
 }
 

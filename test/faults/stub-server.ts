@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import type { ClusterConfig } from '../../src/kube/cluster-config.ts';
+import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
 
 export interface SeenRequest {
   readonly method: string;

@@ -3,9 +3,6 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { systemClock } from '../../src/util/clock.ts';
-import { freePort } from '../../tools/controlplane/ports.ts';
-import { startProcess } from '../../tools/controlplane/process.ts';
 import {
   ADDRESS,
   ENTER_HOST,
@@ -13,7 +10,10 @@ import {
   makeKey,
   type ServerOptions,
   type SshServer,
-} from '../../tools/sshd/server.ts';
+} from '../../sandbox/sshd/server.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { freePort } from '../../tools/controlplane/ports.ts';
+import { startProcess } from '../../tools/controlplane/process.ts';
 
 export const SSHD = '/usr/sbin/sshd';
 

@@ -2,7 +2,7 @@
 import { access, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { vi } from 'vitest';
-import type { StandInHost } from '../../tools/sshd/stand-in-host.ts';
+import type { StandInHost } from '../../sandbox/sshd/stand-in-host.ts';
 import type { Run } from './suite.ts';
 
 /** Lets the next script that contains `text` wait: before it runs, or with its answer after it ran. */

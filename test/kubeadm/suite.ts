@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type SshCluster, startSshCluster } from '../../sandbox/sshd/cluster.ts';
+import type { StartServer } from '../../sandbox/sshd/server.ts';
 import { run } from '../../tools/controlplane/run.ts';
-import { type SshCluster, startSshCluster } from '../../tools/sshd/cluster.ts';
-import type { StartServer } from '../../tools/sshd/server.ts';
 import { controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
 
 export const FROM = 'v1.36.2';

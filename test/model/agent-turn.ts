@@ -1,10 +1,10 @@
 /** Owns running the real agent for one turn of its loop, with a host and an object that are values of the model. */
 import { Agent } from '../../src/agent/agent.ts';
-import type { Cordoner, Duties } from '../../src/agent/duties.ts';
-import type { HostFacts } from '../../src/agent/host.ts';
 import type { Journal } from '../../src/agent/journal.ts';
-import type { SignalObject } from '../../src/agent/signal-object.ts';
-import type { Outcome, Step } from '../../src/agent/step.ts';
+import type { Cordoner, Duties } from '../../src/agent/maintenance/duties.ts';
+import type { SignalObject } from '../../src/agent/object/signal-object.ts';
+import type { HostFacts } from '../../src/agent/service/host.ts';
+import type { Outcome, Step } from '../../src/agent/steps/step.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { NOW } from './cluster.ts';
@@ -70,7 +70,7 @@ function dutiesIn({ cordoner, hasCordon }: Turn): Duties {
     // What the object tells of being Ready, it does not tell when.
     readNode: async () => await Promise.resolve(undefined),
     hasCordon: async () => await Promise.resolve(hasCordon),
-    makeWay: async () => await Promise.reject(new Error('a step of the model')),
+    cordonAndDrain: async () => await Promise.reject(new Error('a step of the model')),
     takeBack: async () => await Promise.reject(new Error('a step of the model')),
   };
 }

@@ -1,6 +1,6 @@
 /** Owns the small clusters that are explored: their nodes and plan as the API server holds them at the start. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
-import type { Role } from '../../src/engine/model.ts';
+import type { Role } from '../../src/engine/model/model.ts';
 import type { KubeObject, Node } from '../../src/kube/types.ts';
 import { buildControlNode, buildNode } from '../builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
@@ -36,7 +36,7 @@ export interface Configuration {
   readonly crashesEach: number;
   /** Who cordons, drains and uncordons Nodes: the leader, or each agent its own. ControlNodes have no Node here. */
   readonly cordoner: 'leader' | 'self';
-  readonly orders: readonly Order[];
+  readonly controls: readonly Order[];
   /** True where others, too, cordon Nodes, as a fault each. */
   readonly othersCordon: boolean;
   /** The moments of the model's clock, in milliseconds since the Unix epoch; one where nothing depends on time. */

@@ -21,7 +21,7 @@ export function configure(name: string, nodes: string, more: Partial<Configurati
     faults: 1,
     crashesEach: 0,
     cordoner: 'leader',
-    orders: [],
+    controls: [],
     othersCordon: false,
     times: [NOW],
     targetDeadlineMs: Infinity,
@@ -61,12 +61,12 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configure('1 worker cordons itself, its payload falls', 'w1:brief', { cordoner: 'self', faults: 2 }),
   configure('1 of 2 workers is cordoned by somebody else', 'w1! w2', { othersCordon: true }),
   configure('others cordon nodes that cordon themselves', 'w1', { othersCordon: true, cordoner: 'self', faults: 2 }),
-  configure('aborted', 'c1 w1', { orders: ['abort'] }),
-  configure('aborted, 2 at once', 'w1 w2', { orders: ['abort'], concurrent: 2, faults: 0 }),
-  configure('aborted, workers cordon themselves', 'w1', { orders: ['abort'], cordoner: 'self', faults: 2 }),
-  configure('paused and aborted', 'w1', { orders: ['pause', 'abort'] }),
-  configure('tried again after it never came up', 'w1:dead', { orders: ['retry'], times: A_MOMENT_LATER }),
-  configure('tried again after it fell', 'w1:brief', { orders: ['retry'], times: A_MOMENT_LATER, cordoner: 'self' }),
+  configure('aborted', 'c1 w1', { controls: ['abort'] }),
+  configure('aborted, 2 at once', 'w1 w2', { controls: ['abort'], concurrent: 2, faults: 0 }),
+  configure('aborted, workers cordon themselves', 'w1', { controls: ['abort'], cordoner: 'self', faults: 2 }),
+  configure('paused and aborted', 'w1', { controls: ['pause', 'abort'] }),
+  configure('tried again after it never came up', 'w1:dead', { controls: ['retry'], times: A_MOMENT_LATER }),
+  configure('tried again after it fell', 'w1:brief', { controls: ['retry'], times: A_MOMENT_LATER, cordoner: 'self' }),
 ];
 
 /** Three controllers and four workers: as many as a cluster of that kind usually has. */
@@ -83,7 +83,7 @@ export const LARGE: readonly Configuration[] = [
     concurrent: 2,
     cordoner: 'self',
   }),
-  configure('3 controllers, 4 workers, aborted', SEVEN, { ...CRASHES, orders: ['abort'] }),
+  configure('3 controllers, 4 workers, aborted', SEVEN, { ...CRASHES, controls: ['abort'] }),
   configure('3 workers, 2 at once', 'w1 w2 w3', { concurrent: 2 }),
   configure('1 worker, the plan is replaced, 1 fault', 'w1', { replacedBy: [V3] }),
   configure('1 worker, its payload never comes up, the plan is replaced', 'w1:dead', {
@@ -93,11 +93,11 @@ export const LARGE: readonly Configuration[] = [
   }),
   configure('payload never comes up on 1 of 3 workers, 2 at once', 'w1 w2:dead w3', { concurrent: 2 }),
   configure('tried again, paused and aborted', 'w1:dead', {
-    orders: ['retry', 'pause', 'abort'],
+    controls: ['retry', 'pause', 'abort'],
     times: A_MOMENT_LATER,
   }),
   configure('1 of 2 workers is tried again, aborted, 2 at once', 'w1:dead w2', {
-    orders: ['retry', 'abort'],
+    controls: ['retry', 'abort'],
     times: A_MOMENT_LATER,
     concurrent: 2,
     faults: 0,

@@ -18,7 +18,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     sentence:
       'While a signal stands that its agent has not given up, a Node whose service runs another file than the one at the path is cordoned.',
     upheldBy:
-      '`engine/assist.ts`, `agent/update-steps.ts`: the cordon comes before the swap, and goes after the proof; `engine/errands.ts`: none is lifted from a node at work',
+      '`engine/assist.ts`, `agent/update-steps.ts`: the cordon comes before the swap, and goes after the proof; `engine/node actions.ts`: none is lifted from a node at work',
     holds: ({ nodes }) =>
       nodes
         .filter(({ spec, host }) => spec.role === 'worker' && runsAnother(host))
@@ -34,7 +34,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     name: 'no-cordon-left',
     sentence: 'At the end of a run no Node bears a cordon, a mark or a taint of ours.',
     upheldBy:
-      '`engine/errands.ts`: what a settled target needs no more is tidied; `agent/update-steps.ts`: taken back before a failure is told',
+      '`engine/node actions.ts`: what a settled target needs no more is tidied; `agent/update-steps.ts`: taken back before a failure is told',
     atRest: true,
     holds: ({ nodes }) =>
       nodes.every(({ object }) => cordonOwner(object) === undefined && pendingOwner(object) === undefined),
@@ -44,7 +44,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     sentence:
       'At the end of a run, however it ended, every signal is over, and every node runs what is at its path: but for those that lost their power, and those whose agent told that the old file could not be put back.',
     upheldBy:
-      '`engine/errands.ts`: signals are withdrawn while that is possible; `agent/update-steps.ts`: what was touched is brought to an end',
+      '`engine/node actions.ts`: signals are withdrawn while that is possible; `agent/update-steps.ts`: what was touched is brought to an end',
     atRest: true,
     holds: ({ nodes }) =>
       nodes.every((node) => node.host.dark || (isAtRest(node) && (!isInMotion(node.host) || isLost(node)))),

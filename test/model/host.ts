@@ -1,9 +1,10 @@
 /** Owns the truth about one host: which files lie where, which process runs, and what its supervisor does by itself. */
-import type { HostFacts, ProcessId } from '../../src/agent/host.ts';
-import { isSameProcess } from '../../src/agent/host.ts';
+
 import type { ActiveJournal, Journal } from '../../src/agent/journal.ts';
 import { isBundle } from '../../src/agent/journal.ts';
-import type { Outcome, Step } from '../../src/agent/step.ts';
+import type { HostFacts, ProcessId } from '../../src/agent/service/host.ts';
+import { isSameProcess } from '../../src/agent/service/host.ts';
+import type { Outcome, Step } from '../../src/agent/steps/step.ts';
 
 /**
  * What a payload turns out to be: good · garbage: cannot be executed · dead: executes, shows its version, and never
@@ -101,7 +102,7 @@ export function powerLostForGood(host: Host): Host {
   return { ...host, service: undefined, dark: true };
 }
 
-/** Everything that the agent may find when it looks, as src/agent/observe-host.ts looks. */
+/** Everything that the agent may find when it looks, as src/agent/service/observe-host.ts looks. */
 export function factsOf({ service, target }: Host, journal: Journal, qualityOf: Qualities): HostFacts[] {
   const silent: HostFacts = { binary: BINARY };
   if (!service) return [silent];
@@ -118,12 +119,12 @@ export function factsOf({ service, target }: Host, journal: Journal, qualityOf: 
 function isFound(process: ProcessId, journal: Journal): boolean {
   if (journal.phase === 'idle' || isBundle(journal)) return false;
   const isKnown = isSameProcess(process, journal.process) || isSameProcess(process, journal.work.original);
-  return isKnown || journal.phase === 'swapped' || journal.phase === 'restarted' || journal.phase === 'restored';
+  return isKnown || journal.phase === 'swapped' || journal.phase === 'restarted' || journal.phase === 'swappedBack';
 }
 
 const DONE: Outcome = { ok: true };
 
-/** What a step does to the host, as the comments in src/agent/step.ts promise, and what comes of it. */
+/** What a step does to the host, as the comments in src/agent/steps/step.ts promise, and what comes of it. */
 export function afterStep(
   step: Step,
   host: Host,
@@ -153,9 +154,9 @@ export function afterStep(
       return { host: signalled(host, step.process, undefined), outcome: DONE };
     case 'clean-up':
       return { host: { ...host, staged: undefined }, outcome: DONE };
-    case 'make-way':
+    case 'cordon-and-drain':
       return { host: { ...host, hasPods: false }, outcome: DONE };
-    case 'take-back':
+    case 'uncordon':
     case 'soak':
     case 'fetch-bundle':
     case 'begin':

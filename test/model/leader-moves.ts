@@ -1,11 +1,11 @@
 /** Owns everything a leader may do next: any number of leaders, each deciding on any mixture of versions it may still see. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import { gather } from '../../src/engine/gather.ts';
-import type { Role } from '../../src/engine/model.ts';
-import { OwnWrites } from '../../src/engine/own-writes.ts';
-import { type CampaignPolicy, DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
-import { freshWorld } from '../../src/engine/world.ts';
+import type { Role } from '../../src/engine/model/model.ts';
+import { gather } from '../../src/engine/observe/gather.ts';
+import { OwnWrites } from '../../src/engine/observe/own-writes.ts';
+import { freshWorld } from '../../src/engine/observe/world.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import type { Configuration } from './cluster.ts';
 import { type Deeds, type Leader, viewsOfRoles } from './leader.ts';
@@ -37,7 +37,7 @@ export class LeaderMoves {
   readonly #configuration: Configuration;
   readonly #contents: Numbering<KubeObject>;
   readonly #leader: Leader;
-  readonly #policy: CampaignPolicy;
+  readonly #policy: RolloutPolicy;
   readonly #moves = new Map<string, Promise<readonly LeaderMove[]>>();
   readonly #decisions = new Map<string, Promise<Deeds>>();
   readonly #facts = new Map<string, string>();
@@ -75,7 +75,7 @@ export class LeaderMoves {
       const seen = { controller: role === 'controller' ? [object] : [], worker: role === 'worker' ? [object] : [] };
       const alone = freshWorld(viewsOfRoles(seen), new OwnWrites());
       const planned = this.#contents.valueOf(plan) as Plan;
-      const { campaign: _, facts, ...more } = gather(autopilot, planned, alone, now);
+      const { rollout: _, facts, ...more } = gather(autopilot, planned, alone, now);
       const gathered = { ...more, facts: [...facts] };
       return JSON.stringify(gathered, (name, value: unknown) => {
         return IRRELEVANT.has(name) || (isDone && name === 'observation') ? undefined : value;
@@ -131,7 +131,7 @@ export class LeaderMoves {
           objects: this.#objectsAt(holdings, choice.nodes),
           newest: this.#newestIn(holdings),
           drains: new Map(drains.flatMap((kind, place) => (kind ? [[names[place] ?? '', kind] as const] : []))),
-          consent: this.#configuration.cordoner === 'leader',
+          drainDelegation: this.#configuration.cordoner === 'leader',
           down,
           now: holdings.now,
           watchedMs,
@@ -170,7 +170,7 @@ export class LeaderMoves {
 }
 
 /** Only the deadline of the whole target counts: of a moment of the model's clock nobody knows how long it is. */
-function policyFor({ targetDeadlineMs }: Configuration): CampaignPolicy {
+function policyFor({ targetDeadlineMs }: Configuration): RolloutPolicy {
   const ms = Infinity;
   const stepDeadlines = { answer: ms, download: ms, drain: ms, apply: ms, restart: ms, ready: ms };
   return { ...DEFAULT_POLICY, targetDeadlineMs, stepDeadlines };

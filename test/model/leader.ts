@@ -3,12 +3,12 @@ import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { Drains } from '../../src/drain/drains.ts';
 import type { Dialect } from '../../src/engine/dialect.ts';
-import type { DrainView, Role } from '../../src/engine/model.ts';
-import type { View } from '../../src/engine/own-writes.ts';
-import { OwnWrites } from '../../src/engine/own-writes.ts';
-import type { CampaignPolicy } from '../../src/engine/policy/campaign-policy.ts';
+import type { DrainView, Role } from '../../src/engine/model/model.ts';
+import type { View } from '../../src/engine/observe/own-writes.ts';
+import { OwnWrites } from '../../src/engine/observe/own-writes.ts';
+import { type Views, viewsOf } from '../../src/engine/observe/world.ts';
+import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
-import { type Views, viewsOf } from '../../src/engine/world.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { leases, nodes, type Resource } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
@@ -29,11 +29,11 @@ export interface LeaderView {
   /** By name of the Node: what this process knows of its drains. */
   readonly drains: ReadonlyMap<string, DrainView['kind']>;
   /** True where targets leave cordon and drain to the leader. */
-  readonly consent: boolean;
+  readonly drainDelegation: boolean;
   readonly now: number;
   /** Milliseconds for which it has watched that nothing changes. */
   readonly watchedMs: number;
-  readonly policy: CampaignPolicy;
+  readonly policy: RolloutPolicy;
 }
 
 export interface Deeds {
@@ -70,14 +70,14 @@ export function leaderWith(dialect: Dialect<Plan>): Leader {
       policyFor: () => view.policy,
       drains: drainsIn(view, deeds),
       clock: { now: () => view.now, monotonic: () => elapsedMs, schedule: () => () => undefined },
-      inquirer: {
+      prober: {
         askControlPlane: async (endpoints) =>
           await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: !view.down.includes(name) }))),
       },
     });
     const look = async (): Promise<void> => {
       over = new AbortController();
-      await reconcile(view.plan.metadata.name, { signal: over.signal }).catch((error: unknown) => {
+      await reconcile(view.plan.metadata.name, { abort: over.signal }).catch((error: unknown) => {
         if (!over.signal.aborted) throw error;
       });
     };
@@ -127,11 +127,11 @@ function viewOf<T extends KubeObject>(objects: readonly T[]): View<T> {
 
 /** What a leader asks of the API server; anything else is a TypeError. */
 function catchingClient(
-  { current, newest, consent }: LeaderView,
+  { current, newest, drainDelegation }: LeaderView,
   writes: KubeObject[],
   endRound: () => void,
 ): KubeClient {
-  const labels = consent ? { [CENTRAL_CORDONING_LABEL]: 'somebody' } : {};
+  const labels = drainDelegation ? { [CENTRAL_CORDONING_LABEL]: 'somebody' } : {};
   const client: Pick<KubeClient, 'get' | 'listAll' | 'raw' | 'replace'> = {
     // No kind that a new version removes is served.
     raw: async () => await Promise.resolve({ status: 404, body: '' }),

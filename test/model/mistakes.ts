@@ -25,7 +25,7 @@ const twoCommands = configure('1 controller, 2 commands', 'c1', { versions: [OLD
 const garbage = configure('1 worker, payload cannot be executed', 'w1:garbage');
 const alone = configure('1 worker that cordons itself', 'w1', { cordoner: 'self' });
 const closed = configure('1 worker, cordoned by somebody else', 'w1!');
-const aborted = configure('1 worker, the plan is aborted', 'w1', { orders: ['abort'] });
+const aborted = configure('1 worker, the plan is aborted', 'w1', { controls: ['abort'] });
 
 const random = { leader: leaders.randomChoiceAfterLostWrite };
 

@@ -1,6 +1,7 @@
 /** Owns everything that can happen at one node: turns of its agent, the life of its service, and misfortunes. */
-import type { HostFacts } from '../../src/agent/host.ts';
+
 import { isBundle } from '../../src/agent/journal.ts';
+import type { HostFacts } from '../../src/agent/service/host.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
 import { RESTART_TIMEOUT_MS } from './agent-turn.ts';
@@ -24,7 +25,7 @@ export interface NodeMove {
 }
 
 export async function movesOf(node: NodeState, rules: NodeRules): Promise<NodeMove[]> {
-  if (node.host.dark) return silenceOf(node, rules);
+  if (node.host.dark) return backoffOf(node, rules);
   const life = lifeOf(node.host, rules.qualityOf);
   const moves = life.map(({ label, host }): NodeMove => ({ label, fair: true, cost: 0, to: { ...node, host } }));
   for (const view of viewsOf(node)) {
@@ -37,7 +38,7 @@ export async function movesOf(node: NodeState, rules: NodeRules): Promise<NodeMo
 }
 
 /** All that ever comes of a node without power: the cluster notices. */
-function silenceOf(node: NodeState, { contents, isNode }: NodeRules): NodeMove[] {
+function backoffOf(node: NodeState, { contents, isNode }: NodeRules): NodeMove[] {
   const { status, ...object } = objectAt(contents, node.versions) as Node;
   if (!isNode || status?.conditions?.[0]?.status === 'False') return [];
   const silent: Node = { ...object, status: { ...status, conditions: [{ type: 'Ready', status: 'False' }] } };
@@ -154,9 +155,9 @@ const ENDS: readonly (string | undefined)[] = ['Completed', 'Failed', 'FailedDow
 /** One move to each state, the cheapest and fairest first, without those that change nothing. */
 function distinct(from: NodeState, moves: readonly NodeMove[]): NodeMove[] {
   const byState = new Map<string, NodeMove>();
-  const here = JSON.stringify(tidied(from));
+  const here = JSON.stringify(cleanedUp(from));
   for (const move of moves) {
-    const to = tidied(move.to);
+    const to = cleanedUp(move.to);
     const key = JSON.stringify(to);
     const known = byState.get(key);
     if (key === here || (known && (known.fair || !move.fair) && known.cost <= move.cost)) continue;
@@ -166,7 +167,7 @@ function distinct(from: NodeState, moves: readonly NodeMove[]): NodeMove[] {
 }
 
 /** Without what nothing depends on: times, since each turn counts its own, and which numbers processes have beyond being the same or not. */
-function tidied(node: NodeState): NodeState {
+function cleanedUp(node: NodeState): NodeState {
   const { journal: noted, host } = node;
   if (noted.phase === 'idle' || isBundle(noted)) return { ...node, known: true, host: renumbered(host, []) };
   // It matters where a kubelet dates what it tells, and none of the model does.

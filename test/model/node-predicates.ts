@@ -30,8 +30,8 @@ const SWAPPING: readonly NodeGlance['journal']['phase'][] = [
   'restarting',
   'restarted',
   'soaking',
-  'restoring',
-  'restored',
+  'swappingBack',
+  'swappedBack',
 ];
 
 /** Nothing is asked of its agent, and it is at nothing. */

@@ -1,6 +1,6 @@
 /** Owns what people do to a plan while it runs: orders as annotations, each once, at any moment. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
-import { ABORT_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION, withRetry } from '../../src/engine/orders.ts';
+import { ABORT_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION, withRetry } from '../../src/engine/model/controls.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { Order } from './cluster.ts';
 import { recordedIn } from './plan-words.ts';
@@ -13,8 +13,8 @@ export interface Ordered {
 }
 
 /** `now` in milliseconds since the Unix epoch. */
-export function ordersOn(plan: Plan, orders: readonly Order[], now: number): Ordered[] {
-  return orders.flatMap((order) => ORDERS[order](plan, now));
+export function controlsOn(plan: Plan, controls: readonly Order[], now: number): Ordered[] {
+  return controls.flatMap((order) => ORDERS[order](plan, now));
 }
 
 const ORDERS: Readonly<Record<Order, (plan: Plan, now: number) => Ordered[]>> = {

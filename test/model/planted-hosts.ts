@@ -25,4 +25,4 @@ export const rollsBackRoughly: AfterStep = (step, before, ...rest) => {
 
 /** Says that its node is empty without having evicted anything. */
 export const evictsNobody: AfterStep = (step, host, ...rest) =>
-  step.kind === 'make-way' ? { host, outcome: OK } : afterStep(step, host, ...rest);
+  step.kind === 'cordon-and-drain' ? { host, outcome: OK } : afterStep(step, host, ...rest);

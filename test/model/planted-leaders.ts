@@ -3,8 +3,8 @@ import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon.ts';
-import type { Campaign, Stage } from '../../src/engine/model.ts';
-import { ABORT_ANNOTATION } from '../../src/engine/orders.ts';
+import { ABORT_ANNOTATION } from '../../src/engine/model/controls.ts';
+import type { Rollout, Stage } from '../../src/engine/model/model.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
 import { sameJson } from '../../src/util/json.ts';
@@ -19,8 +19,8 @@ export const signalBeforeIntent: Leader = async (view) => await withSignalsAhead
 
 /** Takes any target that may start, and where no answer says that the choice is recorded, goes on as if it were. */
 export const randomChoiceAfterLostWrite: Leader = async (view) => {
-  const orders = [realLeader, leaderWithStages(reversed)];
-  return together(...(await Promise.all(orders.map(async (leader) => await withSignalsAhead(leader, view)))));
+  const controls = [realLeader, leaderWithStages(reversed)];
+  return together(...(await Promise.all(controls.map(async (leader) => await withSignalsAhead(leader, view)))));
 };
 
 /** Signals that a decision leads to as soon as it is made, beside the write that records it. */
@@ -42,8 +42,8 @@ export const stagesInAnyOrder: Leader = async (view) => {
   const backwards = leaderWith({
     ...autopilot,
     resolve: (...given) => {
-      const campaign = autopilot.resolve(...given);
-      return { ...campaign, stages: campaign.stages.toReversed() };
+      const rollout = autopilot.resolve(...given);
+      return { ...rollout, stages: rollout.stages.toReversed() };
     },
   });
   return together(await realLeader(view), await backwards(view));
@@ -113,7 +113,7 @@ function without(isLeftOut: (object: KubeObject, view: LeaderView) => boolean): 
 }
 
 function leaderWithStages(change: (stage: Stage) => Stage): Leader {
-  const changed = (campaign: Campaign): Campaign => ({ ...campaign, stages: campaign.stages.map(change) });
+  const changed = (rollout: Rollout): Rollout => ({ ...rollout, stages: rollout.stages.map(change) });
   return leaderWith({ ...autopilot, resolve: (...given) => changed(autopilot.resolve(...given)) });
 }
 

@@ -20,8 +20,8 @@ const SMALL: readonly Configuration[] = [
     concurrent: 2,
     cordoner: 'self',
   }),
-  configure('aborted', 'w1 w2', { concurrent: 2, faults: 0, orders: ['abort'] }),
-  configure('tried again', 'w1:garbage w2:garbage', { faults: 0, orders: ['retry'], times: [NOW, NOW + 30_000] }),
+  configure('aborted', 'w1 w2', { concurrent: 2, faults: 0, controls: ['abort'] }),
+  configure('tried again', 'w1:garbage w2:garbage', { faults: 0, controls: ['retry'], times: [NOW, NOW + 30_000] }),
   configure('others cordon', 'w1 w2!', { othersCordon: true }),
 ];
 

@@ -9,7 +9,7 @@
  * - Old versions of an object that tell leaders what a newer one tells them, too, and that its agent cannot see any more.
  *   What is decided on them is decided on the newer one; what is written for them is refused, as every old version is.
  *   Of a target that is recorded as done its answer tells nothing: `engine/transitions.ts` has one row for all of them, and
- *   `engine/errands.ts` nothing to stop.
+ *   `engine/node actions.ts` nothing to stop.
  * - How far a settled target's agent has come with tidying up, and how often it crashed, where nobody else can tell
  *   (`rest.ts`). It gets all of its crashes back, so that more is explored, never less.
  *
@@ -45,10 +45,10 @@ export class Reduction {
     const { versions, replacedBy, name, crashesEach } = parts.configuration;
     if (versions.length > 1 || replacedBy.length > 0) throw new Error(`${name}: not for several commands or plans`);
     this.#parts = parts;
-    const tidied = ({ versions: all, ...more }: NodeState): number =>
+    const cleanedUp = ({ versions: all, ...more }: NodeState): number =>
       parts.nodes.numberOf({ ...more, versions: all.slice(-1), floor: 1, crashes: crashesEach });
     const rests = new Map<NodeKind, Rest>();
-    this.#rests = parts.kinds.map((kind) => once(rests, kind, () => new Rest(kind, tidied)));
+    this.#rests = parts.kinds.map((kind) => once(rests, kind, () => new Rest(kind, cleanedUp)));
   }
 
   async canonical(state: State): Promise<State> {
@@ -71,7 +71,7 @@ export class Reduction {
     const { symmetry, configuration } = this.#parts;
     // What failed may be tried again, whatever its agent is at.
     const isOver =
-      symmetry.isDone(plan, place) || (symmetry.isSettled(plan, place) && !configuration.orders.includes('retry'));
+      symmetry.isDone(plan, place) || (symmetry.isSettled(plan, place) && !configuration.controls.includes('retry'));
     if (!isOver) return trimmed;
     return (await this.#rests[place]?.endOf(trimmed, faults)) ?? trimmed;
   }

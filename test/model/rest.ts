@@ -9,12 +9,12 @@ import type { NodeKind } from './place.ts';
 export class Rest {
   readonly #ends = new Map<string, Promise<number>>();
   readonly #kind: NodeKind;
-  readonly #tidied: (state: NodeState) => number;
+  readonly #cleanedUp: (state: NodeState) => number;
 
-  /** `tidied` numbers an end without what made no difference on the way to it. */
-  constructor(kind: NodeKind, tidied: (state: NodeState) => number) {
+  /** `cleanedUp` numbers an end without what made no difference on the way to it. */
+  constructor(kind: NodeKind, cleanedUp: (state: NodeState) => number) {
     this.#kind = kind;
-    this.#tidied = tidied;
+    this.#cleanedUp = cleanedUp;
   }
 
   /**
@@ -32,7 +32,7 @@ export class Rest {
         const edges = await this.#kind.edgesFrom(each);
         const nexts = edges.filter(({ isForeign, cost }) => !isForeign && cost <= faults);
         for (const { to } of nexts) seen.add(to);
-        if (nexts.length === 0) ends.add(this.#tidied(this.#kind.stateOf(each)));
+        if (nexts.length === 0) ends.add(this.#cleanedUp(this.#kind.stateOf(each)));
       }
       const [end = state, ...others] = ends;
       return others.length === 0 ? end : state;

@@ -14,7 +14,7 @@
  * That is an argument about the code; `reduction.test.ts` checks it, by exploring small clusters with and without.
  */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
-import { ABORT_ANNOTATION } from '../../src/engine/orders.ts';
+import { ABORT_ANNOTATION } from '../../src/engine/model/controls.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { isRecord } from '../../src/util/json.ts';
 import type { Configuration, NodeSpec } from './cluster.ts';
@@ -51,10 +51,10 @@ export class Symmetry {
   readonly #rows = new Map<number, Rows>();
   readonly #renamed = new Map<string, number>();
 
-  constructor({ nodes, orders }: Configuration, contents: Numbering<KubeObject>) {
+  constructor({ nodes, controls }: Configuration, contents: Numbering<KubeObject>) {
     this.#nodes = nodes;
     this.#contents = contents;
-    this.#choosable = orders.includes('retry') ? ['SignalPending', 'SignalApplyFailed'] : ['SignalPending'];
+    this.#choosable = controls.includes('retry') ? ['SignalPending', 'SignalApplyFailed'] : ['SignalPending'];
   }
 
   /** The order in which alike nodes stand by what is recorded of them, and then by `rank`, a number for all the rest. */

@@ -1,7 +1,8 @@
 /** Owns the trail of one turn of the agent: the state of its node after each of its effects, in its own order. */
-import type { HostFacts } from '../../src/agent/host.ts';
+
 import type { Journal } from '../../src/agent/journal.ts';
-import type { Outcome, Step } from '../../src/agent/step.ts';
+import type { HostFacts } from '../../src/agent/service/host.ts';
+import type { Outcome, Step } from '../../src/agent/steps/step.ts';
 import { cordonOwner, withCordon, withoutCordon } from '../../src/drain/cordon.ts';
 import { StatusError, TransportError } from '../../src/kube/status-error.ts';
 import type { KubeObject, Node } from '../../src/kube/types.ts';
@@ -90,15 +91,16 @@ class RecordedTurn {
     const { journal, host } = this.#node;
     if (journal.phase === 'idle') throw new Error('an agent without work does nothing to its host');
     const { planId, created } = journal.work.signal;
-    if (step.kind === 'make-way') this.#change('cordons its node', (node) => withCordon(node, `${planId}/${created}`));
+    if (step.kind === 'cordon-and-drain')
+      this.#change('cordons its node', (node) => withCordon(node, `${planId}/${created}`));
     const after = this.#rules.afterStep(step, host, journal, this.#rules.qualityOf);
     const { outcome = after.outcome, isUndone = false } = step.kind === 'begin' ? {} : this.#answers;
     // A signal to a process either arrives or does not.
     const isDone = outcome.ok || !(isUndone || step.kind === 'restart' || step.kind === 'kill');
     this.#reach(step.kind, isDone ? { ...this.#node, host: after.host } : this.#node);
-    if (step.kind === 'take-back' && isDone) this.#change('uncordons its node', withoutCordon);
+    if (step.kind === 'uncordon' && isDone) this.#change('uncordons its node', withoutCordon);
     // The real one looks at its Node anew after both, so that its next report is based on what it wrote.
-    if (this.#rules.isNode && (step.kind === 'make-way' || step.kind === 'take-back')) {
+    if (this.#rules.isNode && (step.kind === 'cordon-and-drain' || step.kind === 'uncordon')) {
       this.#node = { ...this.#node, known: true, floor: this.#node.versions.length };
     }
     return outcome;

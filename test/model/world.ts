@@ -1,7 +1,7 @@
 /** Owns the whole world of one configuration as a model to explore: plan, nodes, requests on their way, faults left. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/states.ts';
-import { ordersOn as readOrders } from '../../src/engine/orders.ts';
+import { controlsOn as readControls } from '../../src/engine/model/controls.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { Configuration, NodeSpec } from './cluster.ts';
@@ -17,7 +17,7 @@ import { LeaderMoves } from './leader-moves.ts';
 import type { NodeState } from './node-state.ts';
 import { contentOf, freshNode, objectAt } from './node-state.ts';
 import { Numbering, once } from './numbering.ts';
-import { ordersOn } from './people.ts';
+import { controlsOn } from './people.ts';
 import { NodeKind, Place } from './place.ts';
 import { recordedIn } from './plan-words.ts';
 import { Reduction } from './reduction.ts';
@@ -52,14 +52,14 @@ export class World implements Model {
 
   constructor(configuration: Configuration, planted: Partial<Parts> = {}) {
     const { leader, afterStep } = { ...REAL, ...planted };
-    const { nodes, faults, mayDie, cordoner, othersCordon, orders } = configuration;
+    const { nodes, faults, mayDie, cordoner, othersCordon, controls } = configuration;
     this.#configuration = configuration;
     this.#leaders = new LeaderMoves(configuration, this.#contents, leader);
     const kinds = new Map<string, NodeKind>();
     this.#places = nodes.map((spec) => {
       const qualityOf: NodeRules['qualityOf'] = (file) => (file === OLD ? 'good' : spec.payload);
       const isNode = spec.role === 'worker';
-      const limits = { isNode, mayDie, cordoner, othersCordon, podsReturn: isNode && orders.includes('retry') };
+      const limits = { isNode, mayDie, cordoner, othersCordon, podsReturn: isNode && controls.includes('retry') };
       const rules = { contents: this.#contents, qualityOf, afterStep, ...limits };
       return new Place(
         spec,
@@ -172,7 +172,7 @@ export class World implements Model {
     }
     const plan = objectAt(this.#contents, versions) as Plan;
     const now = this.#configuration.times[state.time] ?? 0;
-    for (const { label, fair, plan: ordered } of ordersOn(plan, this.#configuration.orders, now)) {
+    for (const { label, fair, plan: ordered } of controlsOn(plan, this.#configuration.controls, now)) {
       const to = pack({ ...state, plan: withPlan(contentOf(this.#contents, ordered)) });
       edges.push({ label, fair, to });
     }
@@ -242,7 +242,7 @@ export class World implements Model {
       const seen = objectAt(this.#contents, this.#plans.valueOf(state.plan)) as Plan;
       const { spec, status } = seen;
       const versions = spec.commands.map(({ k0supdate }) => k0supdate?.version ?? '');
-      const { abort, retries } = readOrders(seen);
+      const { abort, retries } = readControls(seen);
       const [isAborted, triedAgain] = [abort !== undefined, [...retries.keys()]];
       return { run: spec.id, versions, state: status?.state, isAborted, triedAgain, recorded: recordedIn(status) };
     });

@@ -2,14 +2,6 @@
 import type { Configuration } from './cluster.ts';
 import { CONFIGURATIONS, LARGE } from './configurations.ts';
 import { explore, printViolation } from './explorer.ts';
-import {
-  LARGE_LEDGER_CONFIGURATIONS,
-  LEDGER_CONFIGURATIONS,
-  LEDGER_HEAD,
-  ledgerRow,
-  type NamedLedgerConfiguration,
-} from './ledgers/configurations.ts';
-import { LedgersWorld } from './ledgers/ledgers-world.ts';
 import { counterexample, MISTAKES } from './mistakes.ts';
 import {
   CONFIGURATION_HEAD,
@@ -20,6 +12,14 @@ import {
   withTable,
 } from './safety-page.ts';
 import { readPage, writePage } from './safety-page-file.ts';
+import {
+  LARGE_SHARD_CONFIGURATIONS,
+  type NamedShardConfiguration,
+  SHARD_CONFIGURATIONS,
+  SHARD_HEAD,
+  shardRow,
+} from './status-shards/configurations.ts';
+import { ShardsWorld } from './status-shards/shards-world.ts';
 import { WORK_CONFIGURATIONS, WORK_HEAD, workRow } from './works/configurations.ts';
 import { WorksWorld } from './works/works-world.ts';
 import { World } from './world.ts';
@@ -57,13 +57,13 @@ async function workRows(): Promise<string[]> {
   return rows;
 }
 
-async function ledgerRows(configurations: readonly NamedLedgerConfiguration[]): Promise<string[]> {
-  const rows = [...LEDGER_HEAD];
+async function shardRows(configurations: readonly NamedShardConfiguration[]): Promise<string[]> {
+  const rows = [...SHARD_HEAD];
   for (const configuration of configurations) {
-    const exploration = await explore(new LedgersWorld(configuration));
+    const exploration = await explore(new ShardsWorld(configuration));
     if (exploration.violation) throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
     if (!exploration.isWhole) throw new Error(`${configuration.name}: more than ${exploration.states} states`);
-    rows.push(ledgerRow(configuration, exploration));
+    rows.push(shardRow(configuration, exploration));
     console.log(rows.at(-1));
   }
   return rows;
@@ -74,8 +74,8 @@ const tables = {
   mistakes: await mistakeRows(),
   configurations: await configurationRows(CONFIGURATIONS),
   works: await workRows(),
-  ledgers: await ledgerRows(LEDGER_CONFIGURATIONS),
-  'large-ledgers': await ledgerRows(LARGE_LEDGER_CONFIGURATIONS),
+  shards: await shardRows(SHARD_CONFIGURATIONS),
+  'large-status shards': await shardRows(LARGE_SHARD_CONFIGURATIONS),
   'large-configurations': await configurationRows(LARGE),
 };
 writePage(Object.entries(tables).reduce((page, [name, rows]) => withTable(page, name, rows), readPage()));

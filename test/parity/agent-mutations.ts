@@ -2,19 +2,19 @@
 import * as files from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DownloadRequest } from '../../src/agent/download.ts';
-import { download } from '../../src/agent/download.ts';
-import type { FetchTools } from '../../src/agent/fetch.ts';
-import { KubeletNews } from '../../src/agent/kubelet-news.ts';
+import { startApiServer } from '../../sandbox/api-server/api-server.ts';
+import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
+import type { DownloadRequest } from '../../src/agent/download/download.ts';
+import { download } from '../../src/agent/download/download.ts';
+import type { FetchTools } from '../../src/agent/download/fetch.ts';
 import { nextStep } from '../../src/agent/next-step.ts';
-import { OwnObject } from '../../src/agent/own-object.ts';
-import type { Step } from '../../src/agent/step.ts';
+import { OwnObject } from '../../src/agent/object/own-object.ts';
+import { KubeletHeartbeat } from '../../src/agent/service/kubelet-heartbeat.ts';
 import type { NodeFacts, StepInput } from '../../src/agent/step-input.ts';
-import { startApiServer } from '../../src/embedded/api-server/api-server.ts';
-import { startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
+import type { Step } from '../../src/agent/steps/step.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { clientOver } from '../../src/kube/http-client.ts';
 import { nodes } from '../../src/kube/resources.ts';
+import { clientOver } from '../../src/kube/transport/http-client.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
@@ -32,8 +32,8 @@ import {
 import { type Complaint, mutation } from './mutation.ts';
 
 type Decide = (input: StepInput) => Step;
-type See = (news: KubeletNews, looked: Looked) => Promise<NodeFacts>;
-type Looked = Parameters<KubeletNews['see']>[0];
+type See = (news: KubeletHeartbeat, looked: Looked) => Promise<NodeFacts>;
+type Looked = Parameters<KubeletHeartbeat['see']>[0];
 type Download = (request: DownloadRequest, tools: FetchTools) => Promise<void>;
 
 /** Forced, restarted, and what came up runs another file than the one that was put there. */
@@ -52,8 +52,8 @@ function forceIsVerified(decide: Decide): Complaint {
 function noCordonIsLeft(decide: Decide): Complaint {
   const signal = { ...signalAt(), command: { ...signalAt().command, version: OLD } };
   const step = decide(situation({ signal, node: { isCordoned: true } }));
-  const isLetBack = step.kind === 'report' && step.status === 'UnCordoning';
-  return isLetBack ? undefined : `${step.kind} ${step.kind === 'report' ? step.status : ''} on a cordoned node`;
+  const isUncordoned = step.kind === 'report' && step.status === 'UnCordoning';
+  return isUncordoned ? undefined : `${step.kind} ${step.kind === 'report' ? step.status : ''} on a cordoned node`;
 }
 
 /** Restarted a minute ago; the new version answers, and what the node says of Ready is from before. */
@@ -66,7 +66,7 @@ async function oldNewsIsNoProof(see: See): Promise<Complaint> {
   const newest = { metadata: { name: 'worker1' }, status };
   const readNode = async (): Promise<Node> => await Promise.resolve(newest);
   const clock = { ...systemClock, now: () => now };
-  const news = new KubeletNews({
+  const news = new KubeletHeartbeat({
     duties: { readNode },
     ageOf: async () => await Promise.resolve(0),
     clock,
@@ -92,8 +92,8 @@ async function oneFailureIsNoEnd(get: Download): Promise<Complaint> {
     userAgent: 'refit-agent/0 (worker1)',
     limits: { maxBytes: 1000, totalMs: 60_000, stallMs: 60_000 },
   };
-  const { signal } = new AbortController();
-  const tools = { clock: systemClock, random: () => 0, log: silentLogger, files, environment: {}, signal };
+  const { signal: abort } = new AbortController();
+  const tools = { clock: systemClock, random: () => 0, log: silentLogger, files, environment: {}, abort };
   try {
     return await get(request, tools).then(
       () => undefined,
@@ -109,7 +109,7 @@ async function oneFailureIsNoEnd(get: Download): Promise<Complaint> {
 async function withoutRetries(request: DownloadRequest, tools: FetchTools): Promise<void> {
   const ending = new AbortController();
   const log = { ...silentLogger, warn: () => ending.abort(new Error('the download failed')) };
-  await download(request, { ...tools, log, signal: ending.signal });
+  await download(request, { ...tools, log, abort: ending.signal });
 }
 
 /** What reaches an agent of the Nodes of its cluster. */

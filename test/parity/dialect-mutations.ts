@@ -133,9 +133,9 @@ export const DIALECT_MUTATIONS = [
       mutated: {
         ...autopilot,
         resolve: (...given) => {
-          const campaign = autopilot.resolve(...given);
-          const stages = campaign.stages.map((stage) => ({ ...stage, maxInFlight: stage.maxInFlight + 1 }));
-          return { ...campaign, stages };
+          const rollout = autopilot.resolve(...given);
+          const stages = rollout.stages.map((stage) => ({ ...stage, maxInFlight: stage.maxInFlight + 1 }));
+          return { ...rollout, stages };
         },
       },
     },

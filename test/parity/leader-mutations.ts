@@ -1,11 +1,12 @@
 /** Owns the mutations of what the leader does beside deciding: its drains, and what it asks of the API server. */
+
+import { startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { askRemovedApis } from '../../src/dialects/autopilot/removed-apis.ts';
 import { createDrains, type Drains, type DrainsParts } from '../../src/drain/drains.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
-import { startApiServer } from '../../src/embedded/api-server/api-server.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { clientOver } from '../../src/kube/http-client.ts';
 import { apiVersionOf, type Resource } from '../../src/kube/resources.ts';
+import { clientOver } from '../../src/kube/transport/http-client.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { PodApi } from '../builders/pod-api.ts';
 import { buildPod } from '../builders/pods.ts';

@@ -5,7 +5,7 @@ import { filesOf, sourceFile } from './tree.ts';
 
 /** All that people wrote; recordings of real clusters and lock files are not ours to word. */
 const written = filesOf(
-  '{src,test,tools,bench,docs,deploy,.ci}/**/*.{ts,md,yaml,sh}',
+  '{src,sandbox,test,tools,bench,docs,deploy,.ci}/**/*.{ts,md,yaml,sh}',
   '*.{ts,md,json}',
   '.ci/run',
 ).filter(({ path }) => !path.startsWith('test/fixtures/') && path !== 'package-lock.json');

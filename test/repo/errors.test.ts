@@ -1,7 +1,7 @@
 /** Owns the tie between the codes that people see, the pages that explain them, and their use. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { REASONS } from '../../src/engine/reasons.ts';
+import { REASONS } from '../../src/engine/model/reasons.ts';
 import { ERRORS } from '../../src/util/errors.ts';
 import { documentedCodes, unusedCodes } from './codes.ts';
 import { filesOf, isTest, ROOT, sourceFile } from './tree.ts';
@@ -10,7 +10,7 @@ const sources = filesOf('{src,tools}/**/*.ts').filter((file) => !isTest(file));
 
 const REGISTRIES = [
   { path: 'src/util/errors.ts', page: 'docs/reference/errors.md', codes: Object.keys(ERRORS) },
-  { path: 'src/engine/reasons.ts', page: 'docs/reference/reasons.md', codes: Object.keys(REASONS) },
+  { path: 'src/engine/model/reasons.ts', page: 'docs/reference/reasons.md', codes: Object.keys(REASONS) },
 ];
 
 /** Files of the repository that the advice sends people to. */

@@ -17,7 +17,7 @@ test.each([
   ['kube imports runtime', 'src/kube/a.ts', "import { b } from '../runtime/b.ts';"],
   ['engine imports a dialect, as a type', 'src/engine/a.ts', "import type { B } from '../dialects/x/b.ts';"],
   ['the agent imports schemas', 'src/agent/a.ts', "export { b } from '../api/b.ts';"],
-  ['cmd imports the embedded server', 'src/cmd/a.ts', "const b = await import('../embedded/b.ts');"],
+  ['cmd imports the sandbox', 'src/cmd/a.ts', "const b = await import('../../sandbox/b.ts');"],
   ['src imports a test', 'src/util/a.ts', "import '../../test/b.ts';"],
   ['a folder nobody named', 'src/stuff/a.ts', ''],
   ['over several lines', 'src/signal/a.ts', "import {\n  b,\n  c,\n} from '../engine/b.ts';"],
@@ -48,8 +48,8 @@ test('the agent loads no package but the YAML reader of the kubeconfig', () => {
 test('a package two files away from the agent: found', () => {
   const planted = [
     sourceFile('src/agent/a.ts', "import { b } from '../kube/b.ts';\nimport type { Z } from 'zod';"),
-    sourceFile('src/kube/b.ts', "import { c } from './kubeconfig.ts';\nimport { d } from '../util/d.ts';"),
-    sourceFile('src/kube/kubeconfig.ts', "import { parse } from 'yaml';"),
+    sourceFile('src/kube/b.ts', "import { c } from './config/kubeconfig.ts';\nimport { d } from '../util/d.ts';"),
+    sourceFile('src/kube/config/kubeconfig.ts', "import { parse } from 'yaml';"),
     sourceFile('src/util/d.ts', "import { parse } from 'yaml';"),
   ];
   expect(packagesOfAgent(planted)).toEqual(['src/util/d.ts imports yaml']);

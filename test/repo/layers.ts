@@ -1,28 +1,26 @@
 /** Owns the rules of who may import whom: layers, cycles, and what the agent may reach. */
 import type { Import, SourceFile } from './tree.ts';
 
-const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'skew', 'kube', 'util'];
+const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'versions', 'kube', 'util'];
 
 /**
  * What each folder of src/ may import beside itself: only what lies below it. `agent` is kept to the least, since it
- * ships as one file; `embedded` serves tests and tools, and so stands in no list.
+ * ships as one file; `sandbox` serves tests and tools, and so stands in no list.
  */
 const BELOW: Readonly<Record<string, readonly string[]>> = {
-  cmd: ['cli', 'web', 'dialects', 'updates', 'agent', ...CORE],
-  cli: ['dialects', 'updates', ...CORE],
-  web: ['dialects', 'updates', ...CORE],
-  dialects: ['updates', ...CORE],
-  updates: CORE,
+  cmd: ['cli', 'dialects', 'agent', ...CORE],
+  cli: ['dialects', ...CORE],
+  dialects: CORE,
   engine: ['runtime', 'api', 'signal', 'drain', 'kube', 'util'],
   runtime: ['api', 'kube', 'util'],
   api: ['signal', 'kube', 'util'],
   agent: ['signal', 'drain', 'kube', 'util'],
   drain: ['kube', 'util'],
-  skew: ['util'],
+  versions: ['util'],
   signal: ['kube', 'util'],
   kube: ['util'],
   util: [],
-  embedded: ['kube', 'util'],
+  sandbox: ['kube', 'util'],
 };
 
 /** Imports that point upward, sideways or out of src/, each as one line. */
@@ -75,7 +73,7 @@ export function packagesOfAgent(files: readonly SourceFile[]): string[] {
   }
   return [...reached].flatMap(({ path, imports }) =>
     packagesOf(loaded(imports))
-      .filter((name) => !(name === 'yaml' && path.startsWith('src/kube/kubeconfig')))
+      .filter((name) => !(name === 'yaml' && path.startsWith('src/kube/config/kubeconfig')))
       .map((name) => `${path} imports ${name}`),
   );
 }

@@ -15,7 +15,7 @@ function opensWithSentence(text: string): boolean {
 }
 
 test('every file opens with the sentence that says what it owns', () => {
-  const files = filesOf('{src,test,tools,bench}/**/*.ts', '*.ts');
+  const files = filesOf('{src,sandbox,test,tools,bench}/**/*.ts', '*.ts');
   expect(files.length).toBeGreaterThan(0);
   expect(files.filter(({ text }) => !opensWithSentence(text)).map(({ path }) => path)).toEqual([]);
 });

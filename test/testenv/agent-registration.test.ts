@@ -4,11 +4,11 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { LeaseMark } from '../../src/agent/cordoning/lease-mark.ts';
-import { NodeDuties } from '../../src/agent/cordoning/node-duties.ts';
-import { stampNodeLease } from '../../src/agent/cordoning/node-lease.ts';
-import { startDownloadServer } from '../../src/embedded/hosts/download-server.ts';
-import { agentArguments, type Host, type HostOptions, startHost } from '../../src/embedded/hosts/host.ts';
+import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
+import { agentArguments, type Host, type HostOptions, startHost } from '../../sandbox/hosts/host.ts';
+import { LeaseMark } from '../../src/agent/maintenance/lease-mark.ts';
+import { NodeDuties } from '../../src/agent/maintenance/node-duties.ts';
+import { stampNodeLease } from '../../src/agent/maintenance/node-lease.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { leases, nodes } from '../../src/kube/resources.ts';
 import { isForbidden } from '../../src/kube/status-error.ts';
@@ -25,7 +25,7 @@ import { Workloads } from './drain-workloads.ts';
 
 const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
 const VERSION = 'v1.36.3+k0s.0';
-const { signal } = new AbortController();
+const { signal: abort } = new AbortController();
 let admin: KubeClient;
 let things = new AsyncDisposableStack();
 
@@ -182,24 +182,24 @@ test('a node marks its own lease: one that its kubelet made, and one that it mak
   things.defer(async () => await admin.delete(nodes, name));
   const client = await clientOf({ node: name });
   things.defer(() => client.close());
-  await stampNodeLease(client, name, signal);
+  await stampNodeLease(client, name, abort);
   expect(await leaseOf(name)).toMatchObject({ metadata: { labels: MARK }, spec: { holderIdentity: name } });
   const { resourceVersion } = (await leaseOf(name)).metadata;
-  await stampNodeLease(client, name, signal);
+  await stampNodeLease(client, name, abort);
   expect((await leaseOf(name)).metadata.resourceVersion).toBe(resourceVersion);
 
   await admin.delete(leases, name, { namespace: 'kube-node-lease' });
   const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(Date.now()) };
   const metadata = { name, namespace: 'kube-node-lease', labels: { theirs: 'kept' } };
   await client.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
-  await stampNodeLease(client, name, signal);
+  await stampNodeLease(client, name, abort);
   expect(await leaseOf(name)).toMatchObject({ metadata: { labels: { ...MARK, theirs: 'kept' } }, spec });
 });
 
 test('a node marks no other lease', async () => {
   const client = await clientOf({ node: 'reg-node' });
   things.defer(() => client.close());
-  await expect(stampNodeLease(client, 'reg-other', signal)).rejects.toSatisfy(isForbidden);
+  await expect(stampNodeLease(client, 'reg-other', abort)).rejects.toSatisfy(isForbidden);
 });
 
 const dutiesOf = (client: KubeClient, name: string): NodeDuties =>
@@ -229,17 +229,19 @@ test("a node cordons, empties and uncordons itself with its kubelet's rights", a
   const client = await clientOf({ node: name });
   things.defer(() => client.close());
   const duties = dutiesOf(client, name);
-  expect(await duties.whoCordons({ metadata: { name } }, signal)).toBe('self');
-  await duties.makeWay('plan/1', { enabled: false }, signal);
-  expect(await duties.hasCordon(signal)).toBe(false);
-  await expect(duties.makeWay('plan/1', { localData: 'refuse' }, signal)).rejects.toThrow(/app-.* emptyDir volume/);
+  expect(await duties.whoCordons({ metadata: { name } }, abort)).toBe('self');
+  await duties.cordonAndDrain('plan/1', { enabled: false }, abort);
+  expect(await duties.hasCordon(abort)).toBe(false);
+  await expect(duties.cordonAndDrain('plan/1', { localData: 'refuse' }, abort)).rejects.toThrow(
+    /app-.* emptyDir volume/,
+  );
   expect(await stage.podsOn(name)).toHaveLength(3);
-  await duties.makeWay('plan/1', { gracePeriodSeconds: 1, timeoutMs: 60_000 }, signal);
+  await duties.cordonAndDrain('plan/1', { gracePeriodSeconds: 1, timeoutMs: 60_000 }, abort);
   expect((await admin.get(nodes, name)).spec?.unschedulable).toBe(true);
-  expect(await duties.hasCordon(signal)).toBe(true);
+  expect(await duties.hasCordon(abort)).toBe(true);
   const left = (await stage.podsOn(name)).map(({ metadata }) => metadata.name);
   expect(left).toEqual([expect.stringMatching(/^daemon-/)]);
-  await duties.takeBack('ours', signal);
+  await duties.takeBack('ours', abort);
   expect((await admin.get(nodes, name)).spec?.unschedulable).toBeUndefined();
-  expect(await duties.hasCordon(signal)).toBe(false);
+  expect(await duties.hasCordon(abort)).toBe(false);
 });

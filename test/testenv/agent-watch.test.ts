@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { startHost } from '../../src/embedded/hosts/host.ts';
+import { startHost } from '../../sandbox/hosts/host.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import * as credentials from '../../tools/controlplane/kubeconfig.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';

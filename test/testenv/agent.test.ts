@@ -2,13 +2,13 @@
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { reportReady } from '../../sandbox/cluster/objects.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { type ControlNode, SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
-import { reportReady } from '../../tools/cluster/objects.ts';
 import { NEW, OLD, Rig, type RigOptions } from '../agent/rig.ts';
 import { apply, kubeconfigFor, type User } from './control-plane.ts';
 

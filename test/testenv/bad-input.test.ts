@@ -2,15 +2,15 @@
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { createControlNode, createNode } from '../../sandbox/cluster/objects.ts';
 import type { K0sUpdate, Plan } from '../../src/api/autopilot/plan.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { Event, KubeObject } from '../../src/kube/types.ts';
 import { controlNodes, SIGNAL_DATA_ANNOTATION } from '../../src/signal/names.ts';
-import { createControlNode, createNode } from '../../tools/cluster/objects.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';

@@ -1,8 +1,8 @@
 /** The proof that a Machine's node is emptied before its service is touched: real pods, a real budget, the documented user. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { Host } from '../../sandbox/hosts/host.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { cordonOwner } from '../../src/drain/cordon.ts';
-import type { Host } from '../../src/embedded/hosts/host.ts';
 import { nodes, pods } from '../../src/kube/resources.ts';
 import type { Pod } from '../../src/kube/types.ts';
 import { type MachineCluster, openMachineCluster, TO } from '../capi/machine-cluster.ts';

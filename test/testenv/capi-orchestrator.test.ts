@@ -1,5 +1,6 @@
 /** The proof of the orchestrator: two updaters over HTTPS compose on one Machine of a real API server, or leave it untouched. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createMachine, installMachines } from '../../sandbox/cluster/machines.ts';
 import type { Triple } from '../../src/api/capi/hooks.ts';
 import { machines } from '../../src/api/capi/machine.ts';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
@@ -8,10 +9,9 @@ import { machineSubject } from '../../src/dialects/capi/orchestrator/machine-sub
 import type { Run } from '../../src/dialects/capi/orchestrator/run.ts';
 import { runUpdate } from '../../src/dialects/capi/orchestrator/runner.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import { systemClock } from '../../src/util/clock.ts';
-import { createMachine, installMachines } from '../../tools/cluster/machines.ts';
 import { createAuthority, validFrom } from '../../tools/controlplane/certs.ts';
 import { type StubUpdater, startStubUpdater } from '../capi/stub-updater.ts';
 import { kubeconfigFor } from './control-plane.ts';

@@ -2,12 +2,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { payloadPath } from '../../sandbox/cluster/cluster.ts';
+import type { Host } from '../../sandbox/hosts/host.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { machines } from '../../src/api/capi/machine.ts';
-import type { Host } from '../../src/embedded/hosts/host.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';
-import { payloadPath } from '../../tools/cluster/cluster.ts';
 import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
 import { askCanUpdate, driveUpdate } from '../capi/machine-manager.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';

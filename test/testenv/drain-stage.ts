@@ -5,9 +5,9 @@ import { withCordon } from '../../src/drain/cordon.ts';
 import { type DrainProgress, drainNode } from '../../src/drain/drain.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { namespaces, nodes, pods } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { Node, Pod } from '../../src/kube/types.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
@@ -72,7 +72,7 @@ export class Stage {
     }
     if (workloads.length > 0) await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: workloads }));
     await vi.waitFor(async () => expect(await this.running(from)).toHaveLength(expected), PATIENCE);
-    await this.change(from, (node) => withCordon(node, 'campaign/1'));
+    await this.change(from, (node) => withCordon(node, 'rollout/1'));
     await this.change(to, (node) => ({ ...node, spec: { ...node.spec, unschedulable: false } }));
     return from;
   }
@@ -109,8 +109,8 @@ export interface RunningDrain {
 export function beginDrain(node: string, client: KubeClient, clock: Clock = systemClock): RunningDrain {
   const progress: DrainProgress[] = [];
   const onChange = (state: DrainProgress): void => void progress.push(state);
-  const { signal } = new AbortController();
-  const parts = { client, clock, random: Math.random, log: silentLogger, signal, onChange };
+  const { signal: abort } = new AbortController();
+  const parts = { client, clock, random: Math.random, log: silentLogger, abort, onChange };
   return { progress, done: drainNode(node, DEFAULT_DRAIN, parts) };
 }
 

@@ -1,13 +1,13 @@
 /** The proof of drains: pods of real controllers, budgets kept by the real one, evictions by users with no right too many. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon.ts';
+import { type DrainPreview, Look } from '../../src/drain/drain-preview.ts';
 import { createDrains, type Drains } from '../../src/drain/drains.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
-import { Look, type Outlook } from '../../src/drain/outlook.ts';
 import { refusalOf } from '../../src/drain/refusal.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createElection, type Election, timesOf } from '../../src/kube/election.ts';
-import { fencedClient } from '../../src/kube/fence.ts';
+import { createElection, type Election, timesOf } from '../../src/kube/election/election.ts';
+import { guardedClient } from '../../src/kube/election/write-guard.ts';
 import { leases, nodes, podDisruptionBudgets, pods } from '../../src/kube/resources.ts';
 import { isConflict, StatusError } from '../../src/kube/status-error.ts';
 import type { Pod } from '../../src/kube/types.ts';
@@ -32,7 +32,7 @@ const at = (name: string): Workloads => new Workloads(NAMESPACE, name);
 const namesOf = (found: readonly Pod[]): string[] =>
   found.map(({ metadata }) => metadata.name.replace(/-.*/, '')).toSorted();
 const isEnding = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
-const look = async (node: string): Promise<Outlook> =>
+const look = async (node: string): Promise<DrainPreview> =>
   await new Look(stage.controller, new AbortController().signal).ahead(node, DEFAULT_DRAIN);
 
 test('pods go side by side and are waited for; those of the node itself, and those that are done, stay', async () => {
@@ -71,8 +71,8 @@ test('nodes drain side by side, however long each takes', async () => {
   const drains = createDrains({ client: stage.controller, clock: systemClock, random: Math.random, log: silentLogger });
   const stop = new AbortController();
   const running = drains.run(stop.signal);
-  const kinds = (): unknown[] => found.map((node) => drains.stateOf(node, 'campaign/1')?.kind);
-  for (const node of found) drains.begin(node, 'campaign/1', DEFAULT_DRAIN);
+  const kinds = (): unknown[] => found.map((node) => drains.stateOf(node, 'rollout/1')?.kind);
+  for (const node of found) drains.begin(node, 'rollout/1', DEFAULT_DRAIN);
   const endings = async (): Promise<Pod[]> =>
     (await Promise.all(found.map(async (node) => await stage.podsOn(node)))).flat().filter(isEnding);
   await vi.waitFor(async () => expect(await endings()).toHaveLength(2 * names.length), PATIENCE);
@@ -86,7 +86,7 @@ test('nodes drain side by side, however long each takes', async () => {
 test('a cordon of ours is taken away with its mark, and the API server keeps neither', async () => {
   const node = await stage.set('drain-cordon', [], 0);
   const cordoned = await stage.admin.get(nodes, node);
-  expect([cordoned.spec?.unschedulable, cordonOwner(cordoned)]).toEqual([true, 'campaign/1']);
+  expect([cordoned.spec?.unschedulable, cordonOwner(cordoned)]).toEqual([true, 'rollout/1']);
   await stage.change(node, withoutCordon);
   const free = await stage.admin.get(nodes, node);
   expect([free.spec?.unschedulable, cordonOwner(free)]).toEqual([undefined, undefined]);
@@ -126,21 +126,21 @@ test('whose lease is gone begins no drain, and asks for nothing any more; its su
   const node = await stage.set('drain-term', workloads, 1);
   const first = candidate('first');
   await vi.waitFor(() => expect(first.election.held()).toBeDefined(), PATIENCE);
-  first.drains.begin(node, 'campaign/1', DEFAULT_DRAIN);
-  await vi.waitFor(() => expect(first.drains.stateOf(node, 'campaign/1')).toHaveProperty('blockedBy'), PATIENCE);
+  first.drains.begin(node, 'rollout/1', DEFAULT_DRAIN);
+  await vi.waitFor(() => expect(first.drains.stateOf(node, 'rollout/1')).toHaveProperty('blockedBy'), PATIENCE);
 
   await stage.admin.delete(leases, 'drain-term', { namespace: NAMESPACE });
   const second = candidate('second');
   await vi.waitFor(() => expect(second.election.held()).toBeDefined(), PATIENCE);
-  await vi.waitFor(() => expect(first.drains.stateOf(node, 'campaign/1')).toBeUndefined(), PATIENCE);
-  first.drains.begin(node, 'campaign/1', DEFAULT_DRAIN);
-  expect(first.drains.stateOf(node, 'campaign/1')).toBeUndefined();
+  await vi.waitFor(() => expect(first.drains.stateOf(node, 'rollout/1')).toBeUndefined(), PATIENCE);
+  first.drains.begin(node, 'rollout/1', DEFAULT_DRAIN);
+  expect(first.drains.stateOf(node, 'rollout/1')).toBeUndefined();
 
   const asked = first.asked();
-  second.drains.begin(node, 'campaign/1', DEFAULT_DRAIN);
+  second.drains.begin(node, 'rollout/1', DEFAULT_DRAIN);
   await vi.waitFor(() => expect(second.asked()).toBeGreaterThan(1), PATIENCE);
   await stage.admin.delete(podDisruptionBudgets, 'term', { namespace: NAMESPACE });
-  await vi.waitFor(() => expect(second.drains.stateOf(node, 'campaign/1')?.kind).toBe('drained'), PATIENCE);
+  await vi.waitFor(() => expect(second.drains.stateOf(node, 'rollout/1')?.kind).toBe('drained'), PATIENCE);
   expect(first.asked()).toBe(asked);
 });
 
@@ -149,12 +149,12 @@ function candidate(identity: string): { election: Election; drains: Drains; aske
   let asked = 0;
   const lease = { namespace: NAMESPACE, name: 'drain-term', ...timesOf(3_000) };
   const election = createElection({ client: stage.admin, ...lease, identity });
-  const fenced = fencedClient(stage.controller, election);
+  const withOrigin = guardedClient(stage.controller, election);
   const evict: KubeClient['evict'] = async (...args) => {
     asked++;
-    return await fenced.evict(...args);
+    return await withOrigin.evict(...args);
   };
-  const client = { ...fenced, evict };
+  const client = { ...withOrigin, evict };
   const drains = createDrains({ client, clock: systemClock, random: Math.random, log: silentLogger });
   const manager = createManager({ election });
   manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');

@@ -1,12 +1,12 @@
 /** Proves the election on a real API server, with a proxy in front of each candidate: partition, return, and handing over. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
-import type { ClusterConfig } from '../../src/kube/cluster-config.ts';
-import { createElection, type Election } from '../../src/kube/election.ts';
-import { fencedClient } from '../../src/kube/fence.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createElection, type Election } from '../../src/kube/election/election.ts';
+import { guardedClient } from '../../src/kube/election/write-guard.ts';
 import { leases, namespaces } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { Lease } from '../../src/kube/types.ts';
 import { microTime, sleep, systemClock } from '../../src/util/clock.ts';
 import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
@@ -58,18 +58,18 @@ async function stand(identity: string, name: string, times: typeof SHORT): Promi
   return { election, proxy, stop: end };
 }
 
-async function write(client: KubeClient, election: Election, register: string, signal: AbortSignal): Promise<void> {
-  const fenced = fencedClient(client, election);
+async function write(client: KubeClient, election: Election, register: string, abort: AbortSignal): Promise<void> {
+  const withOrigin = guardedClient(client, election);
   const options = { namespace: NAMESPACE, deadlineMs: 1_000 };
-  while (!signal.aborted) {
-    await sleep(systemClock, 20, signal).catch(() => undefined);
+  while (!abort.aborted) {
+    await sleep(systemClock, 20, abort).catch(() => undefined);
     const seen = await client.get(leases, register, options).catch(() => undefined);
     const held = election.held();
     if (!seen || !held) continue;
     // A write that changes nothing is none: the time makes each one count.
     const renewTime = microTime(systemClock.now());
     const spec = { holderIdentity: election.identity, leaseTransitions: held.fencing, renewTime };
-    await fenced.replace(leases, { ...seen, spec }, options).catch(() => undefined);
+    await withOrigin.replace(leases, { ...seen, spec }, options).catch(() => undefined);
   }
 }
 
@@ -83,7 +83,7 @@ async function watchRegister(name: string): Promise<{ terms: string[]; writes: (
     namespace: NAMESPACE,
     fieldSelector: `metadata.name=${name}`,
     resourceVersion,
-    signal: stop.signal,
+    abort: stop.signal,
   });
   const follow = async (): Promise<void> => {
     for await (const event of events) {

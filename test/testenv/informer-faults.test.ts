@@ -1,8 +1,8 @@
 /** Proves on a real API server what test/faults/informer-fuzz.test.ts proves at length in memory: the view becomes right. */
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import type { Pem } from '../../src/kube/cluster-config.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import type { Pem } from '../../src/kube/config/cluster-config.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { runTrial } from '../faults/informer-world.ts';
 import { kubeconfigFor } from './control-plane.ts';
 

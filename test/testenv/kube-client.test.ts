@@ -1,12 +1,12 @@
 /** Proves the client's manners on a real API server: what a node may watch, how events are counted, what an expired user reads. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createEventRecorder } from '../../src/kube/events.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { createInformer } from '../../src/kube/informer.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
-import { describeProblem } from '../../src/kube/problems.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createEventRecorder } from '../../src/kube/events/recorder.ts';
 import { events, nodes, type Resource } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { describeProblem } from '../../src/kube/transport/problems.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
 import { expiredKubeconfig, kubeconfigFor, type User } from './control-plane.ts';
 
 const NODE = 'client-test';

@@ -2,14 +2,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
+import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import { reportOn } from '../../src/dialects/kubeadm/report.ts';
 import { cordonOwner, pendingOwner } from '../../src/drain/cordon.ts';
 import { PENDING_TAINT } from '../../src/drain/marks.ts';
-import { createInformer } from '../../src/kube/informer.ts';
 import { nodes, pods } from '../../src/kube/resources.ts';
 import type { Node, Pod } from '../../src/kube/types.ts';
-import { startJavascriptServer } from '../../tools/sshd/javascript-server.ts';
-import { logOf } from '../../tools/sshd/stand-in-host.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
 import { FROM, openScene, type Run, type Scene } from '../kubeadm/suite.ts';
 import { apply, kubectlAs } from './control-plane.ts';
 import { Workloads } from './drain-workloads.ts';

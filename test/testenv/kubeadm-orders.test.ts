@@ -2,8 +2,8 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { nodes } from '../../src/kube/resources.ts';
-import { startJavascriptServer } from '../../tools/sshd/javascript-server.ts';
 import { cutOffWithout, holdAt, isHeld, release, textOf } from '../kubeadm/hooks.ts';
 import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
 import { kubeconfigFor } from './control-plane.ts';

@@ -2,14 +2,14 @@
 import { access, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
+import type { StartServer } from '../../sandbox/sshd/server.ts';
+import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';
 import { configMaps, PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
 import { reportOn } from '../../src/dialects/kubeadm/report.ts';
-import { createInformer } from '../../src/kube/informer.ts';
 import { leases, nodes } from '../../src/kube/resources.ts';
-import { startJavascriptServer } from '../../tools/sshd/javascript-server.ts';
-import type { StartServer } from '../../tools/sshd/server.ts';
-import { logOf } from '../../tools/sshd/stand-in-host.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
 import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
 import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
 import { cutOffWithout, holdAt, isHeld, lose, release, textOf } from '../kubeadm/hooks.ts';
@@ -308,7 +308,7 @@ async function kill(run: Run): Promise<void> {
 }
 
 /** From the first word about a host to the moment at which its node has the new version. */
-async function watchWork({ cluster }: Scene, signal: AbortSignal): Promise<Motion> {
+async function watchWork({ cluster }: Scene, abort: AbortSignal): Promise<Motion> {
   const motion = new Motion();
   const begun = new Set<string>();
   const informer = createInformer(cluster.client, nodes);
@@ -320,8 +320,8 @@ async function watchWork({ cluster }: Scene, signal: AbortSignal): Promise<Motio
       if (begun.has(name) && node.status?.nodeInfo?.kubeletVersion === TO) motion.end(name, performance.now());
     },
   });
-  void informer.run(signal);
-  await informer.whenSynced(signal);
+  void informer.run(abort);
+  await informer.whenSynced(abort);
   return motion;
 }
 

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, expect, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { machines } from '../../src/api/capi/machine.ts';
 import { cattlePlans } from '../../src/api/cattle/plan.ts';
-import { targetLedgers } from '../../src/api/refit/target-ledger.ts';
+import { statusShards } from '../../src/api/refit/status-shard.ts';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { jobs, leases, nodes, podDisruptionBudgets, pods, type Resource } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { Lease } from '../../src/kube/types.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { kubeconfigFor } from './control-plane.ts';
@@ -20,7 +20,7 @@ const WATCHED: readonly Resource[] = [
   cattlePlans,
   machines,
   upgradePolicies,
-  targetLedgers,
+  statusShards,
   controlNodes,
   nodes,
   pods,

@@ -1,15 +1,15 @@
-/** Owns the proof on a real etcd that a Plan which needs no ledgers has room in one object, and what ledgers leave in it too. */
+/** Owns the proof on a real etcd that a Plan which needs no status shards has room in one object, and what status shards leave in it too. */
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Plan, plans, type TargetStatus } from '../../src/api/autopilot/plan.ts';
-import { targetLedgers } from '../../src/api/refit/target-ledger.ts';
-import { ledgers } from '../../src/dialects/autopilot/ledgers/split.ts';
-import { listsOf } from '../../src/dialects/autopilot/ledgers/target-lists.ts';
-import { exceedPlan, mostInFlight } from '../../src/engine/ledgers.ts';
+import { statusShards } from '../../src/api/refit/status-shard.ts';
+import { shards } from '../../src/dialects/autopilot/status-shards/split.ts';
+import { listsOf } from '../../src/dialects/autopilot/status-shards/target-lists.ts';
+import { exceedPlan, mostInFlight } from '../../src/engine/act/status-shards.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';
 import { later, T0 } from '../builders/times.ts';
 import { buildWorldOf } from '../builders/worlds-of-kinds.ts';
@@ -19,7 +19,7 @@ import { apply, kubeconfigFor } from './control-plane.ts';
 const ANNOTATIONS = { note: 'x'.repeat(2 ** 18 - 'note'.length) };
 /** The longest word for the state of a target. */
 const LONGEST = 'SignalMissingPlatform';
-const NOTHING = buildWorldOf([targetLedgers, []]);
+const NOTHING = buildWorldOf([statusShards, []]);
 
 let admin: KubeClient;
 
@@ -35,7 +35,7 @@ function namesOf(length: number, count: number): string[] {
   return Array.from({ length: count }, (_, index) => String(index).padStart(length, 'w'));
 }
 
-/** The most names of that length for which a plan needs no ledgers. */
+/** The most names of that length for which a plan needs no status shards. */
 function mostOf(length: number): string[] {
   let names = namesOf(length, 6_000);
   while (exceedPlan([names.map((name) => ({ name }))])) names = names.slice(0, -1);
@@ -61,12 +61,12 @@ test.each([[10], [42], [63], [253]])('names of %i characters, each listed in the
     plan,
     names.map((name) => entry(name, LONGEST)),
   );
-  expect(ledgers.split(plan, record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
+  expect(shards.split(plan, record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
   const stored = await admin.replace(plans, record, { subresource: 'status' });
   expect(listsOf(stored)[1]?.entries).toHaveLength(names.length);
 });
 
-test('of the longest names 5,000 are too many; with ledgers, those in flight and those that failed have room', async () => {
+test('of the longest names 5,000 are too many; with status shards, those in flight and those that failed have room', async () => {
   const names = namesOf(253, 5_000);
   const inFlight = mostInFlight(names.map((name) => ({ name })));
   const plan = await createPlan(selected('pool=blue'));
@@ -75,7 +75,7 @@ test('of the longest names 5,000 are too many; with ledgers, those in flight and
     names.map((name, index) => entry(name, index < inFlight ? 'SignalSent' : 'SignalApplyFailed')),
   );
   await expect(admin.replace(plans, record, { subresource: 'status' })).rejects.toThrow(/too large/);
-  const { plan: short, writes } = ledgers.split(plan, record, NOTHING, T0);
+  const { plan: short, writes } = shards.split(plan, record, NOTHING, T0);
   expect(writes.length).toBeGreaterThan(0);
   const stored = await admin.replace(plans, short, { subresource: 'status' });
   expect(listsOf(stored)[1]?.entries).toHaveLength(inFlight + 1_000);

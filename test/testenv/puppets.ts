@@ -1,5 +1,6 @@
 /** Owns workers without a host, for tests: the objects of a Node, whose agent's words the test itself writes. */
 import { expect, vi } from 'vitest';
+import { createNode, reportReady } from '../../sandbox/cluster/objects.ts';
 import { type K0sUpdate, type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { cordonOwner } from '../../src/drain/cordon.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -9,7 +10,6 @@ import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/co
 import { CENTRAL_CORDONING_LABEL } from '../../src/signal/names.ts';
 import { decodeReport } from '../../src/signal/report.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
-import { createNode, reportReady } from '../../tools/cluster/objects.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
 import { buildSignal } from '../builders/signals.ts';
 import { recorded, statusOf } from '../builders/views.ts';

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { askRemovedApis } from '../../src/dialects/autopilot/removed-apis.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import { installRemovedKind, REMOVED_KIND_FOUND, REMOVED_OBJECT } from '../doubles/removed-kind.ts';
 import { kubeconfigFor, kubectlAs } from './control-plane.ts';
 

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { Care } from '../../src/engine/dialect.ts';
-import { CONDITIONS_ANNOTATION } from '../../src/engine/tell-conditions.ts';
+import { CONDITIONS_ANNOTATION } from '../../src/engine/report/conditions.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { runLabController } from '../faults/lab/lab-controller.ts';
 import { apply, kubeconfigFor } from './control-plane.ts';
@@ -23,9 +23,9 @@ let admin: KubeClient;
 let client: KubeClient;
 let running: Promise<void>;
 
-const consents: Care['consents'] = async (writer, stage, target, world, signal) => {
+const drainDelegations: Care['drainDelegations'] = async (writer, stage, target, world, abort) => {
   if (isMute && target.name === MUTE) throw new TransportError('no answer', { maybeApplied: false });
-  return (await autopilot.care?.consents?.(writer, stage, target, world, signal)) === true;
+  return (await autopilot.care?.drainDelegations?.(writer, stage, target, world, abort)) === true;
 };
 
 beforeAll(async () => {
@@ -33,7 +33,7 @@ beforeAll(async () => {
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   client = createClient(await loadClusterConfig({ path: await kubeconfigFor('controller') }));
   const { care } = autopilot;
-  const dialect = { ...autopilot, ...(care ? { care: { ...care, consents } } : {}) };
+  const dialect = { ...autopilot, ...(care ? { care: { ...care, drainDelegations } } : {}) };
   const identity = 'unanswered';
   const parts = { dialect, client, identity, clock: systemClock, random: Math.random, isReady: () => true };
   running = runLabController(parts, stop.signal);

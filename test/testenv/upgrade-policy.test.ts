@@ -5,9 +5,9 @@ import { plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import { policyController } from '../../src/engine/policy/policy-controller.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { createInformer } from '../../src/kube/informer.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
 import { runController } from '../../src/runtime/controller.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
@@ -84,9 +84,9 @@ test('people see whether a policy is read, what it covers, and what is wrong wit
 
 test('of two for the same plan the second says that the first counts, and counts when that is gone', async () => {
   await apply(policy('policy-test-b', '{plans: [{name: policy-test}]}'));
-  const overruled = '-o=jsonpath={.status.conditions[?(@.type=="Overruled")].message}';
+  const conflicted = '-o=jsonpath={.status.conditions[?(@.type=="Overruled")].message}';
   await eventually(async () =>
-    expect(await shown('policy-test-b', overruled)).toEqual([
+    expect(await shown('policy-test-b', conflicted)).toEqual([
       'for plans with name policy-test UpgradePolicy policy-test counts, which comes first by name',
     ]),
   );

@@ -2,13 +2,13 @@
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createControlNode, deleteObjects } from '../../sandbox/cluster/objects.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
-import { CONDITIONS_ANNOTATION } from '../../src/engine/tell-conditions.ts';
+import { CONDITIONS_ANNOTATION } from '../../src/engine/report/conditions.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import { controlNodes } from '../../src/signal/names.ts';
-import { createControlNode, deleteObjects } from '../../tools/cluster/objects.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';

@@ -1,7 +1,7 @@
 /** Owns the toy of CONTRIBUTING.md: a dialect whose plan is a ConfigMap that tells which Nodes get which colour. */
 import type { Dialect } from '../../src/engine/dialect.ts';
-import type { Campaign, Role, Stage } from '../../src/engine/model.ts';
-import { matters } from '../../src/engine/relevance.ts';
+import type { Role, Rollout, Stage } from '../../src/engine/model/model.ts';
+import { isRelevant } from '../../src/engine/observe/predicates.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 
@@ -10,9 +10,9 @@ export const toy: Dialect<KubeObject & { data: Record<'colour' | 'first' | 'rest
   plans: { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
   fieldSelector: 'metadata.name=painting',
   recordedIn: 'object',
-  watched: [{ resource: nodes, matters }],
+  watched: [{ resource: nodes, isRelevant }],
   resolve({ metadata: { name, uid = '', creationTimestamp: created = '' }, data }) {
-    if (data.record) return JSON.parse(data.record) as Campaign;
+    if (data.record) return JSON.parse(data.record) as Rollout;
     const source = { apiVersion: 'v1', kind: 'ConfigMap', name, uid, created };
     const common = { command: 0, maxInFlight: Number(data.atOnce), version: data.colour, forced: false };
     const pending = (key: string) => ({ key, name: key, state: 'pending', since: created }) as const;
@@ -20,13 +20,13 @@ export const toy: Dialect<KubeObject & { data: Record<'colour' | 'first' | 'rest
     const stages = [stage('controller', data.first.split(' ')), stage('worker', data.rest.split(' '))];
     return { source, id: uid, phase: 'new', blocked: false, stages, problems: [] };
   },
-  project: (campaign, plan) => ({ ...plan, data: { ...plan.data, record: JSON.stringify(campaign) } }),
+  project: (rollout, plan) => ({ ...plan, data: { ...plan.data, record: JSON.stringify(rollout) } }),
   objectOf: (_stage, { name }, world) => world.get(nodes, name),
   endpoints: () => [],
   signal: {
-    read(world, campaign, _stage, { name }) {
+    read(world, rollout, _stage, { name }) {
       const [id, attempt = '', , answer] = world.get(nodes, name)?.metadata.annotations?.['paint']?.split(' ') ?? [];
-      if (id !== campaign.id) return { kind: 'none' };
+      if (id !== rollout.id) return { kind: 'none' };
       const kind = answer === undefined ? 'sent' : answer === 'dry' ? 'succeeded' : 'failed';
       return { kind, attempt, since: attempt, message: `the paint is ${answer}` };
     },

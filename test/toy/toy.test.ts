@@ -1,14 +1,14 @@
 /** Owns the proof that a front door more needs nothing but a dialect: order, slots and failures come with the engine. */
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { showStatus } from '../../src/cli/status/command.ts';
-import { type CampaignsParts, prepareCampaigns } from '../../src/cmd/campaigns.ts';
-import { type Campaign } from '../../src/engine/model.ts';
-import { DEFAULT_POLICY } from '../../src/engine/policy/campaign-policy.ts';
-import { targetsIn } from '../../src/engine/stages.ts';
+import { prepareRollouts, type RolloutsParts } from '../../src/cmd/rollouts.ts';
+import { type Rollout } from '../../src/engine/model/model.ts';
+import { targetsIn } from '../../src/engine/model/stages.ts';
+import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createInformer } from '../../src/kube/informer.ts';
-import { loadClusterConfig } from '../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
 import { noMetrics } from '../../src/runtime/metrics.ts';
 import { systemClock as clock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
@@ -27,7 +27,7 @@ async function startStudio() {
   const { admin, kubeconfig } = cluster;
   const painter = followNodes(admin, stop.signal);
   await createPlan(admin);
-  const manager = await prepareCampaigns(await partsOf(cluster), stop.signal);
+  const manager = await prepareRollouts(await partsOf(cluster), stop.signal);
   const managed = manager.run(stop.signal);
   onTestFinished(async () => {
     stop.abort(new Error('done'));
@@ -36,17 +36,17 @@ async function startStudio() {
   });
   return {
     ...painter,
-    untilRecorded: async (check: (campaign: Campaign) => void): Promise<void> => {
+    untilRecorded: async (check: (rollout: Rollout) => void): Promise<void> => {
       await until(async () => {
         const { data } = await admin.get(toy.plans, PLAN.name, PLAN);
-        check(JSON.parse(data.record) as Campaign);
+        check(JSON.parse(data.record) as Rollout);
       });
     },
     status: async (): Promise<string> => {
       let text = '';
       const size = () => ({ columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY });
       const output = { isTerminal: false, hasColours: false, size, write: (more: string) => void (text += more) };
-      await showStatus({ kubeconfig, output: 'text' }, { dialects: [toy], clock, output, signal: stop.signal });
+      await showStatus({ kubeconfig, output: 'text' }, { dialects: [toy], clock, output, abort: stop.signal });
       return text;
     },
   };
@@ -61,7 +61,7 @@ async function createPlan(admin: KubeClient): Promise<void> {
   await admin.create(toy.plans, { apiVersion: 'v1', kind: 'ConfigMap', metadata: PLAN, data });
 }
 
-async function partsOf({ admin, kubeconfig }: MemoryCluster): Promise<CampaignsParts> {
+async function partsOf({ admin, kubeconfig }: MemoryCluster): Promise<RolloutsParts> {
   return {
     dialects: [toy],
     config: await loadClusterConfig({ path: kubeconfig }),
@@ -76,7 +76,7 @@ async function partsOf({ admin, kubeconfig }: MemoryCluster): Promise<CampaignsP
 }
 
 /** Sees what the nodes are told, by watch events. */
-function followNodes(admin: KubeClient, signal: AbortSignal) {
+function followNodes(admin: KubeClient, abort: AbortSignal) {
   const informer = createInformer(admin, nodes);
   const paintOn = (name: string): string => informer.get(name)?.metadata.annotations?.['paint'] ?? '';
   const told = new Set<string>();
@@ -92,7 +92,7 @@ function followNodes(admin: KubeClient, signal: AbortSignal) {
   return {
     told,
     moments,
-    followed: informer.run(signal),
+    followed: informer.run(abort),
     untilWet: async (...names: string[]): Promise<void> => await until(() => expect(wet()).toEqual(names)),
     answer: async (name: string, word: string): Promise<void> => {
       const annotations = { paint: `${paintOn(name)} ${word}` };
@@ -138,10 +138,10 @@ test('a node that fails ends the run once what is in flight has ended: nothing m
   }
   await untilWet('c', 'd');
   await answer('c', 'cracked');
-  await untilRecorded((campaign) => expect(targetsIn(campaign, 'failed').map(({ name }) => name)).toEqual(['c']));
+  await untilRecorded((rollout) => expect(targetsIn(rollout, 'failed').map(({ name }) => name)).toEqual(['c']));
   await answer('d', 'dry');
   await untilRecorded(({ phase }) => expect(phase).toBe('failed'));
-  await untilRecorded((campaign) => expect(targetsIn(campaign, 'pending').map(({ name }) => name)).toEqual(['e']));
+  await untilRecorded((rollout) => expect(targetsIn(rollout, 'pending').map(({ name }) => name)).toEqual(['e']));
   expect(told).not.toContain('e');
   expect(await status()).toMatch(/c: the paint is cracked/);
 });

@@ -16,7 +16,7 @@ export interface BuildOptions {
   readonly log: (line: string) => void;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  readonly signal?: AbortSignal | undefined;
+  readonly abort?: AbortSignal | undefined;
 }
 
 const TOOLS = join(import.meta.dirname, '..');
@@ -41,7 +41,7 @@ export async function ensureComponents<C extends Component>(
     const cache = cacheDirectory(options.environment);
     await mkdir(cache, { recursive: true });
     const onWait = (): void => options.log('another process builds the control plane: waiting for it');
-    await withLock(cache, { onWait, signal: options.signal }, async () => await buildAll(missing, cache, options));
+    await withLock(cache, { onWait, abort: options.abort }, async () => await buildAll(missing, cache, options));
   }
   return Object.fromEntries(paths) as Record<C, string>;
 }
@@ -69,7 +69,7 @@ async function buildAll(
 ): Promise<void> {
   const still = missing.filter(([, path]) => !existsSync(path));
   if (still.length === 0) return;
-  const toolchain = await findToolchain({ cache, run, log: options.log, signal: options.signal });
+  const toolchain = await findToolchain({ cache, run, log: options.log, abort: options.abort });
   options.log(`building ${still.map(([name]) => name).join(', ')} into ${cache} (about five minutes for all, once)`);
   const staging = await mkdtemp(join(cache, 'staging-'));
   try {
@@ -84,7 +84,7 @@ async function build(
   path: string,
   staging: string,
   { go, environment }: Toolchain,
-  { log, now, signal }: BuildOptions,
+  { log, now, abort }: BuildOptions,
 ): Promise<void> {
   const recipe = RECIPES[name];
   const started = now();
@@ -95,7 +95,7 @@ async function build(
   const result = await run(go, args, {
     cwd: join(TOOLS, recipe.module),
     environment: { ...environment, CGO_ENABLED: '0', GOWORK: 'off' },
-    signal,
+    abort,
   }).finally(() => clearInterval(progress));
   if (!result.ok) {
     throw new RefitError('REFIT_TESTENV', `building ${name} failed: ${lastLines(result.stderr)}`);

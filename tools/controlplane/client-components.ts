@@ -44,7 +44,7 @@ export interface ClientOptions<C extends ClientComponent> {
   readonly binaries: Readonly<Record<C, string>>;
   readonly place: Place;
   readonly probe: Probe;
-  readonly signal?: AbortSignal | undefined;
+  readonly abort?: AbortSignal | undefined;
 }
 
 /** Resolves when all are ready. Throws REFIT_TESTENV where one is not in time, and leaves none running then. */
@@ -61,7 +61,7 @@ export async function startClients<C extends ClientComponent>(
 }
 
 async function startClient<C extends ClientComponent>(name: C, options: ClientOptions<C>): Promise<Process> {
-  const { binaries, place, probe, signal } = options;
+  const { binaries, place, probe, abort } = options;
   const { subject, args, ready } = CLIENTS[name];
   const { directory, url } = place;
   const port = await freePort();
@@ -74,6 +74,6 @@ async function startClient<C extends ClientComponent>(name: C, options: ClientOp
     directory,
     ready: async () => (await Promise.all(ready(port, url).map(probe))).every(Boolean),
     clock: systemClock,
-    signal,
+    abort,
   });
 }

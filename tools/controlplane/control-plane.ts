@@ -25,7 +25,7 @@ export interface ControlPlaneOptions {
   /** Gets one line for everything that takes time; standard error where absent. */
   readonly log?: (line: string) => void;
   /** Gives the start up; what was started until then ends before the promise rejects. */
-  readonly signal?: AbortSignal;
+  readonly abort?: AbortSignal;
 }
 
 export interface ControlPlane extends Place {
@@ -49,10 +49,10 @@ const ROLES = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-kubeadm.yaml', 'rbac-capi.
 
 /** Resolves when everything is ready and the documented roles exist. Throws REFIT_TESTENV where that fails. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { components = [], addresses = [], audit = false, log = toStandardError, signal } = options;
+  const { components = [], addresses = [], audit = false, log = toStandardError, abort } = options;
   const now = (): number => systemClock.monotonic();
   const wanted = ['etcd', 'kube-apiserver', 'kubectl', ...components] as const;
-  const binaries = await ensureComponents(wanted, { environment: process.env, log, now, signal });
+  const binaries = await ensureComponents(wanted, { environment: process.env, log, now, abort });
 
   // Whatever fails below, what was started before ends in reverse order.
   await using started = new AsyncDisposableStack();
@@ -64,12 +64,12 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const layout = await chooseLayout(directory);
   const place = { url: `https://127.0.0.1:${layout.apiServerPort}`, directory, kubectl: binaries.kubectl };
   const probe = await adminProbe(directory);
-  const etcd = await startEtcd({ command: binaries.etcd, layout, probe, signal });
+  const etcd = await startEtcd({ command: binaries.etcd, layout, probe, abort });
   started.defer(async () => await etcd.stop());
 
   const auditLog = audit ? join(directory, 'logs', 'audit.log') : undefined;
   const start = async (): Promise<Process> =>
-    await startApiServer({ command: binaries['kube-apiserver'], layout, probe, signal }, auditLog);
+    await startApiServer({ command: binaries['kube-apiserver'], layout, probe, abort }, auditLog);
   let apiServer = await start();
   started.defer(async () => await apiServer.stop());
   const restartApiServer = async (): Promise<void> => {
@@ -79,7 +79,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 
   const roles = await Promise.all(ROLES.map(async (file) => await readFile(join(DEPLOY, file), 'utf8')));
   await applyManifest(place.kubectl, await kubeconfigFor(place, 'admin'), roles.join('---\n'));
-  const clients = await startClients(components, { binaries, place, probe, signal });
+  const clients = await startClients(components, { binaries, place, probe, abort });
   started.defer(async () => await stopAll(clients));
 
   const caCertificate = await readFile(pkiPath(directory, 'ca.crt'), 'utf8');

@@ -50,11 +50,7 @@ test('an abort ends the wait', async () => {
   const abort = new AbortController();
   const inside = Promise.withResolvers<void>();
   const first = withLock(name, { onWait: ignore }, async () => await inside.promise);
-  const second = withLock(
-    name,
-    { onWait: () => abort.abort(), signal: abort.signal },
-    async () => await inside.promise,
-  );
+  const second = withLock(name, { onWait: () => abort.abort(), abort: abort.signal }, async () => await inside.promise);
   await expect(second).rejects.toThrow('aborted');
   inside.resolve();
   await first;

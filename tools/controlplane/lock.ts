@@ -9,7 +9,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
  */
 export async function withLock<T>(
   name: string,
-  { onWait, signal }: { readonly onWait: () => void; readonly signal?: AbortSignal | undefined },
+  { onWait, abort }: { readonly onWait: () => void; readonly abort?: AbortSignal | undefined },
   work: () => Promise<T>,
 ): Promise<T> {
   // Such a name has at most 107 bytes.
@@ -18,9 +18,9 @@ export async function withLock<T>(
   let server = await acquire(path, waiting);
   if (server === undefined) onWait();
   while (server === undefined) {
-    signal?.throwIfAborted();
-    await released(path, signal);
-    signal?.throwIfAborted();
+    abort?.throwIfAborted();
+    await released(path, abort);
+    abort?.throwIfAborted();
     server = await acquire(path, waiting);
   }
   try {
@@ -45,14 +45,14 @@ async function acquire(path: string, waiting: Set<Socket>): Promise<Server | und
 }
 
 /** Resolves when the present holder lets go or has already done so, and when `signal` aborts. */
-async function released(path: string, signal: AbortSignal | undefined): Promise<void> {
+async function released(path: string, abort: AbortSignal | undefined): Promise<void> {
   await new Promise<void>((resolve) => {
     const socket = connect(path);
     const giveUp = (): void => void socket.destroy();
-    signal?.addEventListener('abort', giveUp, { once: true });
+    abort?.addEventListener('abort', giveUp, { once: true });
     socket.on('error', () => socket.destroy());
     socket.on('close', () => {
-      signal?.removeEventListener('abort', giveUp);
+      abort?.removeEventListener('abort', giveUp);
       resolve();
     });
     socket.resume();

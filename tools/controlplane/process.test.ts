@@ -18,11 +18,11 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 /** `script` is run by /bin/sh; `ready` once its log holds the word. */
-async function start(script: string, signal?: AbortSignal): Promise<Process> {
+async function start(script: string, abort?: AbortSignal): Promise<Process> {
   const ready = async (): Promise<boolean> =>
     await Promise.resolve(readFileSync(join(directory, 'logs', 'part.log'), 'utf8').includes('ready'));
   const args = ['-c', script];
-  return await startProcess({ name: 'part', command: '/bin/sh', args, directory, ready, clock: systemClock, signal });
+  return await startProcess({ name: 'part', command: '/bin/sh', args, directory, ready, clock: systemClock, abort });
 }
 
 /** An orphan that ended stays a zombie until the machine's init looks after it. */

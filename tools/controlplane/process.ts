@@ -18,7 +18,7 @@ export interface ProcessOptions {
   /** Asked again and again until it says yes. */
   readonly ready: () => Promise<boolean>;
   readonly clock: Clock;
-  readonly signal?: AbortSignal | undefined;
+  readonly abort?: AbortSignal | undefined;
 }
 
 export interface Process {
@@ -74,7 +74,7 @@ export async function stopAll(processes: readonly Process[]): Promise<void> {
   await Promise.all(processes.map(async (process) => await process.stop()));
 }
 
-async function awaitReady({ name, directory, ready, clock, signal }: ProcessOptions, ended: () => string | undefined) {
+async function awaitReady({ name, directory, ready, clock, abort }: ProcessOptions, ended: () => string | undefined) {
   const deadline = clock.monotonic() + READY_MS;
   while (!(await ready())) {
     const how = ended() ?? (clock.monotonic() > deadline ? `was not ready after ${READY_MS / 1000} s` : undefined);
@@ -82,7 +82,7 @@ async function awaitReady({ name, directory, ready, clock, signal }: ProcessOpti
       const text = await readFile(join(directory, 'logs', `${name}.log`), 'utf8');
       throw new RefitError('REFIT_TESTENV', `${name} ${how}: ${lastLines(text)}`);
     }
-    await sleep(clock, POLL_MS, signal);
+    await sleep(clock, POLL_MS, abort);
   }
 }
 

@@ -7,7 +7,7 @@ export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Written to standard input, which is empty otherwise. */
   readonly input?: string;
-  readonly signal?: AbortSignal | undefined;
+  readonly abort?: AbortSignal | undefined;
 }
 
 export interface RunResult {
@@ -20,9 +20,9 @@ export interface RunResult {
 /** Rejects only with the reason of `signal`: a command that is missing or fails gives `ok: false`. */
 export type Run = (command: string, args: readonly string[], options?: RunOptions) => Promise<RunResult>;
 
-export const run: Run = async (command, args, { cwd, environment, input = '', signal } = {}) => {
+export const run: Run = async (command, args, { cwd, environment, input = '', abort } = {}) => {
   const result = await new Promise<RunResult>((resolve) => {
-    const child = spawn(command, args, { cwd, env: { ...process.env, ...environment }, signal });
+    const child = spawn(command, args, { cwd, env: { ...process.env, ...environment }, signal: abort });
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
@@ -35,7 +35,7 @@ export const run: Run = async (command, args, { cwd, environment, input = '', si
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
   });
-  signal?.throwIfAborted();
+  abort?.throwIfAborted();
   return result;
 };
 

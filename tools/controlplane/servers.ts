@@ -19,10 +19,10 @@ export interface ServerOptions {
   readonly command: string;
   readonly layout: Layout;
   readonly probe: Probe;
-  readonly signal?: AbortSignal | undefined;
+  readonly abort?: AbortSignal | undefined;
 }
 
-export async function startEtcd({ command, layout, probe, signal }: ServerOptions): Promise<Process> {
+export async function startEtcd({ command, layout, probe, abort }: ServerOptions): Promise<Process> {
   return await startProcess({
     name: 'etcd',
     command,
@@ -30,13 +30,13 @@ export async function startEtcd({ command, layout, probe, signal }: ServerOption
     directory: layout.directory,
     ready: async () => await probe(`${layout.etcdUrl}/health`),
     clock: systemClock,
-    signal,
+    abort,
   });
 }
 
 /** Each request leaves a line in `auditLog` where that is given. */
 export async function startApiServer(
-  { command, layout, probe, signal }: ServerOptions,
+  { command, layout, probe, abort }: ServerOptions,
   auditLog: string | undefined,
 ): Promise<Process> {
   return await startProcess({
@@ -46,6 +46,6 @@ export async function startApiServer(
     directory: layout.directory,
     ready: async () => await probe(`https://127.0.0.1:${layout.apiServerPort}/readyz`),
     clock: systemClock,
-    signal,
+    abort,
   });
 }

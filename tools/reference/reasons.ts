@@ -1,12 +1,12 @@
 /** Owns the reference page of the reasons that Refit gives for what it does, waits for, or refuses. */
-import { REASONS } from '../../src/engine/reasons.ts';
+import { REASONS } from '../../src/engine/model/reasons.ts';
 
 export function reasonReference(): string {
   const rows = Object.entries(REASONS).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`);
   return `${[
     '# Reasons',
     '',
-    'Made from `src/engine/reasons.ts` by `npm run generate`: change it there. The same code stands in events on plans and nodes,',
+    'Made from `src/engine/model/reasons.ts` by `npm run generate`: change it there. The same code stands in events on plans and nodes,',
     'in the log, in [metrics](metrics.md), in conditions and in `refit status`; a sentence beside it names the field or node, what was found and what would be right.',
     '',
     '| reason | meaning |',

@@ -1,7 +1,7 @@
 /** Owns the proof of what wins where flags, the service and the host tell different things about a controller. */
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../util/log.ts';
-import type { ServiceStatus } from '../status-socket.ts';
+import type { ServiceStatus } from '../service/status-socket.ts';
 import { type ControllerFlags, describeController } from './describe-controller.ts';
 
 const NO_FLAGS: ControllerFlags = { mode: undefined, apiAddress: undefined };

@@ -2,7 +2,7 @@
 import { networkInterfaces } from 'node:os';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
-import type { ServiceStatus } from '../status-socket.ts';
+import type { ServiceStatus } from '../service/status-socket.ts';
 import { type ControllerFacts, type ControllerMode, isAddress } from './control-node.ts';
 
 export interface ControllerFlags {

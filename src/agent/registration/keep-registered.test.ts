@@ -5,7 +5,7 @@ import { apiVersionOf } from '../../kube/resources.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../signal/names.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
-import { OwnObject } from '../own-object.ts';
+import { OwnObject } from '../object/own-object.ts';
 import type { ControllerFacts } from './control-node.ts';
 import { keepRegistered } from './keep-registered.ts';
 

@@ -1,6 +1,6 @@
 /** Owns the contract of an object that its agent creates and keeps true, beside carrying signals. */
 import type { KubeObject } from '../../kube/types.ts';
-import type { SignalObject } from '../signal-object.ts';
+import type { SignalObject } from '../object/signal-object.ts';
 
 export interface RegisteredObject extends SignalObject {
   /**

@@ -2,10 +2,10 @@
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/log.ts';
-import type { ServicePlaces } from '../discovery/service-place.ts';
 import type { AgentOptions } from '../options.ts';
-import type { StatePaths } from '../paths.ts';
-import type { Restarter } from '../restarter.ts';
+import type { ServicePlaces } from '../service/discovery/service-place.ts';
+import type { Restarter } from '../service/restarter.ts';
+import type { StatePaths } from '../state/paths.ts';
 
 export interface HostParts {
   readonly client: KubeClient;

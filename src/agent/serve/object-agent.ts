@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import type { Resource } from '../../kube/resources.ts';
 import type { SignalCommand } from '../../signal/codec.ts';
 import { Agent } from '../agent.ts';
-import type { LeaseMark } from '../cordoning/lease-mark.ts';
-import { NodeDuties } from '../cordoning/node-duties.ts';
 import { perform } from '../effects.ts';
-import { loadJournal, saveJournal } from '../journal-file.ts';
-import { observeHost, searchService } from '../observe-host.ts';
-import { OwnObject } from '../own-object.ts';
-import { ageOf } from '../processes.ts';
-import type { SignalObject } from '../signal-object.ts';
+import type { LeaseMark } from '../maintenance/lease-mark.ts';
+import { NodeDuties } from '../maintenance/node-duties.ts';
+import { OwnObject } from '../object/own-object.ts';
+import type { SignalObject } from '../object/signal-object.ts';
+import { observeHost, searchService } from '../service/observe-host.ts';
+import { ageOf } from '../service/processes.ts';
+import { loadJournal, saveJournal } from '../state/journal-file.ts';
 import type { HostParts } from './host-parts.ts';
 
 export interface ObjectAgentOptions {
@@ -60,7 +60,7 @@ export function createObjectAgent(
     observe: async (current) => await observeHost({ places, binary: host.binary }, current),
     searchService,
     ageOf,
-    perform: async (step, current, signal) => await perform(step, current, effects, signal),
+    perform: async (step, current, abort) => await perform(step, current, effects, abort),
     duties,
     times,
     accepts,

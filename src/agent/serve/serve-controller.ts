@@ -2,13 +2,13 @@
 import { nodes } from '../../kube/resources.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
 import { nodeNameOf } from '../../signal/node-of-controller.ts';
-import { keepStamped } from '../cordoning/keep-stamped.ts';
-import { LeaseMark } from '../cordoning/lease-mark.ts';
-import { kubeletName } from '../host-name.ts';
-import type { OwnObject } from '../own-object.ts';
+import { keepMarked } from '../maintenance/keep-marked.ts';
+import { LeaseMark } from '../maintenance/lease-mark.ts';
+import type { OwnObject } from '../object/own-object.ts';
 import { describeController } from '../registration/describe-controller.ts';
+import { kubeletName } from '../registration/host-name.ts';
 import { keepRegistered } from '../registration/keep-registered.ts';
-import { askStatus } from '../status-socket.ts';
+import { askStatus } from '../service/status-socket.ts';
 import { workForValue } from '../work-for-value.ts';
 import type { HostParts } from './host-parts.ts';
 import { createObjectAgent, createOwnObject } from './object-agent.ts';
@@ -34,7 +34,7 @@ export async function serveController(host: HostParts, name: string, stop: Abort
   await Promise.all([
     agent.run(stop),
     register(host, object, name, stop),
-    workForValue(node, async (own, signal) => await serveOwnNode(host, own, mark, signal), stop),
+    workForValue(node, async (own, abort) => await serveOwnNode(host, own, mark, abort), stop),
   ]);
 }
 
@@ -62,8 +62,8 @@ async function serveOwnNode(host: HostParts, name: string, mark: LeaseMark, stop
     { ...host, log },
     { object: node, journal: paths.airgapJournal, accepts: ['airgapupdate'], nodeName: () => name, mark },
   );
-  const stamp = async (signal: AbortSignal): Promise<void> => await mark.set(name, signal);
-  await Promise.all([agent.run(stop), keepStamped({ ...host, log, node, stamp }, stop)]);
+  const stamp = async (abort: AbortSignal): Promise<void> => await mark.set(name, abort);
+  await Promise.all([agent.run(stop), keepMarked({ ...host, log, node, stamp }, stop)]);
 }
 
 function newestOf(object: OwnObject): ControlNode | undefined {

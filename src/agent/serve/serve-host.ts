@@ -1,10 +1,10 @@
 /** Owns everything that works on this host, for as long as its object has one name. */
-import type { ClusterConfig } from '../../kube/cluster-config.ts';
-import { createClient } from '../../kube/http-client.ts';
+import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { isNotFound } from '../../kube/status-error.ts';
+import { createClient } from '../../kube/transport/http-client.ts';
 import { SIGNAL_OBJECTS } from '../../signal/names.ts';
-import { controlNodeName, nodeName } from '../host-name.ts';
-import { loadJournal } from '../journal-file.ts';
+import { controlNodeName, nodeName } from '../registration/host-name.ts';
+import { loadJournal } from '../state/journal-file.ts';
 import { workForValue } from '../work-for-value.ts';
 import type { HostParts } from './host-parts.ts';
 import { serveController } from './serve-controller.ts';
@@ -28,7 +28,7 @@ export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<voi
   try {
     await Promise.all([
       host.places.keepLooking(ending),
-      workForValue(name, async (own, signal) => await serveObject(host, own, signal), ending),
+      workForValue(name, async (own, abort) => await serveObject(host, own, abort), ending),
     ]);
   } finally {
     over.abort();
@@ -61,9 +61,9 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
  * Rejects where the object cannot be read, so that whoever starts the agent learns it; one that is to come is waited for,
  * and so is the kind of a controller's, which the cluster may get only after its first controller.
  */
-async function meet({ client, options }: HostParts, name: string, signal: AbortSignal): Promise<void> {
+async function meet({ client, options }: HostParts, name: string, abort: AbortSignal): Promise<void> {
   try {
-    await client.get(SIGNAL_OBJECTS[options.object], name, { signal });
+    await client.get(SIGNAL_OBJECTS[options.object], name, { abort });
   } catch (error) {
     const isToCome =
       isNotFound(error) && (options.object === 'controlnode' || error.status.details?.name !== undefined);

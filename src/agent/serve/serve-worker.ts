@@ -1,7 +1,7 @@
 /** Owns everything that works on a worker: its Node carries all signals. */
 import { nodes } from '../../kube/resources.ts';
-import { keepStamped } from '../cordoning/keep-stamped.ts';
-import { LeaseMark } from '../cordoning/lease-mark.ts';
+import { keepMarked } from '../maintenance/keep-marked.ts';
+import { LeaseMark } from '../maintenance/lease-mark.ts';
 import type { HostParts } from './host-parts.ts';
 import { createObjectAgent, createOwnObject } from './object-agent.ts';
 
@@ -17,6 +17,6 @@ export async function serveWorker(host: HostParts, name: string, stop: AbortSign
     nodeName: () => name,
     mark,
   });
-  const stamp = async (signal: AbortSignal): Promise<void> => await mark.set(name, signal);
-  await Promise.all([agent.run(stop), keepStamped({ ...host, node, stamp }, stop)]);
+  const stamp = async (abort: AbortSignal): Promise<void> => await mark.set(name, abort);
+  await Promise.all([agent.run(stop), keepMarked({ ...host, node, stamp }, stop)]);
 }

@@ -26,7 +26,7 @@ export async function planKubeadm(flags: KubeadmFlags, parts: KubeadmParts): Pro
   });
 }
 
-/** Resolves with the exit code: 0 done or nothing to do, 1 where the campaign failed or the person said no. */
+/** Resolves with the exit code: 0 done or nothing to do, 1 where the rollout failed or the person said no. */
 export async function applyKubeadm(flags: KubeadmApplyFlags, parts: KubeadmParts): Promise<number> {
   return await inSession(flags, parts, async (session) => {
     const { manifest, shells, output } = session;
@@ -54,8 +54,8 @@ export function isNothing({ request, resumes }: Assessment): boolean {
   return hostsOf(request).length === 0 && !resumes;
 }
 
-async function look({ manifest, client, signal }: Session, hosts: readonly HostFacts[]): Promise<Survey> {
-  return await surveyCluster(manifest, hosts, client, signal);
+async function look({ manifest, client, abort }: Session, hosts: readonly HostFacts[]): Promise<Survey> {
+  return await surveyCluster(manifest, hosts, client, abort);
 }
 
 function show(survey: Survey, { write }: Output): Assessment {
@@ -100,15 +100,15 @@ async function repair(hosts: readonly HostFacts[], flags: KubeadmApplyFlags, ses
   return true;
 }
 
-async function untilAnswering({ client, clock, signal }: Session): Promise<void> {
+async function untilAnswering({ client, clock, abort }: Session): Promise<void> {
   const deadline = clock.monotonic() + BACK_WITHIN_MS;
   for (;;) {
     try {
-      const { status } = await client.raw('/readyz', { signal });
+      const { status } = await client.raw('/readyz', { abort });
       if (status === 200 || clock.monotonic() > deadline) return;
     } catch (error) {
       if (!(error instanceof TransportError || isNotFound(error)) || clock.monotonic() > deadline) throw error;
     }
-    await sleep(clock, ASK_AGAIN_MS, signal);
+    await sleep(clock, ASK_AGAIN_MS, abort);
   }
 }

@@ -1,27 +1,27 @@
-/** Owns carrying a campaign out in the foreground: under the lock, through the engine, in view, until it has ended. */
+/** Owns carrying a rollout out in the foreground: under the lock, through the engine, in view, until it has ended. */
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { configMaps, newPlan, PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
 import { procedures } from '../../dialects/kubeadm/procedure.ts';
+import { Look } from '../../drain/drain-preview.ts';
 import { createDrains } from '../../drain/drains.ts';
-import { Look } from '../../drain/outlook.ts';
-import { type CampaignParts, campaignController } from '../../engine/controller.ts';
+import { type RolloutParts, rolloutController } from '../../engine/controller.ts';
+import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import { errandsOf } from '../../engine/errands.ts';
-import { gather } from '../../engine/gather.ts';
-import { askControlPlane } from '../../engine/health.ts';
-import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
+import { askControlPlane } from '../../engine/observe/api-server-health.ts';
+import { gather } from '../../engine/observe/gather.ts';
 import { listPolicies } from '../../engine/policy/list-policies.ts';
 import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { createElection, type Election, timesOf } from '../../kube/election.ts';
-import { createEventRecorder } from '../../kube/events.ts';
-import { fencedClient } from '../../kube/fence.ts';
-import { createInformer } from '../../kube/informer.ts';
-import { askReadyz } from '../../kube/readyz.ts';
+import { createElection, type Election, timesOf } from '../../kube/election/election.ts';
+import { guardedClient } from '../../kube/election/write-guard.ts';
+import { createEventRecorder } from '../../kube/events/recorder.ts';
 import { isNotFound } from '../../kube/status-error.ts';
+import { askReadyz } from '../../kube/transport/readyz.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { createInformer } from '../../kube/watch/informer.ts';
 import { createManager } from '../../runtime/manager.ts';
 import { sleep } from '../../util/clock.ts';
 import { EXIT } from '../../util/errors.ts';
@@ -35,7 +35,7 @@ const READYZ_TIMEOUT_MS = 5000;
 const PATIENCE_MS = 2000;
 const LOOK_AGAIN_MS = 50;
 /** Milliseconds; whatever is not written by then is written by nobody. */
-const TIDY_WITHIN_MS = 10_000;
+const CLEAN_UP_WITHIN_MS = 10_000;
 
 /** `decide` looks once more under the lock, and gives what is to be done now. Resolves with the exit code. */
 export async function carryOut(
@@ -45,7 +45,7 @@ export async function carryOut(
 ): Promise<number> {
   const { client, clock, log, identity } = session;
   const stop = new AbortController();
-  const signal = AbortSignal.any([session.signal, stop.signal]);
+  const abort = AbortSignal.any([session.abort, stop.signal]);
   const election = createElection({
     client,
     ...PLACE,
@@ -54,11 +54,11 @@ export async function carryOut(
     clock,
     logger: log,
   });
-  const elected = election.run(signal);
+  const elected = election.run(abort);
   try {
     await locked(election, session);
     const { request, resumes } = await decide();
-    const writer = fencedClient(client, election);
+    const writer = guardedClient(client, election);
     if (!resumes) {
       if (hostsOf(request).length === 0) {
         session.output.write('Another run has done it: nothing is left.\n');
@@ -66,14 +66,14 @@ export async function carryOut(
       }
       await replacePlan(writer, newPlan(request));
     }
-    return await runCampaign(session, flags, writer, signal);
+    return await runRollout(session, flags, writer, abort);
   } finally {
     stop.abort(new Error('done'));
     await elected;
   }
 }
 
-async function locked(election: Election, { clock, output, signal }: Session): Promise<void> {
+async function locked(election: Election, { clock, output, abort }: Session): Promise<void> {
   const since = clock.monotonic();
   let isTold = false;
   while (!election.held()) {
@@ -81,11 +81,11 @@ async function locked(election: Election, { clock, output, signal }: Session): P
       output.write(`Waiting for the lock ${PLACE.namespace}/${PLACE.name}: ${election.leader()} holds it.\n`);
       isTold = true;
     }
-    await sleep(clock, LOOK_AGAIN_MS, signal);
+    await sleep(clock, LOOK_AGAIN_MS, abort);
   }
 }
 
-/** What an ended campaign left makes way: a new one has a uid of its own, by which hosts tell them apart. */
+/** What an ended rollout left makes way: a new one has a uid of its own, by which hosts tell them apart. */
 async function replacePlan(writer: KubeClient, plan: ReturnType<typeof newPlan>): Promise<void> {
   const { namespace, name } = PLACE;
   await writer.delete(configMaps, name, { namespace }).catch((error: unknown) => {
@@ -94,31 +94,31 @@ async function replacePlan(writer: KubeClient, plan: ReturnType<typeof newPlan>)
   await writer.create(configMaps, plan, { namespace });
 }
 
-async function runCampaign(
+async function runRollout(
   session: Session,
   flags: KubeadmApplyFlags,
   writer: KubeClient,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<number> {
   const { client, clock, log, manifest, shells, jitter } = session;
   const done = new AbortController();
-  const working = AbortSignal.any([signal, done.signal]);
+  const working = AbortSignal.any([abort, done.signal]);
   const drains = createDrains({ client: writer, clock, random: jitter, log });
-  const works = procedures({ manifest, shells, writer, drains, clock, log, signal: working });
+  const works = procedures({ manifest, shells, writer, drains, clock, log, abort: working });
   const dialect = kubeadmDialect(works) as unknown as Dialect;
-  const policies = (await listPolicies(client, signal)) && createInformer(client, upgradePolicies, { logger: log });
-  const policyFor = (plan: KubeObject): CampaignPolicy => policyOfPlan(dialect, policies?.list() ?? [], plan);
+  const policies = (await listPolicies(client, abort)) && createInformer(client, upgradePolicies, { logger: log });
+  const policyFor = (plan: KubeObject): RolloutPolicy => policyOfPlan(dialect, policies?.list() ?? [], plan);
   const manager = createManager({ clock, logger: log });
   manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');
   manager.addController(
-    campaignController(dialect, { ...partsOf(session, flags, writer), policyFor, policies, drains }),
+    rolloutController(dialect, { ...partsOf(session, flags, writer), policyFor, policies, drains }),
   );
   const managed = manager.run(working);
   try {
     const shown = show(session, flags, dialect, working);
     // Whichever ends first: a manager only ends by itself where it failed.
     const code = await Promise.race([shown, managed.then(async () => await shown)]);
-    if (!working.aborted) await untilTidy(session, dialect, policyFor);
+    if (!working.aborted) await untilCleanedUp(session, dialect, policyFor);
     return code;
   } finally {
     done.abort(new Error('done'));
@@ -130,31 +130,31 @@ function partsOf(
   { client, config, clock, log }: Session,
   { apiPort }: KubeadmApplyFlags,
   writer: KubeClient,
-): Omit<CampaignParts, 'policyFor'> {
+): Omit<RolloutParts, 'policyFor'> {
   const events = createEventRecorder({ client, component: 'refit-kubeadm', clock, logger: log });
   return {
     reader: client,
     writer,
     clock,
     log,
-    inquirer: {
+    prober: {
       askControlPlane: async (endpoints) =>
         await askControlPlane(
           endpoints,
           async (host) => await askReadyz(config, host, { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
         ),
-      look: (signal = new AbortController().signal) => new Look(client, signal),
+      look: (abort = new AbortController().signal) => new Look(client, abort),
     },
     announce: (plan, { type, reason }) => events.record(plan, { type, reason: reason.code, message: reason.message }),
   };
 }
 
-/** Resolves with the exit code once the campaign has ended. */
+/** Resolves with the exit code once the rollout has ended. */
 async function show(
   { clock, output, manifest }: Session,
   flags: KubeadmApplyFlags,
   dialect: Dialect,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<number> {
   const kubeconfig = flags.kubeconfig ?? manifest.kubeconfig;
   const connection = {
@@ -164,25 +164,25 @@ async function show(
   };
   return await showStatus(
     { ...connection, output: 'text', watch: true },
-    { dialects: [dialect], clock, output, signal },
+    { dialects: [dialect], clock, output, abort },
   );
 }
 
-/** What the leader still owes the nodes when the campaign has ended: cordons and taints of ours on hosts that were not touched. */
-async function untilTidy(
-  { client, clock, signal }: Session,
+/** What the leader still owes the nodes when the rollout has ended: cordons and taints of ours on hosts that were not touched. */
+async function untilCleanedUp(
+  { client, clock, abort }: Session,
   dialect: Dialect,
-  policyFor: (plan: KubeObject) => CampaignPolicy,
+  policyFor: (plan: KubeObject) => RolloutPolicy,
 ): Promise<void> {
-  const deadline = clock.monotonic() + TIDY_WITHIN_MS;
+  const deadline = clock.monotonic() + CLEAN_UP_WITHIN_MS;
   while (clock.monotonic() < deadline) {
-    const loaded = await loadOnce(client, dialect, signal);
+    const loaded = await loadOnce(client, dialect, abort);
     const now = clock.now();
-    const errands = loaded.plans().flatMap((plan) => {
+    const nodeActions = loaded.plans().flatMap((plan) => {
       const snapshot = gather(dialect, plan, loaded.world, now, { isOnlyLooking: true });
-      return errandsOf(snapshot, policyFor(plan), now);
+      return nodeActionsOf(snapshot, policyFor(plan), now);
     });
-    if (errands.length === 0) return;
-    await sleep(clock, LOOK_AGAIN_MS, signal);
+    if (nodeActions.length === 0) return;
+    await sleep(clock, LOOK_AGAIN_MS, abort);
   }
 }

@@ -3,9 +3,9 @@ import { hostname, userInfo } from 'node:os';
 import { loadManifest, type Manifest } from '../../dialects/kubeadm/manifest.ts';
 import { openShells, type Shells } from '../../dialects/kubeadm/ssh.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { ClusterConfig } from '../../kube/cluster-config.ts';
-import { createClient } from '../../kube/http-client.ts';
-import { loadClusterConfig } from '../../kube/kubeconfig.ts';
+import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
+import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { createClient } from '../../kube/transport/http-client.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/log.ts';
 import type { Output } from '../output.ts';
@@ -15,7 +15,7 @@ export interface KubeadmParts {
   readonly clock: Clock;
   readonly output: Output;
   readonly log: Logger;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
   /** What the person typed; undefined where there is nobody to ask. */
   readonly ask: (question: string) => Promise<string | undefined>;
   /** New for each run. */

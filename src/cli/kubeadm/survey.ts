@@ -6,8 +6,8 @@ import { type ConfigMap, configMaps, PLACE } from '../../dialects/kubeadm/plan-o
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { type HostFacts, probeHost } from '../../dialects/kubeadm/probe.ts';
 import type { Shells } from '../../dialects/kubeadm/ssh.ts';
+import { Look } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/options.ts';
-import { Look } from '../../drain/outlook.ts';
 import { listPolicies } from '../../engine/policy/list-policies.ts';
 import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -27,27 +27,29 @@ export async function surveyCluster(
   manifest: Manifest,
   hosts: readonly HostFacts[],
   client: KubeClient,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<Survey> {
   const { namespace, name } = PLACE;
   const [{ items }, config, plan, policies] = await Promise.all([
-    client.listAll(nodes, { signal }),
-    getIfAny(client, 'kubeadm-config', namespace, signal),
-    getIfAny(client, name, namespace, signal),
-    listPolicies(client, signal),
+    client.listAll(nodes, { abort }),
+    getIfAny(client, 'kubeadm-config', namespace, abort),
+    getIfAny(client, name, namespace, abort),
+    listPolicies(client, abort),
   ]);
   const policy = policyOfPlan(kubeadmPlansSeen, policies ?? [], { metadata: PLACE });
-  const outlooks = policy.drain.enabled ? await lookAheadAt(client, manifest, policy.drain.options, signal) : new Map();
-  return { manifest, hosts, nodes: items, clusterVersion: clusterVersionIn(config), plan, policy, outlooks };
+  const drainPreviews = policy.drain.enabled
+    ? await lookAheadAt(client, manifest, policy.drain.options, abort)
+    : new Map();
+  return { manifest, hosts, nodes: items, clusterVersion: clusterVersionIn(config), plan, policy, drainPreviews };
 }
 
 async function lookAheadAt(
   client: KubeClient,
   { hosts }: Manifest,
   options: DrainOptions,
-  signal: AbortSignal,
-): Promise<Survey['outlooks']> {
-  const look = new Look(client, signal);
+  abort: AbortSignal,
+): Promise<Survey['drainPreviews']> {
+  const look = new Look(client, abort);
   const looks = hosts.map(async ({ name }) => [name, await look.ahead(name, options)] as const);
   return new Map(await Promise.all(looks));
 }
@@ -56,10 +58,10 @@ async function getIfAny(
   client: KubeClient,
   name: string,
   namespace: string,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<ConfigMap | undefined> {
   try {
-    return await client.get(configMaps, name, { namespace, signal });
+    return await client.get(configMaps, name, { namespace, abort });
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;

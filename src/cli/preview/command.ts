@@ -15,7 +15,7 @@ import { lookAtDrains } from './drains.ts';
 import { durationOf } from './duration.ts';
 import { policyRule } from './policy-rule.ts';
 import { renderPreview } from './text.ts';
-import { type Outlooks, type PlanPreview, previewOf } from './view.ts';
+import { type DrainPreviews, type PlanPreview, previewOf } from './view.ts';
 import { stagePreview } from './waves.ts';
 
 /** Dialects whose plans are written as files; their objects are the only ones that a file may hold. */
@@ -26,7 +26,7 @@ interface PreviewParts {
   readonly looking: Looking;
   /** Downloads are not asked for where absent. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
 }
 
 /** Resolves with 0; rejects with REFIT_FILE where the file's plan would be refused or do nothing, once it is shown. */
@@ -36,10 +36,10 @@ export async function showPreview(flags: PreviewFlags, parts: LookParts): Promis
   return await inSession(flags, parts, 'refit-preview', async (session) => {
     const now = parts.clock.now();
     const { looking } = session;
-    const { signal } = parts;
-    const preview = { looking, signal, ...(flags.downloads ? { fetch: globalThis.fetch } : {}) };
+    const { abort } = parts;
+    const preview = { looking, abort, ...(flags.downloads ? { fetch: globalThis.fetch } : {}) };
     const plans = read ? [await previewFile(read, session, preview, now)] : await previewOpen(session, preview, now);
-    const view = { leader: await askLeader(session.client, now, signal), plans };
+    const view = { leader: await askLeader(session.client, now, abort), plans };
     const json = flags.output === 'json';
     parts.output.write(json ? `${JSON.stringify(view, undefined, 2)}\n` : renderPreview(view, now));
     const problem = file === undefined ? undefined : plans[0]?.reason;
@@ -86,7 +86,7 @@ async function previewOpen(session: Session, parts: PreviewParts, now: number): 
   const previews = await Promise.all(
     all.map(async ({ seen, plan }) => {
       const inspection = await inspect(seen.dialect, plan, seen.world, parts.looking, now);
-      const { phase } = inspection.snapshot.campaign;
+      const { phase } = inspection.snapshot.rollout;
       return phase === 'new' || phase === 'running' ? [await previewAt(inspection, parts, now)] : [];
     }),
   );
@@ -95,7 +95,7 @@ async function previewOpen(session: Session, parts: PreviewParts, now: number): 
 
 async function previewAt(
   inspection: Inspection,
-  { looking, fetch, signal }: PreviewParts,
+  { looking, fetch, abort }: PreviewParts,
   now: number,
   present?: PlanPreview['phase'],
 ): Promise<PlanPreview> {
@@ -103,15 +103,15 @@ async function previewAt(
   const view = viewAt(inspection, now);
   const [drains, downloads] = await Promise.all([
     lookAtDrains(inspection, looking.sources),
-    fetch ? probeDownloads(snapshot.campaign, { fetch, signal }) : [],
+    fetch ? probeDownloads(snapshot.rollout, { fetch, abort }) : [],
   ]);
   const policy = policyRule(looking.policies, dialect.name, plan);
   const duration = durationOf(view.stages.map(stagePreview), inspection);
-  const outlooks: Outlooks = {
+  const drainPreviews: DrainPreviews = {
     ...(policy ? { policy } : {}),
     ...(drains ? { drains } : {}),
     ...(downloads.length > 0 ? { downloads } : {}),
     ...(duration ? { duration } : {}),
   };
-  return previewOf(view, outlooks, present);
+  return previewOf(view, drainPreviews, present);
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { buildCampaign } from '../../../test/builders/campaigns.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { type Download, probeDownloads } from './downloads.ts';
 
@@ -44,8 +44,8 @@ afterAll(() => {
 
 async function probe(...urls: readonly string[]): Promise<readonly Download[]> {
   const payloads = Object.fromEntries(urls.map((url, index) => [`linux-${index}`, { url }]));
-  const { signal } = new AbortController();
-  return await probeDownloads(buildCampaign([buildStage('worker', ['w1'], { payloads })]), { fetch, signal });
+  const { signal: abort } = new AbortController();
+  return await probeDownloads(buildRollout([buildStage('worker', ['w1'], { payloads })]), { fetch, abort });
 }
 
 test.each<[string, Partial<Download>]>([
@@ -74,7 +74,7 @@ test('what several commands and roles want is asked for once; what has no hash i
     buildStage('worker', ['w1'], { payloads }),
     buildStage('worker', ['w2'], { payloads: { 'linux-amd64': { url } } }),
   ];
-  const found = await probeDownloads(buildCampaign(stages), { fetch, signal: new AbortController().signal });
+  const found = await probeDownloads(buildRollout(stages), { fetch, abort: new AbortController().signal });
   expect(found.map(({ verified }) => verified)).toEqual([true, false]);
   expect(asked.slice(before)).toEqual(['HEAD /plain', 'HEAD /plain']);
 });

@@ -1,5 +1,5 @@
 /** Owns asking the servers of a plan's downloads whether they have them and how large they are, without fetching them. */
-import type { Campaign } from '../../engine/model.ts';
+import type { Rollout } from '../../engine/model/model.ts';
 import { messageOf } from '../../util/errors.ts';
 
 export interface Download {
@@ -19,14 +19,14 @@ export interface Download {
 interface DownloadParts {
   readonly fetch: typeof globalThis.fetch;
   /** Ends everything. */
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
 }
 
 /** Milliseconds for one question to one server. */
 const TIMEOUT_MS = 5000;
 
 /** Each once, whatever commands and roles want it; never rejects. */
-export async function probeDownloads({ stages }: Campaign, parts: DownloadParts): Promise<readonly Download[]> {
+export async function probeDownloads({ stages }: Rollout, parts: DownloadParts): Promise<readonly Download[]> {
   const wanted = stages.flatMap(({ version, payloads = {} }) =>
     Object.entries(payloads).map(([platform, { url, sha256 }]) => ({
       platform,
@@ -54,9 +54,9 @@ async function probe(url: string, parts: DownloadParts): Promise<Found> {
   }
 }
 
-async function ask(url: string, method: 'HEAD' | 'GET', { fetch, signal }: DownloadParts): Promise<Response> {
+async function ask(url: string, method: 'HEAD' | 'GET', { fetch, abort }: DownloadParts): Promise<Response> {
   const headers: Record<string, string> = method === 'GET' ? { Range: 'bytes=0-0' } : {};
-  const ending = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const ending = AbortSignal.any([abort, AbortSignal.timeout(TIMEOUT_MS)]);
   const response = await fetch(url, { method, headers, signal: ending });
   // A server that knows no ranges has begun to send everything.
   await response.body?.cancel();

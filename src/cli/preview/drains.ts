@@ -1,7 +1,7 @@
 /** Owns looking ahead of all drains of a plan: how many pods would move, and what would hold them or be refused, by node. */
 import type { Obstacle } from '../../drain/budgets.ts';
 import type { RefusedPod } from '../../drain/pods.ts';
-import { factsOf } from '../../engine/gate-input.ts';
+import { factsOf } from '../../engine/gates/context.ts';
 import { messageOf } from '../../util/errors.ts';
 import { Semaphore } from '../../util/semaphore.ts';
 import type { Inspection } from '../status/observe.ts';
@@ -31,10 +31,10 @@ const AT_ONCE = 8;
 /** Undefined where nothing of the plan is to be drained by its leader; never rejects. */
 export async function lookAtDrains(
   { snapshot, policy }: Inspection,
-  sources: Pick<Sources, 'outlook'>,
+  sources: Pick<Sources, 'drainPreview'>,
 ): Promise<DrainPreview | undefined> {
   if (!policy.drain.enabled) return undefined;
-  const pending = snapshot.campaign.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'pending'));
+  const pending = snapshot.rollout.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'pending'));
   const byNode = new Map(
     pending.flatMap((target) => {
       const { node } = factsOf(snapshot, target);
@@ -47,7 +47,7 @@ export async function lookAtDrains(
   const looks = await Promise.allSettled(
     some.map(async ([node, target]) => ({
       target,
-      outlook: await places.within(async () => await sources.outlook(node, policy.drain.options)),
+      drainPreview: await places.within(async () => await sources.drainPreview(node, policy.drain.options)),
     })),
   );
   const seen = looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
@@ -57,10 +57,10 @@ export async function lookAtDrains(
     problem === undefined ? (rest > 0 ? `${rest} more nodes were not looked at` : undefined) : messageOf(problem);
   return {
     nodes: seen.length,
-    evictable: seen.reduce((sum, { outlook }) => sum + outlook.evictable, 0),
+    evictable: seen.reduce((sum, { drainPreview }) => sum + drainPreview.evictable, 0),
     blocked: seen
-      .filter(({ outlook }) => outlook.obstacles.length + outlook.refused.length > 0)
-      .map(({ target, outlook: { obstacles, refused } }) => ({ target, budgets: obstacles, refused })),
+      .filter(({ drainPreview }) => drainPreview.obstacles.length + drainPreview.refused.length > 0)
+      .map(({ target, drainPreview: { obstacles, refused } }) => ({ target, budgets: obstacles, refused })),
     ...(unseen === undefined ? {} : { unseen }),
   };
 }

@@ -29,7 +29,7 @@ export function durationOf(stages: readonly StagePreview[], inspection: Inspecti
 
 /** What each target told of its last update, of this plan or an earlier one, where that came to a good end; in order. */
 function measured({ dialect, world, snapshot }: Inspection): number[] {
-  const targets = snapshot.campaign.stages.flatMap((stage) => stage.targets.map((target) => ({ stage, target })));
+  const targets = snapshot.rollout.stages.flatMap((stage) => stage.targets.map((target) => ({ stage, target })));
   return targets
     .flatMap(({ stage, target }) => {
       const annotations = dialect.objectOf(stage, target, world)?.metadata.annotations;

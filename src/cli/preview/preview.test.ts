@@ -10,7 +10,7 @@ import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
-import { because } from '../../engine/reasons.ts';
+import { because } from '../../engine/model/reasons.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { controlNodes } from '../../signal/names.ts';
@@ -41,11 +41,11 @@ async function preview(
   const dialect = DIALECTS.find((each) => each.name === name);
   if (!dialect) throw new Error(`no dialect ${name}`);
   const world = buildWorldOf([nodes, workers], [controlNodes, controllers], [jobs, []]);
-  const { signal } = new AbortController();
+  const { signal: abort } = new AbortController();
   return await previewNew(
     file,
     { dialect, plans: () => present, world },
-    { looking: buildLooking({ controlPlane: ask }), signal },
+    { looking: buildLooking({ controlPlane: ask }), abort },
     T0,
   );
 }
@@ -165,8 +165,8 @@ async function previewIn({
 }: Surroundings): Promise<PlanPreview> {
   const world = buildWorldOf([nodes, hosts], [controlNodes, controllers], [jobs, []]);
   const looking = buildLooking(sources, policies);
-  const { signal } = new AbortController();
-  return await previewNew(file, { dialect: autopilot, plans: () => [], world }, { looking, signal }, T0);
+  const { signal: abort } = new AbortController();
+  return await previewNew(file, { dialect: autopilot, plans: () => [], world }, { looking, abort }, T0);
 }
 
 test.each<[string, readonly UpgradePolicy[], object | undefined]>([
@@ -205,13 +205,13 @@ test('what stands against the plan at the API server, and what its policy forbid
 });
 
 test('every drain of the plan: how many pods, which budgets hold which of them, which may not be evicted', async () => {
-  const outlook: Sources['outlook'] = async (node) =>
+  const drainPreview: Sources['drainPreview'] = async (node) =>
     await Promise.resolve({
       evictable: 3,
       obstacles: node === 'w2' ? [{ budget: 'shop/web', pods: ['shop/web-1'], reason: 'it wants all of them' }] : [],
       refused: node === 'w3' ? [{ pod: 'shop/db', reason: 'has data in an emptyDir volume, which would be lost' }] : [],
     });
-  const view = await previewIn({ sources: { outlook } });
+  const view = await previewIn({ sources: { drainPreview } });
   expect(view.drains).toMatchObject({ nodes: 3, evictable: 9, blocked: [{ target: 'w2' }, { target: 'w3' }] });
   expect(textOf(view)).toContain(`
   drains   9 pods would be evicted from 3 nodes
@@ -219,12 +219,12 @@ test('every drain of the plan: how many pods, which budgets hold which of them, 
   blocked  w3 cannot be drained: shop/db has data in an emptyDir volume, which would be lost
 `);
   const policies = [buildUpgradePolicy('all', { drain: { enabled: false } })];
-  expect((await previewIn({ sources: { outlook }, policies })).drains).toBeUndefined();
+  expect((await previewIn({ sources: { drainPreview }, policies })).drains).toBeUndefined();
 });
 
 test('pods that may not be seen: said so, and no drain is called possible', async () => {
-  const outlook: Sources['outlook'] = async () => await Promise.reject(new Error('pods is forbidden'));
-  const view = await previewIn({ sources: { outlook } });
+  const drainPreview: Sources['drainPreview'] = async () => await Promise.reject(new Error('pods is forbidden'));
+  const view = await previewIn({ sources: { drainPreview } });
   expect(view.drains).toEqual({ nodes: 0, evictable: 0, blocked: [], unseen: 'pods is forbidden' });
   expect(textOf(view)).toContain('  unseen   whether nodes can be drained: pods is forbidden\n');
 });

@@ -1,5 +1,5 @@
 /** Owns what `refit preview` tells: a stable JSON form (docs/reference/cli.md), made of what `refit status` sees. */
-import type { CampaignPhase } from '../../engine/model.ts';
+import type { RolloutPhase } from '../../engine/model/model.ts';
 import type { LeaderView } from '../status/leader.ts';
 import type { PlanView } from '../status/view.ts';
 import type { Download } from './downloads.ts';
@@ -11,14 +11,14 @@ import { type StagePreview, stagePreview } from './waves.ts';
 /** `reason`: why the plan is refused as it stands, does nothing, or is about to end badly. */
 export interface PlanPreview
   extends Pick<PlanView, 'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'waits' | 'unseen'>,
-    Outlooks {
+    DrainPreviews {
   /** Phase of the plan that the cluster has under the name of the file's. */
-  readonly present?: CampaignPhase;
+  readonly present?: RolloutPhase;
   readonly stages: readonly StagePreview[];
 }
 
 /** What was found out beside the plan and its nodes. */
-export interface Outlooks {
+export interface DrainPreviews {
   /** Absent where no UpgradePolicy covers the plan. */
   readonly policy?: PolicyRule;
   /** Absent where no target's Node is drained by the leader. */
@@ -35,7 +35,7 @@ export interface PreviewView {
   readonly plans: readonly PlanPreview[];
 }
 
-export function previewOf(plan: PlanView, outlooks: Outlooks = {}, present?: CampaignPhase): PlanPreview {
+export function previewOf(plan: PlanView, drainPreviews: DrainPreviews = {}, present?: RolloutPhase): PlanPreview {
   const { dialect, kind, name, id, phase, reason, stages, waits, unseen } = plan;
   return {
     dialect,
@@ -47,7 +47,7 @@ export function previewOf(plan: PlanView, outlooks: Outlooks = {}, present?: Cam
     ...(reason === undefined ? {} : { reason }),
     stages: stages.map(stagePreview),
     waits,
-    ...outlooks,
+    ...drainPreviews,
     ...(unseen === undefined ? {} : { unseen }),
   };
 }

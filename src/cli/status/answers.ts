@@ -1,23 +1,24 @@
 /** Owns the answers of one look at one plan: what decisions hang on, as far as whoever looks may see it. */
+
+import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/options.ts';
-import type { Outlook } from '../../drain/outlook.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
-import type { Known } from '../../engine/gather.ts';
-import type { DrainView, EndpointHealth, Inquiry } from '../../engine/model.ts';
-import type { Reason } from '../../engine/reasons.ts';
+import type { DrainView, EndpointHealth, Probe } from '../../engine/model/model.ts';
+import type { Reason } from '../../engine/model/reasons.ts';
+import type { Known } from '../../engine/observe/gather.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Sources } from './sources.ts';
 
 /** A drain that the leader carries out: what it has in memory must be looked at afresh. */
-export interface DrainInquiry {
+export interface DrainProbe {
   readonly kind: 'drain';
   readonly node: string;
   /** Milliseconds since the Unix epoch: when it is taken to have begun. */
   readonly since: number;
 }
 
-export type Question = Inquiry | DrainInquiry;
+export type Question = Probe | DrainProbe;
 
 interface Subject {
   readonly dialect: Dialect;
@@ -28,15 +29,15 @@ interface Subject {
 
 /** Questions of a kind in one look: each is a request, and hundreds of nodes may be at one point. */
 const MOST_OF_A_KIND = 20;
-const CLEAR: Outlook = { evictable: 0, obstacles: [], refused: [] };
+const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
 
 export class Answers {
   readonly #sources: Sources;
   readonly #subject: Subject;
   #controlPlane: readonly EndpointHealth[] | undefined;
   #preconditions: readonly Reason[] | undefined;
-  readonly #outlooks = new Map<string, Outlook>();
-  readonly #consents = new Map<string, boolean>();
+  readonly #drainPreviews = new Map<string, DrainPreview>();
+  readonly #delegations = new Map<string, boolean>();
   readonly #drains = new Map<string, DrainView>();
   readonly #unseen = new Set<string>();
 
@@ -49,8 +50,8 @@ export class Answers {
     return {
       controlPlane: this.#controlPlane,
       preconditions: this.#preconditions,
-      outlooks: this.#outlooks,
-      consentOf: ({ key }) => this.#consents.get(key),
+      drainPreviews: this.#drainPreviews,
+      drainDelegationOf: ({ key }) => this.#delegations.get(key),
       drainOf: (node) => this.#drains.get(node),
     };
   }
@@ -96,19 +97,23 @@ export class Answers {
           [],
         );
         return;
-      case 'outlook': {
+      case 'drain-preview': {
         const { node } = question;
-        this.#outlooks.set(
+        this.#drainPreviews.set(
           node,
-          await asking('whether nodes can be drained', async () => await sources.outlook(node, options), CLEAR),
+          await asking('whether nodes can be drained', async () => await sources.drainPreview(node, options), CLEAR),
         );
         return;
       }
-      case 'consent': {
+      case 'drain-delegation': {
         const { stage, target } = question;
-        this.#consents.set(
+        this.#delegations.set(
           target.key,
-          await asking('who drains a node', async () => await sources.consent(dialect, stage, target, world), true),
+          await asking(
+            'who drains a node',
+            async () => await sources.drainDelegation(dialect, stage, target, world),
+            true,
+          ),
         );
         return;
       }

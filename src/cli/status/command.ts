@@ -2,8 +2,8 @@
 import { EXIT } from '../../util/errors.ts';
 import type { StatusFlags } from '../program.ts';
 import { render } from './render.ts';
+import { reporter } from './reporter.ts';
 import { inSession, type LookParts, lookOnce } from './session.ts';
-import { teller } from './teller.ts';
 import type { PlanView } from './view.ts';
 import { type WatchParts, watchPlans } from './watch.ts';
 
@@ -14,20 +14,20 @@ export interface StatusParts extends LookParts {
 
 /** Resolves with the exit code: of one look 0; of a watch 0 where all plans are done, 1 where not, 130 interrupted. */
 export async function showStatus(flags: StatusFlags, parts: StatusParts): Promise<number> {
-  const { clock, output, signal } = parts;
+  const { clock, output, abort } = parts;
   return await inSession(flags, parts, 'refit-status', async (session) => {
     if (flags.watch) {
       const dialects = session.loaded.map(({ dialect }) => dialect);
-      return await watch(flags, parts, { ...session, dialects, clock, signal });
+      return await watch(flags, parts, { ...session, dialects, clock, abort });
     }
     const now = clock.now();
-    output.write(await render(await lookOnce(session, now, signal), flags.output, now, output));
+    output.write(await render(await lookOnce(session, now, abort), flags.output, now, output));
     return EXIT.ok;
   });
 }
 
 async function watch(flags: StatusFlags, { output, clock, onLook }: StatusParts, parts: WatchParts): Promise<number> {
-  const tell = teller(output, flags.output);
+  const tell = reporter(output, flags.output);
   let last: readonly PlanView[] = [];
   try {
     for await (const view of watchPlans(parts)) {
@@ -36,7 +36,7 @@ async function watch(flags: StatusFlags, { output, clock, onLook }: StatusParts,
       await tell(view, clock.now());
     }
   } catch (error) {
-    if (parts.signal.aborted) return EXIT.interrupted;
+    if (parts.abort.aborted) return EXIT.interrupted;
     throw error;
   }
   return last.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;

@@ -11,30 +11,30 @@ import { loadOnce } from './load.ts';
 export async function installedOf(
   client: KubeClient,
   dialects: readonly Dialect[],
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<readonly Dialect[]> {
   const answers = await Promise.all(
     dialects.map(async ({ plans: { group, version } }) => {
       const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
-      return (await client.raw(path, { signal })).status;
+      return (await client.raw(path, { abort })).status;
     }),
   );
   const served: Dialect[] = [];
   for (const [index, dialect] of dialects.entries()) {
-    if (answers[index] !== 404 && (await mayBeSeen(client, dialect, signal))) served.push(dialect);
+    if (answers[index] !== 404 && (await mayBeSeen(client, dialect, abort))) served.push(dialect);
   }
   if (served.some(({ plans }) => plans.group !== '')) return served;
-  const plans = await Promise.all(served.map(async (each) => (await loadOnce(client, each, signal)).plans()));
+  const plans = await Promise.all(served.map(async (each) => (await loadOnce(client, each, abort)).plans()));
   const used = served.filter((_dialect, index) => plans[index]?.length !== 0);
   return used.length > 0 ? used : dialects;
 }
 
 /** Of kinds that every API server has, few may see all: a dialect whose plans are kept from somebody is not there for them. */
-async function mayBeSeen(client: KubeClient, dialect: Dialect, signal: AbortSignal): Promise<boolean> {
+async function mayBeSeen(client: KubeClient, dialect: Dialect, abort: AbortSignal): Promise<boolean> {
   const { plans, namespace, fieldSelector } = dialect;
   if (plans.group !== '') return true;
   try {
-    await client.list(plans, { limit: 1, namespace, fieldSelector, signal });
+    await client.list(plans, { limit: 1, namespace, fieldSelector, abort });
     return true;
   } catch (error) {
     if (isForbidden(error)) return false;

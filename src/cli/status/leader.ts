@@ -2,11 +2,11 @@
 
 import { LEADER_LEASE } from '../../dialects/registry.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { createInformer } from '../../kube/informer.ts';
-import { holderOf } from '../../kube/lease-record.ts';
+import { holderOf } from '../../kube/election/lease-record.ts';
 import { leases } from '../../kube/resources.ts';
 import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { Lease } from '../../kube/types.ts';
+import { createInformer } from '../../kube/watch/informer.ts';
 import { rfc3339 } from '../../util/clock.ts';
 
 export type LeaderView =
@@ -27,9 +27,9 @@ const CLOCK_TOLERANCE_MS = 30_000;
 const { name, namespace } = LEADER_LEASE;
 
 /** A user who may not read the lease still gets the rest. */
-export async function askLeader(client: KubeClient, now: number, signal: AbortSignal): Promise<LeaderView> {
+export async function askLeader(client: KubeClient, now: number, abort: AbortSignal): Promise<LeaderView> {
   try {
-    return leaderOf(await client.get(leases, name, { namespace, signal }), now);
+    return leaderOf(await client.get(leases, name, { namespace, abort }), now);
   } catch (error) {
     if (isNotFound(error)) return { state: 'none' };
     if (isForbidden(error)) return { state: 'unknown' };
@@ -38,10 +38,10 @@ export async function askLeader(client: KubeClient, now: number, signal: AbortSi
 }
 
 /** Follows the lease until `signal` aborts; `first` counts until there is more to tell. */
-export function followLeader(client: KubeClient, first: LeaderView, signal: AbortSignal): (now: number) => LeaderView {
+export function followLeader(client: KubeClient, first: LeaderView, abort: AbortSignal): (now: number) => LeaderView {
   if (first.state === 'unknown') return () => first;
   const informer = createInformer(client, leases, { namespace, fieldSelector: `metadata.name=${name}` });
-  void informer.run(signal);
+  void informer.run(abort);
   return (now) => (informer.synced() ? leaderOf(informer.get(name, namespace), now) : first);
 }
 

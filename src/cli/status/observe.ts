@@ -1,14 +1,14 @@
 /** Owns the look at all plans at one moment, through the very decision that the controller takes. */
-import { decide } from '../../engine/decide.ts';
+import { decide } from '../../engine/decide/decide.ts';
+import { explainToPeople } from '../../engine/decide/explain-skipped.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
-import { factsOf } from '../../engine/gate-input.ts';
-import { gather } from '../../engine/gather.ts';
-import type { Snapshot } from '../../engine/model.ts';
-import { isFinal } from '../../engine/model.ts';
-import { explainToPeople } from '../../engine/passed-over.ts';
-import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
+import { factsOf } from '../../engine/gates/context.ts';
+import type { Snapshot } from '../../engine/model/model.ts';
+import { isFinal } from '../../engine/model/model.ts';
+import { gather } from '../../engine/observe/gather.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { Answers, type DrainInquiry, type Question } from './answers.ts';
+import { Answers, type DrainProbe, type Question } from './answers.ts';
 import type { Loaded } from './load.ts';
 import { type Policies, policyOf } from './policies.ts';
 import type { Sources } from './sources.ts';
@@ -26,7 +26,7 @@ export interface Inspection {
   readonly plan: KubeObject;
   readonly world: World;
   readonly snapshot: Snapshot;
-  readonly policy: CampaignPolicy;
+  readonly policy: RolloutPolicy;
   /** What could not be seen, one sentence each. */
   readonly unseen: readonly string[];
 }
@@ -73,22 +73,22 @@ export async function inspect(
 
 /** Explains what is recorded, and not what will be: without a controller that never comes. */
 export function viewAt({ dialect, snapshot, policy, unseen }: Inspection, now: number): PlanView {
-  const upcoming = decide(snapshot, policy, now).record ?? snapshot.campaign;
+  const upcoming = decide(snapshot, policy, now).record ?? snapshot.rollout;
   const explanation = explainToPeople(snapshot, policy, now);
   return viewOf(dialect, { snapshot, explanation, upcoming, policy, unseen });
 }
 
 /** Of what is recorded, and of what would be recorded next: a plan that nobody has taken up yet has gates, too. */
-function questionsOf(snapshot: Snapshot, policy: CampaignPolicy, answers: Answers, now: number): Question[] {
+function questionsOf(snapshot: Snapshot, policy: RolloutPolicy, answers: Answers, now: number): Question[] {
   const decisions = [explainToPeople, decide].map((each) => each(snapshot, policy, now));
-  const inquiries = decisions.flatMap((each) => each.inquiries);
+  const probes = decisions.flatMap((each) => each.probes);
   const drains = drainsIn(snapshot, policy, now).filter(({ node }) => !answers.knowsDrainOf(node));
-  const asked = new Map([...inquiries, ...drains].map((question) => [keyOf(question), question]));
+  const asked = new Map([...probes, ...drains].map((question) => [keyOf(question), question]));
   return [...asked.values()];
 }
 
 function keyOf(question: Question): string {
-  if (question.kind === 'consent') return `consent ${question.target.key}`;
+  if (question.kind === 'drain-delegation') return `drain delegation ${question.target.key}`;
   return 'node' in question ? `${question.kind} ${question.node}` : question.kind;
 }
 
@@ -96,13 +96,13 @@ function keyOf(question: Question): string {
  * What the leader drains at this moment. When it began it alone knows: the word of the node is close to it, but never so
  * long ago that the drain would have failed, since nobody but the leader may say that.
  */
-function drainsIn({ campaign, facts }: Snapshot, policy: CampaignPolicy, now: number): DrainInquiry[] {
-  if (isFinal(campaign) || !policy.drain.enabled) return [];
+function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: number): DrainProbe[] {
+  if (isFinal(rollout) || !policy.drain.enabled) return [];
   const earliest = now - policy.stepDeadlines.drain + 1000;
-  return campaign.stages.flatMap(({ targets }) =>
-    targets.flatMap((target): DrainInquiry[] => {
-      const { observation, consent, node } = factsOf({ facts }, target);
-      const isDrained = observation.kind === 'working' && observation.asks === 'drain' && consent === true;
+  return rollout.stages.flatMap(({ targets }) =>
+    targets.flatMap((target): DrainProbe[] => {
+      const { observation, drainDelegation, node } = factsOf({ facts }, target);
+      const isDrained = observation.kind === 'working' && observation.waitsFor === 'drain' && drainDelegation === true;
       if (!isDrained || !node?.unschedulable || target.state !== 'intended') return [];
       const began = Date.parse(observation.since);
       return [{ kind: 'drain', node: node.name, since: Math.max(Number.isNaN(began) ? now : began, earliest) }];
@@ -112,12 +112,12 @@ function drainsIn({ campaign, facts }: Snapshot, policy: CampaignPolicy, now: nu
 
 /** The targets of a plan without status wait since it was created, not since somebody looked. */
 function sinceCreation(snapshot: Snapshot): Snapshot {
-  const { campaign } = snapshot;
-  if (campaign.phase !== 'new') return snapshot;
-  const since = campaign.source.created;
-  const stages = campaign.stages.map((stage) => ({
+  const { rollout } = snapshot;
+  if (rollout.phase !== 'new') return snapshot;
+  const since = rollout.source.created;
+  const stages = rollout.stages.map((stage) => ({
     ...stage,
     targets: stage.targets.map((target) => ({ ...target, since })),
   }));
-  return { ...snapshot, campaign: { ...campaign, stages } };
+  return { ...snapshot, rollout: { ...rollout, stages } };
 }

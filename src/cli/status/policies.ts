@@ -1,12 +1,12 @@
 /** Owns which UpgradePolicy holds a plan, as whoever looks can see it. */
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import { type CampaignPolicy, DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
 import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { createInformer } from '../../kube/informer.ts';
 import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { createInformer } from '../../kube/watch/informer.ts';
 import { messageOf } from '../../util/errors.ts';
 
 export interface Policies {
@@ -21,12 +21,12 @@ const NO_POLICIES: Policies = { list: () => [] };
  * For plans that no policy covers: how long a node may take over all is said by the `--target-deadline` of whoever carries
  * them out, which nobody else knows. What each step may take has defaults that nothing but a policy changes.
  */
-const UNCOVERED: CampaignPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
+const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 
 /** As of now. A cluster without the kind has none, and whoever may not see them is told what they are without. */
-export async function loadPolicies(client: KubeClient, signal: AbortSignal): Promise<Policies> {
+export async function loadPolicies(client: KubeClient, abort: AbortSignal): Promise<Policies> {
   try {
-    const { items } = await client.listAll(upgradePolicies, { signal });
+    const { items } = await client.listAll(upgradePolicies, { abort });
     return { list: () => items };
   } catch (error) {
     if (isNotFound(error)) return NO_POLICIES;
@@ -39,13 +39,13 @@ export async function loadPolicies(client: KubeClient, signal: AbortSignal): Pro
 export async function followPolicies(
   client: KubeClient,
   first: Policies,
-  signal: AbortSignal,
+  abort: AbortSignal,
   onChange: () => void,
 ): Promise<Policies> {
   if (first === NO_POLICIES || first.unseen !== undefined) return first;
   const informer = createInformer(client, upgradePolicies);
-  void informer.run(signal);
-  await informer.whenSynced(signal);
+  void informer.run(abort);
+  await informer.whenSynced(abort);
   informer.addHandler({ added: onChange, updated: onChange, deleted: onChange });
   return { list: () => informer.list() };
 }
@@ -54,6 +54,6 @@ export function policyOf(
   policies: Policies,
   dialect: Pick<Dialect, 'name' | 'policyOf'>,
   plan: KubeObject,
-): CampaignPolicy {
+): RolloutPolicy {
   return policyOfPlan(dialect, policies.list(), plan, UNCOVERED);
 }

@@ -1,11 +1,11 @@
 /** Owns what every command that only looks works with: a connection, and the plans of all dialects that the cluster has. */
 import type { Dialect, Endpoint } from '../../engine/dialect.ts';
-import { askControlPlane } from '../../engine/health.ts';
-import type { EndpointHealth } from '../../engine/model.ts';
+import type { EndpointHealth } from '../../engine/model/model.ts';
+import { askControlPlane } from '../../engine/observe/api-server-health.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { createClient } from '../../kube/http-client.ts';
-import { loadClusterConfig } from '../../kube/kubeconfig.ts';
-import { askReadyz } from '../../kube/readyz.ts';
+import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { createClient } from '../../kube/transport/http-client.ts';
+import { askReadyz } from '../../kube/transport/readyz.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Output } from '../output.ts';
 import type { ConnectionFlags } from '../program.ts';
@@ -22,7 +22,7 @@ export interface LookParts {
   readonly dialects: readonly Dialect[];
   readonly clock: Clock;
   readonly output: Output;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
 }
 
 export interface Session {
@@ -43,7 +43,7 @@ const READYZ_TIMEOUT_MS = 3000;
 /** The client is closed when `work` is over. Before a watch too: lists fail at once where informers would try for ever. */
 export async function inSession(
   flags: ConnectionFlags,
-  { dialects, clock, signal }: LookParts,
+  { dialects, clock, abort }: LookParts,
   userAgent: string,
   work: (session: Session) => Promise<number>,
 ): Promise<number> {
@@ -56,13 +56,13 @@ export async function inSession(
       async (host) => await askReadyz(config, host, { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
     );
   try {
-    const installed = await installedOf(client, dialects, signal);
+    const installed = await installedOf(client, dialects, abort);
     const loaded = await Promise.all(
-      installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, signal)) })),
+      installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, abort)) })),
     );
     const looking = {
-      sources: sourcesOf(client, ask, clock, signal),
-      policies: await loadPolicies(client, signal),
+      sources: sourcesOf(client, ask, clock, abort),
+      policies: await loadPolicies(client, abort),
     };
     return await work({ client, contact, looking, loaded });
   } finally {
@@ -74,9 +74,9 @@ export async function inSession(
 export async function lookOnce(
   { client, looking, loaded }: Session,
   now: number,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<StatusView> {
-  const leader = await askLeader(client, now, signal);
+  const leader = await askLeader(client, now, abort);
   const plans = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, looking, now)));
   return { leader, plans: plans.flat() };
 }

@@ -11,14 +11,14 @@ import { cattlePlansSeen } from '../../dialects/cattle/dialect.ts';
 import { DEFAULT_DRAIN } from '../../drain/options.ts';
 import { sourcesOf } from './sources.ts';
 
-const { signal } = new AbortController();
+const { signal: abort } = new AbortController();
 
 test('a drain is looked at again after some seconds, and not before', async () => {
   const api = new PodApi();
   api.put(buildPod('web'));
   const clock = new FakeClock();
-  const sources = sourcesOf(api.client, READY, clock, signal);
-  const look = async (): Promise<number> => (await sources.outlook('n1', DEFAULT_DRAIN)).evictable;
+  const sources = sourcesOf(api.client, READY, clock, abort);
+  const look = async (): Promise<number> => (await sources.drainPreview('n1', DEFAULT_DRAIN)).evictable;
   expect([await look(), await look()]).toEqual([1, 1]);
   const asked = api.reads.length;
   await clock.advance(4999);
@@ -31,10 +31,10 @@ test('a drain is looked at again after some seconds, and not before', async () =
 });
 
 test('a dialect that asks for nothing has nothing against a plan, and none of its targets lets the leader drain', async () => {
-  const sources = sourcesOf(new PodApi().client, READY, new FakeClock(), signal);
+  const sources = sourcesOf(new PodApi().client, READY, new FakeClock(), abort);
   const world = { get: () => undefined, list: () => [] };
   const plan = buildCattlePlan('p');
   const stage = buildStage('worker', ['w1']);
   expect(await sources.preconditions(cattlePlansSeen, plan)).toEqual([]);
-  expect(await sources.consent(cattlePlansSeen, stage, buildTarget('w1'), world)).toBe(false);
+  expect(await sources.drainDelegation(cattlePlansSeen, stage, buildTarget('w1'), world)).toBe(false);
 });

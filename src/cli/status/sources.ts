@@ -1,10 +1,10 @@
 /** Owns asking what no watch shows, for those who only look: by their own rights, and not anew at every look. */
 import type { DrainProgress } from '../../drain/drain.ts';
+import { type DrainPreview, Look } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/options.ts';
-import { Look, type Outlook } from '../../drain/outlook.ts';
 import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
-import type { EndpointHealth, Stage, Target } from '../../engine/model.ts';
-import type { Reason } from '../../engine/reasons.ts';
+import type { EndpointHealth, Stage, Target } from '../../engine/model/model.ts';
+import type { Reason } from '../../engine/model/reasons.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -12,11 +12,11 @@ import type { Clock } from '../../util/clock.ts';
 /** Each reads only, and rejects where the API server refuses or does not answer. */
 export interface Sources {
   controlPlane(endpoints: readonly Endpoint[]): Promise<readonly EndpointHealth[]>;
-  outlook(node: string, options: DrainOptions): Promise<Outlook>;
+  drainPreview(node: string, options: DrainOptions): Promise<DrainPreview>;
   drain(node: string, options: DrainOptions): Promise<DrainProgress>;
   preconditions(dialect: Dialect, plan: KubeObject): Promise<readonly Reason[]>;
   /** Whether the target leaves it to the leader to cordon, drain and uncordon. */
-  consent(dialect: Dialect, stage: Stage, target: Target, world: World): Promise<boolean>;
+  drainDelegation(dialect: Dialect, stage: Stage, target: Target, world: World): Promise<boolean>;
 }
 
 export type AskControlPlane = Sources['controlPlane'];
@@ -28,7 +28,7 @@ export function sourcesOf(
   client: KubeClient,
   askControlPlane: AskControlPlane,
   clock: Clock,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Sources {
   const kept = new Map<string, { readonly at: number; readonly answer: Promise<unknown> }>();
   const once = async <T>(key: string, ask: () => Promise<T>): Promise<T> => {
@@ -39,22 +39,22 @@ export function sourcesOf(
     return await answer;
   };
   const look = async (): Promise<Look> =>
-    await once('look', async () => await Promise.resolve(new Look(client, signal)));
+    await once('look', async () => await Promise.resolve(new Look(client, abort)));
   return {
     controlPlane: askControlPlane,
-    outlook: async (node, options) =>
-      await once(`outlook ${node}`, async () => await (await look()).ahead(node, options)),
+    drainPreview: async (node, options) =>
+      await once(`drain preview ${node}`, async () => await (await look()).ahead(node, options)),
     drain: async (node, options) =>
       await once(`drain ${node}`, async () => await (await look()).during(node, options, clock.now())),
     preconditions: async (dialect, plan) =>
       await once(
         `preconditions ${dialect.name} ${plan.metadata.uid ?? ''}`,
-        async () => (await dialect.preconditions?.(client, plan, signal)) ?? [],
+        async () => (await dialect.preconditions?.(client, plan, abort)) ?? [],
       ),
-    consent: async (dialect, stage, target, world) =>
+    drainDelegation: async (dialect, stage, target, world) =>
       await once(
-        `consent ${dialect.name} ${target.key}`,
-        async () => (await dialect.care?.consents?.(client, stage, target, world, signal)) ?? false,
+        `drain delegation ${dialect.name} ${target.key}`,
+        async () => (await dialect.care?.drainDelegations?.(client, stage, target, world, abort)) ?? false,
       ),
   };
 }

@@ -1,14 +1,23 @@
 /** Owns what `refit status` tells: a stable JSON form (docs/reference/cli.md), from which every output is rendered. */
-import { isStopping } from '../../engine/advance.ts';
+import { isStopping } from '../../engine/decide/advance.ts';
+import { stepEnd } from '../../engine/decide/deadlines.ts';
+import type { Explanation } from '../../engine/decide/explain.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import type { Explanation } from '../../engine/explain.ts';
-import { factsOf } from '../../engine/gate-input.ts';
-import { stepEnd } from '../../engine/lateness.ts';
-import type { Campaign, CampaignPhase, Role, Snapshot, Stage, Target, TargetPhase, Wait } from '../../engine/model.ts';
-import { isFinal } from '../../engine/model.ts';
-import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
+import { factsOf } from '../../engine/gates/context.ts';
+import type {
+  Role,
+  Rollout,
+  RolloutPhase,
+  Snapshot,
+  Stage,
+  Target,
+  TargetPhase,
+  Wait,
+} from '../../engine/model/model.ts';
+import { isFinal } from '../../engine/model/model.ts';
+import { activeStage } from '../../engine/model/stages.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
-import { activeStage } from '../../engine/stages.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { printable } from '../../util/printable.ts';
 import type { LeaderView } from './leader.ts';
@@ -56,7 +65,7 @@ export interface PlanView {
   readonly created: string;
   /** RFC 3339: when the last target ended; absent while it runs, and where that is not when the plan did. */
   readonly ended?: string;
-  readonly phase: CampaignPhase;
+  readonly phase: RolloutPhase;
   /** One sentence: why it ended badly, is about to, or cannot start. */
   readonly reason?: string;
   readonly stages: readonly StageView[];
@@ -84,27 +93,27 @@ export interface StatusView {
 export interface Look {
   readonly snapshot: Snapshot;
   readonly explanation: Pick<Explanation, 'waits' | 'phases'>;
-  readonly upcoming: Campaign;
-  readonly policy: CampaignPolicy;
+  readonly upcoming: Rollout;
+  readonly policy: RolloutPolicy;
   readonly unseen: readonly string[];
 }
 
 export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
-  const { campaign } = look.snapshot;
-  const { kind, name, uid, created } = campaign.source;
+  const { rollout } = look.snapshot;
+  const { kind, name, uid, created } = rollout.source;
   // A plan that nobody has taken up yet may be refused, and one whose node has failed may not know it yet.
-  const reason = campaign.reason ?? look.upcoming.reason ?? campaign.problems[0];
+  const reason = rollout.reason ?? look.upcoming.reason ?? rollout.problems[0];
   return harmless({
     dialect: dialect.name,
     kind,
     name,
     uid,
-    id: campaign.id,
+    id: rollout.id,
     created,
     ...endOf(look.snapshot),
-    phase: campaign.phase,
+    phase: rollout.phase,
     ...(reason ? { reason: reason.message } : {}),
-    stages: campaign.stages.map((stage) => stageView(stage, look)),
+    stages: rollout.stages.map((stage) => stageView(stage, look)),
     waits: waitsOf(look),
     next: nextOf(look),
     ...bindings(look),
@@ -113,7 +122,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
 
 /** What holds it beside its own text. */
 function bindings({ snapshot, policy, unseen }: Look): Pick<PlanView, 'policy' | 'paused' | 'abort' | 'unseen'> {
-  const { paused, abort } = snapshot.orders;
+  const { paused, abort } = snapshot.controls;
   return {
     ...(policy.name === undefined ? {} : { policy: policy.name }),
     ...(paused || policy.paused ? { paused: paused ? 'order' : 'policy' } : {}),
@@ -130,7 +139,7 @@ function harmless(view: PlanView): PlanView {
 
 /** An end that is seen and not yet recorded is nothing to wait for, be it that of a target or a refusal of the plan. */
 function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: Look): Wait[] {
-  if (snapshot.campaign.phase === 'new' && isFinal(upcoming)) return [];
+  if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
   const ends = stepEnds(snapshot, policy);
   return waits
     .filter(({ gate }) => gate !== 'done' && gate !== 'failed')
@@ -138,8 +147,8 @@ function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: Look): 
 }
 
 /** Of targets under way, by name, in milliseconds since the Unix epoch. */
-function stepEnds(snapshot: Snapshot, policy: CampaignPolicy): Map<string, number> {
-  const moving = snapshot.campaign.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'intended'));
+function stepEnds(snapshot: Snapshot, policy: RolloutPolicy): Map<string, number> {
+  const moving = snapshot.rollout.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'intended'));
   return new Map(moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]));
 }
 
@@ -150,10 +159,10 @@ function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
 }
 
 /** When somebody aborted it is recorded of those that it stopped, and of nothing else. */
-function endOf({ campaign, orders }: Snapshot): { ended?: string } {
-  const targets = campaign.stages.flatMap((stage) => stage.targets);
-  const isTold = orders.abort === undefined || targets.some(({ state }) => state === 'failed');
-  if (!isFinal(campaign) || !isTold) return {};
+function endOf({ rollout, controls }: Snapshot): { ended?: string } {
+  const targets = rollout.stages.flatMap((stage) => stage.targets);
+  const isTold = controls.abort === undefined || targets.some(({ state }) => state === 'failed');
+  if (!isFinal(rollout) || !isTold) return {};
   const moments = targets.map(({ since }) => since);
   const ended = moments.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
   return ended === undefined ? {} : { ended };
@@ -165,20 +174,20 @@ function stageView(stage: Stage, { snapshot, explanation: { phases } }: Look): S
     role: stage.role,
     version: stage.version,
     maxInFlight: limitOf(stage),
-    active: !isFinal(snapshot.campaign) && stage === activeStage(snapshot.campaign),
-    ...matchless(stage, snapshot.campaign),
+    active: !isFinal(snapshot.rollout) && stage === activeStage(snapshot.rollout),
+    ...matchless(stage, snapshot.rollout),
     targets: stage.targets.map((target) => targetView(target, snapshot, phases.get(target.key) ?? 'pending')),
   };
 }
 
 /** It looks just like a mistake in the selector. A refused plan has no targets, and of an unread record nothing is known. */
-function matchless({ targets, selection }: Stage, { phase, unread }: Campaign): Pick<StageView, 'selection'> {
+function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): Pick<StageView, 'selection'> {
   const isKnown = phase !== 'invalid' && unread === undefined;
   return targets.length === 0 && selection !== undefined && isKnown ? { selection } : {};
 }
 
 function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): TargetView {
-  const { exists, observation, consent } = factsOf(snapshot, target);
+  const { exists, observation, drainDelegation } = factsOf(snapshot, target);
   const gone = exists ? {} : { gone: true };
   if (observation.kind === 'none') return { name: target.name, phase, since: target.since, ...gone };
   const { from, spent, rolledBack } = observation.report ?? {};
@@ -192,18 +201,18 @@ function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): Tar
     ...(spent === undefined ? {} : { spent }),
     ...(observation.kind === 'failed' && phase === 'failed' ? { failure: observation.message } : {}),
     ...(rolledBack === undefined ? {} : { rolledBack }),
-    ...(observation.kind === 'working' && observation.asks !== undefined && isOpen
-      ? { drains: consent === false ? 'node' : 'leader' }
+    ...(observation.kind === 'working' && observation.waitsFor !== undefined && isOpen
+      ? { drains: drainDelegation === false ? 'node' : 'leader' }
       : {}),
   };
 }
 
 /** The targets that fill the slots when what is in flight is done; where all are in flight, the first of the next stage. */
 function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: Look): string[] {
-  if (isFinal(upcoming) || isStopping({ ...snapshot, campaign: upcoming }, policy)) return [];
-  const { campaign } = snapshot;
+  if (isFinal(upcoming) || isStopping({ ...snapshot, rollout: upcoming }, policy)) return [];
+  const { rollout } = snapshot;
   const held = new Set(waits.filter(({ ofStage }) => ofStage !== true).map(({ target }) => target));
-  for (const stage of campaign.stages) {
+  for (const stage of rollout.stages) {
     const pending = stage.targets.filter(({ state }) => state === 'pending').map(({ name }) => name);
     const ready = pending.filter((name) => !held.has(name));
     // Where a gate holds all of them, the first is still the first.

@@ -13,7 +13,7 @@ export interface WatchParts {
   readonly dialects: readonly Dialect[];
   readonly client: KubeClient;
   readonly clock: Clock;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
   readonly looking: Looking;
   /** Hears of every request of the client. */
   readonly contact: Contact;
@@ -26,19 +26,19 @@ const AGAIN_MS = 1000;
 export async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
   const { dialects, client, clock, contact } = parts;
   const stop = new AbortController();
-  const signal = AbortSignal.any([parts.signal, stop.signal]);
+  const abort = AbortSignal.any([parts.abort, stop.signal]);
   const changes = new Changes();
   try {
     const followed = await Promise.all(
       dialects.map(async (dialect) => ({
         dialect,
-        ...(await follow(client, dialect, signal, () => changes.note())),
+        ...(await follow(client, dialect, abort, () => changes.note())),
       })),
     );
     const { sources, policies: first } = parts.looking;
-    const policies = await followPolicies(client, first, signal, () => changes.note());
+    const policies = await followPolicies(client, first, abort, () => changes.note());
     const looking = { sources, policies };
-    const leader = followLeader(client, await askLeader(client, clock.now(), signal), signal);
+    const leader = followLeader(client, await askLeader(client, clock.now(), abort), abort);
     for (;;) {
       const [now, began] = [clock.now(), clock.monotonic()];
       const views = await Promise.all(followed.map(async (each) => await observe(each.dialect, each, looking, now)));
@@ -47,8 +47,8 @@ export async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView>
       yield { leader: leader(now), ...(silentSince === undefined ? {} : { silentSince }), plans };
       if (isOver(plans)) return;
       // A look at thousands of targets takes a while: changes that follow each other fast are seen together.
-      await sleep(clock, clock.monotonic() - began, signal);
-      await changes.next(clock, AGAIN_MS, signal);
+      await sleep(clock, clock.monotonic() - began, abort);
+      await changes.next(clock, AGAIN_MS, abort);
     }
   } finally {
     stop.abort();
@@ -70,14 +70,14 @@ class Changes {
   }
 
   /** Resolves at the next change or after `ms`; rejects where the signal aborts. */
-  async next(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  async next(clock: Clock, ms: number, abort: AbortSignal): Promise<void> {
     if (!this.#noted) {
       const changed = new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
-      await Promise.race([changed, sleep(clock, ms, signal)]);
+      await Promise.race([changed, sleep(clock, ms, abort)]);
     }
-    signal.throwIfAborted();
+    abort.throwIfAborted();
     this.#noted = false;
   }
 }

@@ -7,7 +7,7 @@ import { HOUR, later, MINUTE, SECOND, T0 } from '../../../test/builders/times.ts
 import { buildLooking, lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import type { K0sUpdate, Plan } from '../../api/autopilot/plan.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
-import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/orders.ts';
+import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import type { Node } from '../../kube/types.ts';
 import { encodeReport } from '../../signal/report.ts';
 import type { LeaderView } from '../status/leader.ts';
@@ -29,7 +29,7 @@ interface Case {
   readonly rolledBack?: boolean;
   readonly isGone?: boolean;
   readonly isCordoned?: boolean;
-  readonly orders?: Readonly<Record<string, string>>;
+  readonly controls?: Readonly<Record<string, string>>;
   readonly policy?: UpgradePolicySpec;
   readonly sources?: Partial<Sources>;
   readonly leader?: LeaderView;
@@ -44,7 +44,7 @@ async function whyOf(given: Case, node?: string): Promise<string> {
   const bare = buildPlan({ commands: [{ k0supdate: { ...update, ...given.update } }] }, status);
   const plan: Plan = {
     ...bare,
-    metadata: { ...bare.metadata, ...(given.orders ? { annotations: given.orders } : {}) },
+    metadata: { ...bare.metadata, ...(given.controls ? { annotations: given.controls } : {}) },
   };
   const created = later(MINUTE);
   const report = { created, ...(reason ? { reason } : {}), ...(given.rolledBack ? { rolledBack: true } : {}) };
@@ -63,7 +63,7 @@ async function whyOf(given: Case, node?: string): Promise<string> {
 
 const BUDGET = { budget: 'shop/web', pods: ['shop/web-1'], reason: 'it wants 1 of its 1 pods healthy at all times' };
 const HOLDS = 'PodDisruptionBudget shop/web holds shop/web-1: it wants 1 of its 1 pods healthy at all times';
-const BLOCKED = async (): ReturnType<Sources['outlook']> =>
+const BLOCKED = async (): ReturnType<Sources['drainPreview']> =>
   await Promise.resolve({ evictable: 1, obstacles: [BUDGET], refused: [] });
 const FAILED = { states: ['SignalApplyFailed', 'SignalPending'], state: 'ApplyFailed' } as const;
 const MOVING = ['SignalSent', 'SignalPending'] as const;
@@ -76,7 +76,7 @@ const CLOSED = { days: ['Friday' as const], start: '22:00', length: '4h', timeZo
 test.each<[string, Case, readonly string[]]>([
   [
     'a budget, before the node is cordoned',
-    { sources: { outlook: BLOCKED } },
+    { sources: { drainPreview: BLOCKED } },
     [
       `Waiting: w1 cannot be drained: ${HOLDS} (drain-possible, for 9 min); w2 cannot be drained: ${HOLDS}`,
       'This ends when the budget lets its pods go: run more replicas of them, or change it.',
@@ -113,7 +113,7 @@ test.each<[string, Case, readonly string[]]>([
     'a pod that the policy refuses to evict',
     {
       sources: {
-        outlook: async () =>
+        drainPreview: async () =>
           await Promise.resolve({ evictable: 0, obstacles: [], refused: [{ pod: 'shop/db', reason: 'has data' }] }),
       },
     },
@@ -121,7 +121,7 @@ test.each<[string, Case, readonly string[]]>([
   ],
   [
     'a node that drains itself',
-    { states: MOVING, says: 'Cordoning', sources: { consent: async () => await Promise.resolve(false) } },
+    { states: MOVING, says: 'Cordoning', sources: { drainDelegation: async () => await Promise.resolve(false) } },
     [
       'Under way: w1 is at Cordoning, which it does itself (for 8 min).',
       'w1 lets no leader cordon and drain: the agent does it, as k0s before 1.35, and its log tells what it waits for.',
@@ -197,12 +197,12 @@ test.each<[string, Case, readonly string[]]>([
   ],
   [
     'somebody paused it a while after the last node moved',
-    { orders: { [PAUSE_ANNOTATION]: later(8 * MINUTE) } },
+    { controls: { [PAUSE_ANNOTATION]: later(8 * MINUTE) } },
     ['Waiting: the plan is paused: nothing new starts until refit resume (not-paused, for 2 min).'],
   ],
   [
     'somebody paused it, and wrote no moment',
-    { orders: { [PAUSE_ANNOTATION]: 'true' } },
+    { controls: { [PAUSE_ANNOTATION]: 'true' } },
     [
       'Plan autopilot (id1) is running for 10 min, paused: 0 of 2',
       'Waiting: the plan is paused: nothing new starts until refit resume (not-paused, for 9 min).',
@@ -219,7 +219,7 @@ test.each<[string, Case, readonly string[]]>([
   ],
   [
     'somebody aborted it, and a node has to finish',
-    { states: MOVING, says: 'Restart', orders: { [ABORT_ANNOTATION]: 'wrong release' } },
+    { states: MOVING, says: 'Restart', controls: { [ABORT_ANNOTATION]: 'wrong release' } },
     [
       'Under way: w1 is at Restart (for 8 min).',
       'stopped by order: wrong release; nothing new starts, and what cannot be taken back finishes',
@@ -232,7 +232,7 @@ test.each<[string, Case, readonly string[]]>([
       ...FAILED,
       says: 'Failed',
       reason: 'stopped by order: wrong release',
-      orders: { [ABORT_ANNOTATION]: 'wrong release' },
+      controls: { [ABORT_ANNOTATION]: 'wrong release' },
       description: 'Aborted: stopped by order: wrong release',
     },
     [
@@ -244,7 +244,7 @@ test.each<[string, Case, readonly string[]]>([
     {
       states: ['SignalCompleted', 'SignalPending'],
       state: 'ApplyFailed',
-      orders: { [ABORT_ANNOTATION]: 'wrong release' },
+      controls: { [ABORT_ANNOTATION]: 'wrong release' },
       description: 'Aborted: stopped by order: wrong release',
     },
     ['Plan autopilot (id1) has failed: 1 of 2 targets are done. Why: stopped by order: wrong release. What to do'],
@@ -280,7 +280,7 @@ test.each<[string, Case, readonly string[]]>([
   ],
   [
     'what may not be seen',
-    { sources: { outlook: async () => await Promise.reject(new Error('pods is forbidden')) } },
+    { sources: { drainPreview: async () => await Promise.reject(new Error('pods is forbidden')) } },
     ['Next: w1.', 'It cannot be seen whether nodes can be drained: pods is forbidden.'],
   ],
 ])('%s', async (_name, given, said) => {
@@ -289,9 +289,9 @@ test.each<[string, Case, readonly string[]]>([
 });
 
 test.each<[string, Case]>([
-  ['a pause', { orders: { [PAUSE_ANNOTATION]: 'true' } }],
+  ['a pause', { controls: { [PAUSE_ANNOTATION]: 'true' } }],
   ['a window', { policy: { windows: [CLOSED] } }],
-  ['an abort', { states: MOVING, says: 'Restart', orders: { [ABORT_ANNOTATION]: 'wrong release' } }],
+  ['an abort', { states: MOVING, says: 'Restart', controls: { [ABORT_ANNOTATION]: 'wrong release' } }],
   ['a policy that cannot be read', { policy: { soak: '0h' } }],
   [
     'a download that the policy does not allow',

@@ -9,10 +9,10 @@ import { explainPlan } from './plan.ts';
 
 /** Resolves with 0: a plan that failed is told, and not a failure of this command. */
 export async function showWhy(node: string | undefined, flags: ConnectionFlags, parts: LookParts): Promise<number> {
-  const { clock, output, signal } = parts;
+  const { clock, output, abort } = parts;
   return await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();
-    const paragraphs = paragraphsOf(await lookOnce(session, now, signal), node, now);
+    const paragraphs = paragraphsOf(await lookOnce(session, now, abort), node, now);
     const { columns } = output.size();
     output.write(`${paragraphs.map((text) => wrapped(text, columns).join('\n')).join('\n\n')}\n`);
     return EXIT.ok;

@@ -1,6 +1,6 @@
 /** Owns what ends each wait, in clauses that begin with "when"; what a person can do about it stands in the same clause. */
-import type { Wait } from '../../engine/model.ts';
-import type { ReasonCode } from '../../engine/reasons.ts';
+import type { Wait } from '../../engine/model/model.ts';
+import type { ReasonCode } from '../../engine/model/reasons.ts';
 import type { PlanView } from '../status/view.ts';
 
 type Ending = (plan: PlanView, wait: Wait) => string;
@@ -31,7 +31,7 @@ const ENDINGS: Partial<Record<ReasonCode, Ending>> = {
   EarlierStage: says('the earlier stage is done'),
   FinishingInFlight: says('those under way come to their end, and the plan with them'),
   ControlPlaneNotReady: says('every API server answers that it is ready'),
-  OthersAtWork: says('those nodes come to their end, or give no sign of life for long enough'),
+  ForeignWork: says('those nodes come to their end, or give no sign of life for long enough'),
   NodeNotReady: says('the node is Ready'),
   Draining: (_plan, { target }) =>
     `the pods are gone (kubectl get pods -A --field-selector spec.nodeName=${target} shows them)`,

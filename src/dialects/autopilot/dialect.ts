@@ -1,34 +1,34 @@
-/** Owns the k0s Autopilot front door: its Plans as campaigns of the engine. */
+/** Owns the k0s Autopilot front door: its Plans as rollouts of the engine. */
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
-import { targetLedgers } from '../../api/refit/target-ledger.ts';
+import { statusShards } from '../../api/refit/status-shard.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import { keptOfNode } from '../../engine/kept.ts';
-import { matters } from '../../engine/relevance.ts';
+import { isRelevant } from '../../engine/observe/predicates.ts';
+import { trimNode } from '../../engine/observe/transforms.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
-import { care } from './care.ts';
 import { OBJECTS } from './discovery.ts';
-import { ledgers } from './ledgers/split.ts';
-import { orphans } from './orphans.ts';
+import { care } from './drain-delegation.ts';
+import { orphanedPlans } from './orphaned-work.ts';
 import { preconditions } from './preconditions.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
-import { signal, strangers } from './signal.ts';
+import { foreignTargets, signal } from './signal.ts';
+import { shards } from './status-shards/split.ts';
 
 export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
   plans,
   recordedIn: 'status',
-  ledgers,
+  shards,
   watched: [
     {
       resource: OBJECTS.controller,
-      matters: (before, after) => matters(before, after) || versionOf(before) !== versionOf(after),
+      isRelevant: (before, after) => isRelevant(before, after) || versionOf(before) !== versionOf(after),
     },
-    { resource: OBJECTS.worker, matters, keep: keptOfNode },
-    // The news of a plan may come before that of its ledgers: whoever looked in between has to look again.
-    { resource: targetLedgers, optional: true, matters: () => true },
+    { resource: OBJECTS.worker, isRelevant, transform: trimNode },
+    // The news of a plan may come before that of its status shards: whoever looked in between has to look again.
+    { resource: statusShards, optional: true, isRelevant: () => true },
   ],
   resolve,
   project,
@@ -43,10 +43,10 @@ export const autopilot: Dialect<Plan> = {
   conditionsInAnnotation: true,
   preconditions,
   versionOf,
-  others: strangers,
+  others: foreignTargets,
   care,
   fleet: (world) => world.list(nodes),
-  orphans,
+  orphanedPlans,
   signal,
 };
 

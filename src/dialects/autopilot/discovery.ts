@@ -1,8 +1,8 @@
 /** Owns how a command's target specification becomes names: listed one by one, or selected, always in a fixed order. */
 import type { TargetSpec } from '../../api/autopilot/target.ts';
 import type { World } from '../../engine/dialect.ts';
-import { platformOf } from '../../engine/gather.ts';
-import type { Role } from '../../engine/model.ts';
+import type { Role } from '../../engine/model/model.ts';
+import { platformOf } from '../../engine/observe/gather.ts';
 import { nodes, type Resource } from '../../kube/resources.ts';
 import { type Fields, nodeFields, objectFields, parseFieldSelector, parseLabelSelector } from '../../kube/selectors.ts';
 import { controlNodes } from '../../signal/names.ts';

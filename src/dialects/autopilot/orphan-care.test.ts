@@ -1,23 +1,23 @@
 /** Owns the proof that what deleted Plans left on nodes is taken away by whoever leads next, and nobody else's is. */
 import { expect, test } from 'vitest';
-import { buildPolicy } from '../../../test/builders/campaign-policies.ts';
 import { MemoryApi } from '../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan } from '../../../test/builders/plans.ts';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import { recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
 import type { Drains } from '../../drain/drains.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from '../../drain/marks.ts';
-import { OwnWrites } from '../../engine/own-writes.ts';
+import { OwnWrites } from '../../engine/observe/own-writes.ts';
+import { viewsOf } from '../../engine/observe/world.ts';
 import { createReconciler } from '../../engine/reconciler.ts';
-import { createTeller } from '../../engine/teller.ts';
-import { viewsOf } from '../../engine/world.ts';
+import { createReporter } from '../../engine/report/reporter.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { noMetrics } from '../../runtime/metrics.ts';
-import { FENCE_ANNOTATION } from '../../signal/names.ts';
+import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { silentLogger } from '../../util/log.ts';
 import { autopilot } from './dialect.ts';
 
@@ -51,7 +51,7 @@ async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Care
   const watched = autopilot.watched.map(({ resource }) => [resource, api.view(resource)] as const);
   const reconcile = createReconciler<Plan>({
     ...effects,
-    teller: createTeller({
+    reporter: createReporter({
       ...effects,
       log: silentLogger,
       metrics: noMetrics,
@@ -64,7 +64,7 @@ async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Care
     policyFor: () => buildPolicy(),
     clock: new FakeClock(T0),
     drains,
-    inquirer: { askControlPlane: async () => await Promise.resolve([]) },
+    prober: { askControlPlane: async () => await Promise.resolve([]) },
   });
   // Each look that wrote anything is followed by another: its own watch wakes it.
   for (let calls = -1; calls < api.calls.length; ) {
@@ -125,7 +125,7 @@ test('a controller that is deleted while its Node is drained: the plan fails, th
 });
 
 test('the Node tells why it is let back: no plan is left to tell it', async () => {
-  const working = { [FENCE_ANNOTATION]: `gone/${later(1000)}` };
+  const working = { [ROLLOUT_ANNOTATION]: `gone/${later(1000)}` };
   const node = signalled(cordonedFor(`gone/${later(1000)}/Plan`), { status: 'Cordoning' }, working);
   expect((await afterCare(node)).told).toEqual([
     'Warning PlanGone: its plan was deleted',

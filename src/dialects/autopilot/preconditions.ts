@@ -1,6 +1,6 @@
 /** Owns what only the API server can say against a new Plan: objects of kinds that its versions do not serve any more. */
 import type { Plan } from '../../api/autopilot/plan.ts';
-import { because, type Reason } from '../../engine/reasons.ts';
+import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { askRemovedApis } from './removed-apis.ts';
 
@@ -10,10 +10,10 @@ const NEVER = new AbortController().signal;
 export async function preconditions(
   client: KubeClient,
   { spec }: Plan,
-  signal: AbortSignal = NEVER,
+  abort: AbortSignal = NEVER,
 ): Promise<readonly Reason[]> {
   for (const version of new Set(spec.commands.flatMap(versionsOf))) {
-    const objection = await askRemovedApis(client, version, signal);
+    const objection = await askRemovedApis(client, version, abort);
     if (objection !== undefined) return [because('RemovedApis', objection)];
   }
   return [];

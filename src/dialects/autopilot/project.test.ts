@@ -2,16 +2,16 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { arbitrarySituation } from '../../../test/builders/arbitrary-snapshots.ts';
-import { buildCampaign } from '../../../test/builders/campaigns.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { recordedObjects } from '../../../test/recordings.ts';
 import type { CommandStatus, Plan } from '../../api/autopilot/plan.ts';
-import { decide } from '../../engine/decide.ts';
-import type { Campaign } from '../../engine/model.ts';
+import { decide } from '../../engine/decide/decide.ts';
+import type { Rollout } from '../../engine/model/model.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
 
@@ -22,8 +22,8 @@ const planOf = (commands: number, status?: Plan['status']): Plan =>
   buildPlan({ commands: Array.from({ length: commands }, () => ({ k0supdate: buildUpdate() })) }, status);
 
 /** The states of plan and commands, and where the reason stands. */
-function wordsOf(campaign: Campaign, plan: Plan): unknown[] {
-  const { status } = project(campaign, plan);
+function wordsOf(rollout: Rollout, plan: Plan): unknown[] {
+  const { status } = project(rollout, plan);
   return [
     status?.state,
     ...(status?.commands ?? []).map(({ state, description }) => (description ? [state, description] : state)),
@@ -36,7 +36,7 @@ test('a running plan in full', () => {
     buildStage('worker', ['w1', buildTarget('w2', 'missing'), buildTarget('w3', 'unsupported')]),
   ];
   const at = (name: string, state: string, since = later(0)): object => ({ name, state, lastUpdatedTimestamp: since });
-  expect(project(buildCampaign(stages), planOf(1)).status).toEqual({
+  expect(project(buildRollout(stages), planOf(1)).status).toEqual({
     state: 'SchedulableWait',
     commands: [
       {
@@ -52,9 +52,9 @@ test('a running plan in full', () => {
 });
 
 test('lists that are empty are left out, as the original does', () => {
-  const { status } = project(buildCampaign([buildStage('controller', []), buildStage('worker', ['w1'])]), planOf(1));
+  const { status } = project(buildRollout([buildStage('controller', []), buildStage('worker', ['w1'])]), planOf(1));
   expect(Object.keys(status?.commands[0]?.k0supdate ?? {})).toEqual(['workers']);
-  const empty = project(buildCampaign([buildStage('controller', []), buildStage('worker', [])]), planOf(1));
+  const empty = project(buildRollout([buildStage('controller', []), buildStage('worker', [])]), planOf(1));
   expect(empty.status?.commands).toEqual([{ id: 0, state: 'Completed' }]);
 });
 
@@ -62,31 +62,31 @@ describe('the states of plan and commands', () => {
   const first = buildStage('worker', [done('w1')]);
   const second = buildStage('worker', ['w1'], { command: 1 });
   const failed = buildStage('worker', [buildTarget('w1', 'failed')], { command: 1 });
-  test.each<[string, Campaign, number, unknown[]]>([
-    ['running', buildCampaign([buildStage('worker', ['w1'])]), 1, ['SchedulableWait', 'SchedulableWait']],
-    ['blocked', buildCampaign([buildStage('worker', ['w1'])], { blocked: true }), 1, ['Schedulable', 'Schedulable']],
-    ['done', buildCampaign([first], { phase: 'done' }), 1, ['Completed', 'Completed']],
+  test.each<[string, Rollout, number, unknown[]]>([
+    ['running', buildRollout([buildStage('worker', ['w1'])]), 1, ['SchedulableWait', 'SchedulableWait']],
+    ['blocked', buildRollout([buildStage('worker', ['w1'])], { blocked: true }), 1, ['Schedulable', 'Schedulable']],
+    ['done', buildRollout([first], { phase: 'done' }), 1, ['Completed', 'Completed']],
     [
       'the second command of two: the plan mirrors the active one',
-      buildCampaign([first, second], { blocked: true }),
+      buildRollout([first, second], { blocked: true }),
       2,
       ['Schedulable', 'Completed', 'Schedulable'],
     ],
     [
       'the first command of two',
-      buildCampaign([buildStage('worker', ['w1']), second], { blocked: true }),
+      buildRollout([buildStage('worker', ['w1']), second], { blocked: true }),
       2,
       ['Schedulable', 'Schedulable', 'SchedulableWait'],
     ],
     [
       'failed in the second command: the reason stands there',
-      buildCampaign([first, failed], { phase: 'failed', reason }),
+      buildRollout([first, failed], { phase: 'failed', reason }),
       2,
       ['ApplyFailed', 'Completed', ['ApplyFailed', 'w1: 404']],
     ],
     [
       'incomplete in the second command: the first one is completed all the same',
-      buildCampaign([first, buildStage('worker', [buildTarget('w1', 'missing')], { command: 1 })], {
+      buildRollout([first, buildStage('worker', [buildTarget('w1', 'missing')], { command: 1 })], {
         phase: 'incomplete',
         reason: { code: 'TargetMissing', message: 'worker w1 does not exist' },
       }),
@@ -95,18 +95,18 @@ describe('the states of plan and commands', () => {
     ],
     [
       'refused before it began: every command says so, the reason stands in the first',
-      buildCampaign([], { phase: 'invalid', reason: { code: 'InvalidPlan', message: 'spec.id must name this run' } }),
+      buildRollout([], { phase: 'invalid', reason: { code: 'InvalidPlan', message: 'spec.id must name this run' } }),
       2,
       ['Warning', ['Warning', 'spec.id must name this run'], 'Warning'],
     ],
     [
       'refused for having no command: the reason needs a place',
-      buildCampaign([], { phase: 'invalid', reason: { code: 'InvalidPlan', message: 'spec.commands' } }),
+      buildRollout([], { phase: 'invalid', reason: { code: 'InvalidPlan', message: 'spec.commands' } }),
       0,
       ['Warning', ['Warning', 'spec.commands']],
     ],
-  ])('%s', (_name, campaign, commands, words) => {
-    expect(wordsOf(campaign, planOf(commands))).toEqual(words);
+  ])('%s', (_name, rollout, commands, words) => {
+    expect(wordsOf(rollout, planOf(commands))).toEqual(words);
   });
 });
 
@@ -129,8 +129,8 @@ describe('what was there', () => {
   };
 
   test('and is not known here stays, at every level', () => {
-    const campaign = buildCampaign([buildStage('worker', [done('w1')])], { phase: 'done' });
-    const { status } = project(campaign, planOf(1, recorded));
+    const rollout = buildRollout([buildStage('worker', [done('w1')])], { phase: 'done' });
+    const { status } = project(rollout, planOf(1, recorded));
     expect(status).toEqual({
       state: 'Completed',
       extra: 'of the plan',
@@ -164,22 +164,22 @@ describe('what was there', () => {
     const airgapupdate = { version: 'v1.36.3+k0s.2', platforms: {}, workers: listed('w1') };
     const commands = [{ airgapupdate }, { k0supdate: buildUpdate() }];
     const plan = buildPlan({ commands }, { state: 'SchedulableWait', commands: [bundle, update] });
-    const campaign = buildCampaign([buildStage('worker', [done('w1')], { command: 1 })]);
-    expect(project(campaign, plan).status?.commands[0]).toEqual(bundle);
+    const rollout = buildRollout([buildStage('worker', [done('w1')], { command: 1 })]);
+    expect(project(rollout, plan).status?.commands[0]).toEqual(bundle);
   });
 
   test.each([
     ['a command more', 2],
     ['a command less', 0],
   ])('decides how many entries there are: %s in the plan stays visible as a change', (_name, commands) => {
-    const campaign = buildCampaign([buildStage('worker', [done('w1')])]);
-    expect(project(campaign, planOf(commands, recorded)).status?.commands).toHaveLength(1);
+    const rollout = buildRollout([buildStage('worker', [done('w1')])]);
+    expect(project(rollout, planOf(commands, recorded)).status?.commands).toHaveLength(1);
   });
 
   test('beside the status is not touched, and the plan that was given neither', () => {
     const plan = planOf(1, recorded);
     const copy = structuredClone(plan);
-    const after = project(buildCampaign([buildStage('worker', [done('w1')])]), plan);
+    const after = project(buildRollout([buildStage('worker', [done('w1')])]), plan);
     expect(plan).toEqual(copy);
     expect({ ...after, status: undefined }).toEqual({ ...plan, status: undefined });
   });
@@ -191,7 +191,7 @@ test('a status that a real leader left is the same after it was read and written
 });
 
 test('whatever is recorded is read back as it was decided: another leader goes on as if it had been there', () => {
-  const shapeOf = ({ stages, phase, blocked, reason: why }: Campaign): unknown => ({
+  const shapeOf = ({ stages, phase, blocked, reason: why }: Rollout): unknown => ({
     stages: stages.map(({ id, role, targets }) => ({ id, role, targets })),
     phase,
     blocked,

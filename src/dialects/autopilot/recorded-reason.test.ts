@@ -1,30 +1,30 @@
 /** Owns the proof that a reason is the same after it was written into a status and read back by another leader. */
 import { expect, test } from 'vitest';
-import type { CampaignPhase } from '../../engine/model.ts';
-import { because, REASONS, type ReasonCode } from '../../engine/reasons.ts';
+import type { RolloutPhase } from '../../engine/model/model.ts';
+import { because, REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import { reasonOf, textOf } from './recorded-reason.ts';
 
 const codes = Object.keys(REASONS) as ReasonCode[];
-const phases: CampaignPhase[] = ['running', 'done', 'failed', 'incomplete', 'invalid'];
+const phases: RolloutPhase[] = ['running', 'done', 'failed', 'incomplete', 'invalid'];
 
-test.each(phases)('every reason of a campaign that is %s', (phase) => {
+test.each(phases)('every reason of a rollout that is %s', (phase) => {
   for (const code of codes) {
     const reason = because(code, 'w1: FailedDownload: the server said 404');
     expect(reasonOf(textOf(reason, phase), phase)).toEqual(reason);
   }
 });
 
-test.each<[CampaignPhase, ReasonCode, string]>([
+test.each<[RolloutPhase, ReasonCode, string]>([
   ['failed', 'TargetFailed', 'w1: 404'],
   ['failed', 'DeadlineExceeded', 'DeadlineExceeded: w1: 404'],
   ['incomplete', 'TargetMissing', 'w1: 404'],
   ['incomplete', 'PlatformUnsupported', 'PlatformUnsupported: w1: 404'],
   ['invalid', 'InvalidPlan', 'w1: 404'],
-])('a campaign that is %s for %s says %j', (phase, code, text) => {
+])('a rollout that is %s for %s says %j', (phase, code, text) => {
   expect(textOf(because(code, 'w1: 404'), phase)).toBe(text);
 });
 
-test.each<[string, CampaignPhase, ReasonCode]>([
+test.each<[string, RolloutPhase, ReasonCode]>([
   ['removedcrds.example.com v1beta1 has been removed in Kubernetes v99.99.99', 'invalid', 'RemovedApis'],
   ['NoCodeOfOurs: something', 'failed', 'TargetFailed'],
   ['toString: something', 'incomplete', 'TargetMissing'],

@@ -47,16 +47,16 @@ const REMOVED: readonly RemovedApi[] = [
 export async function askRemovedApis(
   client: KubeClient,
   version: string,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<string | undefined> {
   const wanted = parseVersion(version);
   if (!wanted) return undefined;
   for (const api of REMOVED) {
     const removedIn = parseVersion(api.removedIn);
     if (!removedIn || compareVersions(wanted, removedIn) < 0) continue;
-    const resource = await served(client, api, api.version, signal);
-    const { items } = resource ? await client.listAll(resource, { signal }) : { items: [] };
-    if (resource && items.length > 0 && !(await areServedLater(client, api, items, signal)))
+    const resource = await served(client, api, api.version, abort);
+    const { items } = resource ? await client.listAll(resource, { abort }) : { items: [] };
+    if (resource && items.length > 0 && !(await areServedLater(client, api, items, abort)))
       return (
         `${resource.plural}.${api.group} ${api.version} has been removed in Kubernetes ${api.removedIn}, ` +
         `but there are ${items.length} such resources in the cluster`
@@ -70,10 +70,10 @@ async function served(
   client: KubeClient,
   { group, kind }: RemovedApi,
   version: string,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<Resource | undefined> {
   const path = `/apis/${group}/${version}`;
-  const { status, body } = await client.raw(path, { signal });
+  const { status, body } = await client.raw(path, { abort });
   if (status === 404) return undefined;
   if (status !== 200) throw new StatusError({ kind: 'Status', code: status, message: `${path} answered ${status}` });
   const list: unknown = JSON.parse(body);
@@ -88,13 +88,13 @@ async function areServedLater(
   client: KubeClient,
   api: RemovedApi,
   items: readonly KubeObject[],
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<boolean> {
-  const resource = api.successor === undefined ? undefined : await served(client, api, api.successor, signal);
+  const resource = api.successor === undefined ? undefined : await served(client, api, api.successor, abort);
   if (!resource) return false;
   for (const { metadata } of items) {
     const { name, namespace } = metadata;
-    const found = await client.get(resource, name, { namespace, signal }).catch((error: unknown) => {
+    const found = await client.get(resource, name, { namespace, abort }).catch((error: unknown) => {
       if (isNotFound(error)) return undefined;
       throw error;
     });

@@ -1,4 +1,4 @@
-/** Owns the proof of how a Plan becomes a campaign: found anew where nothing is recorded, else exactly what is recorded. */
+/** Owns the proof of how a Plan becomes a rollout: found anew where nothing is recorded, else exactly what is recorded. */
 import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed, SHA256, selected } from '../../../test/builders/plans.ts';
@@ -6,7 +6,7 @@ import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { recordedObjects } from '../../../test/recordings.ts';
 import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
-import type { Campaign, Stage } from '../../engine/model.ts';
+import type { Rollout, Stage } from '../../engine/model/model.ts';
 import { resolve } from './resolve.ts';
 
 const blue = { labels: { pool: 'blue' } };
@@ -16,8 +16,8 @@ const world = buildWorld(
 );
 const NOW = T0 + MINUTE;
 
-const resolved = (plan: Plan): Campaign => resolve(plan, world, NOW);
-const namesIn = ({ stages }: Campaign): object =>
+const resolved = (plan: Plan): Rollout => resolve(plan, world, NOW);
+const namesIn = ({ stages }: Rollout): object =>
   Object.fromEntries(stages.map(({ id, targets }) => [id, targets.map(({ name }) => name)]));
 const entry = (name: string, state = 'SignalPending'): TargetStatus => ({
   name,
@@ -32,8 +32,8 @@ const command = (id: number, more: Partial<CommandStatus> = {}): CommandStatus =
 
 describe('a new plan', () => {
   test('becomes a stage of controllers and a stage of workers', () => {
-    const campaign = resolved(buildPlan());
-    expect(campaign).toMatchObject({
+    const rollout = resolved(buildPlan());
+    expect(rollout).toMatchObject({
       source: {
         apiVersion: 'autopilot.k0sproject.io/v1beta2',
         kind: 'Plan',
@@ -47,7 +47,7 @@ describe('a new plan', () => {
       reason: undefined,
       problems: [],
     });
-    expect(namesIn(campaign)).toEqual({ '0/controllers': ['c1', 'c2', 'c3'], '0/workers': ['w1', 'w2'] });
+    expect(namesIn(rollout)).toEqual({ '0/controllers': ['c1', 'c2', 'c3'], '0/workers': ['w1', 'w2'] });
   });
 
   test('gives each stage its role, its slots and its payloads', () => {
@@ -96,11 +96,11 @@ describe('a new plan', () => {
 
   test('two commands: the same node is a target in each, and each has its own payload', () => {
     const first = buildUpdate({ version: 'v1.35.9+k0s.0' });
-    const campaign = resolved(buildPlan({ commands: [{ k0supdate: first }, { k0supdate: buildUpdate() }] }));
-    expect(Object.keys(namesIn(campaign))).toEqual(['0/controllers', '0/workers', '1/controllers', '1/workers']);
-    const keys = campaign.stages.flatMap(({ targets }) => targets.map(({ key }) => key));
+    const rollout = resolved(buildPlan({ commands: [{ k0supdate: first }, { k0supdate: buildUpdate() }] }));
+    expect(Object.keys(namesIn(rollout))).toEqual(['0/controllers', '0/workers', '1/controllers', '1/workers']);
+    const keys = rollout.stages.flatMap(({ targets }) => targets.map(({ key }) => key));
     expect(new Set(keys).size).toBe(keys.length);
-    expect(campaign.stages.map(({ version }) => version)).toEqual([
+    expect(rollout.stages.map(({ version }) => version)).toEqual([
       'v1.35.9+k0s.0',
       'v1.35.9+k0s.0',
       'v1.36.3+k0s.2',
@@ -110,8 +110,8 @@ describe('a new plan', () => {
 
   test('with a problem has no targets: nothing is looked for by a selector that may be wrong', () => {
     const targets = { workers: selected('pool blue') };
-    const campaign = resolved(buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] }));
-    expect([campaign.stages, campaign.problems.length]).toEqual([[], 1]);
+    const rollout = resolved(buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] }));
+    expect([rollout.stages, rollout.problems.length]).toEqual([[], 1]);
   });
 });
 
@@ -129,13 +129,13 @@ describe('a recorded plan', () => {
   };
 
   test('has the targets of its record, in that order, whatever a selector would find now', () => {
-    const campaign = resolved(buildPlan({}, status));
-    expect(namesIn(campaign)).toEqual({ '0/controllers': ['c2', 'c9'], '0/workers': ['w3', 'w1'] });
-    expect(campaign.stages[0]?.targets.map(({ state, since }) => [state, since])).toEqual([
+    const rollout = resolved(buildPlan({}, status));
+    expect(namesIn(rollout)).toEqual({ '0/controllers': ['c2', 'c9'], '0/workers': ['w3', 'w1'] });
+    expect(rollout.stages[0]?.targets.map(({ state, since }) => [state, since])).toEqual([
       ['done', later(0)],
       ['intended', later(0)],
     ]);
-    expect([campaign.phase, campaign.blocked]).toEqual(['running', true]);
+    expect([rollout.phase, rollout.blocked]).toEqual(['running', true]);
   });
 
   test('takes version, limits and id from the plan as it stands', () => {
@@ -143,14 +143,14 @@ describe('a recorded plan', () => {
       version: 'v1.36.4+k0s.0',
       targets: { workers: { ...listed(), limits: { concurrent: 9 } } },
     });
-    const campaign = resolved(buildPlan({ id: 'other', commands: [{ k0supdate: update }] }, status));
-    expect([campaign.id, campaign.stages[1]?.maxInFlight]).toEqual(['other', 9]);
-    expect(campaign.stages[1]?.version).toBe('v1.36.4+k0s.0');
+    const rollout = resolved(buildPlan({ id: 'other', commands: [{ k0supdate: update }] }, status));
+    expect([rollout.id, rollout.stages[1]?.maxInFlight]).toEqual(['other', 9]);
+    expect(rollout.stages[1]?.version).toBe('v1.36.4+k0s.0');
   });
 
   test('an entry without lists is a command without targets, not a new one', () => {
-    const campaign = resolved(buildPlan({}, { state: 'SchedulableWait', commands: [command(0)] }));
-    expect(namesIn(campaign)).toEqual({ '0/controllers': [], '0/workers': [] });
+    const rollout = resolved(buildPlan({}, { state: 'SchedulableWait', commands: [command(0)] }));
+    expect(namesIn(rollout)).toEqual({ '0/controllers': [], '0/workers': [] });
   });
 
   test('a command that is gone from the plan keeps its targets, without payload: they may be in flight', () => {
@@ -158,17 +158,17 @@ describe('a recorded plan', () => {
       ...status,
       commands: [...status.commands, command(1, { k0supdate: { workers: [entry('w1', 'SignalSent')] } })],
     };
-    const campaign = resolved(buildPlan({}, both));
-    expect(campaign.problems).toHaveLength(1);
-    expect(campaign.stages.at(-1)).toMatchObject({ id: '1/workers', payloads: {}, targets: [{ state: 'intended' }] });
+    const rollout = resolved(buildPlan({}, both));
+    expect(rollout.problems).toHaveLength(1);
+    expect(rollout.stages.at(-1)).toMatchObject({ id: '1/workers', payloads: {}, targets: [{ state: 'intended' }] });
   });
 
   test('a command that was added gets no targets: it was not there when the plan started', () => {
-    const campaign = resolved(
+    const rollout = resolved(
       buildPlan({ commands: [{ k0supdate: buildUpdate() }, { k0supdate: buildUpdate() }] }, status),
     );
-    expect(campaign.problems).toHaveLength(1);
-    expect(Object.keys(namesIn(campaign))).toEqual(['0/controllers', '0/workers']);
+    expect(rollout.problems).toHaveLength(1);
+    expect(Object.keys(namesIn(rollout))).toEqual(['0/controllers', '0/workers']);
   });
 
   test('an image bundle is a stage of its own', () => {
@@ -203,10 +203,10 @@ describe('a recorded plan', () => {
 
   test('as a real leader left it', () => {
     const plan = recordedObjects().find(({ kind }) => kind === 'Plan') as Plan;
-    const campaign = resolved(plan);
-    expect(campaign.phase).toBe('done');
-    expect(campaign.problems).toEqual([]);
-    expect(namesIn(campaign)).toEqual({ '0/controllers': ['c1', 'c2', 'c3'], '0/workers': ['w1', 'w2'] });
-    expect(campaign.stages.every(({ targets }) => targets.every(({ state }) => state === 'done'))).toBe(true);
+    const rollout = resolved(plan);
+    expect(rollout.phase).toBe('done');
+    expect(rollout.problems).toEqual([]);
+    expect(namesIn(rollout)).toEqual({ '0/controllers': ['c1', 'c2', 'c3'], '0/workers': ['w1', 'w2'] });
+    expect(rollout.stages.every(({ targets }) => targets.every(({ state }) => state === 'done'))).toBe(true);
   });
 });

@@ -1,22 +1,22 @@
-/** Owns the way from a Plan to its campaign: as its status records it, or with its targets found for the first time. */
+/** Owns the way from a Plan to its rollout: as its status records it, or with its targets found for the first time. */
 import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
 import { plans } from '../../api/autopilot/plan.ts';
 import type { TargetSpec } from '../../api/autopilot/target.ts';
+import { mostInFlight } from '../../engine/act/status-shards.ts';
 import type { World } from '../../engine/dialect.ts';
-import { mostInFlight } from '../../engine/ledgers.ts';
-import type { Campaign, CampaignPhase, Payload, Stage, Target } from '../../engine/model.ts';
-import type { Reason } from '../../engine/reasons.ts';
-import { sourceOf } from '../../engine/source.ts';
+import type { Payload, Rollout, RolloutPhase, Stage, Target } from '../../engine/model/model.ts';
+import type { Reason } from '../../engine/model/reasons.ts';
+import { sourceOf } from '../../engine/model/source.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { type Part, partsOf, type Update } from './command-parts.ts';
 import { discover, withoutControllers } from './discovery.ts';
-import { unfold } from './ledgers/unfold.ts';
 import { problemsOf } from './problems.ts';
 import { reasonOf } from './recorded-reason.ts';
 import { phaseOfPlan, recordedStateOf } from './states.ts';
+import { mergeShards } from './status-shards/merge.ts';
 
-export function resolve(stored: Plan, world: World, now: number): Campaign {
-  const { plan, unread } = unfold(stored, world);
+export function resolve(stored: Plan, world: World, now: number): Rollout {
+  const { plan, unread } = mergeShards(stored, world);
   const { spec, status } = plan;
   const phase = phaseOfPlan(status?.state);
   const problems = problemsOf(plan);
@@ -108,7 +108,7 @@ function keyOf(command: number, { procedure, role }: Part, name: string): string
   return `${command}/${procedure === 'airgapupdate' ? 'bundle' : role}/${name}`;
 }
 
-function recordedReason(phase: CampaignPhase, commands: readonly CommandStatus[]): Reason | undefined {
+function recordedReason(phase: RolloutPhase, commands: readonly CommandStatus[]): Reason | undefined {
   const description = commands.find((command) => command.description)?.description;
   return description === undefined ? undefined : reasonOf(description, phase);
 }

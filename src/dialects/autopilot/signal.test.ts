@@ -1,34 +1,34 @@
-/** Owns the proof of how a signal is told from others: by campaign, command and attempt, and never by a plan id alone. */
+/** Owns the proof of how a signal is told from others: by rollout, command and attempt, and never by a plan id alone. */
 import { describe, expect, test } from 'vitest';
-import { buildCampaign } from '../../../test/builders/campaigns.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildSignal, type OriginalSignal } from '../../../test/builders/signals.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { recordedObjects } from '../../../test/recordings.ts';
-import type { Campaign, Observation, RecordedState, Stage, Target } from '../../engine/model.ts';
+import type { Observation, RecordedState, Rollout, Stage, Target } from '../../engine/model/model.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { encodeAgentPolicy } from '../../signal/agent-policy.ts';
 import {
-  FENCE_ANNOTATION,
   REPORT_ANNOTATION,
+  ROLLOUT_ANNOTATION,
   SIGNAL_DATA_ANNOTATION,
   SIGNAL_VERSION_ANNOTATION,
 } from '../../signal/names.ts';
 import { encodeReport } from '../../signal/report.ts';
 import { withSignal } from '../annotation-signal.ts';
-import { signal, strangers } from './signal.ts';
+import { foreignTargets, signal } from './signal.ts';
 
 const payload = { url: 'https://example.com/k0s?a=1&b=<2>', sha256: 'ab'.repeat(32) };
-const campaign = (more: Partial<Campaign> = {}): Campaign => buildCampaign([], { id: 'id1', ...more });
+const rollout = (more: Partial<Rollout> = {}): Rollout => buildRollout([], { id: 'id1', ...more });
 const stage = (more: Partial<Stage> = {}): Stage => buildStage('worker', [], { version: 'v1.36.3+k0s.2', ...more });
 const target = (state: RecordedState, since = later(1000)): Target => buildTarget('w1', state, { since });
 const annotated = (annotations: Record<string, string>): KubeObject => buildNode('w1', { annotations });
 
 /** What an object that we have signalled says once its agent has answered so. */
-function ours(status?: string, by: Campaign = campaign(), of: Target = target('intended')): KubeObject {
+function ours(status?: string, by: Rollout = rollout(), of: Target = target('intended')): KubeObject {
   const signalled = withSignal(buildNode('w1'), by, { stage: stage(), target: of, payload, agent: {} });
   const data = JSON.parse(signalled.metadata.annotations?.[SIGNAL_DATA_ANNOTATION] ?? '') as object;
   const answered = status === undefined ? data : { ...data, status: { status, timestamp: later(2000) } };
@@ -36,14 +36,14 @@ function ours(status?: string, by: Campaign = campaign(), of: Target = target('i
 }
 
 interface Reader {
-  readonly by?: Campaign;
+  readonly by?: Rollout;
   readonly in?: Stage;
   readonly of?: Target;
 }
 
 function read(
   object: KubeObject,
-  { by = campaign(), in: of = stage(), of: whom = target('intended') }: Reader = {},
+  { by = rollout(), in: of = stage(), of: whom = target('intended') }: Reader = {},
 ): Observation {
   const plan = { metadata: { name: by.source.name } };
   return signal.read(buildWorld([object], [object]), by, of, { ...whom, name: object.metadata.name }, plan);
@@ -53,13 +53,13 @@ describe('the answer of a node to our signal', () => {
   const seen = { attempt: later(1000), since: later(2000) };
   test.each<[string | undefined, object]>([
     [undefined, { kind: 'sent', attempt: later(1000), since: later(1000) }],
-    ['Downloading', { kind: 'working', step: 'Downloading', part: 'download', withdrawable: true, ...seen }],
-    ['Cordoning', { kind: 'working', step: 'Cordoning', part: 'drain', asks: 'drain', withdrawable: true, ...seen }],
+    ['Downloading', { kind: 'working', step: 'Downloading', part: 'download', cancellable: true, ...seen }],
+    ['Cordoning', { kind: 'working', step: 'Cordoning', part: 'drain', waitsFor: 'drain', cancellable: true, ...seen }],
     ['ApplyingUpdate', { kind: 'working', step: 'ApplyingUpdate', part: 'apply', ...seen }],
     ['Restart', { kind: 'working', step: 'Restart', part: 'restart', ...seen }],
     [
       'UnCordoning',
-      { kind: 'working', step: 'UnCordoning', part: 'ready', asks: 'uncordon', ownsCordon: true, ...seen },
+      { kind: 'working', step: 'UnCordoning', part: 'ready', waitsFor: 'uncordon', ownsCordon: true, ...seen },
     ],
     ['Completed', { kind: 'succeeded', ...seen }],
     ['FailedDownload', { kind: 'failed', ...seen, message: "FailedDownload: the reason stands in the node's log" }],
@@ -125,7 +125,7 @@ describe('none of ours', () => {
     ],
     [
       'the same, of a plan that we carried out: another plan object has another uid',
-      ours('Completed', campaign({ source: { ...campaign().source, uid: 'deleted-plan' } })),
+      ours('Completed', rollout({ source: { ...rollout().source, uid: 'deleted-plan' } })),
       { of: target('pending') },
     ],
     ['a time of creation that is none', annotated(buildSignal({ created: 'yesterday', ...leftover })), {}],
@@ -136,7 +136,7 @@ describe('none of ours', () => {
 
 describe('ours although it does not look so at first sight', () => {
   test('the plan got another id while it ran: the fence still binds the signal to it', () => {
-    expect(read(ours('Completed'), { by: campaign({ id: 'edited' }) })).toMatchObject({ kind: 'succeeded' });
+    expect(read(ours('Completed'), { by: rollout({ id: 'edited' }) })).toMatchObject({ kind: 'succeeded' });
   });
 
   test('the plan got another version while it ran: what is under way is under way', () => {
@@ -145,7 +145,7 @@ describe('ours although it does not look so at first sight', () => {
   });
 
   test('the intent was recorded anew while its signal was on its way: a node that works is not started over', () => {
-    const sent = ours('Downloading', campaign(), target('intended', later(0)));
+    const sent = ours('Downloading', rollout(), target('intended', later(0)));
     expect(read(sent, { of: target('intended', later(90_000)) })).toMatchObject({ attempt: later(0) });
   });
 
@@ -177,20 +177,20 @@ describe('the signal of an original leader', () => {
   });
 
   test('written over one of ours: our fence beside it is of another time, and stays without effect', () => {
-    const before = ours('Completed', campaign({ source: { ...campaign().source, uid: 'older-plan' } }));
+    const before = ours('Completed', rollout({ source: { ...rollout().source, uid: 'older-plan' } }));
     const object = annotated({ ...before.metadata.annotations, ...buildSignal({ created: later(5000) }) });
     expect(read(object)).toMatchObject({ kind: 'sent', attempt: later(5000) });
   });
 
   test('under a plan id that was edited since: it cannot be told from a leftover, so the node is signalled again', () => {
-    expect(read(original({ status: 'Downloading' }), { by: campaign({ id: 'edited' }) })).toEqual({ kind: 'none' });
+    expect(read(original({ status: 'Downloading' }), { by: rollout({ id: 'edited' }) })).toEqual({ kind: 'none' });
   });
 
   test('as a real one wrote it', () => {
     const node = recordedObjects().find(({ kind }) => kind === 'ControlNode');
-    const source = { ...campaign().source, created: '2026-11-20T04:53:21Z' };
+    const source = { ...rollout().source, created: '2026-11-20T04:53:21Z' };
     const observation = read(node ?? buildNode('none'), {
-      by: campaign({ id: 'x02a', source }),
+      by: rollout({ id: 'x02a', source }),
       of: target('pending'),
     });
     expect(observation).toMatchObject({ kind: 'succeeded', attempt: '2026-11-20T04:54:01Z' });
@@ -225,7 +225,7 @@ describe('a cordon that nobody signed, on a node that asks to be let back', () =
 
 describe('writing a signal', () => {
   const write = (object: KubeObject, more: Partial<Stage> = {}): KubeObject =>
-    withSignal(object, campaign(), { stage: stage(more), target: target('intended'), payload, agent: {} });
+    withSignal(object, rollout(), { stage: stage(more), target: target('intended'), payload, agent: {} });
 
   test('gives what an original agent reads, byte for byte', () => {
     const { annotations } = write(buildNode('w1')).metadata;
@@ -234,7 +234,7 @@ describe('writing a signal', () => {
       'k0sproject.io/autopilot-signal-data':
         '{"planId":"id1","created":"2026-11-20T08:00:01Z","command":{"id":0,"k0supdate":{"url":"https://example.com/k0s?a=1\\u0026b=\\u003c2\\u003e","version":"v1.36.3+k0s.2","sha256":"' +
         `${'ab'.repeat(32)}"}}}`,
-      'upgrade.refit.dev/campaign': 'plan-uid/2026-11-20T08:00:01Z',
+      'upgrade.refit.dev/rollout': 'plan-uid/2026-11-20T08:00:01Z',
     });
   });
 
@@ -252,7 +252,7 @@ describe('writing a signal', () => {
 
   test('leaves everything else as it was, and the object that was given too', () => {
     const before = {
-      ...buildNode('w1', { annotations: { 'example.com/mine': '1', [FENCE_ANNOTATION]: 'old/one' } }),
+      ...buildNode('w1', { annotations: { 'example.com/mine': '1', [ROLLOUT_ANNOTATION]: 'old/one' } }),
       unknown: { of: 'others' },
     };
     const copy = structuredClone(before);
@@ -268,7 +268,7 @@ describe('strangers', () => {
   const foreign = (status?: string, created = later(3000)): Record<string, string> =>
     buildSignal({ planId: 'gone', created, ...(status ? { status } : {}) });
   const named = (controllers: readonly KubeObject[], workers: readonly KubeObject[]): string[] =>
-    strangers(buildWorld(controllers, workers), campaign()).map(({ name, role }) => `${role} ${name}`);
+    foreignTargets(buildWorld(controllers, workers), rollout()).map(({ name, role }) => `${role} ${name}`);
 
   test.each([[undefined], ['Downloading'], ['Restart'], ['UnCordoning']])(
     'a node at %s for another plan is one',
@@ -282,7 +282,7 @@ describe('strangers', () => {
     expect(named([], [buildNode('w1', { annotations: foreign(status) })])).toEqual([]);
   });
 
-  test('neither is one of this campaign, nor one without any signal', () => {
+  test('neither is one of this rollout, nor one without any signal', () => {
     expect(named([], [ours('Restart'), buildNode('w2')])).toEqual([]);
   });
 });

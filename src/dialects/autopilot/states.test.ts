@@ -1,9 +1,9 @@
 /** Owns the table of state words, exactly as scripts written for the original compare them. */
 import { expect, test } from 'vitest';
-import type { CampaignPhase, RecordedState } from '../../engine/model.ts';
+import type { RecordedState, RolloutPhase } from '../../engine/model/model.ts';
 import { phaseOfPlan, planStateOf, recordedStateOf, TARGET_STATES } from './states.ts';
 
-test.each<[CampaignPhase, blocked: boolean, string]>([
+test.each<[RolloutPhase, blocked: boolean, string]>([
   ['new', false, 'SchedulableWait'],
   ['running', false, 'SchedulableWait'],
   ['running', true, 'Schedulable'],
@@ -11,11 +11,11 @@ test.each<[CampaignPhase, blocked: boolean, string]>([
   ['failed', false, 'ApplyFailed'],
   ['incomplete', false, 'IncompleteTargets'],
   ['invalid', false, 'Warning'],
-])('a campaign that is %s (blocked: %s) is written as %s', (phase, blocked, word) => {
+])('a rollout that is %s (blocked: %s) is written as %s', (phase, blocked, word) => {
   expect(planStateOf(phase, blocked)).toBe(word);
 });
 
-test.each<[string | undefined, CampaignPhase]>([
+test.each<[string | undefined, RolloutPhase]>([
   [undefined, 'new'],
   ['', 'new'],
   ['SchedulableWait', 'running'],

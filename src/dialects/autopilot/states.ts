@@ -1,5 +1,5 @@
 /** Owns the state words of a Plan's status, and what each of them means to the engine. */
-import type { CampaignPhase, RecordedState } from '../../engine/model.ts';
+import type { RecordedState, RolloutPhase } from '../../engine/model/model.ts';
 
 export const PLAN_STATES = {
   schedulableWait: 'SchedulableWait',
@@ -11,7 +11,7 @@ export const PLAN_STATES = {
 } as const;
 
 /** Every state that ends a plan, with those that only earlier releases or other leaders write. */
-const FINAL_PHASES: ReadonlyMap<string, CampaignPhase> = new Map([
+const FINAL_PHASES: ReadonlyMap<string, RolloutPhase> = new Map([
   ['Completed', 'done'],
   ['ApplyFailed', 'failed'],
   ['IncompleteTargets', 'incomplete'],
@@ -22,13 +22,13 @@ const FINAL_PHASES: ReadonlyMap<string, CampaignPhase> = new Map([
 ]);
 
 /** A state that nobody knows is taken as an end: what is not understood is not carried on. */
-export function phaseOfPlan(state: string | undefined): CampaignPhase {
+export function phaseOfPlan(state: string | undefined): RolloutPhase {
   if (!state) return 'new';
   if (state === PLAN_STATES.schedulable || state === PLAN_STATES.schedulableWait) return 'running';
   return FINAL_PHASES.get(state) ?? 'invalid';
 }
 
-export function planStateOf(phase: CampaignPhase, blocked: boolean): string {
+export function planStateOf(phase: RolloutPhase, blocked: boolean): string {
   switch (phase) {
     case 'new':
     case 'running':

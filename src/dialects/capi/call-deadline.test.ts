@@ -23,8 +23,8 @@ test('what takes longer is told to end, and another answer is given', async () =
   const clock = new FakeClock(T0);
   const never = Promise.withResolvers<string>();
   let told: AbortSignal | undefined;
-  const work = async (signal: AbortSignal): Promise<string> => {
-    told = signal;
+  const work = async (abort: AbortSignal): Promise<string> => {
+    told = abort;
     return await never.promise;
   };
   const answer = within(clock, 1000, work, () => 'later');

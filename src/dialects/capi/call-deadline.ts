@@ -16,7 +16,7 @@ export function answerWithin(granted: string | null, limitMs: number): number {
 export async function within<T>(
   clock: Clock,
   ms: number,
-  work: (signal: AbortSignal) => Promise<T>,
+  work: (abort: AbortSignal) => Promise<T>,
   late: () => T,
 ): Promise<T> {
   const time = new AbortController();

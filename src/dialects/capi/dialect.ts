@@ -1,13 +1,13 @@
-/** Owns the Cluster API front door: a Node on which an update of its Machine was asked for as a campaign of the engine. */
+/** Owns the Cluster API front door: a Node on which an update of its Machine was asked for as a rollout of the engine. */
 import type { Dialect, World } from '../../engine/dialect.ts';
-import type { Campaign, Other } from '../../engine/model.ts';
-import { matters } from '../../engine/relevance.ts';
+import type { ForeignWork, Rollout } from '../../engine/model/model.ts';
+import { isRelevant } from '../../engine/observe/predicates.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { annotationSignal, type Carriers } from '../annotation-signal.ts';
 import { endpointsOf } from '../node-endpoints.ts';
-import { project, resolve } from './campaign.ts';
 import { recordOf, updateOn } from './machine-update.ts';
+import { project, resolve } from './rollout.ts';
 
 /** No lease of k0s's tells who cordons here: whoever writes the signal does. */
 const CARRIERS: Carriers = {
@@ -21,7 +21,7 @@ export const capi: Dialect<Node> = {
   plans: nodes,
   isPlan: (node) => updateOn(node) !== undefined,
   recordedIn: 'object',
-  watched: [{ resource: nodes, matters }],
+  watched: [{ resource: nodes, isRelevant }],
   resolve: (node, _world, now) => resolve(node, now),
   project,
   objectOf: (_stage, { name }, world) => world.get(nodes, name),
@@ -33,16 +33,16 @@ export const capi: Dialect<Node> = {
 };
 
 /**
- * Each Machine is a campaign of its own, so the engine's one slot for controllers does not span them: two at once are kept
+ * Each Machine is a rollout of its own, so the engine's one slot for controllers does not span them: two at once are kept
  * apart here. Nobody else is counted, as the caller says how many workers move.
  */
-function controllersAtWork(world: World, campaign: Campaign): Other[] {
-  if (campaign.stages.some(({ role }) => role === 'worker')) return [];
+function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
+  if (rollout.stages.some(({ role }) => role === 'worker')) return [];
   return world.list(nodes).flatMap((node) => {
     const update = updateOn(node);
     const record = update && recordOf(node, update);
     const isAtWork = update?.role === 'controller' && record?.state === 'intended';
-    return isAtWork && update.uid !== campaign.source.uid
+    return isAtWork && update.uid !== rollout.source.uid
       ? [{ name: node.metadata.name, role: 'controller', since: record.since }]
       : [];
   });

@@ -233,7 +233,7 @@ test('certificates that are replaced are used, and one that is broken is not', a
 test('with an authority for clients nobody calls without its certificate', async () => {
   const mutual = await startExtensionServer(options({ clientAuthority: join(directory, 'ca.crt') }));
   const client = issueClient({ subject: SUBJECT, key: authority.key }, { commonName: 'manager' }, VALIDITY);
-  const stranger = issueClient(
+  const foreignTarget = issueClient(
     { subject: SUBJECT, key: createAuthority(SUBJECT, VALIDITY).key },
     { commonName: 'x' },
     VALIDITY,
@@ -242,7 +242,7 @@ test('with an authority for clients nobody calls without its certificate', async
     for (const protocol of PROTOCOLS) {
       const to = caller(protocol, mutual);
       await expect(callHook(to, 'discovery', {})).rejects.toThrow();
-      await expect(callHook({ ...to, client: stranger }, 'discovery', {})).rejects.toThrow();
+      await expect(callHook({ ...to, client: foreignTarget }, 'discovery', {})).rejects.toThrow();
       expect((await callHook({ ...to, client }, 'discovery', {})).status).toBe('Success');
     }
   } finally {

@@ -8,7 +8,7 @@ import {
   type HookResponse,
   updateMachineRequest,
 } from '../../api/capi/hooks.ts';
-import { describeProblem } from '../../kube/problems.ts';
+import { describeProblem } from '../../kube/transport/problems.ts';
 import { type ErrorCode, messageOf } from '../../util/errors.ts';
 import type { Json } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
@@ -50,8 +50,8 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
       return answerCan(hook, SET_SHAPE, decode(canUpdateMachineSetRequest, body));
     case 'UpdateMachine': {
       const request = decode(updateMachineRequest, body);
-      const work = async (signal: AbortSignal): Promise<HookResponse> =>
-        await updateMachine(parts, request, signal).catch(inWords);
+      const work = async (abort: AbortSignal): Promise<HookResponse> =>
+        await updateMachine(parts, request, abort).catch(inWords);
       return await within(parts.clock, withinMs, work, () => underWay('the API server has not answered in time'));
     }
   }

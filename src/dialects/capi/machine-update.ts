@@ -1,17 +1,17 @@
 /** Owns what stands on a Node about the update of its Machine: what was asked for, and how far that is recorded to be. */
 import { z } from 'zod';
-import type { CampaignPhase, RecordedState, Role } from '../../engine/model.ts';
-import { withoutOrders } from '../../engine/orders.ts';
-import { REASONS, type ReasonCode } from '../../engine/reasons.ts';
+import { withoutControls } from '../../engine/model/controls.ts';
+import type { RecordedState, Role, RolloutPhase } from '../../engine/model/model.ts';
+import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { KubeObject } from '../../kube/types.ts';
 
 /** The request: it makes the Node a plan. Whoever takes it away lets the same update be asked for once more. */
 export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
-/** The record of the campaign that carries the request out. */
+/** The record of the rollout that carries the request out. */
 export const RECORD_ANNOTATION = 'upgrade.refit.dev/machine-update-record';
 
 const ROLES: readonly Role[] = ['controller', 'worker'];
-const PHASES: readonly CampaignPhase[] = ['new', 'running', 'done', 'failed', 'incomplete', 'invalid'];
+const PHASES: readonly RolloutPhase[] = ['new', 'running', 'done', 'failed', 'incomplete', 'invalid'];
 const STATES: readonly RecordedState[] = ['pending', 'intended', 'done', 'failed', 'missing', 'unsupported'];
 const CODES = Object.keys(REASONS) as ReasonCode[];
 
@@ -57,7 +57,7 @@ export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord
 
 /** What was ordered of an earlier update does not hold for this one. */
 export function withUpdate<T extends KubeObject>(node: T, update: MachineUpdate): T {
-  return annotated(withoutOrders(node), UPDATE_ANNOTATION, update);
+  return annotated(withoutControls(node), UPDATE_ANNOTATION, update);
 }
 
 export function withRecord<T extends KubeObject>(node: T, record: UpdateRecord): T {

@@ -14,7 +14,7 @@ export interface Payload {
 }
 
 /** Reads a small text; rejects where it cannot. */
-export type ReadText = (url: string, signal: AbortSignal) => Promise<string>;
+export type ReadText = (url: string, abort: AbortSignal) => Promise<string>;
 
 /** A checksum file is a line; what is longer than this is something else. */
 const MAX_CHECKSUM_BYTES = 4096;
@@ -24,7 +24,7 @@ export async function findPayload(
   { url, checksumUrl }: PayloadSource,
   { version, platform }: { readonly version: string; readonly platform: string },
   readText: ReadText,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<Payload> {
   const [os = '', arch = ''] = platform.split('-');
   const fill = (template: string): string =>
@@ -34,13 +34,13 @@ export async function findPayload(
     );
   if (checksumUrl === undefined) return { url: fill(url) };
   const from = fill(checksumUrl);
-  const [, sha256] = /^\s*([0-9a-fA-F]{64})(?![0-9a-zA-Z])/.exec(await readText(from, signal)) ?? [];
+  const [, sha256] = /^\s*([0-9a-fA-F]{64})(?![0-9a-zA-Z])/.exec(await readText(from, abort)) ?? [];
   if (sha256 === undefined) throw new RefitError('REFIT_FILE', `${from} does not begin with a SHA-256`);
   return { url: fill(url), sha256: sha256.toLowerCase() };
 }
 
-export async function fetchText(url: string, signal: AbortSignal): Promise<string> {
-  const response = await fetch(url, { signal });
+export async function fetchText(url: string, abort: AbortSignal): Promise<string> {
+  const response = await fetch(url, { signal: abort });
   if (!response.ok) throw new RefitError('REFIT_FILE', `${url} answers ${response.status}`);
   const parts: Uint8Array[] = [];
   let length = 0;

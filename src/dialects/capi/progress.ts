@@ -1,16 +1,16 @@
 /** Owns what is told of an update under way: the words of the leader's own decision, with what only the leader knows looked up anew. */
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
-import { Look } from '../../drain/outlook.ts';
-import { decide } from '../../engine/decide.ts';
+import { Look } from '../../drain/drain-preview.ts';
+import { decide } from '../../engine/decide/decide.ts';
 import type { World } from '../../engine/dialect.ts';
-import { gather, type Known } from '../../engine/gather.ts';
-import type { Snapshot, Wait } from '../../engine/model.ts';
-import { isFinal } from '../../engine/model.ts';
-import { OwnWrites } from '../../engine/own-writes.ts';
-import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
+import type { Snapshot, Wait } from '../../engine/model/model.ts';
+import { isFinal } from '../../engine/model/model.ts';
+import { isUnasked } from '../../engine/model/reasons.ts';
+import { gather, type Known } from '../../engine/observe/gather.ts';
+import { OwnWrites } from '../../engine/observe/own-writes.ts';
+import { freshWorld, viewsOf } from '../../engine/observe/world.ts';
 import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
-import { isUnasked } from '../../engine/reasons.ts';
-import { freshWorld, viewsOf } from '../../engine/world.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
@@ -21,7 +21,7 @@ export interface ProgressParts {
   /** Of the cluster that has the Nodes. */
   readonly workload: KubeClient;
   /** What binds updates that no UpgradePolicy covers. */
-  readonly policy: CampaignPolicy;
+  readonly policy: RolloutPolicy;
   readonly clock: Clock;
 }
 
@@ -32,21 +32,21 @@ export interface Progress {
 }
 
 /** Of a Node with a request. Any replica may be asked, and only one of them leads: so nothing of it rests on memory. */
-export async function progressOf(parts: ProgressParts, node: Node, signal: AbortSignal): Promise<Progress> {
-  const policy = await policyOf(parts, node, signal);
-  const snapshot = await look(parts, node, policy, signal);
-  const { campaign } = snapshot;
+export async function progressOf(parts: ProgressParts, node: Node, abort: AbortSignal): Promise<Progress> {
+  const policy = await policyOf(parts, node, abort);
+  const snapshot = await look(parts, node, policy, abort);
+  const { rollout } = snapshot;
   const told = wordsOf(snapshot, policy, parts.clock.now()) ?? `node ${node.metadata.name} is about to begin`;
   return {
-    isOver: isFinal(campaign),
-    failed: campaign.phase !== 'done',
-    message: campaign.reason?.message ?? told,
+    isOver: isFinal(rollout),
+    failed: rollout.phase !== 'done',
+    message: rollout.reason?.message ?? told,
   };
 }
 
 /** Only the leader may say that a drain took too long: for whoever looks on it has no end. */
-async function policyOf({ workload, policy }: ProgressParts, node: Node, signal: AbortSignal): Promise<CampaignPolicy> {
-  const { items } = await workload.listAll(upgradePolicies, { signal });
+async function policyOf({ workload, policy }: ProgressParts, node: Node, abort: AbortSignal): Promise<RolloutPolicy> {
+  const { items } = await workload.listAll(upgradePolicies, { abort });
   const found = policyOfPlan(capi, items, node, policy);
   return { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
 }
@@ -55,31 +55,31 @@ async function policyOf({ workload, policy }: ProgressParts, node: Node, signal:
 async function look(
   { workload, clock }: ProgressParts,
   node: Node,
-  policy: CampaignPolicy,
-  signal: AbortSignal,
+  policy: RolloutPolicy,
+  abort: AbortSignal,
 ): Promise<Snapshot> {
   const { name } = node.metadata;
   const world = worldOf(node);
   const now = clock.now();
   const seeing = (known: Known): Snapshot =>
     gather(capi, node, world, now, { isOnlyLooking: true, controlPlane: [], ...known });
-  const snapshot = seeing({ outlooks: new Map() });
+  const snapshot = seeing({ drainPreviews: new Map() });
   const { options } = policy.drain;
   if (isDrained(snapshot, node)) {
-    const progress = await new Look(workload, signal).during(name, options, now);
+    const progress = await new Look(workload, abort).during(name, options, now);
     return seeing({ drainOf: () => ({ kind: 'draining', since: now, ...progress }) });
   }
-  if (!decide(snapshot, policy, now).inquiries.some(({ kind }) => kind === 'outlook')) return snapshot;
-  return seeing({ outlooks: new Map([[name, await new Look(workload, signal).ahead(name, options)]]) });
+  if (!decide(snapshot, policy, now).probes.some(({ kind }) => kind === 'drain-preview')) return snapshot;
+  return seeing({ drainPreviews: new Map([[name, await new Look(workload, abort).ahead(name, options)]]) });
 }
 
 function isDrained({ facts }: Snapshot, { metadata, spec }: Node): boolean {
   const observation = facts.get(metadata.name)?.observation;
-  return observation?.kind === 'working' && observation.asks === 'drain' && spec?.unschedulable === true;
+  return observation?.kind === 'working' && observation.waitsFor === 'drain' && spec?.unschedulable === true;
 }
 
 /** Where nothing else holds it back, an API server may. */
-function wordsOf(snapshot: Snapshot, policy: CampaignPolicy, now: number): string | undefined {
+function wordsOf(snapshot: Snapshot, policy: RolloutPolicy, now: number): string | undefined {
   const waitIn = (seen: Snapshot): Wait | undefined => decide(seen, policy, now).waits[0];
   const wait = waitIn(snapshot);
   const unasked = waitIn({ ...snapshot, controlPlane: undefined });

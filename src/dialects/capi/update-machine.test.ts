@@ -6,7 +6,7 @@ import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { MachineScene } from '../../../test/capi/machine-scene.ts';
 import { machines } from '../../api/capi/machine.ts';
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
-import { ABORT_ANNOTATION } from '../../engine/orders.ts';
+import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import { nodes, podDisruptionBudgets, pods } from '../../kube/resources.ts';
 import { decodeSignal } from '../../signal/codec.ts';
 import { updateOn } from './machine-update.ts';

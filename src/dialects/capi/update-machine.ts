@@ -1,7 +1,7 @@
 /** Owns the answer to UpdateMachine: the request is kept on the Node, and whoever is asked tells what stands there. */
 import { randomUUID } from 'node:crypto';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../api/capi/hooks.ts';
-import { platformOf } from '../../engine/gather.ts';
+import { platformOf } from '../../engine/observe/gather.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
@@ -32,21 +32,21 @@ interface Wanted {
 export async function updateMachine(
   parts: UpdateParts,
   { settings, desired: { machine } }: UpdateMachineRequest,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<UpdateMachineResponse> {
   if (isDisabled(settings)) return failure('in-place updates are switched off by a setting');
   const { name, namespace = 'default' } = machine.metadata;
   const version = versionOf(machine);
   if (version === undefined) return failure(`Machine ${namespace}/${name} names no version in spec.version`);
   const wanted = { name, namespace, version };
-  const found = await findNode(parts, wanted, { signal });
-  return typeof found === 'string' ? failure(found) : await follow(parts, wanted, found, signal);
+  const found = await findNode(parts, wanted, { abort });
+  return typeof found === 'string' ? failure(found) : await follow(parts, wanted, found, abort);
 }
 
-async function follow(parts: UpdateParts, wanted: Wanted, found: Found, signal: AbortSignal) {
+async function follow(parts: UpdateParts, wanted: Wanted, found: Found, abort: AbortSignal) {
   const { node } = found;
   const update = updateOn(node);
-  const progress = update && (await progressOf(parts, node, signal));
+  const progress = update && (await progressOf(parts, node, abort));
   const isSame = update?.version === wanted.version && update.machine === machineOf(wanted);
   if (progress && !progress.isOver) {
     // Another update is brought to its end first: a node must not be left in the middle of one.
@@ -54,7 +54,7 @@ async function follow(parts: UpdateParts, wanted: Wanted, found: Found, signal: 
   }
   if (progress && isSame) return progress.failed ? failure(progress.message) : verified(node, wanted);
   if (kubeletOf(node) === wanted.version) return DONE;
-  return await begin(parts, wanted, found, signal);
+  return await begin(parts, wanted, found, abort);
 }
 
 /** The caller takes a Machine for up to date only once its kubelet says so, and after this answer it never asks again. */
@@ -66,12 +66,12 @@ function verified(node: Node, { version }: Wanted): UpdateMachineResponse {
   );
 }
 
-async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, signal: AbortSignal) {
+async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, abort: AbortSignal) {
   const { source, readText, workload, clock } = parts;
   const { name } = node.metadata;
   const platform = platformOf(node);
   if (platform === undefined) return failure(`node ${name} lacks the labels kubernetes.io/os and kubernetes.io/arch`);
-  const payload = await findPayload(source, { version: wanted.version, platform }, readText, signal);
+  const payload = await findPayload(source, { version: wanted.version, platform }, readText, abort);
   const update: MachineUpdate = {
     uid: randomUUID(),
     machine: machineOf(wanted),
@@ -82,7 +82,7 @@ async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, 
     ...payload,
   };
   try {
-    await workload.replace(nodes, withUpdate(node, update), { signal });
+    await workload.replace(nodes, withUpdate(node, update), { abort });
   } catch (error) {
     // Another replica was asked too, or the kubelet wrote: the next call sees what came of it.
     if (!isConflict(error)) throw error;

@@ -1,8 +1,8 @@
-/** Owns the front door of Rancher's system-upgrade-controller: its Plans as campaigns of the engine, its Jobs as signals. */
+/** Owns the front door of Rancher's system-upgrade-controller: its Plans as rollouts of the engine, its Jobs as signals. */
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { Dialect, Watched } from '../../engine/dialect.ts';
-import { type CampaignPolicy, WITHOUT_DEADLINES } from '../../engine/policy/campaign-policy.ts';
-import { matters } from '../../engine/relevance.ts';
+import { isRelevant } from '../../engine/observe/predicates.ts';
+import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../engine/policy/rollout-policy.ts';
 import { jobs, nodes, secrets } from '../../kube/resources.ts';
 import type { Job, KubeObject, Secret } from '../../kube/types.ts';
 import { sameJson } from '../../util/json.ts';
@@ -19,9 +19,9 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
     ...seen(config),
     namespace,
     watched: [
-      { resource: nodes, matters },
-      { resource: jobs, namespace, matters: jobMatters },
-      { resource: secrets, namespace, matters: secretMatters },
+      { resource: nodes, isRelevant },
+      { resource: jobs, namespace, isRelevant: isRelevantJobChange },
+      { resource: secrets, namespace, isRelevant: isRelevantSecretChange },
     ],
     resolve: (plan, world, now) => resolve(plan, world, now, (name) => world.get(secrets, name, namespace)),
   };
@@ -40,8 +40,8 @@ function seen(config: CattleConfig): Dialect<CattlePlan> {
     plans: cattlePlans,
     recordedIn: 'status',
     watched: [
-      { resource: nodes, matters },
-      { resource: jobs, matters: jobMatters },
+      { resource: nodes, isRelevant },
+      { resource: jobs, isRelevant: isRelevantJobChange },
     ] satisfies Watched[],
     resolve: (plan, world, now) => resolve(plan, world, now, undefined),
     project,
@@ -62,17 +62,17 @@ function seen(config: CattleConfig): Dialect<CattlePlan> {
  * Jobs have deadlines of their own. The window counts while nobody is at work or has failed: a roll-out that has begun goes
  * on when it closes, as in the original.
  */
-function policyOf({ spec, status }: CattlePlan, policy: CampaignPolicy): CampaignPolicy {
+function policyOf({ spec, status }: CattlePlan, policy: RolloutPolicy): RolloutPolicy {
   const windows = spec?.window && !status?.applying ? windowsOf(spec.window) : undefined;
   const planWindows = windows === undefined || typeof windows === 'string' ? {} : { planWindows: windows };
   return { ...policy, ...WITHOUT_DEADLINES, ...planWindows };
 }
 
-function jobMatters(before: KubeObject, after: KubeObject): boolean {
+function isRelevantJobChange(before: KubeObject, after: KubeObject): boolean {
   const conditions = ({ status }: Job): unknown => [status?.startTime, status?.active, status?.conditions];
   return before.metadata.uid !== after.metadata.uid || !sameJson(conditions(before), conditions(after));
 }
 
-function secretMatters(before: Secret, after: Secret): boolean {
+function isRelevantSecretChange(before: Secret, after: Secret): boolean {
   return before.type !== after.type || !sameJson(before.data, after.data);
 }

@@ -1,6 +1,6 @@
 /** Owns what a node is given once it is done: the labels of its Plan, and pods again. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import type { Campaign, Stage } from '../../engine/model.ts';
+import type { Rollout, Stage } from '../../engine/model/model.ts';
 import type { Node } from '../../kube/types.ts';
 import { hashLabelOf } from './names.ts';
 
@@ -18,7 +18,7 @@ export function schedulable({ spec, ...rest }: Node): Node {
 export function finished(
   node: Node,
   plan: CattlePlan,
-  { id }: Pick<Campaign, 'id'>,
+  { id }: Pick<Rollout, 'id'>,
   { version }: Pick<Stage, 'version'>,
 ): Node {
   const { metadata, spec } = plan;

@@ -17,11 +17,11 @@ export async function installMissing(
   kind: CustomKind,
   namespace: string,
   clock: Clock,
-  signal: AbortSignal,
+  abort: AbortSignal,
 ): Promise<void> {
   const isServed = async (): Promise<boolean> => {
     try {
-      await client.list(kind.resource, { limit: 1, namespace, signal });
+      await client.list(kind.resource, { limit: 1, namespace, abort });
       return true;
     } catch (error) {
       if (isNotFound(error)) return false;
@@ -30,11 +30,11 @@ export async function installMissing(
   };
   if (await isServed()) return;
   try {
-    await client.create(customResourceDefinitions, definitionOf(kind), { signal });
+    await client.create(customResourceDefinitions, definitionOf(kind), { abort });
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
   }
-  for (const end = clock.monotonic() + PATIENCE_MS; !(await isServed()); await sleep(clock, POLL_MS, signal)) {
+  for (const end = clock.monotonic() + PATIENCE_MS; !(await isServed()); await sleep(clock, POLL_MS, abort)) {
     if (clock.monotonic() > end) throw new Error(`${kind.resource.plural}.${kind.resource.group} is not served`);
   }
 }

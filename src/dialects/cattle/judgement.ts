@@ -1,11 +1,11 @@
 /** Owns what a Plan leads to as it stands: its version and hash, or what is wrong with it in the words of the original. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import { because, type Reason } from '../../engine/reasons.ts';
+import { because, type Reason } from '../../engine/model/reasons.ts';
 import { parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
 import type { Secret } from '../../kube/types.ts';
 import { parseGoDuration } from '../../util/go-duration.ts';
+import { hashedSecrets, latestHash, mungeVersion } from './channel/latest.ts';
 import { conditionOf, says, type Verdict } from './conditions.ts';
-import { hashedSecrets, latestHash, mungeVersion } from './latest.ts';
 import { selectorText } from './selector-text.ts';
 import { windowsOf } from './window.ts';
 

@@ -5,23 +5,23 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import { decide } from '../../engine/decide.ts';
+import { decide } from '../../engine/decide/decide.ts';
 import type { Instruction, World } from '../../engine/dialect.ts';
-import { gather } from '../../engine/gather.ts';
-import { type Campaign } from '../../engine/model.ts';
-import { ABORT_ANNOTATION } from '../../engine/orders.ts';
-import { type CampaignPolicy, DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
+import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
+import { type Rollout } from '../../engine/model/model.ts';
+import { gather } from '../../engine/observe/gather.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { jobs, nodes, secrets } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
+import { latestHash } from './channel/latest.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
-import { jobOf } from './job.ts';
-import { latestHash } from './latest.ts';
+import { jobOf } from './job/job.ts';
 
 const NAMESPACE = 'system-upgrade';
 const config = { name: 'controller', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
 const dialect = cattle(config);
-const policyOf = (plan: CattlePlan): CampaignPolicy => dialect.policyOf?.(plan, DEFAULT_POLICY) ?? DEFAULT_POLICY;
+const policyOf = (plan: CattlePlan): RolloutPolicy => dialect.policyOf?.(plan, DEFAULT_POLICY) ?? DEFAULT_POLICY;
 const NOW = T0 + 10 * MINUTE;
 const LABEL = 'plan.upgrade.cattle.io/p';
 
@@ -87,20 +87,20 @@ function pass(situation: Pass): Outcome {
   const world = worldOf({ ...situation, nodes: [...byName.values()] });
   const snapshot = gather(dialect, plan, world, now + 1000);
   const { signals, record } = decide(snapshot, policyOf(plan), now + 1000);
-  const sent = signals.map((signalling) => dialect.signal.send(world, snapshot.campaign, signalling, plan));
+  const sent = signals.map((signalling) => dialect.signal.send(world, snapshot.rollout, signalling, plan));
   const signalled = sent.flatMap((instruction) => {
     return instruction?.kind === 'create' ? (instruction.object.metadata.labels?.['upgrade.cattle.io/node'] ?? []) : [];
   });
   return { plan, signalled, recordedAgain: record !== undefined, finished, sent };
 }
 
-function finishedBy(campaign: Campaign, situation: Pass): Node[] {
+function finishedBy(rollout: Rollout, situation: Pass): Node[] {
   const world = worldOf(situation);
-  return campaign.stages.flatMap((stage) =>
+  return rollout.stages.flatMap((stage) =>
     stage.targets
       .filter(({ state }) => state === 'done')
       .flatMap((target) => {
-        const instruction = dialect.signal.finish?.(world, campaign, stage, target, situation.plan);
+        const instruction = dialect.signal.finish?.(world, rollout, stage, target, situation.plan);
         return instruction?.kind === 'replace' ? [instruction.object] : [];
       }),
   );
@@ -450,22 +450,23 @@ test('a node that rests carries pods again, and is labelled only afterwards', ()
   const plan = of({ cordon: true, postCompleteDelay: '10m' }, running(['host-a']));
   const cordoned = { ...node('a'), spec: { unschedulable: true } };
   const world = worldOf({ plan, nodes: [cordoned], jobs: [job('a', [complete])] });
-  const { errands } = decide(gather(dialect, plan, world, NOW), policyOf(plan), NOW);
-  const [errand] = errands;
-  expect([errands.length, errand?.kind]).toEqual([1, 'go-on']);
-  const campaign = dialect.resolve(plan, world, NOW);
-  const instruction = errand && dialect.signal.goOn?.(world, campaign, errand.stage, errand.target, NOW);
+  const { nodeActions } = decide(gather(dialect, plan, world, NOW), policyOf(plan), NOW);
+  const [nodeAction] = nodeActions;
+  expect([nodeActions.length, nodeAction?.kind]).toEqual([1, 'acknowledge']);
+  const rollout = dialect.resolve(plan, world, NOW);
+  const instruction =
+    nodeAction && dialect.signal.acknowledge?.(world, rollout, nodeAction.stage, nodeAction.target, NOW);
   expect(instruction).toEqual({ kind: 'replace', resource: nodes, object: { ...cordoned, spec: {} } });
 });
 
 test('a Job of a deleted plan of that name says nothing of the new one', () => {
   const earlier = job('a', [failed]);
   const [owner] = earlier.metadata.ownerReferences ?? [];
-  const stranger = {
+  const foreignTarget = {
     ...earlier,
     metadata: { ...earlier.metadata, ownerReferences: owner ? [{ ...owner, uid: 'old' }] : [] },
   };
-  expect(pass({ plan: of(), nodes: [node('a')], jobs: [stranger] }).signalled).toEqual(['a']);
+  expect(pass({ plan: of(), nodes: [node('a')], jobs: [foreignTarget] }).signalled).toEqual(['a']);
 });
 
 test('a Job that the original left paused is set going, once its node is recorded', () => {

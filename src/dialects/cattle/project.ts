@@ -1,7 +1,7 @@
-/** Owns the way from a campaign to the status of its Plan, in the conditions that scripts for the original wait for. */
+/** Owns the way from a rollout to the status of its Plan, in the conditions that scripts for the original wait for. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import type { Campaign } from '../../engine/model.ts';
-import { targetsIn } from '../../engine/stages.ts';
+import type { Rollout } from '../../engine/model/model.ts';
+import { targetsIn } from '../../engine/model/stages.ts';
 import { sameJson } from '../../util/json.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
 import { conditionOf, type Verdict, withVerdicts } from './conditions.ts';
@@ -14,29 +14,29 @@ export const WAITING_TYPE = 'RefitWaits';
 export const ABORTED_TYPE = 'RefitAborted';
 const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE]);
 
-export function project(campaign: Campaign, plan: CattlePlan, now: number): CattlePlan {
-  const applying = applyingOf(campaign);
-  const own = [failedNodes(campaign), waiting(campaign), aborted(campaign)].flatMap((verdict) => verdict ?? []);
-  const verdicts = [completeness(campaign, plan, applying, now), ...verdictsOf(plan, campaign.problems), ...own];
+export function project(rollout: Rollout, plan: CattlePlan, now: number): CattlePlan {
+  const applying = applyingOf(rollout);
+  const own = [failedNodes(rollout), waiting(rollout), aborted(rollout)].flatMap((verdict) => verdict ?? []);
+  const verdicts = [completeness(rollout, plan, applying, now), ...verdictsOf(plan, rollout.problems), ...own];
   const holding = new Set(own.map(({ type }) => type));
   const kept = (plan.status?.conditions ?? []).filter(({ type }) => !OWN_TYPES.has(type) || holding.has(type));
   const { latestVersion: _v, latestHash: _h, applying: _a, ...others } = plan.status ?? {};
-  const latestVersion = campaign.stages[0]?.version ?? '';
+  const latestVersion = rollout.stages[0]?.version ?? '';
   return {
     ...plan,
     status: {
       ...others,
       conditions: withVerdicts(kept, verdicts, now),
       ...(latestVersion === '' ? {} : { latestVersion }),
-      ...(campaign.id === '' ? {} : { latestHash: campaign.id }),
+      ...(rollout.id === '' ? {} : { latestHash: rollout.id }),
       ...(applying.length === 0 ? {} : { applying }),
     },
   };
 }
 
 /** Host names by the order of node names; a node that failed keeps its slot, and so its place. */
-function applyingOf(campaign: Campaign): string[] {
-  return targetsIn(campaign, 'intended', 'failed')
+function applyingOf(rollout: Rollout): string[] {
+  return targetsIn(rollout, 'intended', 'failed')
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .map(({ key }) => key.split('/')[0] ?? '');
 }
@@ -44,16 +44,16 @@ function applyingOf(campaign: Campaign): string[] {
 /** Reasons that are over where none of them holds any more. */
 const PASSING = new Set([NOT_READY.reason, 'Waiting']);
 
-function completeness(campaign: Campaign, plan: CattlePlan, applying: readonly string[], now: number): Verdict {
-  if (campaign.problems.length > 0) return NOT_READY;
-  if (campaign.phase === 'done') return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
+function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly string[], now: number): Verdict {
+  if (rollout.problems.length > 0) return NOT_READY;
+  if (rollout.phase === 'done') return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
   const open = (reason: string, message = ''): Verdict => ({ type: 'Complete', status: 'False', reason, message });
-  const failed = targetsIn(campaign, 'failed');
-  if (failed.length > 0) return open('JobFailed', failureOf(campaign));
+  const failed = targetsIn(rollout, 'failed');
+  if (failed.length > 0) return open('JobFailed', failureOf(rollout));
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
-  if (campaign.blocked && !isOpenAt(plan, now)) return open('Waiting', 'current time is not within configured window');
+  if (rollout.blocked && !isOpenAt(plan, now)) return open('Waiting', 'current time is not within configured window');
   const { status, reason = '' } = conditionOf(plan, 'Complete') ?? {};
-  const isNew = status !== 'False' || plan.status?.latestHash !== campaign.id || PASSING.has(reason);
+  const isNew = status !== 'False' || plan.status?.latestHash !== rollout.id || PASSING.has(reason);
   return open(isNew ? 'Resolved' : reason);
 }
 
@@ -63,24 +63,24 @@ function isOpenAt({ spec }: CattlePlan, now: number): boolean {
 }
 
 /** The engine puts the node's name first, which the sentence of the original holds anyhow. */
-function failureOf({ reason }: Campaign): string {
+function failureOf({ reason }: Rollout): string {
   return (reason?.message ?? '').replace(/^\S+: (?=Job )/, '');
 }
 
-function failedNodes(campaign: Campaign): Verdict | undefined {
-  const names = targetsIn(campaign, 'failed').map(({ name }) => name);
+function failedNodes(rollout: Rollout): Verdict | undefined {
+  const names = targetsIn(rollout, 'failed').map(({ name }) => name);
   if (names.length === 0) return undefined;
   return { type: FAILED_TYPE, status: 'True', reason: 'JobFailed', message: names.toSorted().join(', ') };
 }
 
-function waiting({ blocked }: Campaign): Verdict | undefined {
+function waiting({ blocked }: Rollout): Verdict | undefined {
   if (!blocked) return undefined;
   const message = 'a slot is free, but a gate lets no node start: see refit status';
   return { type: WAITING_TYPE, status: 'True', reason: 'Gate', message };
 }
 
 /** It ends nothing for good: taken back, the order is forgotten with the next record. */
-function aborted({ phase, reason }: Campaign): Verdict | undefined {
+function aborted({ phase, reason }: Rollout): Verdict | undefined {
   if (phase !== 'failed' || reason?.code !== 'Aborted') return undefined;
   return { type: ABORTED_TYPE, status: 'True', reason: 'Aborted', message: reason.message };
 }

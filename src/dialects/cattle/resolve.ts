@@ -1,25 +1,25 @@
-/** Owns the way from a Plan to its campaign: who is selected, who is done, who holds a slot, all as the objects show it. */
+/** Owns the way from a Plan to its rollout: who is selected, who is done, who holds a slot, all as the objects show it. */
 import { createHash } from 'node:crypto';
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { World } from '../../engine/dialect.ts';
-import type { Campaign, CampaignPhase, RecordedState, Stage, Target } from '../../engine/model.ts';
-import { ordersOn } from '../../engine/orders.ts';
-import { because, type Reason } from '../../engine/reasons.ts';
-import { sourceOf } from '../../engine/source.ts';
+import { controlsOn } from '../../engine/model/controls.ts';
+import type { RecordedState, Rollout, RolloutPhase, Stage, Target } from '../../engine/model/model.ts';
+import { because, type Reason } from '../../engine/model/reasons.ts';
+import { sourceOf } from '../../engine/model/source.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import { parseLabelSelector } from '../../kube/selectors.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/go-duration.ts';
 import { conditionOf } from './conditions.ts';
-import { hostnameOf, jobNameOf } from './job.ts';
+import { hostnameOf, jobNameOf } from './job/job.ts';
 import { isRecorded, type Judgement, judge, type SecretLookup } from './judgement.ts';
 import { DISABLED, HOSTNAME_LABEL, hashLabelOf } from './names.ts';
 import { ABORTED_TYPE, FAILED_TYPE, WAITING_TYPE } from './project.ts';
 import { selectorText } from './selector-text.ts';
 import { unfinishedJobs } from './signal.ts';
 
-export function resolve(plan: CattlePlan, world: World, now: number, secretOf: SecretLookup | undefined): Campaign {
+export function resolve(plan: CattlePlan, world: World, now: number, secretOf: SecretLookup | undefined): Rollout {
   const judgement = judge(plan, secretOf);
   const targets = targetsOf(plan, world, now, judgement);
   return {
@@ -52,7 +52,7 @@ function restOf({ spec }: CattlePlan): Pick<Stage, 'restMs'> {
 }
 
 /** Nothing ends a Plan for good: a new version, a new node, a mended field or an order taken back begins it anew. */
-function phaseOf(plan: CattlePlan, judgement: Judgement, targets: readonly Target[]): CampaignPhase {
+function phaseOf(plan: CattlePlan, judgement: Judgement, targets: readonly Target[]): RolloutPhase {
   if (!isRecorded(plan, judgement)) return 'new';
   if (judgement.problems.length > 0) return targets.some(({ state }) => state === 'intended') ? 'running' : 'invalid';
   if (isAborted(plan) && !targets.some(({ state }) => state === 'intended')) return 'failed';
@@ -62,7 +62,7 @@ function phaseOf(plan: CattlePlan, judgement: Judgement, targets: readonly Targe
 
 /** Ordered, and recorded to be so. */
 function isAborted(plan: CattlePlan): boolean {
-  return ordersOn(plan).abort !== undefined && conditionOf(plan, ABORTED_TYPE) !== undefined;
+  return controlsOn(plan).abort !== undefined && conditionOf(plan, ABORTED_TYPE) !== undefined;
 }
 
 function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefined {

@@ -1,18 +1,18 @@
 /** Owns the Job signal: a node is told to move by a Job of its own, answers by its conditions, and is labelled when done. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Signal, World } from '../../engine/dialect.ts';
-import type { Campaign, Observation } from '../../engine/model.ts';
+import type { Observation, Rollout } from '../../engine/model/model.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Condition, Job } from '../../kube/types.ts';
 import type { CattleConfig } from './config.ts';
 import { finished, isTakenOut, schedulable } from './finished-node.ts';
-import { jobNameOf, jobOf } from './job.ts';
+import { jobNameOf, jobOf } from './job/job.ts';
 import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
 
 export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
   return {
-    read(world, campaign, { restMs = 0 }, { name, state }, plan) {
-      const job = jobFor(world, campaign, name, plan);
+    read(world, rollout, { restMs = 0 }, { name, state }, plan) {
+      const job = jobFor(world, rollout, name, plan);
       const isHeldBack = restMs > 0 && isTakenOut(world.get(nodes, name), plan);
       if (job && !isPaused(job)) return observe(job, name, isHeldBack);
       const earlier =
@@ -22,31 +22,31 @@ export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
       return { kind: 'working', step, ...seen(earlier.job) };
     },
 
-    send(world, campaign, { stage, target }, plan) {
+    send(world, rollout, { stage, target }, plan) {
       const node = world.get(nodes, target.name);
-      if (!node || campaign.problems.length > 0) return undefined;
-      const paused = jobFor(world, campaign, target.name, plan);
+      if (!node || rollout.problems.length > 0) return undefined;
+      const paused = jobFor(world, rollout, target.name, plan);
       if (paused) return { kind: 'replace', resource: jobs, object: resumed(paused) };
-      const object = jobOf(config, { plan, node, version: stage.version, hash: campaign.id, settings: config.job });
+      const object = jobOf(config, { plan, node, version: stage.version, hash: rollout.id, settings: config.job });
       return { kind: 'create', resource: jobs, object };
     },
 
     /** Pods come back while its slot is kept. */
-    goOn(world, _campaign, _stage, { name }) {
+    acknowledge(world, _rollout, _stage, { name }) {
       const node = world.get(nodes, name);
       return node && { kind: 'replace', resource: nodes, object: schedulable(node) };
     },
 
-    finish(world, campaign, stage, { name }, plan) {
+    finish(world, rollout, stage, { name }, plan) {
       const node = world.get(nodes, name);
       if (!node || node.metadata.labels?.[hashLabelOf(plan.metadata.name)] === DISABLED) return undefined;
-      return { kind: 'replace', resource: nodes, object: finished(node, plan, campaign, stage) };
+      return { kind: 'replace', resource: nodes, object: finished(node, plan, rollout, stage) };
     },
   };
 }
 
 /** The Job of that node and hash, of this very plan. */
-function jobFor(world: World, { id }: Campaign, nodeName: string, plan: CattlePlan): Job | undefined {
+function jobFor(world: World, { id }: Rollout, nodeName: string, plan: CattlePlan): Job | undefined {
   const { name, namespace } = plan.metadata;
   const job = world.get(jobs, jobNameOf(name, nodeName, id), namespace);
   return job && isOf(job, plan) && job.metadata.labels?.[NODE_LABEL] === nodeName ? job : undefined;
@@ -95,7 +95,7 @@ function observe(job: Job, nodeName: string, isHeldBack: boolean): Observation {
   }
   const completion = holds(job, 'Complete');
   if (completion && isHeldBack)
-    return { kind: 'working', step: 'Complete', asks: 'uncordon', ...seen(job, completion) };
+    return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...seen(job, completion) };
   if (completion) return { kind: 'succeeded', ...seen(job, completion) };
   if (job.status?.startTime === undefined) return { kind: 'sent', ...seen(job) };
   return { kind: 'working', step: (job.status.active ?? 0) > 0 ? 'Running' : 'Starting', ...seen(job) };

@@ -4,8 +4,8 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { CORDON_ANNOTATION } from '../../drain/marks.ts';
 import type { World } from '../../engine/dialect.ts';
-import type { Campaign, Observation, Stage, Target } from '../../engine/model.ts';
-import { because } from '../../engine/reasons.ts';
+import type { Observation, Rollout, Stage, Target } from '../../engine/model/model.ts';
+import { because } from '../../engine/model/reasons.ts';
 import type { Node } from '../../kube/types.ts';
 import { kubeadmDialect } from './dialect.ts';
 import { type ConfigMap, newPlan, type Request } from './plan-object.ts';
@@ -30,13 +30,13 @@ const atWork = (working: boolean, calls: unknown[] = [], waiting = false): Works
   isAt: () => working,
   isWaiting: () => waiting,
   begin: async (work) => await Promise.resolve(void calls.push(work)),
-  goOn: ({ key }) => void calls.push(`go on ${key}`),
+  acknowledge: ({ key }) => void calls.push(`go on ${key}`),
   stop: async ({ key }, reason) => await Promise.resolve(void calls.push(`stop ${key}: ${reason}`)),
 });
 
 function node(report?: Partial<Report>, kubeletVersion = 'v1.36.2'): Node {
   const full: Report = {
-    campaign: 'plan-uid',
+    rollout: 'plan-uid',
     target: 'workers/w1',
     attempt: ATTEMPT,
     state: 'working',
@@ -52,7 +52,7 @@ function node(report?: Partial<Report>, kubeletVersion = 'v1.36.2'): Node {
 interface Place {
   readonly dialect: ReturnType<typeof kubeadmDialect>;
   readonly world: World;
-  readonly campaign: Campaign;
+  readonly rollout: Rollout;
   readonly stage: Stage;
   readonly target: Target;
 }
@@ -61,19 +61,21 @@ interface Place {
 function placeOf(works: Works | undefined, object: Node, from: ConfigMap = plan, id = 'workers'): Place {
   const dialect = kubeadmDialect(works);
   const world = buildWorld([], [object]);
-  const campaign = dialect.resolve(from, world, NOW);
-  const stage = campaign.stages.find((each) => each.id === id);
+  const rollout = dialect.resolve(from, world, NOW);
+  const stage = rollout.stages.find((each) => each.id === id);
   const [target] = stage?.targets ?? [];
   if (!stage || !target) throw new Error(`stage ${id} has no target`);
-  return { dialect, world, campaign, stage, target };
+  return { dialect, world, rollout, stage, target };
 }
 
 function seen(works: Works | undefined, object: Node, from: ConfigMap = plan, id = 'workers'): string {
-  const { dialect, world, campaign, stage, target } = placeOf(works, object, from, id);
-  const observation: Observation = dialect.signal.read(world, campaign, stage, target, from);
+  const { dialect, world, rollout, stage, target } = placeOf(works, object, from, id);
+  const observation: Observation = dialect.signal.read(world, rollout, stage, target, from);
   if (observation.kind !== 'working') return observation.kind;
-  const { step, asks, withdrawable } = observation;
-  return ['working', step, ...(asks ? [`asks ${asks}`] : []), ...(withdrawable ? ['withdrawable'] : [])].join(' ');
+  const { step, waitsFor, cancellable } = observation;
+  return ['working', step, ...(waitsFor ? [`asks ${waitsFor}`] : []), ...(cancellable ? ['withdrawable'] : [])].join(
+    ' ',
+  );
 }
 
 describe('what is seen of a target', () => {
@@ -106,9 +108,9 @@ describe('what is seen of a target', () => {
     ],
     ['finished', atWork(false), node({ state: 'finished' }, 'v1.36.3'), 'succeeded'],
     ['failed', atWork(false), node({ state: 'failed', message: 'no' }), 'failed'],
-    ['what an earlier campaign has left', atWork(false), node({ campaign: 'old', state: 'failed' }), 'none'],
+    ['what an earlier rollout has left', atWork(false), node({ rollout: 'old', state: 'failed' }), 'none'],
     [
-      'what another target of the campaign has left',
+      'what another target of the rollout has left',
       atWork(false),
       node({ target: 'leader/w1', state: 'failed' }),
       'none',
@@ -151,21 +153,21 @@ test.each<[string, Partial<Node['spec']>, boolean]>([
   ['whoever of ours made it', { unschedulable: true }, true],
   ['nobody of ours', { unschedulable: true }, false],
 ])('a host that is done loses the cordon of %s', (_name, spec, isOurs) => {
-  const annotations = isOurs ? { [CORDON_ANNOTATION]: 'an-earlier-campaign/1' } : {};
+  const annotations = isOurs ? { [CORDON_ANNOTATION]: 'an-earlier-rollout/1' } : {};
   const cordoned: Node = { ...buildNode('w1', { annotations }), spec: { ...spec } };
-  const { dialect, stage, target, world, campaign } = placeOf(undefined, cordoned);
-  const instruction = dialect.signal.finish?.(world, campaign, stage, target, plan);
+  const { dialect, stage, target, world, rollout } = placeOf(undefined, cordoned);
+  const instruction = dialect.signal.finish?.(world, rollout, stage, target, plan);
   const left = instruction?.kind === 'replace' ? (instruction.object as Node).spec?.unschedulable : 'untouched';
   expect(left).toBe(isOurs ? undefined : 'untouched');
 });
 
 test('what the leader tells whoever works', async () => {
   const calls: unknown[] = [];
-  const { dialect, world, campaign, stage, target } = placeOf(atWork(true, calls), node());
+  const { dialect, world, rollout, stage, target } = placeOf(atWork(true, calls), node());
   const { signal } = dialect;
   const instructions = [
-    signal.goOn?.(world, campaign, stage, target, NOW),
-    signal.withdraw?.(world, campaign, stage, target, because('Aborted', 'aborted: wrong version'), NOW),
+    signal.acknowledge?.(world, rollout, stage, target, NOW),
+    signal.cancel?.(world, rollout, stage, target, because('Aborted', 'aborted: wrong version'), NOW),
   ];
   for (const instruction of instructions) if (instruction?.kind === 'begin') await instruction.begin();
   expect(calls).toEqual(['go on workers/w1', 'stop workers/w1: aborted: wrong version']);
@@ -197,23 +199,23 @@ test.each<[string, readonly string[], readonly string[], readonly string[]]>([
     const begun: Work[] = [];
     const dialect = kubeadmDialect(atWork(false, begun));
     const world = buildWorld([], []);
-    const campaign = dialect.resolve(planOf({ ...REQUEST, kubelets: [...kubelets] }), world, NOW);
-    for (const stage of campaign.stages) {
+    const rollout = dialect.resolve(planOf({ ...REQUEST, kubelets: [...kubelets] }), world, NOW);
+    for (const stage of rollout.stages) {
       for (const target of stage.targets) {
-        const instruction = dialect.signal.send(world, campaign, { stage, target, agent: {} }, plan);
+        const instruction = dialect.signal.send(world, rollout, { stage, target, agent: {} }, plan);
         if (instruction?.kind === 'begin') await instruction.begin();
       }
     }
     expect(begun.map(({ target, verb, parts }) => [target.name, verb, ...parts].join(' '))).toEqual(works);
-    expect(campaign.stages.map(({ role, maxInFlight }) => `${role} ${maxInFlight}`)).toEqual(limits);
+    expect(rollout.stages.map(({ role, maxInFlight }) => `${role} ${maxInFlight}`)).toEqual(limits);
   },
 );
 
-test('a campaign comes back from its record as it went in', () => {
+test('a rollout comes back from its record as it went in', () => {
   const dialect = kubeadmDialect(undefined);
   const world = buildWorld([], []);
-  const campaign = { ...dialect.resolve(plan, world, NOW), phase: 'running' as const, blocked: true };
-  expect(dialect.resolve(dialect.project(campaign, plan, NOW), world, NOW + 60_000)).toEqual(campaign);
+  const rollout = { ...dialect.resolve(plan, world, NOW), phase: 'running' as const, blocked: true };
+  expect(dialect.resolve(dialect.project(rollout, plan, NOW), world, NOW + 60_000)).toEqual(rollout);
 });
 
 test('an object of that name that is not ours is a plan that cannot be carried out', () => {

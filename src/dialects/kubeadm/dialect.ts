@@ -1,14 +1,14 @@
-/** Owns the kubeadm front door: the recorded request as a campaign of the engine, and its signal over SSH. */
+/** Owns the kubeadm front door: the recorded request as a rollout of the engine, and its signal over SSH. */
 
 import type { Dialect, World } from '../../engine/dialect.ts';
-import type { Campaign, Stage } from '../../engine/model.ts';
-import { because } from '../../engine/reasons.ts';
-import { matters } from '../../engine/relevance.ts';
-import { sourceOf } from '../../engine/source.ts';
+import type { Rollout, Stage } from '../../engine/model/model.ts';
+import { because } from '../../engine/model/reasons.ts';
+import { sourceOf } from '../../engine/model/source.ts';
+import { isRelevant } from '../../engine/observe/predicates.ts';
 import { nodes } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
-import { orphans } from './orphans.ts';
+import { orphanedPlans } from './orphaned-work.ts';
 import { type ConfigMap, configMaps, PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
 import { policyOf } from './policy.ts';
 import { care, LEADER, sshSignal } from './signal.ts';
@@ -22,15 +22,15 @@ export function kubeadmDialect(works: Works | undefined): Dialect<ConfigMap> {
     namespace: PLACE.namespace,
     fieldSelector: `metadata.name=${PLACE.name}`,
     recordedIn: 'object',
-    watched: [{ resource: nodes, matters }],
+    watched: [{ resource: nodes, isRelevant }],
     resolve,
-    project: (campaign, plan) => withRecord(plan, campaign),
+    project: (rollout, plan) => withRecord(plan, rollout),
     policyOf,
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
     endpoints: endpointsOf,
     care,
     fleet: (world) => world.list(nodes),
-    orphans,
+    orphanedPlans,
     signal: sshSignal(works),
   };
 }
@@ -38,7 +38,7 @@ export function kubeadmDialect(works: Works | undefined): Dialect<ConfigMap> {
 /** For whoever looks and never touches a host. */
 export const kubeadmPlansSeen: Dialect = kubeadmDialect(undefined);
 
-function resolve(plan: ConfigMap, _world: World, now: number): Campaign {
+function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
   const request = requestOf(plan);
   const recorded = recordOf(plan);
   const message = `ConfigMap ${PLACE.namespace}/${plan.metadata.name} holds no request of \`refit kubeadm apply\``;

@@ -1,6 +1,6 @@
-/** Owns the object that a campaign is recorded in: a ConfigMap with the frozen request and the record of its progress. */
+/** Owns the object that a rollout is recorded in: a ConfigMap with the frozen request and the record of its progress. */
 import { z } from 'zod';
-import type { Campaign } from '../../engine/model.ts';
+import type { Rollout } from '../../engine/model/model.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Manifest } from './manifest.ts';
@@ -31,10 +31,10 @@ const request = z.object({
   workers: z.array(z.string()),
 });
 
-/** What was asked for, frozen when the campaign begins: a manifest that is edited later does not change it. */
+/** What was asked for, frozen when the rollout begins: a manifest that is edited later does not change it. */
 export type Request = z.infer<typeof request>;
 
-export type Recorded = Pick<Campaign, 'phase' | 'blocked' | 'reason' | 'stages'>;
+export type Recorded = Pick<Rollout, 'phase' | 'blocked' | 'reason' | 'stages'>;
 
 export function newPlan(wanted: Request): ConfigMap {
   return {
@@ -52,12 +52,12 @@ export function requestOf({ data }: ConfigMap): Request | undefined {
 
 /** Only ever written by `withRecord`; undefined until then, or where it cannot be read. */
 export function recordOf({ data }: ConfigMap): Recorded | undefined {
-  const value = jsonIn(data?.['campaign']) as Recorded | undefined;
+  const value = jsonIn(data?.['rollout']) as Recorded | undefined;
   return Array.isArray(value?.stages) ? value : undefined;
 }
 
-export function withRecord(plan: ConfigMap, { phase, blocked, reason, stages }: Campaign): ConfigMap {
-  return { ...plan, data: { ...plan.data, campaign: JSON.stringify({ phase, blocked, reason, stages }) } };
+export function withRecord(plan: ConfigMap, { phase, blocked, reason, stages }: Rollout): ConfigMap {
+  return { ...plan, data: { ...plan.data, rollout: JSON.stringify({ phase, blocked, reason, stages }) } };
 }
 
 export interface Progress {

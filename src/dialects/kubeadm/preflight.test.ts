@@ -1,6 +1,6 @@
 /** Owns the table of preflight: what is to be done, and what is refused, of a cluster with two control-plane hosts and a worker. */
 import { describe, expect, test } from 'vitest';
-import { type CampaignPolicy, DEFAULT_POLICY } from '../../engine/policy/campaign-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { Node } from '../../kube/types.ts';
 import { CONTROL_PLANE } from '../node-endpoints.ts';
 import { parseManifest } from './manifest.ts';
@@ -52,22 +52,22 @@ const fresh: Survey = {
   clusterVersion: OLD,
   plan: undefined,
   policy: DEFAULT_POLICY,
-  outlooks: new Map(),
+  drainPreviews: new Map(),
 };
 const MINOR = 'v1.37.0';
 const minor: Partial<Survey> = { manifest: { ...manifest, version: MINOR } };
-const undrained: CampaignPolicy = { ...DEFAULT_POLICY, drain: { ...DEFAULT_POLICY.drain, enabled: false } };
+const undrained: RolloutPolicy = { ...DEFAULT_POLICY, drain: { ...DEFAULT_POLICY.drain, enabled: false } };
 
 function planIn(phase: string): ConfigMap {
   const plan = newPlan(REQUEST);
-  return { ...plan, data: { ...plan.data, campaign: JSON.stringify({ phase, blocked: false, stages: [] }) } };
+  return { ...plan, data: { ...plan.data, rollout: JSON.stringify({ phase, blocked: false, stages: [] }) } };
 }
 
 describe('what is to be done', () => {
   test.each<[string, Partial<Survey>, Partial<Request>, boolean]>([
     ['everything: the first control-plane host leads', {}, {}, false],
     [
-      'what an earlier campaign has done is left out, and a leader that is done stays the leader',
+      'what an earlier rollout has done is left out, and a leader that is done stays the leader',
       {
         hosts: [facts('cp1', NEW), facts('cp2'), facts('w1')],
         nodes: [node('cp1', NEW), node('cp2'), node('w1')],
@@ -256,11 +256,11 @@ describe('what is refused', () => {
 test('what a drain would wait for is told before anybody agrees, and refuses nothing', () => {
   const obstacle = { budget: 'default/web', pods: ['default/web-1'], reason: 'it wants 1 of its 1 pods healthy' };
   const refused = { pod: 'default/bare', reason: 'has no controller' };
-  const outlooks = new Map([
+  const drainPreviews = new Map([
     ['w1', { evictable: 2, obstacles: [obstacle], refused: [refused] }],
     ['elsewhere', { evictable: 1, obstacles: [obstacle], refused: [] }],
   ]);
-  const { findings } = assess({ ...fresh, outlooks });
+  const { findings } = assess({ ...fresh, drainPreviews });
   expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual([
     'warn drain w1 cannot be drained as it stands: PodDisruptionBudget default/web holds default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller',
   ]);

@@ -1,12 +1,12 @@
 /** Owns the assessment of a cluster before anything is touched: what is to be done on which host, and what stands against it. */
 import { tellObstacle } from '../../drain/budgets.ts';
-import type { Outlook } from '../../drain/outlook.ts';
-import type { CampaignPolicy } from '../../engine/policy/campaign-policy.ts';
+import type { DrainPreview } from '../../drain/drain-preview.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { Node } from '../../kube/types.ts';
-import { etcdFacts } from '../../skew/etcd-rules.ts';
-import type { Finding, VersionFacts } from '../../skew/version-facts.ts';
-import { isNeeded, judgeVersions } from '../../skew/version-rules.ts';
 import { parseVersion } from '../../util/version.ts';
+import { etcdFacts } from '../../versions/etcd-rules.ts';
+import type { Finding, VersionFacts } from '../../versions/version-facts.ts';
+import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import type { Manifest } from './manifest.ts';
 import { type ConfigMap, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
@@ -21,15 +21,15 @@ export interface Survey {
   /** kubernetesVersion in ConfigMap kubeadm-config; undefined where there is none. */
   readonly clusterVersion: string | undefined;
   readonly plan: ConfigMap | undefined;
-  /** What binds the campaign. */
-  readonly policy: CampaignPolicy;
+  /** What binds the rollout. */
+  readonly policy: RolloutPolicy;
   /** What a drain would meet, by node; none of those that are not drained. */
-  readonly outlooks: ReadonlyMap<string, Outlook>;
+  readonly drainPreviews: ReadonlyMap<string, DrainPreview>;
 }
 
 export interface Assessment {
   readonly request: Request;
-  /** True where a campaign for this request has begun and not ended. */
+  /** True where a rollout for this request has begun and not ended. */
   readonly resumes: boolean;
   readonly findings: readonly Finding[];
 }
@@ -203,9 +203,9 @@ function hostFindings({ manifest, hosts }: Survey): Finding[] {
 }
 
 /** Waited for once it is that host's turn, since it may be mended by then: so people hear of it before they agree. */
-function drainFindings({ outlooks }: Survey, request: Request): Finding[] {
+function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
   return hostsOf(request).flatMap((name): Finding[] => {
-    const { obstacles = [], refused = [] } = outlooks.get(name) ?? {};
+    const { obstacles = [], refused = [] } = drainPreviews.get(name) ?? {};
     const why = [...obstacles.map(tellObstacle), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
     const message = `${name} cannot be drained as it stands: ${why.join('; ')}`;
     return why.length === 0 ? [] : [{ rule: 'drain', severity: 'warn', message }];

@@ -1,7 +1,7 @@
 /** Owns the facts about a host, as its files and binaries tell them. */
 
-import type { NodeFacts } from '../../skew/version-facts.ts';
 import { RefitError } from '../../util/errors.ts';
+import type { NodeFacts } from '../../versions/version-facts.ts';
 import type { ManifestHost } from './manifest.ts';
 import { PROBE } from './scripts.ts';
 import type { Shells } from './ssh.ts';
@@ -17,7 +17,7 @@ export interface HostFacts {
   readonly staticPods: Readonly<Record<string, string | undefined>>;
   /** Manifests that kubeadm moved away and did not put back, without `.yaml`. */
   readonly missing: readonly string[];
-  /** Lines `<campaign> <step> begun|done`. */
+  /** Lines `<rollout> <step> begun|done`. */
   readonly journal: readonly string[];
 }
 

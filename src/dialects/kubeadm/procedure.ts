@@ -1,6 +1,6 @@
 /** Owns the steps on one host, in order, and telling the Node of each: whoever is asked again goes on where it was left. */
 import type { Drains } from '../../drain/drains.ts';
-import { ownerOf } from '../../engine/cordons.ts';
+import { ownerOf } from '../../engine/model/cordon-owners.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isConflict, StatusError, TransportError } from '../../kube/status-error.ts';
@@ -26,7 +26,7 @@ export interface ProcedureParts {
   readonly drains: Drains;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
 }
 
 /** Milliseconds: the API server of a single control plane is away for more than a minute while kubeadm replaces it. */
@@ -54,7 +54,7 @@ export function procedures(parts: ProcedureParts): Works {
         .finally(() => running.get(key) === procedure && running.delete(key));
       return Promise.resolve();
     },
-    goOn: ({ key }) => running.get(key)?.goOn(),
+    acknowledge: ({ key }) => running.get(key)?.acknowledge(),
     async stop({ key }, reason) {
       const procedure = running.get(key);
       running.delete(key);
@@ -67,7 +67,7 @@ class Procedure {
   readonly #parts: ProcedureParts;
   readonly #work: Work;
   readonly #stopping = new AbortController();
-  readonly #signal: AbortSignal;
+  readonly #abort: AbortSignal;
   readonly #emptied = Promise.withResolvers<void>();
   /** True from before its Node asks for the drain until that is done. */
   isWaiting = false;
@@ -79,11 +79,11 @@ class Procedure {
   constructor(parts: ProcedureParts, work: Work) {
     this.#parts = parts;
     this.#work = work;
-    this.#signal = AbortSignal.any([parts.signal, this.#stopping.signal]);
+    this.#abort = AbortSignal.any([parts.abort, this.#stopping.signal]);
     const { key: target, since: attempt } = work.target;
-    const { campaign } = work;
+    const { rollout } = work;
     this.#began = parts.clock.monotonic();
-    this.#report = { campaign, target, attempt, state: 'working', step: '', since: attempt, spent: {} };
+    this.#report = { rollout, target, attempt, state: 'working', step: '', since: attempt, spent: {} };
   }
 
   /** Rejects where it was stopped, and where nobody could be told what happened. */
@@ -100,20 +100,20 @@ class Procedure {
       }
       await this.#enter(VERIFY, { state: 'finished' });
     } catch (error) {
-      if (this.#signal.aborted) throw error;
+      if (this.#abort.aborted) throw error;
       await this.#enter(this.#report.step, { state: 'failed', message: messageOf(error) });
     }
   }
 
-  goOn(): void {
+  acknowledge(): void {
     this.isWaiting = false;
     this.#emptied.resolve();
   }
 
   async stop(reason: string): Promise<void> {
-    const { signal } = this.#parts;
+    const { abort } = this.#parts;
     this.#stopping.abort(new Error(reason));
-    await this.#tell({ ...this.#report, state: 'failed', message: reason }, signal);
+    await this.#tell({ ...this.#report, state: 'failed', message: reason }, abort);
   }
 
   /** The leader cordons and drains for it: as whoever else waits for that, it asks by its step. */
@@ -126,26 +126,26 @@ class Procedure {
       if (node !== name) return;
       this.#tellHold().catch((error: unknown) => log.warn('nobody is told of a drain', { problem: messageOf(error) }));
     });
-    await Promise.race([this.#emptied.promise, aborted(this.#signal)]);
+    await Promise.race([this.#emptied.promise, aborted(this.#abort)]);
     stopListening();
-    this.#signal.throwIfAborted();
+    this.#abort.throwIfAborted();
   }
 
   async #tellHold(): Promise<void> {
-    const { campaign: uid, target } = this.#work;
+    const { rollout: uid, target } = this.#work;
     const state = this.#parts.drains.stateOf(target.name, ownerOf({ source: { uid, kind: configMaps.kind } }, target));
     const message = state?.kind === 'draining' ? state.blockedBy : undefined;
     if (!this.isWaiting || message === this.#report.message) return;
     this.#report = { ...this.#report, message };
-    await this.#tell(this.#report, this.#signal);
+    await this.#tell(this.#report, this.#abort);
   }
 
   async #onHost(step: HostStep, body: string): Promise<void> {
-    const { target, campaign, version } = this.#work;
+    const { target, rollout, version } = this.#work;
     const host = this.#parts.manifest.hosts.find(({ name }) => name === target.name);
     if (!host) throw new RefitError('REFIT_FILE', `the manifest has no host ${target.name} any more`);
-    const { code, stdout } = await this.#ask(host, stepScript({ step, campaign, version }, body));
-    this.#signal.throwIfAborted();
+    const { code, stdout } = await this.#ask(host, stepScript({ step, rollout, version }, body));
+    this.#abort.throwIfAborted();
     if (code === 0) return;
     const why = stdout.trim().replaceAll(/\s*\n\s*/g, '; ') || 'it says nothing';
     const what = code === EXIT_BUSY ? 'another step is still at work there' : why;
@@ -155,15 +155,15 @@ class Procedure {
   /** A connection that breaks says nothing of the step, which goes on on its host: who asks again finds it there. */
   async #ask(host: ManifestHost, script: string): Promise<ShellResult> {
     const { shells, clock, log } = this.#parts;
-    const signal = this.#signal;
+    const abort = this.#abort;
     for (let left = SSH_RETRIES; ; left--) {
       try {
         return await shells.run(host, script);
       } catch (error) {
-        signal.throwIfAborted();
+        abort.throwIfAborted();
         if (left === 0) throw error;
         log.warn('asking the host again', { problem: messageOf(error) });
-        await sleep(clock, SSH_RETRY_MS, signal);
+        await sleep(clock, SSH_RETRY_MS, abort);
       }
     }
   }
@@ -175,13 +175,13 @@ class Procedure {
     const spent = last.step === '' ? {} : { ...last.spent, [last.step]: Math.round(now - this.#began) };
     this.#began = now;
     this.#report = { ...last, step, since: rfc3339(clock.now()), spent, message: undefined, ...more };
-    await this.#tell(this.#report, this.#signal);
+    await this.#tell(this.#report, this.#abort);
   }
 
   /** One after the other: what is told last must stand there last. */
-  async #tell(report: Report, signal: AbortSignal): Promise<void> {
+  async #tell(report: Report, abort: AbortSignal): Promise<void> {
     const earlier = this.#told.catch(() => undefined);
-    this.#told = earlier.then(async () => await this.#untilAnswered(signal, async () => await this.#write(report)));
+    this.#told = earlier.then(async () => await this.#untilAnswered(abort, async () => await this.#write(report)));
     await this.#told;
   }
 
@@ -193,16 +193,16 @@ class Procedure {
   }
 
   /** The API server goes away while it is replaced, and with it the lock: both come back. */
-  async #untilAnswered(signal: AbortSignal, request: () => Promise<void>): Promise<void> {
+  async #untilAnswered(abort: AbortSignal, request: () => Promise<void>): Promise<void> {
     const { clock } = this.#parts;
     for (;;) {
-      signal.throwIfAborted();
+      abort.throwIfAborted();
       try {
         return await request();
       } catch (error) {
         const isBusy = error instanceof StatusError && error.code >= 500;
         if (!(error instanceof TransportError) && !isConflict(error) && !isBusy) throw error;
-        await sleep(clock, RETRY_MS, signal);
+        await sleep(clock, RETRY_MS, abort);
       }
     }
   }
@@ -211,9 +211,9 @@ class Procedure {
 type Found = Pick<Report, 'from' | 'touched'>;
 
 /** What an attempt that was cut off has left counts for the next one. */
-function foundOn(node: Node, { campaign, target }: Report): Found {
+function foundOn(node: Node, { rollout, target }: Report): Found {
   const earlier = reportOn(node);
-  const isSame = earlier?.campaign === campaign && earlier.target === target;
+  const isSame = earlier?.rollout === rollout && earlier.target === target;
   return {
     from: (isSame ? earlier.from : undefined) ?? versionOf(node),
     ...(isSame && earlier.touched ? { touched: true } : {}),

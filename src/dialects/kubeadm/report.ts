@@ -5,8 +5,8 @@ import { isRecord } from '../../util/json.ts';
 const REPORT = 'upgrade.refit.dev/kubeadm';
 
 export interface Report {
-  /** The campaign's uid and the target's key. */
-  readonly campaign: string;
+  /** The rollout's uid and the target's key. */
+  readonly rollout: string;
   readonly target: string;
   /** RFC 3339: `since` of the target when its work was begun. */
   readonly attempt: string;

@@ -10,8 +10,8 @@ export type HostStep = 'stage' | 'kubeadm' | 'kubelet';
 
 export interface StepContext {
   readonly step: HostStep;
-  /** Names the campaign for good: what another one did to the host says nothing about this one. */
-  readonly campaign: string;
+  /** Names the rollout for good: what another one did to the host says nothing about this one. */
+  readonly rollout: string;
   /** With `v`. */
   readonly version: string;
 }
@@ -75,8 +75,8 @@ export const REPAIR = detached(`${PRELUDE}${JOURNAL}${RESTORE}`, 5);
 
 /** @returns a script that resolves at once where the journal says that the step is done */
 export function stepScript(context: StepContext, body: string): string {
-  const { campaign, step, version } = context;
-  const names = `CAMPAIGN=${quoted(campaign)}\nSTEP=${quoted(step)}\nVERSION=${quoted(version)}\n`;
+  const { rollout, step, version } = context;
+  const names = `CAMPAIGN=${quoted(rollout)}\nSTEP=${quoted(step)}\nVERSION=${quoted(version)}\n`;
   return detached(`${names}${PRELUDE}${JOURNAL}seen done && exit 0\nnote begun\n${body}\nnote done\n`, LOCK_WAIT);
 }
 

@@ -1,8 +1,8 @@
 /** Owns the signal over SSH: work is begun on a host, and its Node tells how far it is. */
 import { withoutCordon } from '../../drain/cordon.ts';
 import type { Care, Instruction, Signal } from '../../engine/dialect.ts';
-import type { Campaign, Observation, Stage, Target } from '../../engine/model.ts';
-import type { Step } from '../../engine/policy/campaign-policy.ts';
+import type { Observation, Rollout, Stage, Target } from '../../engine/model/model.ts';
+import type { Step } from '../../engine/policy/rollout-policy.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { type Report, reportOn } from './report.ts';
@@ -20,13 +20,13 @@ const PARTS: Readonly<Record<string, Step>> = { [STAGE]: 'download', [DRAIN]: 'd
 /** `works` is undefined for whoever only looks. */
 export function sshSignal(works: Works | undefined): Signal {
   return {
-    read: (world, campaign, stage, target) => observe(world.get(nodes, target.name), works, campaign, stage, target),
-    send: (_world, campaign, { stage, target }) =>
-      works && begun(async () => await works.begin(workOf(campaign, stage, target))),
-    goOn: (_world, _campaign, _stage, target) => works && begun(() => works.goOn(target)),
-    withdraw: (_world, _campaign, _stage, target, { message }) =>
+    read: (world, rollout, stage, target) => observe(world.get(nodes, target.name), works, rollout, stage, target),
+    send: (_world, rollout, { stage, target }) =>
+      works && begun(async () => await works.begin(workOf(rollout, stage, target))),
+    acknowledge: (_world, _rollout, _stage, target) => works && begun(() => works.acknowledge(target)),
+    cancel: (_world, _rollout, _stage, target, { message }) =>
       works && begun(async () => await works.stop(target, message)),
-    finish(world, _campaign, stage, { name }) {
+    finish(world, _rollout, stage, { name }) {
       const node = world.get(nodes, name);
       const open = node && drains(stage) ? withoutCordon(node) : node;
       return open === node || !open ? undefined : { kind: 'replace', resource: nodes, object: open };
@@ -61,9 +61,9 @@ function isUntouched(report: Report | undefined, { key }: Target): boolean {
   return report?.target !== key || report.touched !== true;
 }
 
-function workOf({ source }: Campaign, stage: Stage, target: Target): Work {
+function workOf({ source }: Rollout, stage: Stage, target: Target): Work {
   const { id, version } = stage;
-  return { campaign: source.uid, target, version, verb: id === LEADER ? 'apply' : 'node', parts: partsOf(stage) };
+  return { rollout: source.uid, target, version, verb: id === LEADER ? 'apply' : 'node', parts: partsOf(stage) };
 }
 
 function begun(begin: () => Promise<void> | void): Instruction {
@@ -74,12 +74,12 @@ function begun(begin: () => Promise<void> | void): Instruction {
 function observe(
   node: Node | undefined,
   works: Works | undefined,
-  { source }: Campaign,
+  { source }: Rollout,
   stage: Stage,
   target: Target,
 ): Observation {
   const report = reportOn(node);
-  if (!report || report.campaign !== source.uid || report.target !== target.key) {
+  if (!report || report.rollout !== source.uid || report.target !== target.key) {
     return works?.isAt(target) ? { kind: 'sent', attempt: target.since, since: target.since } : { kind: 'none' };
   }
   const { attempt, since, step, from, spent, state, touched, message = '' } = report;
@@ -89,6 +89,6 @@ function observe(
   if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
   if (state === 'working' && works && !works.isAt(target)) return { kind: 'none' };
   const isWaiting = step === DRAIN && (works?.isWaiting(target) ?? true);
-  const asks = isWaiting ? 'drain' : undefined;
-  return { kind: 'working', step, ...seen, part: PARTS[step], asks, withdrawable: touched !== true };
+  const waitsFor = isWaiting ? 'drain' : undefined;
+  return { kind: 'working', step, ...seen, part: PARTS[step], waitsFor, cancellable: touched !== true };
 }

@@ -1,12 +1,12 @@
 /** Owns the contract of whoever works on hosts. */
-import type { Target } from '../../engine/model.ts';
+import type { Target } from '../../engine/model/model.ts';
 
 /** What a host is brought forward in: all of it in one go, or its part of the control plane first and its kubelet later. */
 export type Part = 'kubeadm' | 'kubelet';
 
 export interface Work {
-  /** The campaign's uid. */
-  readonly campaign: string;
+  /** The rollout's uid. */
+  readonly rollout: string;
   readonly target: Target;
   readonly version: string;
   /** Of `kubeadm upgrade`. */
@@ -22,7 +22,7 @@ export interface Works {
   /** Resolves once it is begun; begins nothing where it is under way. */
   begin(work: Work): Promise<void>;
   /** The node is empty: the work goes on, where it waits for that. */
-  goOn(target: Target): void;
+  acknowledge(target: Target): void;
   /** Ends work that has touched nothing yet, and resolves once the Node tells why. */
   stop(target: Target, reason: string): Promise<void>;
 }

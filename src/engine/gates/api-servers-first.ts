@@ -1,14 +1,14 @@
 /** Gate: no kubelet gets newer than an API server is now, of controllers outside of the plan too. */
-import type { ApiServerVersion } from '../model.ts';
+import type { ApiServerVersion } from '../model/model.ts';
+import type { Reason } from '../model/reasons.ts';
+import { broughtTo, momentAfter } from '../observe/recorded-versions.ts';
 import { judgeVersions } from '../policy/version-rules.ts';
-import type { Reason } from '../reasons.ts';
-import { broughtTo, momentAfter } from '../recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
 
 /** Whoever is behind can still be upgraded, so this never ends a plan. */
 export const apiServersFirst: Gate = {
   name: 'api-servers-first',
-  ofCampaign: true,
+  ofRollout: true,
   evaluate({ stage, target: { name }, facts, earlier, apiServers = [], policy: { allow }, now }) {
     if (stage.keepsVersion === true) return PASS;
     const hasKubelet = stage.role === 'worker' || facts.node !== undefined;

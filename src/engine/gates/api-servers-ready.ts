@@ -1,6 +1,6 @@
 /** Gate and verifier: while controllers move, every API server of the cluster must be ready, in the plan or not. */
-import { because } from '../reasons.ts';
-import { isUnanswered, untilAsked } from '../unanswered.ts';
+import { because } from '../model/reasons.ts';
+import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
 import { type Gate, PASS } from './types.ts';
 
 /** No watch tells when an API server becomes ready, so it is asked again. */
@@ -12,7 +12,7 @@ export const apiServersReady: Gate = {
     if (stage.role !== 'controller') return PASS;
     if (!controlPlane) {
       const reason = because('ControlPlaneUnknown', 'asking every API server');
-      return { kind: 'wait', reason, inquiry: { kind: 'control-plane' } };
+      return { kind: 'wait', reason, probe: { kind: 'control-plane' } };
     }
     if (isUnanswered(controlPlane)) return { kind: 'wait', ...untilAsked(controlPlane) };
     const down = controlPlane.filter(({ ready }) => !ready);

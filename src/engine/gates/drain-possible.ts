@@ -1,8 +1,8 @@
 /** Gate: a drain that could never end is not begun, so that no node is cordoned for nothing. */
 import { tellObstacle } from '../../drain/budgets.ts';
 import type { RefusedPod } from '../../drain/pods.ts';
-import { because } from '../reasons.ts';
-import { isUnanswered, untilAsked } from '../unanswered.ts';
+import { because } from '../model/reasons.ts';
+import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
 import { type Gate, PASS } from './types.ts';
 
 /** Budgets change seldom, and pods come and go: what stands in the way is looked at again. */
@@ -12,19 +12,19 @@ const MOST_TOLD = 5;
 
 export const drainPossible: Gate = {
   name: 'drain-possible',
-  evaluate({ facts: { outlook, node }, target: { name }, policy }) {
-    if (!node || outlook === undefined || !policy.drain.enabled) return PASS;
-    if (outlook === 'unasked') {
-      const reason = because('OutlookUnknown', `looking at what a drain of ${name} would meet`);
-      return { kind: 'wait', reason, inquiry: { kind: 'outlook', node: node.name } };
+  evaluate({ facts: { drainPreview, node }, target: { name }, policy }) {
+    if (!node || drainPreview === undefined || !policy.drain.enabled) return PASS;
+    if (drainPreview === 'unasked') {
+      const reason = because('DrainPreviewUnknown', `looking at what a drain of ${name} would meet`);
+      return { kind: 'wait', reason, probe: { kind: 'drain-preview', node: node.name } };
     }
-    if (isUnanswered(outlook)) return { kind: 'wait', ...untilAsked(outlook) };
-    if (outlook.obstacles.length > 0) {
-      const message = `${name} cannot be drained: ${outlook.obstacles.map(tellObstacle).join('; ')}`;
+    if (isUnanswered(drainPreview)) return { kind: 'wait', ...untilAsked(drainPreview) };
+    if (drainPreview.obstacles.length > 0) {
+      const message = `${name} cannot be drained: ${drainPreview.obstacles.map(tellObstacle).join('; ')}`;
       return { kind: 'wait', reason: because('DrainBlocked', message), recheckMs: RECHECK_MS };
     }
-    if (outlook.refused.length === 0) return PASS;
-    const message = `${name} cannot be drained: ${refusals(outlook.refused)}`;
+    if (drainPreview.refused.length === 0) return PASS;
+    const message = `${name} cannot be drained: ${refusals(drainPreview.refused)}`;
     return { kind: 'wait', reason: because('DrainRefused', message), recheckMs: RECHECK_MS };
   },
 };

@@ -1,23 +1,23 @@
 /** Owns the table of every gate and verifier: what each one says of what it is given, in the words that people read. */
 
 import { describe, expect, test } from 'vitest';
-import { buildPolicy } from '../../../test/builders/campaign-policies.ts';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import type { EndpointHealth, Other, Role, TargetFacts } from '../model.ts';
-import { NO_ORDERS } from '../orders.ts';
-import { because } from '../reasons.ts';
+import { NO_CONTROLS } from '../model/controls.ts';
+import type { EndpointHealth, ForeignWork, Role, TargetFacts } from '../model/model.ts';
+import { because } from '../model/reasons.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { evaluate } from './chain.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
 import { drainPossible } from './drain-possible.ts';
+import { foreignWork } from './foreign-work.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
 import { notPaused } from './not-paused.ts';
-import { othersAtWork } from './others-at-work.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
 import { ADMISSION, AFTER, BEFORE } from './registry.ts';
@@ -44,7 +44,7 @@ function input(
   more: Partial<Pick<GateInput, 'others' | 'room'>> = {},
 ): GateInput {
   const stage = buildStage(role, ['n1'], { payloads });
-  const common = { controlPlane, others: [], orders: NO_ORDERS, room: 1 };
+  const common = { controlPlane, others: [], controls: NO_CONTROLS, room: 1 };
   const context = { policy: buildPolicy(), now: T0 };
   return {
     stage,
@@ -64,8 +64,8 @@ function said(verdict: Verdict): string {
   return verdict.kind === 'pass' ? 'pass' : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
 }
 
-const other = (name: string, role: Role, since = later(0)): Other => ({ name, role, since });
-const among = (role: Role, others: readonly Other[], room = 1): GateInput =>
+const other = (name: string, role: Role, since = later(0)): ForeignWork => ({ name, role, since });
+const among = (role: Role, others: readonly ForeignWork[], room = 1): GateInput =>
   input(role, {}, undefined, TWO, { others, room });
 
 /** Done since T0, or since whatever is said. */
@@ -80,27 +80,27 @@ const judged = (version: string): GateInput => ({
 });
 
 const rows: [Gate, string, GateInput, string][] = [
-  [othersAtWork, 'nobody else', among('controller', []), 'pass'],
-  [othersAtWork, 'only itself, told by an earlier plan', among('controller', [other('n1', 'controller')]), 'pass'],
+  [foreignWork, 'nobody else', among('controller', []), 'pass'],
+  [foreignWork, 'only itself, told by an earlier plan', among('controller', [other('n1', 'controller')]), 'pass'],
   [
-    othersAtWork,
+    foreignWork,
     'another controller, before a controller',
     among('controller', [other('c2', 'controller'), other('w1', 'worker')]),
-    'wait OthersAtWork: c2 is still at work for another plan',
+    'wait ForeignWork: c2 is still at work for another plan',
   ],
   [
-    othersAtWork,
+    foreignWork,
     'a controller, before a worker',
     among('worker', [other('c2', 'controller')], 5),
-    'wait OthersAtWork: c2 is still at work for another plan',
+    'wait ForeignWork: c2 is still at work for another plan',
   ],
-  [othersAtWork, 'a worker, before a controller', among('controller', [other('w1', 'worker')]), 'pass'],
-  [othersAtWork, 'fewer workers than there is room', among('worker', [other('w1', 'worker')], 2), 'pass'],
+  [foreignWork, 'a worker, before a controller', among('controller', [other('w1', 'worker')]), 'pass'],
+  [foreignWork, 'fewer workers than there is room', among('worker', [other('w1', 'worker')], 2), 'pass'],
   [
-    othersAtWork,
+    foreignWork,
     'as many workers as there is room',
     among('worker', [other('w1', 'worker'), other('w2', 'worker')], 2),
-    'wait OthersAtWork: w1, w2 are still at work for another plan',
+    'wait ForeignWork: w1, w2 are still at work for another plan',
   ],
   [targetExists, 'an object that is there', input('worker'), 'pass'],
   [
@@ -202,7 +202,7 @@ const rows: [Gate, string, GateInput, string][] = [
   [
     notPaused,
     'somebody paused the plan',
-    { ...input('worker'), orders: { ...NO_ORDERS, paused: true } },
+    { ...input('worker'), controls: { ...NO_CONTROLS, paused: true } },
     'wait Paused: the plan is paused: nothing new starts until refit resume',
   ],
   [
@@ -228,23 +228,26 @@ const rows: [Gate, string, GateInput, string][] = [
     'wait TooManyUnavailable: 1 of 2 nodes are not Ready, unschedulable or at work (n2); UpgradePolicy one allows 1',
   ],
   [drainPossible, 'a target without a Node', input('worker'), 'pass'],
-  [drainPossible, 'nothing in the way', input('worker', { node: NODE, outlook: CLEAR }), 'pass'],
+  [drainPossible, 'nothing in the way', input('worker', { node: NODE, drainPreview: CLEAR }), 'pass'],
   [
     drainPossible,
     'drain switched off',
-    { ...input('worker', { node: NODE, outlook: 'unasked' }), policy: buildPolicy({ drain: NO_DRAIN }) },
+    { ...input('worker', { node: NODE, drainPreview: 'unasked' }), policy: buildPolicy({ drain: NO_DRAIN }) },
     'pass',
   ],
   [
     drainPossible,
     'nobody looked yet',
-    input('worker', { node: NODE, outlook: 'unasked' }),
-    'wait OutlookUnknown: looking at what a drain of n1 would meet',
+    input('worker', { node: NODE, drainPreview: 'unasked' }),
+    'wait DrainPreviewUnknown: looking at what a drain of n1 would meet',
   ],
   [
     drainPossible,
     'nobody can tell',
-    input('worker', { node: NODE, outlook: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 } }),
+    input('worker', {
+      node: NODE,
+      drainPreview: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 },
+    }),
     'wait CannotDecide: no answer',
   ],
   [
@@ -256,13 +259,16 @@ const rows: [Gate, string, GateInput, string][] = [
   [
     drainPossible,
     'a budget that never lets go',
-    input('worker', { node: NODE, outlook: { ...CLEAR, obstacles: [OBSTACLE] } }),
+    input('worker', { node: NODE, drainPreview: { ...CLEAR, obstacles: [OBSTACLE] } }),
     'wait DrainBlocked: n1 cannot be drained: PodDisruptionBudget default/web holds default/web-1: it wants all of them',
   ],
   [
     drainPossible,
     'a pod that may not go',
-    input('worker', { node: NODE, outlook: { ...CLEAR, refused: [{ pod: 'default/db', reason: 'has local data' }] } }),
+    input('worker', {
+      node: NODE,
+      drainPreview: { ...CLEAR, refused: [{ pod: 'default/db', reason: 'has local data' }] },
+    }),
     'wait DrainRefused: n1 cannot be drained: default/db has local data',
   ],
   [versionsFollow, 'the minor version before', judged('v1.35.9'), 'pass'],

@@ -1,5 +1,5 @@
 /** Gate and verifier: whatever tells whether it is Ready must be so before it is touched and after it is done. */
-import { because } from '../reasons.ts';
+import { because } from '../model/reasons.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const nodeReady: Gate = {

@@ -1,13 +1,13 @@
 /** Gate: of all nodes of the cluster only so many may be unavailable at a time, whatever made them so. */
-import type { Target } from '../model.ts';
-import type { CampaignPolicy, NodeLimit } from '../policy/campaign-policy.ts';
+import type { Target } from '../model/model.ts';
+import { because } from '../model/reasons.ts';
 import type { NodeCensus } from '../policy/node-census.ts';
-import { because } from '../reasons.ts';
+import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
 import { PASS, type Verdict } from './types.ts';
 
 export interface AvailabilityInput {
   readonly target: Target;
-  readonly policy: CampaignPolicy;
+  readonly policy: RolloutPolicy;
   readonly census: NodeCensus | undefined;
 }
 

@@ -1,5 +1,5 @@
 /** Gate: the plan must hold a payload for the target's platform. */
-import { because } from '../reasons.ts';
+import { because } from '../model/reasons.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const platformSupported: Gate = {

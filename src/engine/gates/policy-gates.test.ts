@@ -3,17 +3,17 @@ import { expect, test } from 'vitest';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
-import { NO_ORDERS } from '../orders.ts';
-import { type CampaignPolicy, DEFAULT_POLICY, type NodeLimit } from '../policy/campaign-policy.ts';
+import { NO_CONTROLS } from '../model/controls.ts';
+import { because } from '../model/reasons.ts';
 import { censusOf } from '../policy/node-census.ts';
-import { because } from '../reasons.ts';
+import { DEFAULT_POLICY, type NodeLimit, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { nodesAvailable } from './nodes-available.ts';
 import { notPaused } from './not-paused.ts';
 import { policyReadable } from './policy-readable.ts';
 import type { Verdict } from './types.ts';
 import { windowOpen } from './window-open.ts';
 
-function policy(more: Partial<CampaignPolicy> = {}): CampaignPolicy {
+function policy(more: Partial<RolloutPolicy> = {}): RolloutPolicy {
   return { ...DEFAULT_POLICY, name: 'nightly', ...more };
 }
 
@@ -24,7 +24,7 @@ function said(verdict: Verdict): string {
 
 test('a policy that can be read, and that is not paused, holds nothing back', () => {
   expect(policyReadable.evaluate({ policy: DEFAULT_POLICY })).toEqual({ kind: 'pass' });
-  expect(notPaused.evaluate({ policy: DEFAULT_POLICY, orders: NO_ORDERS })).toEqual({ kind: 'pass' });
+  expect(notPaused.evaluate({ policy: DEFAULT_POLICY, controls: NO_CONTROLS })).toEqual({ kind: 'pass' });
 });
 
 test('a policy that cannot be read holds everything back until it can, and names every field', () => {
@@ -38,7 +38,7 @@ test('a policy that cannot be read holds everything back until it can, and names
 });
 
 test('a paused policy is named', () => {
-  expect(said(notPaused.evaluate({ policy: policy({ paused: true }), orders: NO_ORDERS }))).toBe(
+  expect(said(notPaused.evaluate({ policy: policy({ paused: true }), controls: NO_CONTROLS }))).toBe(
     'wait Paused: UpgradePolicy nightly has spec.paused: nothing new starts',
   );
 });
@@ -47,7 +47,7 @@ test('a paused policy is named', () => {
 const WINDOW: MaintenanceWindow = { days: [], startMinute: 7 * 60, lengthMs: 2 * HOUR, timeZone: 'UTC' };
 const DARK: Blackout = { from: T0 - HOUR, to: T0 + 30 * MINUTE };
 
-test.each<[string, Partial<CampaignPolicy>, number, number | undefined, string, number?]>([
+test.each<[string, Partial<RolloutPolicy>, number, number | undefined, string, number?]>([
   ['no windows', {}, T0, 1000 * HOUR, 'pass'],
   ['an open window, nothing measured', { windows: [WINDOW] }, T0, undefined, 'pass'],
   ['done by the very moment it closes', { windows: [WINDOW] }, T0, HOUR, 'pass'],

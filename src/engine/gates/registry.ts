@@ -3,10 +3,10 @@ import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
 import { drainPossible } from './drain-possible.ts';
+import { foreignWork } from './foreign-work.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
 import { notPaused } from './not-paused.ts';
-import { othersAtWork } from './others-at-work.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
 import { restOver } from './rest-over.ts';
@@ -28,7 +28,7 @@ export const BEFORE: readonly Gate[] = [
   platformSupported,
   versionsFollow,
   apiServersFirst,
-  othersAtWork,
+  foreignWork,
   apiServersReady,
   nodeReady,
   nodesAvailable,

@@ -1,7 +1,7 @@
 /** Verifier: a target keeps its slot for a while after its success, where its plan says so. */
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { because } from '../reasons.ts';
+import { because } from '../model/reasons.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const restOver: Gate = {

@@ -1,5 +1,5 @@
 /** Gate: the target must exist, now and when its turn comes. */
-import { because } from '../reasons.ts';
+import { because } from '../model/reasons.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const targetExists: Gate = {

@@ -1,10 +1,10 @@
 /** Owns the contract of gates and verifiers: checks that answer pass, wait or stop with a reason, from gathered input only. */
-import type { Inquiry, Snapshot, Stage, Target, TargetFacts } from '../model.ts';
-import type { CampaignPolicy } from '../policy/campaign-policy.ts';
+import type { Probe, Snapshot, Stage, Target, TargetFacts } from '../model/model.ts';
+import type { Reason } from '../model/reasons.ts';
 import type { NodeCensus } from '../policy/node-census.ts';
-import type { Reason } from '../reasons.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
-export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' | 'others' | 'orders'> {
+export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' | 'others' | 'controls'> {
   readonly stage: Stage;
   readonly target: Target;
   readonly facts: TargetFacts;
@@ -12,7 +12,7 @@ export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' 
   readonly earlier: readonly Stage[];
   /** How many targets of the stage may still start, this one included. */
   readonly room: number;
-  readonly policy: CampaignPolicy;
+  readonly policy: RolloutPolicy;
   /** Undefined where no limit asks for it. */
   readonly census: NodeCensus | undefined;
   /** Milliseconds that such a target takes, where that was measured. */
@@ -39,13 +39,13 @@ export interface Waiting {
   /** RFC 3339: when it ends by itself, where that is known. */
   readonly until?: string | undefined;
   /** What would have to be asked, where the reason is that nobody did. */
-  readonly inquiry?: Inquiry | undefined;
+  readonly probe?: Probe | undefined;
 }
 
 export interface Gate {
   readonly name: string;
   /** True where it says the same of every target, so that asking it once is enough. */
-  readonly ofCampaign?: boolean;
+  readonly ofRollout?: boolean;
   evaluate(input: GateInput): Verdict;
 }
 

@@ -1,13 +1,13 @@
 /** Owns the tables of the gates that ask for versions before each target: what each one says, and what is forgiven for a moment. */
 import { expect, test } from 'vitest';
-import { buildPolicy } from '../../../test/builders/campaign-policies.ts';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import type { Stage } from '../model.ts';
-import { NO_ORDERS } from '../orders.ts';
-import type { VersionRule } from '../policy/campaign-policy.ts';
+import { NO_CONTROLS } from '../model/controls.ts';
+import type { Stage } from '../model/model.ts';
+import type { VersionRule } from '../policy/rollout-policy.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import type { GateInput, Verdict } from './types.ts';
 import { versionsFollow } from './versions-follow.ts';
@@ -32,7 +32,7 @@ const [done, failed] = [over('done'), over('failed')];
 interface Given {
   readonly stage: Stage;
   readonly has?: string;
-  readonly servers?: Readonly<Record<string, string>> | 'unjudged';
+  readonly servers?: Readonly<Record<string, string>> | 'unchecked';
   readonly earlier?: readonly Stage[];
   readonly hasNode?: boolean;
   readonly now?: number;
@@ -41,7 +41,7 @@ interface Given {
 
 function input({ stage, has, servers = {}, earlier = [], hasNode, now = T0 + MINUTE, allow = [] }: Given): GateInput {
   const facts = buildFacts({ version: has, node: hasNode === true ? NODE : undefined });
-  const named = servers === 'unjudged' ? undefined : Object.entries(servers);
+  const named = servers === 'unchecked' ? undefined : Object.entries(servers);
   return {
     stage,
     target: buildTarget('n1'),
@@ -50,7 +50,7 @@ function input({ stage, has, servers = {}, earlier = [], hasNode, now = T0 + MIN
     apiServers: named?.map(([name, version]) => ({ name, version })),
     controlPlane: undefined,
     others: [],
-    orders: NO_ORDERS,
+    controls: NO_CONTROLS,
     room: 1,
     policy: buildPolicy({ allow: new Set(allow) }),
     census: undefined,
@@ -69,7 +69,7 @@ function said(verdict: Verdict): string {
 
 const SKIPPED = `SkippedMinor: n1 would go from ${OLD} past 1.36 to ${NEXT} (rule SkippedMinor)`;
 const LOWERED = `Downgrade: n1 would go from ${NEXT} down to ${NOW} (rule Downgrade)`;
-const UNTOLD = `an earlier command has brought it to ${NOW}, which it does not tell yet`;
+const NOT_YET_SIGNALLED = `an earlier command has brought it to ${NOW}, which it does not tell yet`;
 
 test.each<[string, Given, string]>([
   ['the next minor version', { stage: workers(NEXT), has: NOW }, 'pass'],
@@ -80,17 +80,17 @@ test.each<[string, Given, string]>([
   ['another rule is allowed', { stage: workers(NEXT), has: OLD, allow: ['Downgrade'] }, `end ${SKIPPED}`],
   ['forced', { stage: workers(NEXT, { forced: true }), has: OLD }, 'pass'],
   ['nothing of the version changes', { stage: workers(NEXT, { keepsVersion: true }), has: OLD }, 'pass'],
-  ['versions that are not judged', { stage: workers(NEXT), has: OLD, servers: 'unjudged' }, 'pass'],
+  ['versions that are not judged', { stage: workers(NEXT), has: OLD, servers: 'unchecked' }, 'pass'],
   ['a controller', { stage: controllers(NEXT), has: OLD }, `end ${SKIPPED}`],
   [
     'an object that does not tell yet what an earlier command brought',
     { stage: workers(NEXT), has: OLD, earlier: [done('worker', NOW)], now: T0 + 1000 },
-    `wait for 9000 ms ${SKIPPED}; ${UNTOLD}`,
+    `wait for 9000 ms ${SKIPPED}; ${NOT_YET_SIGNALLED}`,
   ],
   [
     'an object that does not tell it after a while either',
     { stage: workers(NEXT), has: OLD, earlier: [done('worker', NOW)] },
-    `wait ${SKIPPED}; ${UNTOLD}`,
+    `wait ${SKIPPED}; ${NOT_YET_SIGNALLED}`,
   ],
   [
     'an earlier command that brought too little',
@@ -120,7 +120,7 @@ test.each<[string, Given, string]>([
   [
     'the last of two earlier commands counts',
     { stage: workers(NEXT), has: OLD, earlier: [done('worker', OLD), done('worker', NOW)] },
-    `wait ${SKIPPED}; ${UNTOLD}`,
+    `wait ${SKIPPED}; ${NOT_YET_SIGNALLED}`,
   ],
 ])('versions-follow: %s', (_name, given, answer) => {
   expect(said(versionsFollow.evaluate(input(given)))).toBe(answer);
@@ -136,7 +136,7 @@ test.each<[string, Given, string]>([
   ['allowed by the policy', { stage: workers(NEXT), servers: MIXED, allow: ['KubeletAhead'] }, 'pass'],
   ['forced', { stage: workers(NEXT, { forced: true }), servers: MIXED }, 'pass'],
   ['nothing of the version changes', { stage: workers(NEXT, { keepsVersion: true }), servers: MIXED }, 'pass'],
-  ['versions that are not judged', { stage: workers(NEXT), servers: 'unjudged' }, 'pass'],
+  ['versions that are not judged', { stage: workers(NEXT), servers: 'unchecked' }, 'pass'],
   ['a controller without kubelet', { stage: controllers(NEXT), servers: { c3: NOW } }, 'pass'],
   [
     'a controller with one, before the others of its stage',
@@ -173,6 +173,6 @@ test('a record of the future forgives nothing', () => {
     targets: stage.targets.map((target) => ({ ...target, since: later(2 * MINUTE) })),
   }));
   expect(said(versionsFollow.evaluate(input({ stage: workers(NEXT), has: OLD, earlier })))).toBe(
-    `wait ${SKIPPED}; ${UNTOLD}`,
+    `wait ${SKIPPED}; ${NOT_YET_SIGNALLED}`,
   );
 });

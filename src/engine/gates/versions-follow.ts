@@ -1,7 +1,8 @@
 /** Gate: what the target runs now may be followed by what its plan holds now; both may have changed since the plan began. */
+
+import { because, type Reason } from '../model/reasons.ts';
+import { broughtTo, isLeftBehind, momentAfter } from '../observe/recorded-versions.ts';
 import { judgeVersions } from '../policy/version-rules.ts';
-import { because, type Reason } from '../reasons.ts';
-import { broughtTo, isLeftBehind, momentAfter } from '../recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const versionsFollow: Gate = {

@@ -2,14 +2,14 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { nextStart, openAt } from '../../util/maintenance-windows.ts';
-import type { Target } from '../model.ts';
-import type { CampaignPolicy } from '../policy/campaign-policy.ts';
-import { because, type ReasonCode } from '../reasons.ts';
+import type { Target } from '../model/model.ts';
+import { because, type ReasonCode } from '../model/reasons.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { PASS, type Verdict } from './types.ts';
 
 export interface WindowInput {
   readonly target: Target;
-  readonly policy: CampaignPolicy;
+  readonly policy: RolloutPolicy;
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
   /** What nine in ten of such targets took, in milliseconds; undefined where none was measured. */
@@ -18,7 +18,7 @@ export interface WindowInput {
 
 export const windowOpen = {
   name: 'window-open',
-  ofCampaign: true,
+  ofRollout: true,
   evaluate({ target, policy, now, expectedMs = 0 }: WindowInput): Verdict {
     const opening = openAt(policy, now);
     if (!opening.open) return closed(policy, now, opening.opensAt);
@@ -33,7 +33,7 @@ export const windowOpen = {
   },
 };
 
-function closed({ name, blackouts }: CampaignPolicy, now: number, opensAt: number): Verdict {
+function closed({ name, blackouts }: RolloutPolicy, now: number, opensAt: number): Verdict {
   const isDark = blackouts.some(({ from, to }) => from <= now && now < to);
   if (!isDark) return waiting('WindowClosed', outsideOf(`UpgradePolicy ${name}`, opensAt), now, opensAt);
   const message = `in a blackout of UpgradePolicy ${name}: nothing starts before ${rfc3339(opensAt)}`;

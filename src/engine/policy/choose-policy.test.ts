@@ -3,8 +3,8 @@ import { assert, constantFrom, property, shuffledSubarray } from 'fast-check';
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { DIALECT_NAMES, type UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
-import { DEFAULT_POLICY } from './campaign-policy.ts';
 import { policyFor } from './choose-policy.ts';
+import { DEFAULT_POLICY } from './rollout-policy.ts';
 
 const [ONE, OTHER] = DIALECT_NAMES;
 const PLAN = { dialect: ONE, name: 'fleet' };

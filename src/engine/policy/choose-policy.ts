@@ -1,7 +1,7 @@
 /** Owns which UpgradePolicy counts for a plan: the one that names it most closely, then the first by name. */
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
-import { type CampaignPolicy, DEFAULT_POLICY } from './campaign-policy.ts';
 import { readPolicy } from './read-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
 /** What policies choose plans by; `namespace` is absent for kinds without one. */
 export interface PlanRef {
@@ -18,8 +18,8 @@ const MEMBERS = ['name', 'namespace', 'dialect'] as const;
 export function policyFor(
   policies: readonly UpgradePolicy[],
   plan: PlanRef,
-  uncovered: CampaignPolicy = DEFAULT_POLICY,
-): CampaignPolicy {
+  uncovered: RolloutPolicy = DEFAULT_POLICY,
+): RolloutPolicy {
   const [first] = coveringPolicies(policies, plan);
   return first ? readPolicy(first.policy) : uncovered;
 }

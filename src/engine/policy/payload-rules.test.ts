@@ -1,9 +1,9 @@
 /** Owns the table of what is refused, or only told, of downloads that nobody can verify. */
 import { expect, test } from 'vitest';
 import { buildStage } from '../../../test/builders/stages.ts';
-import type { Payload, Stage } from '../model.ts';
-import { type CampaignPolicy, DEFAULT_POLICY } from './campaign-policy.ts';
+import type { Payload, Stage } from '../model/model.ts';
 import { payloadProblems, unverifiedDownloads } from './payload-rules.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
 const SHA256 = 'a'.repeat(64);
 const GOOD: Payload = { url: 'https://example.com/file', sha256: SHA256 };
@@ -19,7 +19,7 @@ function stages(...commands: readonly Record<string, Payload>[]): Stage[] {
   ]);
 }
 
-function policy(more: Partial<CampaignPolicy>): CampaignPolicy {
+function policy(more: Partial<RolloutPolicy>): RolloutPolicy {
   return { ...DEFAULT_POLICY, name: 'strict', ...more };
 }
 
@@ -29,7 +29,7 @@ const hashless = (where: string): string => `${where} has no sha256, and Upgrade
 const plain = (where: string): string => `${where} comes over plain http, and UpgradePolicy strict requires https`;
 const of = (command: number, platform = 'linux-amd64'): string => `the download of command ${command} for ${platform}`;
 
-test.each<[string, Partial<CampaignPolicy>, Stage[], string[]]>([
+test.each<[string, Partial<RolloutPolicy>, Stage[], string[]]>([
   ['nothing is asked', {}, stages({ 'linux-amd64': NEITHER }), []],
   ['hash and https are asked and there', { ...HASH, ...HTTPS }, stages({ 'linux-amd64': GOOD }), []],
   ['a hash is missing', HASH, stages({ 'linux-amd64': UNHASHED }), [hashless(of(0))]],

@@ -1,10 +1,10 @@
 /** Owns what is asked of downloads: a hash to verify them by, and a connection that nobody can write into. */
-import type { Stage } from '../model.ts';
-import { because, type Reason } from '../reasons.ts';
-import type { CampaignPolicy } from './campaign-policy.ts';
+import type { Stage } from '../model/model.ts';
+import { because, type Reason } from '../model/reasons.ts';
+import type { RolloutPolicy } from './rollout-policy.ts';
 
 /** Why the policy refuses the plan's downloads, one reason for each. */
-export function payloadProblems(stages: readonly Stage[], policy: CampaignPolicy): Reason[] {
+export function payloadProblems(stages: readonly Stage[], policy: RolloutPolicy): Reason[] {
   const { name, requireSha256, requireHttps } = policy;
   return downloadsOf(stages).flatMap(({ where, hasHash, isPlain }) => [
     ...(requireSha256 && !hasHash

@@ -2,13 +2,13 @@
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { DIALECT_NAMES } from '../../api/refit/upgrade-policy.ts';
-import { type CampaignPolicy, DEFAULT_POLICY } from './campaign-policy.ts';
 import { policyOfPlan } from './plan-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
 const [NAME] = DIALECT_NAMES;
 const PLAN = { metadata: { name: 'fleet' } };
 const COVERING = buildUpgradePolicy('calm', { plans: [{ name: 'fleet' }], failureBudget: 2 });
-const own = (_plan: object, policy: CampaignPolicy): CampaignPolicy => ({
+const own = (_plan: object, policy: RolloutPolicy): RolloutPolicy => ({
   ...policy,
   targetDeadlineMs: policy.name === undefined ? 1000 : policy.targetDeadlineMs,
   maxFailures: policy.maxFailures + 1,

@@ -2,16 +2,16 @@
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Dialect } from '../dialect.ts';
-import { type CampaignPolicy, DEFAULT_POLICY } from './campaign-policy.ts';
 import { policyFor } from './choose-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
 /** `uncovered` is for plans that none of the policies covers. */
 export function policyOfPlan<P extends KubeObject>(
   dialect: Pick<Dialect<P>, 'name' | 'policyOf'>,
   policies: readonly UpgradePolicy[],
   plan: P,
-  uncovered: CampaignPolicy = DEFAULT_POLICY,
-): CampaignPolicy {
+  uncovered: RolloutPolicy = DEFAULT_POLICY,
+): RolloutPolicy {
   const { name, namespace } = plan.metadata;
   const policy = policyFor(policies, { dialect: dialect.name, name, namespace }, uncovered);
   return dialect.policyOf?.(plan, policy) ?? policy;

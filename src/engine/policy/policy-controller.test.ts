@@ -5,10 +5,10 @@ import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { T0 } from '../../../test/builders/times.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { DIALECT_NAMES, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
-import type { Handler } from '../../kube/handler.ts';
-import type { Informer } from '../../kube/informer.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import type { Handler } from '../../kube/watch/handler.ts';
+import type { Informer } from '../../kube/watch/informer.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { silentLogger } from '../../util/log.ts';
 import { policyController } from './policy-controller.ts';
@@ -55,7 +55,7 @@ beforeEach(() => {
 });
 
 async function reconcile(): Promise<void> {
-  await controller.reconcile('nightly', { signal: new AbortController().signal, logger: silentLogger, failures: 0 });
+  await controller.reconcile('nightly', { abort: new AbortController().signal, logger: silentLogger, failures: 0 });
 }
 
 test('plans that come and go are told, and nothing is written where nothing changed', async () => {

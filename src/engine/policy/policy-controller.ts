@@ -1,10 +1,10 @@
 /** Owns the controller that keeps the status of UpgradePolicies true. Nothing is decided by it: plans read the specs themselves. */
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { Informer } from '../../kube/informer.ts';
 import { keyOf } from '../../kube/object-key.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import type { Informer } from '../../kube/watch/informer.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { fromMapping, generationChanged, type Predicate } from '../../runtime/sources.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -40,13 +40,13 @@ export function policyController(parts: PolicyParts): Controller {
         fromMapping(informer, all, { when: cameOrWent(dialect) }),
       ),
     ],
-    reconcile: async (key, { signal }) => await report(parts, key, signal),
+    reconcile: async (key, { abort }) => await report(parts, key, abort),
     concurrency: 1,
     timeoutMs: TIMEOUT_MS,
   };
 }
 
-async function report(parts: PolicyParts, key: string, signal: AbortSignal): Promise<void> {
+async function report(parts: PolicyParts, key: string, abort: AbortSignal): Promise<void> {
   const { policies, writer, clock } = parts;
   const policy = policies.get(key);
   if (!policy) return;
@@ -54,7 +54,7 @@ async function report(parts: PolicyParts, key: string, signal: AbortSignal): Pro
   const told = withStatus(policy, surroundings, clock.now());
   if (told === policy) return;
   try {
-    await writer.replace(upgradePolicies, told, { subresource: 'status', signal });
+    await writer.replace(upgradePolicies, told, { subresource: 'status', abort });
   } catch (error) {
     // Nobody is left to be told. A conflict is tried again: nothing else might tell that another status was written.
     if (!isNotFound(error)) throw error;

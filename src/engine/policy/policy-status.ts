@@ -22,7 +22,7 @@ export function withStatus(policy: UpgradePolicy, surroundings: Surroundings, no
   const status = {
     ...generationOf(policy),
     covers: coveredBy(policy, surroundings),
-    conditions: [...withCondition(withCondition(known, readable(policy), now), overruled(policy, surroundings), now)],
+    conditions: [...withCondition(withCondition(known, readable(policy), now), conflicted(policy, surroundings), now)],
   };
   return sameJson(status, policy.status) ? policy : { ...policy, status };
 }
@@ -49,7 +49,7 @@ function readable(policy: UpgradePolicy): ConditionUpdate {
  * A policy that names plans less closely is overruled as people mean it to be. Of two with the same entry nobody can see
  * which one counts, so the other says so. Plans do not matter here: every process must come to the same answer.
  */
-function overruled(policy: UpgradePolicy, { policies }: Surroundings): ConditionUpdate {
+function conflicted(policy: UpgradePolicy, { policies }: Surroundings): ConditionUpdate {
   const earlier = policies.filter(({ metadata }) => metadata.name < policy.metadata.name);
   const lost = entriesOf(policy).flatMap((entry) => {
     const first = earlier.filter((each) => entriesOf(each).includes(entry)).map(({ metadata }) => metadata.name);

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { HOUR, MINUTE, SECOND } from '../../../test/builders/times.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
-import { type CampaignPolicy, DEFAULT_POLICY } from './campaign-policy.ts';
 import { readPolicy } from './read-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
-function read(spec: UpgradePolicySpec): CampaignPolicy {
+function read(spec: UpgradePolicySpec): RolloutPolicy {
   return readPolicy(buildUpgradePolicy('nightly', spec));
 }
 
@@ -86,7 +86,7 @@ test('a policy that says everything', () => {
         uncordon: 'always',
       },
     },
-  } satisfies CampaignPolicy);
+  } satisfies RolloutPolicy);
 });
 
 describe('times', () => {

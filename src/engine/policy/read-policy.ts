@@ -1,17 +1,17 @@
-/** Owns the reading of an UpgradePolicy: what it holds a campaign to, or every field of it that cannot be read. */
+/** Owns the reading of an UpgradePolicy: what it holds a rollout to, or every field of it that cannot be read. */
 import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { upgradePolicySpecSchema } from '../../api/refit/upgrade-policy.ts';
 import type { AgentDrain, AgentPolicy } from '../../signal/agent-policy.ts';
 import { parseDuration } from '../../util/duration.ts';
-import { because, type Reason } from '../reasons.ts';
-import type { CampaignPolicy, DrainPolicy, NodeLimit, Step } from './campaign-policy.ts';
-import { AGENT_DEFAULTS, DEFAULT_POLICY, restartDeadline, sumOf } from './campaign-policy.ts';
+import { because, type Reason } from '../model/reasons.ts';
 import { type Complain, readBlackout, readWindow } from './read-times.ts';
+import type { DrainPolicy, NodeLimit, RolloutPolicy, Step } from './rollout-policy.ts';
+import { AGENT_DEFAULTS, DEFAULT_POLICY, restartDeadline, sumOf } from './rollout-policy.ts';
 
 /** Nobody means more, and moments far beyond it are no dates. */
 const LONGEST_MS = 365 * 24 * 60 * 60 * 1000;
 
-export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): CampaignPolicy {
+export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): RolloutPolicy {
   const checked = upgradePolicySpecSchema.safeParse(spec);
   const problems = (checked.error?.issues ?? []).map(({ path, message }) => problem(name, fieldOf(path), message));
   if (!checked.success) return { ...DEFAULT_POLICY, name, problems };
@@ -29,7 +29,7 @@ function fieldOf(path: readonly PropertyKey[]): string {
   return `spec${parts.join('')}`;
 }
 
-function meant(spec: UpgradePolicySpec, complain: Complain): Omit<CampaignPolicy, 'name' | 'problems'> {
+function meant(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPolicy, 'name' | 'problems'> {
   const { stepDeadlines, targetDeadlineMs, agent } = timesOf(spec, complain);
   const drain = drainOf(spec.drain ?? {});
   const asked = askedOf(drain, spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain);
@@ -52,7 +52,7 @@ function meant(spec: UpgradePolicySpec, complain: Complain): Omit<CampaignPolicy
   };
 }
 
-type Times = Pick<CampaignPolicy, 'stepDeadlines' | 'targetDeadlineMs' | 'agent'>;
+type Times = Pick<RolloutPolicy, 'stepDeadlines' | 'targetDeadlineMs' | 'agent'>;
 
 function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: Complain): Times {
   const read = (field: string, text: string | undefined): number | undefined => readDuration(field, text, complain);

@@ -1,7 +1,7 @@
 /** Owns the table of which versions a plan may lead through, stage after stage. */
 import { expect, test } from 'vitest';
-import type { ApiServerVersion } from '../model.ts';
-import type { VersionRule } from './campaign-policy.ts';
+import type { ApiServerVersion } from '../model/model.ts';
+import type { VersionRule } from './rollout-policy.ts';
 import { judgeVersions, type VersionStage } from './version-rules.ts';
 
 type Targets = Readonly<Record<string, string | undefined>>;
@@ -146,7 +146,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
 ])('%s', (_, stages, apiServers, problems) => {
   const verdict = judgeVersions(stages, servers(apiServers), new Set());
   expect(verdict.problems.map(({ code, message }) => `${code}: ${message}`)).toEqual(problems);
-  expect(verdict.unjudged).toEqual([]);
+  expect(verdict.unchecked).toEqual([]);
 });
 
 test('while controllers with kubelets move, they are ahead of the rest; what counts is how they end', () => {
@@ -197,18 +197,18 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     { c1: NOW, c2: undefined },
     ['w1, w2: a cannot be read as a version', 'c2: the version of the API server is not known'],
   ],
-])('what cannot be judged passes, and is told: %s', (_, stages, apiServers, unjudged) => {
+])('what cannot be judged passes, and is told: %s', (_, stages, apiServers, unchecked) => {
   const verdict = judgeVersions(stages, servers(apiServers), new Set());
-  expect(verdict).toEqual({ problems: [], unjudged });
+  expect(verdict).toEqual({ problems: [], unchecked });
 });
 
 test('fifteen thousand targets are judged in one go', () => {
   const targets = Object.fromEntries(
     Array.from({ length: 15_000 }, (_, index) => [`w${index}`, index % 2 ? NOW : undefined]),
   );
-  const { problems, unjudged } = judgeVersions([workers(OLD, targets)], servers(ALL_NOW), new Set());
+  const { problems, unchecked } = judgeVersions([workers(OLD, targets)], servers(ALL_NOW), new Set());
   expect(problems.map(({ message }) => message)).toEqual([
     `w1, w3, w5, w7, w9, 7495 more would go from ${NOW} down to ${OLD} (rule Downgrade)`,
   ]);
-  expect(unjudged).toEqual(['w0, w2, w4, w6, w8, 7495 more: the version is not known']);
+  expect(unchecked).toEqual(['w0, w2, w4, w6, w8, 7495 more: the version is not known']);
 });

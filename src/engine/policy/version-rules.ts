@@ -1,8 +1,8 @@
 /** Owns which versions a plan may lead through: no minor version skipped, nothing lowered, no kubelet newer than an API server. */
 import { compareVersions, parseVersion, type Version } from '../../util/version.ts';
-import type { ApiServerVersion, Role } from '../model.ts';
-import { because, type Reason } from '../reasons.ts';
-import type { VersionRule } from './campaign-policy.ts';
+import type { ApiServerVersion, Role } from '../model/model.ts';
+import { because, type Reason } from '../model/reasons.ts';
+import type { VersionRule } from './rollout-policy.ts';
 
 /** A stage that changes the version of its targets; in the order in which the plan runs them. */
 export interface VersionStage {
@@ -27,7 +27,7 @@ export interface VersionVerdict {
   /** One reason for each rule and pair of versions, with the names of the targets. */
   readonly problems: readonly Reason[];
   /** Sentences on what could not be judged because a version is not known or not readable; such targets pass. */
-  readonly unjudged: readonly string[];
+  readonly unchecked: readonly string[];
 }
 
 /** Names that are told one by one. */
@@ -49,7 +49,7 @@ export function judgeVersions(
     if (!stage.forced) judgeStage(stage, moved, servers, allow, findings);
     for (const { name } of targets) moved.set(keyOf(role, name), version);
   }
-  return { problems: findings.problems(), unjudged: findings.unjudged() };
+  return { problems: findings.problems(), unchecked: findings.unchecked() };
 }
 
 function judgeStage(
@@ -140,7 +140,7 @@ class Findings {
     );
   }
 
-  unjudged(): string[] {
+  unchecked(): string[] {
     return [...this.#left].map(([what, names]) =>
       [listed([...new Set(names)]), what].filter((part) => part !== '').join(': '),
     );

@@ -1,13 +1,13 @@
 /** Owns the table of choices: who is chosen for the free slots, who waits for a gate, and who cannot start at all. */
 
 import { expect, test } from 'vitest';
-import { buildPolicy } from '../../../test/builders/campaign-policies.ts';
-import { buildCampaign } from '../../../test/builders/campaigns.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { T0 } from '../../../test/builders/times.ts';
-import type { TargetFacts } from '../model.ts';
+import type { TargetFacts } from '../model/model.ts';
 import { chooseTargets } from './candidates.ts';
 
 const sick = { ready: false };
@@ -29,7 +29,7 @@ test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
 ])('%s', (_name, slots, facts, wanted) => {
   const stage = buildStage('worker', ['w3', 'w1', 'w2'], { maxInFlight: 9 });
   const choice = chooseTargets(
-    buildSnapshot(buildCampaign([stage]), facts),
+    buildSnapshot(buildRollout([stage]), facts),
     stage,
     stage.targets,
     slots,
@@ -47,7 +47,7 @@ test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
 test('each that is chosen counts against the limit of unavailable nodes for those behind it', () => {
   const stage = buildStage('worker', ['w1', 'w2', 'w3'], { maxInFlight: 9 });
   const fleet = ['w1', 'w2', 'w3', 'w4'].map((name) => buildNode(name));
-  const snapshot = { ...buildSnapshot(buildCampaign([stage])), fleet };
+  const snapshot = { ...buildSnapshot(buildRollout([stage])), fleet };
   const policy = buildPolicy({ name: 'careful', maxUnavailable: { percent: 50 } });
   const { chosen, waiting } = chooseTargets(snapshot, stage, stage.targets, 9, policy, T0);
   expect(chosen.map(({ name }) => name)).toEqual(['w1', 'w2']);
@@ -58,7 +58,7 @@ test('each that is chosen counts against the limit of unavailable nodes for thos
 
 test('a controller that waits holds up those behind it', () => {
   const stage = buildStage('controller', ['c1', 'c2'], { maxInFlight: 1 });
-  const snapshot = buildSnapshot(buildCampaign([stage]), { c1: sick });
+  const snapshot = buildSnapshot(buildRollout([stage]), { c1: sick });
   const { chosen, waiting } = chooseTargets(
     { ...snapshot, controlPlane: [] },
     stage,

@@ -1,13 +1,14 @@
 /** Owns the choice of the next targets: list order, never chance, so that a repeated decision is the same decision. */
-import { censusFor, factsOf, gateInput } from '../gate-input.ts';
+
 import { evaluate, type Refusal } from '../gates/chain.ts';
+import { censusFor, factsOf, gateInput } from '../gates/context.ts';
 import { drainPossible } from '../gates/drain-possible.ts';
 import { BEFORE } from '../gates/registry.ts';
 import { versionsFollow } from '../gates/versions-follow.ts';
-import type { Inquiry, Snapshot, Stage, Target } from '../model.ts';
-import type { CampaignPolicy } from '../policy/campaign-policy.ts';
+import type { Probe, Snapshot, Stage, Target } from '../model/model.ts';
+import { because, type Reason } from '../model/reasons.ts';
 import { withBusy } from '../policy/node-census.ts';
-import { because, type Reason } from '../reasons.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export interface Refused {
   readonly target: Target;
@@ -18,9 +19,9 @@ export interface Refused {
   readonly since?: string | undefined;
   /** RFC 3339, where it ends by itself. */
   readonly until?: string | undefined;
-  readonly inquiry?: Inquiry | undefined;
+  readonly probe?: Probe | undefined;
   /** True where the gate says the same of every target, so that the others were not asked. */
-  readonly ofCampaign?: boolean;
+  readonly ofRollout?: boolean;
   readonly isPassing?: boolean;
 }
 
@@ -43,7 +44,7 @@ export function chooseTargets(
   stage: Stage,
   candidates: readonly Target[],
   slots: number,
-  policy: CampaignPolicy,
+  policy: RolloutPolicy,
   now: number,
 ): Choice {
   const chosen: Target[] = [];
@@ -62,8 +63,8 @@ export function chooseTargets(
     if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
     if (verdict.kind === 'stop' && verdict.ofPlan) return refused(target, verdict, stopped);
     if (verdict.kind === 'stop') stopped.push({ target, ...verdict });
-    if (waiting.length > 0 && (stage.role === 'controller' || verdict.ofCampaign === true)) break;
-    if (verdict.kind === 'wait' && verdict.inquiry) asked++;
+    if (waiting.length > 0 && (stage.role === 'controller' || verdict.ofRollout === true)) break;
+    if (verdict.kind === 'wait' && verdict.probe) asked++;
     else if (verdict.kind === 'wait' && verdict.gate === drainPossible.name) inVain++;
     // Each question is a request: no more of them at a time than targets could start, or than were asked for nothing.
     if (asked >= Math.max(slots, inVain) || inVain >= Math.max(slots, LOOKS_IN_VAIN)) break;
@@ -80,7 +81,7 @@ function wrongVersion(
   snapshot: Snapshot,
   stage: Stage,
   candidates: readonly Target[],
-  policy: CampaignPolicy,
+  policy: RolloutPolicy,
   now: number,
 ): { readonly target: Target; readonly refusal: Refusal } | undefined {
   const passed = new Set<string | undefined>();
@@ -96,5 +97,5 @@ function wrongVersion(
 
 function refused(target: Target, { gate, reason }: Refusal, stopped: readonly Refused[]): Choice {
   const told = because('FinishingInFlight', `nothing new starts: ${reason.message}`);
-  return { chosen: [], waiting: [{ target, gate, reason: told, ofCampaign: true }], stopped, refusal: reason };
+  return { chosen: [], waiting: [{ target, gate, reason: told, ofRollout: true }], stopped, refusal: reason };
 }

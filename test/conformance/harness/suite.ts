@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { type ApiServer, startApiServer } from '../../../src/embedded/api-server/api-server.ts';
+import { type ApiServer, startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { controlPlane, kubeconfigFor } from '../../testenv/control-plane.ts';
 import type { Step } from './case.ts';
 import { normalise } from './normalise.ts';
@@ -32,19 +32,19 @@ type TestCase = (name: string, steps: readonly Step[]) => void;
 export function conformance(subject: string, fixtures: readonly Fixture[] = []): TestCase {
   const group = `${subject}.conformance.example.com`;
   const wires: Wire[] = [];
-  let embedded: ApiServer;
+  let sandbox: ApiServer;
   let cases = 0;
 
   beforeAll(async () => {
-    embedded = await startApiServer();
-    wires.push(connect('embedded', embedded.url), await connectReal());
+    sandbox = await startApiServer();
+    wires.push(connect('embedded', sandbox.url), await connectReal());
     await Promise.all(wires.map(async (wire) => await furnish(wire, fixtures, group)));
   });
 
   afterAll(async () => {
     await Promise.all(wires.map(async (wire) => await clear(wire, fixtures, group)));
     for (const wire of wires) wire.close();
-    await embedded.stop();
+    await sandbox.stop();
   });
 
   return (name, steps) => {

@@ -35,7 +35,7 @@ export function airgapControllers(parts: AgentParts): Controller[] {
           userAgent: machine.userAgent,
           stallMs: parts.times.stall,
         };
-        const status = await downloadPayload({ ...request, command: signal.command, signal: parts.signal }).then(
+        const status = await downloadPayload({ ...request, command: signal.command, abort: parts.abort }).then(
           () => 'Completed' as const,
           (error: unknown) => {
             logger.warn('download failed', { problem: messageOf(error) });

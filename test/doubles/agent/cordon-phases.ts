@@ -17,7 +17,7 @@ export interface CordonParts {
   readonly clock: Clock;
   readonly times: Times;
   readonly limits: DrainLimits;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
   /** Whose events are taken up. */
   readonly owns: (name: string) => boolean;
   /** Whether this process answers for the object; rejects where that cannot be said now. */

@@ -17,9 +17,9 @@ export class DrainLimits {
     this.#bucket = new TokenBucket(clock, { perSecond: 40, burst: 400 });
   }
 
-  async pass(signal: AbortSignal): Promise<void> {
+  async pass(abort: AbortSignal): Promise<void> {
     const waitMs = this.#bucket.take();
-    if (waitMs > 0) await sleep(this.#clock, waitMs, signal);
+    if (waitMs > 0) await sleep(this.#clock, waitMs, abort);
   }
 }
 
@@ -28,7 +28,7 @@ export interface DrainParts {
   readonly clock: Clock;
   readonly times: Pick<Times, 'drain' | 'podGone'>;
   readonly limits: DrainLimits;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
 }
 
 const daemonSets: Resource = {
@@ -48,9 +48,9 @@ export async function drain(node: string, parts: DrainParts): Promise<void> {
   for (const pod of items) if (await mustGo(client, pod)) leaving.push(pod);
   const limit = new AbortController();
   const cancel = clock.schedule(times.drain, () => limit.abort(new Error(`${node} was not drained in time`)));
-  const signal = AbortSignal.any([parts.signal, limit.signal]);
+  const abort = AbortSignal.any([parts.abort, limit.signal]);
   try {
-    await Promise.all(leaving.map(async (pod) => await remove(pod, { ...parts, signal })));
+    await Promise.all(leaving.map(async (pod) => await remove(pod, { ...parts, abort })));
   } finally {
     cancel();
     limit.abort(new Error(`the drain of ${node} is over`));
@@ -72,21 +72,21 @@ async function mustGo(client: KubeClient, { metadata, status }: Pod): Promise<bo
 }
 
 async function remove({ metadata }: Pod, parts: DrainParts): Promise<void> {
-  const { client, clock, times, limits, signal } = parts;
+  const { client, clock, times, limits, abort } = parts;
   const { name, namespace = 'default', uid } = metadata;
   const find = async (): Promise<Pod | undefined> => {
-    await limits.pass(signal);
-    return await client.get(pods, name, { namespace, signal }).catch((error: unknown) => {
+    await limits.pass(abort);
+    return await client.get(pods, name, { namespace, abort }).catch((error: unknown) => {
       if (isNotFound(error)) return undefined;
       throw error;
     });
   };
   for (let isRefused = true; isRefused; ) {
-    await limits.pass(signal);
-    isRefused = await client.evict({ name, namespace }, { signal }).then(() => false, wasRefused);
+    await limits.pass(abort);
+    isRefused = await client.evict({ name, namespace }, { abort }).then(() => false, wasRefused);
     if (isRefused) await find();
   }
-  while ((await find())?.metadata.uid === uid) await sleep(clock, times.podGone, signal);
+  while ((await find())?.metadata.uid === uid) await sleep(clock, times.podGone, abort);
 }
 
 /** False where the pod is gone already. */

@@ -50,5 +50,5 @@ export interface AgentParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: () => number;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
 }

@@ -15,12 +15,12 @@ export interface PayloadRequest {
   readonly userAgent: string;
   /** Milliseconds without a byte after which it is given up. */
   readonly stallMs: number;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
 }
 
 /** Resolves with the path of the file; rejects for every other status than 200, a short body, and a wrong hash. */
 export async function downloadPayload(request: PayloadRequest): Promise<string> {
-  const { command, directory, signal } = request;
+  const { command, directory, abort } = request;
   if (command.sha256 !== undefined && !/^(?:[0-9a-f]{2})*$/i.test(command.sha256))
     throw new Error('the hash is no hex');
   const staging = join(directory, `.${request.name ?? 'download'}.${randomBytes(5).toString('hex')}.tmp`);
@@ -42,7 +42,7 @@ export async function downloadPayload(request: PayloadRequest): Promise<string> 
     return path;
   } catch (error) {
     // Nobody is left to tidy up after a process that was killed.
-    if (!(signal.aborted && signal.reason === KILLED)) await rm(staging, { force: true });
+    if (!(abort.aborted && abort.reason === KILLED)) await rm(staging, { force: true });
     throw error;
   } finally {
     await file.close();
@@ -52,9 +52,9 @@ export async function downloadPayload(request: PayloadRequest): Promise<string> 
 /** The reason with which a signal aborts where the process had no time for anything. */
 export const KILLED = new Error('killed');
 
-async function requestOnce({ command, userAgent, stallMs, signal }: PayloadRequest): Promise<IncomingMessage> {
+async function requestOnce({ command, userAgent, stallMs, abort }: PayloadRequest): Promise<IncomingMessage> {
   const headers = { 'user-agent': userAgent, 'accept-encoding': 'gzip', connection: 'close' };
-  const outgoing = get(command.url, { headers, agent: false, signal, timeout: stallMs });
+  const outgoing = get(command.url, { headers, agent: false, signal: abort, timeout: stallMs });
   outgoing.once('timeout', () => outgoing.destroy(new Error('the server was silent')));
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
   if (response.statusCode === 200) return response;

@@ -78,7 +78,7 @@ const download: Step = async (parts, resource, object, signal) => {
     ...request,
     command: signal.command,
     name: STAGED,
-    signal: parts.signal,
+    abort: parts.abort,
   }).then(
     () => 'Cordoning' as const,
     (error: unknown) => {

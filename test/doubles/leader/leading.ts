@@ -9,7 +9,7 @@ import { planControllers } from './plan-controllers.ts';
 
 export interface LeadingParts extends LeaderParts {
   readonly limits: DrainLimits;
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
   /** Name of the object that stands for the process itself, where there is one. */
   readonly own?: string | undefined;
 }

@@ -37,16 +37,16 @@ export class Candidate {
   }
 
   /** Stands until `signal` aborts; who leads then keeps the lease, as a process does that is killed. */
-  async run(signal: AbortSignal): Promise<void> {
+  async run(abort: AbortSignal): Promise<void> {
     const { clock, times, random } = this.#parts;
     let renewedAt = clock.monotonic();
-    while (!signal.aborted) {
+    while (!abort.aborted) {
       if (await this.#try()) {
         renewedAt = clock.monotonic();
         this.#turn(true);
       } else if (clock.monotonic() - renewedAt > times.renewDeadline) this.#turn(false);
       const jitter = this.#leads ? 1 : 1 + random() * 1.2;
-      await sleep(clock, times.leaseRetry * jitter, signal).catch(() => undefined);
+      await sleep(clock, times.leaseRetry * jitter, abort).catch(() => undefined);
     }
   }
 

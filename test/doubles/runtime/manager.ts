@@ -1,8 +1,8 @@
 /** Owns a manager as controller-runtime builds one: an unfiltered cache, and controllers that its events trigger. */
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { createInformer, type Informer } from '../../../src/kube/informer.ts';
 import type { Resource } from '../../../src/kube/resources.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
+import { createInformer, type Informer } from '../../../src/kube/watch/informer.ts';
 import { stableStringify } from '../../../src/util/json.ts';
 import type { Logger } from '../../../src/util/log.ts';
 import { type Reconcile, WorkLoop } from './work-loop.ts';
@@ -31,7 +31,7 @@ export interface ManagerParts {
   readonly client: KubeClient;
   readonly logger: Logger;
   /** Everything ends when it aborts. */
-  readonly signal: AbortSignal;
+  readonly abort: AbortSignal;
   /** All that is cached, in whole: the original watches more than it needs. */
   readonly resources: readonly Resource[];
   readonly controllers: (cache: Cache) => readonly Controller[];
@@ -44,18 +44,18 @@ export class Manager implements Cache {
   readonly #runs: Promise<void>[] = [];
   #begun = false;
 
-  constructor({ client, logger, signal, resources, controllers }: ManagerParts) {
+  constructor({ client, logger, abort, resources, controllers }: ManagerParts) {
     for (const resource of resources) {
       const informer = createInformer(client, resource);
       this.#informers.set(resource.plural, informer);
-      this.#runs.push(informer.run(signal));
+      this.#runs.push(informer.run(abort));
     }
     const loops = controllers(this).map((controller) => {
-      const loop = new WorkLoop(controller.reconcile, signal, logger.child({ controller: controller.name }));
+      const loop = new WorkLoop(controller.reconcile, abort, logger.child({ controller: controller.name }));
       return { controller, loop };
     });
     this.#loops.push(...loops.map(({ loop }) => loop));
-    const begun = this.#whenSynced(signal).then(() => {
+    const begun = this.#whenSynced(abort).then(() => {
       for (const { controller, loop } of loops) this.#connect(controller, loop);
       this.#begun = true;
     });
@@ -77,8 +77,8 @@ export class Manager implements Cache {
   }
 
   /** No controller begins before everything is there. */
-  async #whenSynced(signal: AbortSignal): Promise<void> {
-    await Promise.all([...this.#informers.values()].map(async (informer) => await informer.whenSynced(signal)));
+  async #whenSynced(abort: AbortSignal): Promise<void> {
+    await Promise.all([...this.#informers.values()].map(async (informer) => await informer.whenSynced(abort)));
   }
 
   /** Resolves, after its signal has aborted, once nothing of it is under way. */

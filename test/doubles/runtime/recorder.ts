@@ -54,10 +54,10 @@ export class Recorder {
 }
 
 /** A client of `author` whose writes are recorded, and whose calls all end when `signal` aborts. */
-export function recorded(client: KubeClient, author: Author, recorder: Recorder, signal: AbortSignal): KubeClient {
+export function recorded(client: KubeClient, author: Author, recorder: Recorder, abort: AbortSignal): KubeClient {
   const until = (options: RequestOptions | undefined) => ({
     ...options,
-    signal: options?.signal === undefined ? signal : AbortSignal.any([signal, options.signal]),
+    abort: options?.abort === undefined ? abort : AbortSignal.any([abort, options.abort]),
   });
   const note = async <T>(
     verb: Write['verb'],
@@ -67,7 +67,7 @@ export function recorded(client: KubeClient, author: Author, recorder: Recorder,
     call: () => Promise<T>,
   ) => {
     // What a process still wants to write when it is told to end never leaves it.
-    signal.throwIfAborted();
+    abort.throwIfAborted();
     return await recorder.note({ ...author, verb, resource, name, ...contentOf(verb, body) }, call);
   };
   return {

@@ -4,28 +4,28 @@ import { Candidate, type CandidateParts } from './lease-election.ts';
 import type { Manager } from './manager.ts';
 
 /** Builds a manager that ends with the signal; rejects where its start fails, and then there is none until the next turn. */
-export type Build = (leads: boolean, signal: AbortSignal) => Promise<Manager>;
+export type Build = (leads: boolean, abort: AbortSignal) => Promise<Manager>;
 
 export class Turns {
   readonly #parts: CandidateParts;
   readonly #build: Build;
-  readonly #signal: AbortSignal;
+  readonly #abort: AbortSignal;
   readonly #candidate: Candidate;
   #current: { readonly stop: AbortController; readonly manager: Manager; readonly leads: boolean } | undefined;
   #changes: Promise<void> = Promise.resolve();
   #standing: Promise<void> = Promise.resolve();
 
   /** Everything but the candidate's last word ends when `signal` aborts. */
-  constructor(parts: CandidateParts, build: Build, signal: AbortSignal) {
+  constructor(parts: CandidateParts, build: Build, abort: AbortSignal) {
     this.#parts = parts;
     this.#build = build;
-    this.#signal = signal;
+    this.#abort = abort;
     this.#candidate = new Candidate(parts, (leads) => this.#turn(leads));
   }
 
   start(): void {
     this.#turn(false);
-    this.#standing = this.#candidate.run(this.#signal);
+    this.#standing = this.#candidate.run(this.#abort);
   }
 
   /** Whether what belongs to the present turn is at work, and whether that is the leader's. */
@@ -52,10 +52,10 @@ export class Turns {
       this.#current?.stop.abort(new Error('the manager is built anew'));
       await this.#current?.manager.ended();
       this.#current = undefined;
-      if (this.#signal.aborted) return;
+      if (this.#abort.aborted) return;
       const stop = new AbortController();
       try {
-        const manager = await this.#build(leads, AbortSignal.any([this.#signal, stop.signal]));
+        const manager = await this.#build(leads, AbortSignal.any([this.#abort, stop.signal]));
         this.#current = { stop, manager, leads };
       } catch (error) {
         this.#parts.logger.error('the manager does not start', { problem: messageOf(error) });

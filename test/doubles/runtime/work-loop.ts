@@ -11,7 +11,7 @@ const BACKOFF = { base: 5, cap: 1_000_000 };
 
 export class WorkLoop {
   readonly #reconcile: Reconcile;
-  readonly #signal: AbortSignal;
+  readonly #abort: AbortSignal;
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #queue: string[] = [];
@@ -21,15 +21,15 @@ export class WorkLoop {
   #running: Promise<void> = Promise.resolve();
 
   /** Begins nothing once `signal` has aborted. */
-  constructor(reconcile: Reconcile, signal: AbortSignal, logger: Logger, clock: Clock = systemClock) {
+  constructor(reconcile: Reconcile, abort: AbortSignal, logger: Logger, clock: Clock = systemClock) {
     this.#reconcile = reconcile;
-    this.#signal = signal;
+    this.#abort = abort;
     this.#logger = logger;
     this.#clock = clock;
   }
 
   add(name: string): void {
-    if (this.#signal.aborted) return;
+    if (this.#abort.aborted) return;
     if (name === this.#active) {
       this.#again = true;
       return;
@@ -47,7 +47,7 @@ export class WorkLoop {
   async #work(): Promise<void> {
     // A caller may add more before the first item is begun, as an informer does that replays what it knows.
     await Promise.resolve();
-    while (!this.#signal.aborted) {
+    while (!this.#abort.aborted) {
       const name = this.#queue.shift();
       if (name === undefined) return;
       this.#active = name;
@@ -64,7 +64,7 @@ export class WorkLoop {
       this.#failures.delete(name);
       if (againMs !== undefined) this.#later(name, againMs);
     } catch (error) {
-      if (this.#signal.aborted) return;
+      if (this.#abort.aborted) return;
       const failures = this.#failures.get(name) ?? 0;
       this.#failures.set(name, failures + 1);
       this.#logger.warn('reconcile failed', { name, failures, problem: messageOf(error) });
@@ -74,9 +74,9 @@ export class WorkLoop {
 
   #later(name: string, ms: number): void {
     const cancel = this.#clock.schedule(ms, () => {
-      this.#signal.removeEventListener('abort', cancel);
+      this.#abort.removeEventListener('abort', cancel);
       this.add(name);
     });
-    this.#signal.addEventListener('abort', cancel, { once: true });
+    this.#abort.addEventListener('abort', cancel, { once: true });
   }
 }

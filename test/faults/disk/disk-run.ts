@@ -1,13 +1,13 @@
 /** Owns the work of one node whose disk fails or loses its power: the real agent and its real steps, on files in memory. */
 import { basename } from 'node:path';
 import { Agent } from '../../../src/agent/agent.ts';
-import type { Duties } from '../../../src/agent/duties.ts';
 import { perform } from '../../../src/agent/effects.ts';
-import type { HostFacts } from '../../../src/agent/host.ts';
 import type { ActiveJournal } from '../../../src/agent/journal.ts';
-import { loadJournal, saveJournal } from '../../../src/agent/journal-file.ts';
-import { pathsBeside, pathsIn } from '../../../src/agent/paths.ts';
-import type { Outcome, Step } from '../../../src/agent/step.ts';
+import type { Duties } from '../../../src/agent/maintenance/duties.ts';
+import type { HostFacts } from '../../../src/agent/service/host.ts';
+import { loadJournal, saveJournal } from '../../../src/agent/state/journal-file.ts';
+import { pathsBeside, pathsIn } from '../../../src/agent/state/paths.ts';
+import type { Outcome, Step } from '../../../src/agent/steps/step.ts';
 import { decodeReport } from '../../../src/signal/report.ts';
 import { silentLogger } from '../../../src/util/log.ts';
 import { MemoryStore, viewOf } from '../../agent/memory-object.ts';
@@ -53,7 +53,7 @@ const DUTIES: Duties = {
   whoCordons: async () => await Promise.resolve('self'),
   readNode: async () => await Promise.resolve(undefined),
   hasCordon: async () => await Promise.resolve(false),
-  makeWay: async () => await Promise.resolve(),
+  cordonAndDrain: async () => await Promise.resolve(),
   takeBack: async () => await Promise.resolve(),
 };
 
@@ -166,8 +166,8 @@ class DiskRun {
   }
 
   /** Nothing that a dead process would have done next is done. */
-  async #alive(signal = this.#stop.signal): Promise<void> {
-    if (signal.aborted) await new Promise<never>(() => undefined);
+  async #alive(abort = this.#stop.signal): Promise<void> {
+    if (abort.aborted) await new Promise<never>(() => undefined);
   }
 
   #die(): void {
@@ -201,7 +201,7 @@ class DiskRun {
       loadJournal: async () => await loadJournal(JOURNAL, this.#disk.files),
       saveJournal: async (journal) => await saveJournal(JOURNAL, journal, this.#disk.files),
       observe: async () => await Promise.resolve(this.#facts()),
-      perform: async (step, journal, signal) => await this.#perform(step, journal, signal),
+      perform: async (step, journal, abort) => await this.#perform(step, journal, abort),
       times: { restartTimeoutMs: 5_000, soakMs: 500, readyTimeoutMs: 5_000 },
       accepts: ['k0supdate', 'airgapupdate'],
       searchService: async () => await Promise.resolve(undefined),
@@ -220,7 +220,7 @@ class DiskRun {
   }
 
   /** All real but the trial run: there is no file that could be executed. */
-  async #perform(step: Step, journal: ActiveJournal, signal: AbortSignal): Promise<Outcome> {
+  async #perform(step: Step, journal: ActiveJournal, abort: AbortSignal): Promise<Outcome> {
     await this.#alive();
     if (step.kind === 'try-out') {
       const isWhole = versionAt(this.#disk.peek(pathsBeside(BINARY).staged)) === NEW;
@@ -239,14 +239,14 @@ class DiskRun {
       random: () => 0.5,
       log: silentLogger,
     };
-    const done = perform(step, journal, tools, signal);
+    const done = perform(step, journal, tools, abort);
     if (step.kind === 'download' || step.kind === 'fetch-bundle')
       this.#fetching = Promise.race([done, this.#death()]).catch(() => undefined);
     return await done;
   }
 
   async #death(): Promise<void> {
-    const { signal } = this.#stop;
-    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    const { signal: abort } = this.#stop;
+    await new Promise<void>((resolve) => abort.addEventListener('abort', () => resolve(), { once: true }));
   }
 }

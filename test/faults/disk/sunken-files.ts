@@ -1,7 +1,7 @@
 /** Owns files that a loss of power can take back: contents and names live in a cache until they are synced, each by itself. */
 import { constants } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Files } from '../../../src/agent/durable-files.ts';
+import type { Files } from '../../../src/agent/state/durable-files.ts';
 
 /** A file under any number of names. */
 interface Inode {

@@ -1,5 +1,5 @@
 /** Owns mixtures: runs in which several things go wrong by chance, and the fewest of them with which a run still fails. */
-import { ledgersOfSizes } from '../../../src/dialects/autopilot/ledgers/split.ts';
+import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/split.ts';
 import type { Quality } from '../../model/host.ts';
 import { pick, seededRandom } from '../random.ts';
 import { type CallPoint, faultsAt, nameOf } from './call-points.ts';
@@ -11,7 +11,7 @@ export interface Throw {
 }
 
 /** So that few targets have need of several. */
-const SMALL_LEDGERS = ledgersOfSizes({ plan: 1, ledger: 2, failures: 1 });
+const SMALL_SHARDS = shardsOfSizes({ plan: 1, shard: 2, failures: 1 });
 
 /** Things that go wrong in one run at most. */
 const MISHAPS = 6;
@@ -36,7 +36,7 @@ function sceneFor(random: () => number): Scene {
   const concurrent = 1 + Math.floor(random() * 3);
   const scene = { controllers: names('c', 3), workers: names('w', 4), concurrent, payload, hasStandby: random() < 0.5 };
   const hasBundles = random() < 0.3;
-  return random() < 0.3 ? { ...scene, hasBundles, ledgers: SMALL_LEDGERS } : { ...scene, hasBundles };
+  return random() < 0.3 ? { ...scene, hasBundles, shards: SMALL_SHARDS } : { ...scene, hasBundles };
 }
 
 function mishapFor(random: () => number, points: readonly CallPoint[], seconds: number): Mishap {

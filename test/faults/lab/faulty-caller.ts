@@ -1,6 +1,7 @@
 /** Owns one process's way to the API server, on which calls fail as the tape says; a dead process waits for ever. */
-import { type Call, type Caller, queryText } from '../../../src/kube/caller.ts';
+
 import { StatusError, TransportError } from '../../../src/kube/status-error.ts';
+import { type Call, type Caller, queryText } from '../../../src/kube/transport/caller.ts';
 import { sleep } from '../../../src/util/clock.ts';
 import type { SkewedClock } from '../skewed-clock.ts';
 import type { Fault, Tape } from './call-points.ts';
@@ -55,7 +56,7 @@ export class FaultyCaller implements Caller {
     for await (const event of upstream.stream<T>(call, idleMs)) {
       if (fault === 'crash after') this.#parts.crash();
       await this.#alive();
-      if (fault === 'stale') await sleep(clock, LAG_MS, call.signal);
+      if (fault === 'stale') await sleep(clock, LAG_MS, call.abort);
       if (isCut?.('back') === true) throw new TransportError('the stream broke');
       yield event;
     }
@@ -94,8 +95,8 @@ export class FaultyCaller implements Caller {
   }
 
   /** A request on a cut line ends with its deadline. */
-  async #noAnswer<T>({ deadlineMs, signal, method }: Call): Promise<T> {
-    await sleep(this.#parts.clock, deadlineMs, signal);
+  async #noAnswer<T>({ deadlineMs, abort, method }: Call): Promise<T> {
+    await sleep(this.#parts.clock, deadlineMs, abort);
     await this.#alive();
     throw new TransportError('no answer within the deadline', { maybeApplied: method !== 'GET' });
   }

@@ -1,12 +1,12 @@
 /** Owns the agent of one host of the lab: the real one, that dies with all it had in memory and is started again. */
 import { Agent } from '../../../src/agent/agent.ts';
-import { keepStamped } from '../../../src/agent/cordoning/keep-stamped.ts';
-import { LeaseMark } from '../../../src/agent/cordoning/lease-mark.ts';
-import { NodeDuties } from '../../../src/agent/cordoning/node-duties.ts';
 import { type ActiveJournal, IDLE, type Journal } from '../../../src/agent/journal.ts';
-import { OwnObject } from '../../../src/agent/own-object.ts';
+import { keepMarked } from '../../../src/agent/maintenance/keep-marked.ts';
+import { LeaseMark } from '../../../src/agent/maintenance/lease-mark.ts';
+import { NodeDuties } from '../../../src/agent/maintenance/node-duties.ts';
+import { OwnObject } from '../../../src/agent/object/own-object.ts';
 import { keepRegistered } from '../../../src/agent/registration/keep-registered.ts';
-import type { Outcome, Step } from '../../../src/agent/step.ts';
+import type { Outcome, Step } from '../../../src/agent/steps/step.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { nodes } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
@@ -58,13 +58,13 @@ export class LabAgent {
       observe: async (journal) => await Promise.resolve(host.observe(journal)),
       searchService: async () => await Promise.resolve(undefined),
       ageOf: async () => await Promise.resolve(host.ageMs),
-      perform: async (step, journal, signal) => await this.#perform(duties, step, journal, signal, stop),
+      perform: async (step, journal, abort) => await this.#perform(duties, step, journal, abort, stop),
       times: TIMES,
       accepts: ['k0supdate', 'airgapupdate'],
     });
     void agent.run(stop);
-    const stamp = async (signal: AbortSignal): Promise<void> => await mark.set(name, signal);
-    if (role === 'worker') void keepStamped({ ...tools, node: object, stamp }, stop);
+    const stamp = async (abort: AbortSignal): Promise<void> => await mark.set(name, abort);
+    if (role === 'worker') void keepMarked({ ...tools, node: object, stamp }, stop);
     else void keepRegistered({ ...tools, object, describe: async () => await Promise.resolve(this.#describe()) }, stop);
   }
 
@@ -72,16 +72,17 @@ export class LabAgent {
     duties: NodeDuties,
     step: Step,
     journal: ActiveJournal,
-    signal: AbortSignal,
+    abort: AbortSignal,
     stop: AbortSignal,
   ): Promise<Outcome> {
     try {
       const { signal: of, policy } = journal.work;
       const { planId, created } = of;
-      if (step.kind === 'make-way') await duties.makeWay(`${planId}/${created}`, policy?.drain ?? {}, signal);
-      if (step.kind === 'take-back') await duties.takeBack('ours', signal);
+      if (step.kind === 'cordon-and-drain')
+        await duties.cordonAndDrain(`${planId}/${created}`, policy?.drain ?? {}, abort);
+      if (step.kind === 'uncordon') await duties.takeBack('ours', abort);
     } catch (error) {
-      signal.throwIfAborted();
+      abort.throwIfAborted();
       return { ok: false, reason: messageOf(error) };
     }
     // The dead do nothing to their hosts.

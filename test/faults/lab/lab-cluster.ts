@@ -1,16 +1,16 @@
 /** Owns one run in the lab: a cluster in one process and in made-up time, in which processes die and calls fail. */
 
+import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
 import { PLAN_NAME } from '../../../src/dialects/autopilot/problems.ts';
-import { startApiServer } from '../../../src/embedded/api-server/api-server.ts';
-import type { Ledgers } from '../../../src/engine/dialect.ts';
-import { ABORT_ANNOTATION } from '../../../src/engine/orders.ts';
-import type { Caller } from '../../../src/kube/caller.ts';
+import type { StatusSharding } from '../../../src/engine/dialect.ts';
+import { ABORT_ANNOTATION } from '../../../src/engine/model/controls.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { clientOver } from '../../../src/kube/http-client.ts';
-import { createInformer } from '../../../src/kube/informer.ts';
 import { nodes, type Resource } from '../../../src/kube/resources.ts';
+import type { Caller } from '../../../src/kube/transport/caller.ts';
+import { clientOver } from '../../../src/kube/transport/http-client.ts';
+import { createInformer } from '../../../src/kube/watch/informer.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
 import { type Clock, rfc3339 } from '../../../src/util/clock.ts';
 import { OLD } from '../../model/cluster.ts';
@@ -30,7 +30,7 @@ export interface RunOptions extends Wanted {
   readonly tape: Tape;
   readonly seed: number;
   /** Where the record goes that is too large for the plan; those of the product, of which no small plan has need, where absent. */
-  readonly ledgers?: Ledgers<Plan>;
+  readonly shards?: StatusSharding<Plan>;
   /** What the payload is worth; good where absent. */
   readonly payload?: Quality;
   /** How many workers may move at once as an onlooker counts them; as many as the plan says where absent. */
@@ -51,7 +51,7 @@ export interface Lab {
   jump(actor: string, ms: number): void;
   /** Stops the process in the middle of what it does, until it is let go on. */
   halt(actor: string): void;
-  goOn(actor: string): void;
+  acknowledge(actor: string): void;
   /** Nothing of the process gets there, or nothing of the server gets back, until it is mended. */
   cut(actor: string, direction: 'there' | 'back' | 'both'): void;
   mend(actor: string): void;
@@ -163,7 +163,7 @@ class Run implements Lab {
     this.#processes.get(actor)?.clock.halt();
   }
 
-  goOn(actor: string): void {
+  acknowledge(actor: string): void {
     this.#processes.get(actor)?.clock.resume();
   }
 
@@ -182,7 +182,7 @@ class Run implements Lab {
 
   /** The processes that the run consists of are known from here on; none runs yet. */
   #build(server: Awaited<ReturnType<typeof startApiServer>>, admin: KubeClient) {
-    const { controllers, workers, concurrent, allowed = concurrent, payload = 'good', ledgers } = this.#options;
+    const { controllers, workers, concurrent, allowed = concurrent, payload = 'good', shards } = this.#options;
     const random = this.#random;
     const hosts: { host: LabHost; agent: LabAgent; address: string }[] = [];
     const add = (name: string, role: 'controller' | 'worker'): LabHost => {
@@ -213,7 +213,7 @@ class Run implements Lab {
       concurrent: allowed,
       hasBundles: this.#options.hasBundles === true,
     });
-    const dialect = ledgers ? { ...autopilot, ledgers } : autopilot;
+    const dialect = shards ? { ...autopilot, shards } : autopilot;
     let terms = 0;
     const isReady = (address: string): boolean =>
       hosts.some((each) => each.address === address && each.host.state.service?.life === 'up');

@@ -1,14 +1,14 @@
 /** Owns a controller process of the lab: election, manager, drains and the engine as `refit controller` puts them together. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
+import { Look } from '../../../src/drain/drain-preview.ts';
 import { createDrains } from '../../../src/drain/drains.ts';
-import { Look } from '../../../src/drain/outlook.ts';
-import { campaignController } from '../../../src/engine/controller.ts';
+import { rolloutController } from '../../../src/engine/controller.ts';
 import type { Dialect } from '../../../src/engine/dialect.ts';
-import { DEFAULT_POLICY } from '../../../src/engine/policy/campaign-policy.ts';
+import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { createElection, timesOf } from '../../../src/kube/election.ts';
-import { createEventRecorder } from '../../../src/kube/events.ts';
-import { fencedClient } from '../../../src/kube/fence.ts';
+import { createElection, timesOf } from '../../../src/kube/election/election.ts';
+import { guardedClient } from '../../../src/kube/election/write-guard.ts';
+import { createEventRecorder } from '../../../src/kube/events/recorder.ts';
 import { createManager } from '../../../src/runtime/manager.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
 import type { Clock } from '../../../src/util/clock.ts';
@@ -40,21 +40,21 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
     random,
     logger: log,
   });
-  const writer = fencedClient(client, election);
+  const writer = guardedClient(client, election);
   const manager = createManager({ election, clock, random, logger: log });
   const events = createEventRecorder({ client, component: 'refit-controller', clock, logger: log });
   manager.addRunnable(events);
   const drains = createDrains({ client: writer, clock, random, log });
   manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');
-  const controller = campaignController(dialect, {
+  const controller = rolloutController(dialect, {
     reader: client,
     writer,
     policyFor: () => DEFAULT_POLICY,
     drains,
-    inquirer: {
+    prober: {
       askControlPlane: async (endpoints) =>
         await Promise.resolve(endpoints.map(({ name, host = '' }) => ({ name, ready: isReady(host) }))),
-      look: (signal = stop) => new Look(client, signal),
+      look: (abort = stop) => new Look(client, abort),
     },
     clock,
     log,

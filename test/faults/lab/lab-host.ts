@@ -1,7 +1,8 @@
 /** Owns a host of the lab: the model's host, to which things happen by themselves as time goes on. */
-import type { HostFacts } from '../../../src/agent/host.ts';
+
 import type { ActiveJournal, Journal } from '../../../src/agent/journal.ts';
-import type { Outcome, Step } from '../../../src/agent/step.ts';
+import type { HostFacts } from '../../../src/agent/service/host.ts';
+import type { Outcome, Step } from '../../../src/agent/steps/step.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { afterStep, factsOf, freshHost, type Host, lifeOf, type Qualities, UNSEEN } from '../../model/host.ts';
 

@@ -1,14 +1,14 @@
 /** Owns a part of the lab for every test run, chosen by a seed, and the proof that the lab sees what is wrong. */
 import { expect, test } from 'vitest';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
-import type { TargetLedger } from '../../../src/api/refit/target-ledger.ts';
-import { ledgersOfSizes } from '../../../src/dialects/autopilot/ledgers/split.ts';
-import type { Instruction, Ledgers } from '../../../src/engine/dialect.ts';
-import type { Call, Caller } from '../../../src/kube/caller.ts';
+import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
+import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/split.ts';
+import type { Instruction, StatusSharding } from '../../../src/engine/dialect.ts';
+import type { Call, Caller } from '../../../src/kube/transport/caller.ts';
 import { seededRandom } from '../random.ts';
 import { throwDice } from './dice.ts';
 import { isFine, play, describe as tell } from './mishaps.ts';
-import { callTrials, LEDGERS, SCENE, SWEEPS, type Trial, tryOut } from './sweeps.ts';
+import { callTrials, SCENE, SHARDS, SWEEPS, type Trial, tryOut } from './sweeps.ts';
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
 /** Of each sweep; `npm run lab` runs all of them. */
@@ -59,23 +59,23 @@ function careless(caller: Caller): Caller {
   };
 }
 
-/** Whoever is in a ledger with one that is done is told to be done, too. */
+/** Whoever is in a status shard with one that is done is told to be done, too. */
 function hasty(instruction: Instruction): Instruction {
   if (instruction.kind !== 'replace') return instruction;
-  const { settled = [], pending, ...ledger } = instruction.object as TargetLedger;
+  const { settled = [], pending, ...shard } = instruction.object as StatusShard;
   if (settled.length === 0) return instruction;
-  const done = { state: 'SignalCompleted', since: ledger.since, targets: pending };
-  const object: TargetLedger = { ...ledger, settled: [...settled, done], pending: [] };
+  const done = { state: 'SignalCompleted', since: shard.since, targets: pending };
+  const object: StatusShard = { ...shard, settled: [...settled, done], pending: [] };
   return { ...instruction, object };
 }
 
-test('ledgers that call more done than is are found out', async () => {
-  const ledgers = ledgersOfSizes({ plan: 1, ledger: 3, failures: 1 });
-  const split: Ledgers<Plan>['split'] = (...asked) => {
-    const { writes, ...rest } = ledgers.split(...asked);
+test('status shards that call more done than is are found out', async () => {
+  const shards = shardsOfSizes({ plan: 1, shard: 3, failures: 1 });
+  const split: StatusSharding<Plan>['split'] = (...asked) => {
+    const { writes, ...rest } = shards.split(...asked);
     return { ...rest, writes: writes.map(hasty) };
   };
-  const { verdict } = await play({ ...LEDGERS, concurrent: 1, ledgers: { ...ledgers, split } }, SEED, []);
+  const { verdict } = await play({ ...SHARDS, concurrent: 1, shards: { ...shards, split } }, SEED, []);
   expect(verdict.violations).toContain('k0supdate of w3 is not done, and told as SignalCompleted');
 });
 

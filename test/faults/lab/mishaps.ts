@@ -57,7 +57,7 @@ function begin(lab: Lab, actor: string, trouble: Trouble): void {
 
 function end(lab: Lab, actor: string, { kind }: Trouble): void {
   if (kind === 'cut') lab.mend(actor);
-  else lab.goOn(actor);
+  else lab.acknowledge(actor);
 }
 
 /** For people, and short enough for one line. */

@@ -1,5 +1,5 @@
 /** Owns the sweeps: one run for each single thing that can go wrong, at each place or moment of a run without faults. */
-import { ledgersOfSizes } from '../../../src/dialects/autopilot/ledgers/split.ts';
+import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/split.ts';
 import { type CallPoint, type Fault, faultsAt, nameOf } from './call-points.ts';
 import { describe, isFine, type Mishap, nameOfTrouble, play, type Scene, type Trouble } from './mishaps.ts';
 
@@ -7,11 +7,11 @@ import { describe, isFine, type Mishap, nameOfTrouble, play, type Scene, type Tr
 export const SCENE: Scene = { controllers: ['c1', 'c2'], workers: ['w1', 'w2'], concurrent: 2 };
 
 /** One target more than the plan is let hold, and one failure more than it is let list. */
-export const LEDGERS: Scene = {
+export const SHARDS: Scene = {
   controllers: ['c1'],
   workers: ['w1', 'w2', 'w3'],
   concurrent: 2,
-  ledgers: ledgersOfSizes({ plan: 3, ledger: 2, failures: 1 }),
+  shards: shardsOfSizes({ plan: 3, shard: 2, failures: 1 }),
 };
 
 /** Where every call of everybody fails once in every way. */
@@ -19,8 +19,8 @@ const CALL_SCENES: Readonly<Record<string, Scene>> = {
   'an update': SCENE,
   'a roll-back': { ...SCENE, payload: 'dead' },
   'bundles and an update': { ...SCENE, hasBundles: true },
-  'an update with ledgers': LEDGERS,
-  'a roll-back with ledgers': { ...LEDGERS, controllers: [], workers: ['w1', 'w2', 'w3', 'w4'], payload: 'dead' },
+  'an update with status shards': SHARDS,
+  'a roll-back with status shards': { ...SHARDS, controllers: [], workers: ['w1', 'w2', 'w3', 'w4'], payload: 'dead' },
 };
 
 export interface Trial {
@@ -100,8 +100,8 @@ export const SWEEPS: readonly Sweep[] = [
     trials: async (seed) => await troubleTrials('processes', SCENE, ACTORS, seed),
   },
   {
-    name: 'leaders with ledgers that are cut off, halted, or lose the time',
-    trials: async (seed) => await troubleTrials('processes, with ledgers', LEDGERS, ['controller'], seed),
+    name: 'leaders with status shards that are cut off, halted, or lose the time',
+    trials: async (seed) => await troubleTrials('processes, with status shards', SHARDS, ['controller'], seed),
   },
 ];
 

@@ -1,8 +1,9 @@
-/** Owns what a plan and its ledgers together tell of each target, held to what was done there. */
+/** Owns what a plan and its status shards together tell of each target, held to what was done there. */
+
+import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
-import { listsOf } from '../../../src/dialects/autopilot/ledgers/target-lists.ts';
-import { unfold } from '../../../src/dialects/autopilot/ledgers/unfold.ts';
-import type { ApiServer } from '../../../src/embedded/api-server/api-server.ts';
+import { mergeShards } from '../../../src/dialects/autopilot/status-shards/merge.ts';
+import { listsOf } from '../../../src/dialects/autopilot/status-shards/target-lists.ts';
 import type { World } from '../../../src/engine/dialect.ts';
 import type { Resource } from '../../../src/kube/resources.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
@@ -15,7 +16,7 @@ export interface Told {
   readonly state: string;
 }
 
-/** The plan as it would be if it held all that its ledgers hold at this moment. */
+/** The plan as it would be if it held all that its status shards hold at this moment. */
 export function wholePlan(server: ApiServer): Plan | undefined {
   const list = <T extends KubeObject>({ group, plural }: Resource<T>): readonly T[] =>
     server.objects(group, plural) as readonly KubeObject[] as readonly T[];
@@ -24,7 +25,7 @@ export function wholePlan(server: ApiServer): Plan | undefined {
     get: (resource, name) => list(resource).find(({ metadata }) => metadata.name === name),
   };
   const [plan] = list(plans);
-  return plan && unfold(plan, world).plan;
+  return plan && mergeShards(plan, world).plan;
 }
 
 export function toldBy(plan: Plan | undefined): Told[] {
@@ -41,9 +42,9 @@ export function toldBy(plan: Plan | undefined): Told[] {
 /** Of a plan that is over: who is told not once, and who is told to be done and is not, or the other way round. */
 export function untruths(told: readonly Told[], kind: Told['kind'], hosts: readonly LabHost[]): string[] {
   const own = told.filter((each) => each.kind === kind);
-  const strangers = own.filter(({ name }) => !hosts.some((host) => host.name === name));
+  const foreignTargets = own.filter(({ name }) => !hosts.some((host) => host.name === name));
   return [
-    ...strangers.map(({ name }) => `${kind} of ${name} is told`),
+    ...foreignTargets.map(({ name }) => `${kind} of ${name} is told`),
     ...hosts.flatMap(({ name, state, bundles }) => {
       const states = own.filter((each) => each.name === name).map((each) => each.state);
       const isDone = kind === 'airgapupdate' ? bundles.has(V2) : state.service?.file === V2;

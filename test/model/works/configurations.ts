@@ -1,4 +1,4 @@
-/** Owns the campaigns of works that are explored in every test run. */
+/** Owns the rollouts of works that are explored in every test run. */
 import type { Exploration } from '../explorer.ts';
 import { row } from '../safety-page.ts';
 import { ELSEWHERE, JOBS, type WorkFamily } from './families.ts';

@@ -1,11 +1,11 @@
 /** Owns the smallest dialects whose work is not a signal on an object: one that creates Jobs, one that begins work elsewhere. */
 import type { Dialect } from '../../../src/engine/dialect.ts';
-import type { Campaign, Observation } from '../../../src/engine/model.ts';
+import type { Observation, Rollout } from '../../../src/engine/model/model.ts';
 import { jobs, nodes, type Resource } from '../../../src/kube/resources.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
-import { buildCampaign } from '../../builders/campaigns.ts';
 import { buildNode } from '../../builders/nodes.ts';
+import { buildRollout } from '../../builders/rollouts.ts';
 import { buildStage } from '../../builders/stages.ts';
 import { NOW } from '../cluster.ts';
 
@@ -13,8 +13,8 @@ import { NOW } from '../cluster.ts';
 export type Work = 'none' | 'begun' | 'done' | 'failed';
 
 export interface WorkPlan extends KubeObject {
-  readonly spec: Campaign;
-  readonly status?: Campaign;
+  readonly spec: Rollout;
+  readonly status?: Rollout;
 }
 
 export interface WorkFamily {
@@ -48,7 +48,7 @@ function base(name: string): Omit<Dialect<WorkPlan>, 'signal'> {
     recordedIn: 'status',
     watched: [],
     resolve: ({ spec, status }) => status ?? spec,
-    project: (campaign, plan) => ({ ...plan, status: campaign }),
+    project: (rollout, plan) => ({ ...plan, status: rollout }),
     objectOf: (_stage, target, world) => world.get(nodes, target.name),
     endpoints: () => [],
   };
@@ -63,8 +63,8 @@ export const JOBS: WorkFamily = {
   dialect: () => ({
     ...base('jobs'),
     signal: {
-      read: (world, _campaign, _stage, { name }) => observe(world.get(jobs, name)),
-      send: (_world, _campaign, { target: { name } }) => {
+      read: (world, _rollout, _stage, { name }) => observe(world.get(jobs, name)),
+      send: (_world, _rollout, { target: { name } }) => {
         return { kind: 'create', resource: jobs, object: telling({ metadata: { name } }, 'begun') };
       },
     },
@@ -80,8 +80,8 @@ export const ELSEWHERE: WorkFamily = {
   dialect: (begin) => ({
     ...base('elsewhere'),
     signal: {
-      read: (world, _campaign, _stage, { name }) => observe(world.get(nodes, name)),
-      send: (_world, _campaign, { target: { name } }) => {
+      read: (world, _rollout, _stage, { name }) => observe(world.get(nodes, name)),
+      send: (_world, _rollout, { target: { name } }) => {
         return { kind: 'begin', begin: async () => await Promise.resolve(begin(name)) };
       },
     },
@@ -90,7 +90,7 @@ export const ELSEWHERE: WorkFamily = {
 
 export function buildWorkPlan(targets: readonly string[], maxInFlight: number, failedHoldSlots: boolean): WorkPlan {
   const { payloads: _, ...stage } = buildStage('worker', targets, { maxInFlight, failedHoldSlots });
-  return { metadata: { name: 'plan', uid: 'plan-uid' }, spec: buildCampaign([stage], { phase: 'new' }) };
+  return { metadata: { name: 'plan', uid: 'plan-uid' }, spec: buildRollout([stage], { phase: 'new' }) };
 }
 
 function telling(object: KubeObject, work: Work): KubeObject {

@@ -1,9 +1,9 @@
 /** Owns running the real reconciler once for a family of works, on a view that the model has chosen. */
-import type { View } from '../../../src/engine/own-writes.ts';
-import { OwnWrites } from '../../../src/engine/own-writes.ts';
-import { DEFAULT_POLICY } from '../../../src/engine/policy/campaign-policy.ts';
+import type { View } from '../../../src/engine/observe/own-writes.ts';
+import { OwnWrites } from '../../../src/engine/observe/own-writes.ts';
+import { viewsOf } from '../../../src/engine/observe/world.ts';
+import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import { createReconciler } from '../../../src/engine/reconciler.ts';
-import { viewsOf } from '../../../src/engine/world.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { jobs, nodes } from '../../../src/kube/resources.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
@@ -59,7 +59,7 @@ export const realWorkLeader: WorkLeader = async (family, { plan, current, target
     ]),
     policyFor: () => ({ ...DEFAULT_POLICY, targetDeadlineMs: Infinity }),
     clock: { now: () => NOW, monotonic: () => 0, schedule: () => () => undefined },
-    inquirer: { askControlPlane: async () => await Promise.resolve([]) },
+    prober: { askControlPlane: async () => await Promise.resolve([]) },
   });
   await reconcile(plan.metadata.name);
   return { recorded, asked };

@@ -1,5 +1,5 @@
 /** Owns the world of works as a model to explore: a plan, what tells of each work, works themselves, and what is asked for. */
-import type { Campaign, Target } from '../../../src/engine/model.ts';
+import type { Rollout, Target } from '../../../src/engine/model/model.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';
 import { contentOf, objectAt } from '../node-state.ts';
@@ -39,7 +39,7 @@ interface State {
 
 interface WorkInvariant {
   readonly name: string;
-  readonly holds: (campaign: Campaign, places: ReadonlyMap<string, Place>, configuration: WorkConfiguration) => boolean;
+  readonly holds: (rollout: Rollout, places: ReadonlyMap<string, Place>, configuration: WorkConfiguration) => boolean;
 }
 
 const UNDER_WAY = (place: Place | undefined): boolean => place?.work === 'begun';
@@ -56,18 +56,18 @@ const WORK_INVARIANTS: readonly WorkInvariant[] = [
   },
   {
     name: 'intent-before-signal',
-    holds: (campaign, places) =>
-      targetsOf(campaign).every(({ name, state }) => state !== 'pending' || places.get(name)?.work === 'none'),
+    holds: (rollout, places) =>
+      targetsOf(rollout).every(({ name, state }) => state !== 'pending' || places.get(name)?.work === 'none'),
   },
   {
     name: 'no-signal-for-what-is-done',
-    holds: (campaign, places) =>
-      targetsOf(campaign).every(({ name, state }) => state !== 'done' || !UNDER_WAY(places.get(name))),
+    holds: (rollout, places) =>
+      targetsOf(rollout).every(({ name, state }) => state !== 'done' || !UNDER_WAY(places.get(name))),
   },
   {
     name: 'done-runs-it',
-    holds: (campaign, places) =>
-      targetsOf(campaign).every(({ name, state }) => state !== 'done' || places.get(name)?.work === 'done'),
+    holds: (rollout, places) =>
+      targetsOf(rollout).every(({ name, state }) => state !== 'done' || places.get(name)?.work === 'done'),
   },
 ];
 
@@ -95,16 +95,16 @@ export class WorksWorld implements Model {
       holds: (text) => {
         const { plan: versions, places: all } = this.#stateOf(text);
         const byName = new Map(this.#names.map((each, index) => [each, all[index] ?? place]));
-        return holds(this.#campaignIn(versions), byName, configuration);
+        return holds(this.#rolloutIn(versions), byName, configuration);
       },
     }));
   }
 
-  /** A campaign of which a target failed and holds its slot stays open: then all that can be is done. */
+  /** A rollout of which a target failed and holds its slot stays open: then all that can be is done. */
   isFinal(text: string): boolean {
-    const campaign = this.#campaignIn(this.#stateOf(text).plan);
-    if (campaign.phase !== 'new' && campaign.phase !== 'running') return true;
-    const states = targetsOf(campaign).map(({ state }) => state);
+    const rollout = this.#rolloutIn(this.#stateOf(text).plan);
+    if (rollout.phase !== 'new' && rollout.phase !== 'running') return true;
+    const states = targetsOf(rollout).map(({ state }) => state);
     const failed = states.filter((state) => state === 'failed').length;
     if (!this.#configuration.family.failedHoldSlots || failed === 0 || states.includes('intended')) return false;
     return failed >= this.#configuration.slots || !states.includes('pending');
@@ -187,7 +187,7 @@ export class WorksWorld implements Model {
     return { ...state, places: state.places.map((place, index) => (index === at ? { ...place, ...change } : place)) };
   }
 
-  #campaignIn(plan: readonly number[]): Campaign {
+  #rolloutIn(plan: readonly number[]): Rollout {
     const { spec, status } = this.#contents.valueOf(plan.at(-1) ?? 0) as WorkPlan;
     return status ?? spec;
   }
@@ -207,6 +207,6 @@ function arrival({ work, begun }: Place): Partial<Place> {
   return work === 'none' ? { asked: false, work: 'begun', begun: begun + 1 } : { asked: false };
 }
 
-function targetsOf({ stages }: Campaign): Target[] {
+function targetsOf({ stages }: Rollout): Target[] {
   return stages.flatMap(({ targets }) => targets);
 }

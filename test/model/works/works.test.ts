@@ -1,4 +1,4 @@
-/** Owns the exploration of campaigns whose work is created or begun, not signalled, and the mistakes that it must find there. */
+/** Owns the exploration of rollouts whose work is created or begun, not signalled, and the mistakes that it must find there. */
 import { expect, test } from 'vitest';
 import { explore, printViolation } from '../explorer.ts';
 import { readPage } from '../safety-page-file.ts';

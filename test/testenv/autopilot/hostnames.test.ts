@@ -2,11 +2,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { agentArguments, startHost } from '../../../src/embedded/hosts/host.ts';
+import { installDefinitions } from '../../../sandbox/cluster/objects.ts';
+import { agentArguments, startHost } from '../../../sandbox/hosts/host.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
 import { systemClock } from '../../../src/util/clock.ts';
-import { installDefinitions } from '../../../tools/cluster/objects.ts';
 import { startAgentProcess } from '../../agent/agent-process.ts';
 import { kubeconfigFor } from '../control-plane.ts';
 import { clientOf, PATIENCE } from '../drain-stage.ts';

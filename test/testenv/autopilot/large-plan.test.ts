@@ -3,10 +3,10 @@ import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { plans } from '../../../src/api/autopilot/plan.ts';
-import { type TargetLedger, targetLedgers } from '../../../src/api/refit/target-ledger.ts';
+import { type StatusShard, statusShards } from '../../../src/api/refit/status-shard.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { createClient } from '../../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../../src/kube/transport/http-client.ts';
 import { buildPlan, buildUpdate, listed } from '../../builders/plans.ts';
 import { apply, kubeconfigFor } from '../control-plane.ts';
 import { RefitProcess, runRefit } from '../refit-process.ts';
@@ -33,9 +33,9 @@ afterAll(async () => {
   admin.close();
 });
 
-const ledgersNow = async (): Promise<TargetLedger[]> => (await admin.listAll(targetLedgers)).items;
+const shardsNow = async (): Promise<StatusShard[]> => (await admin.listAll(statusShards)).items;
 
-test('5,001 targets stand in ledgers, the first failures in the plan; all of it can be seen, and goes with the plan', async () => {
+test('5,001 targets stand in status shards, the first failures in the plan; all of it can be seen, and goes with the plan', async () => {
   const { metadata: _, ...plan } = buildPlan({
     commands: [{ k0supdate: buildUpdate({ targets: { workers: listed(...NAMES) } }) }],
   });
@@ -46,12 +46,12 @@ test('5,001 targets stand in ledgers, the first failures in the plan; all of it 
 
   const [command] = (await admin.get(plans, 'autopilot')).status?.commands ?? [];
   expect(command?.description).toMatch(
-    /0 of 5001 targets are done, 5001 failed: see 26 TargetLedgers autopilot-[0-9a-f]+$/,
+    /0 of 5001 targets are done, 5001 failed: see 26 StatusShards autopilot-[0-9a-f]+$/,
   );
   expect(command?.k0supdate?.workers).toHaveLength(1_000);
-  const ledgers = await ledgersNow();
-  expect(ledgers).toHaveLength(26);
-  const held = ledgers.flatMap(({ settled = [], pending }) => [
+  const shards = await shardsNow();
+  expect(shards).toHaveLength(26);
+  const held = shards.flatMap(({ settled = [], pending }) => [
     ...pending,
     ...settled.flatMap(({ targets }) => targets),
   ]);
@@ -64,5 +64,5 @@ test('5,001 targets stand in ledgers, the first failures in the plan; all of it 
   expect(seen[0]?.stages[1]?.targets).toHaveLength(NAMES.length);
 
   await admin.delete(plans, 'autopilot');
-  await vi.waitFor(async () => expect(await ledgersNow()).toEqual([]), COLLECTED);
+  await vi.waitFor(async () => expect(await shardsNow()).toEqual([]), COLLECTED);
 }, 200_000);

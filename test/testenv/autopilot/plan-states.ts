@@ -1,13 +1,13 @@
 /** Owns watching the Plan from outside: every state that it ever showed. */
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { createInformer } from '../../../src/kube/informer.ts';
+import { createInformer } from '../../../src/kube/watch/informer.ts';
 
 /** What is told of a plan that is gone. */
 export const DELETED = 'deleted';
 
 /** In order, each once in a row; '' of a plan without one. Follows until `signal` aborts. */
-export async function watchStates(client: KubeClient, signal: AbortSignal): Promise<readonly string[]> {
+export async function watchStates(client: KubeClient, abort: AbortSignal): Promise<readonly string[]> {
   const states: string[] = [];
   const note = (state: string): void => {
     if (states.at(-1) !== state) states.push(state);
@@ -18,7 +18,7 @@ export async function watchStates(client: KubeClient, signal: AbortSignal): Prom
     updated: ({ status }) => note(status?.state ?? ''),
     deleted: () => note(DELETED),
   });
-  void informer.run(signal);
-  await informer.whenSynced(signal);
+  void informer.run(abort);
+  await informer.whenSynced(abort);
   return states;
 }

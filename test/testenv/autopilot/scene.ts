@@ -1,11 +1,11 @@
 /** Owns a stand-in cluster in which integration tests of the original are played again, and what the outside sees of it. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { payloadPath } from '../../../sandbox/cluster/cluster.ts';
+import type { DownloadServer } from '../../../sandbox/hosts/download-server.ts';
+import type { Host } from '../../../sandbox/hosts/host.ts';
 import { type Plan, type PlanCommand, plans, type TargetStatus } from '../../../src/api/autopilot/plan.ts';
-import type { DownloadServer } from '../../../src/embedded/hosts/download-server.ts';
-import type { Host } from '../../../src/embedded/hosts/host.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { payloadPath } from '../../../tools/cluster/cluster.ts';
 import { COMBINATIONS, type Combination, type Mixed, type MixedOptions, startMixed } from '../../doubles/mixed.ts';
 import { Motion } from '../../expectations/motion.ts';
 import { type Sighting, watchSignals } from '../../expectations/signal-watch.ts';

@@ -1,8 +1,8 @@
 /** Owns what every version of the ControlNodes and of the leader's lease said, as a watch shows it. */
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { createInformer } from '../../../src/kube/informer.ts';
 import { leases } from '../../../src/kube/resources.ts';
 import type { KubeObject, Lease } from '../../../src/kube/types.ts';
+import { createInformer } from '../../../src/kube/watch/informer.ts';
 import { decodeSignal } from '../../../src/signal/codec.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, SIGNAL_STATUSES } from '../../../src/signal/names.ts';
 

@@ -1,9 +1,9 @@
 /** Owns the proof that the doubles drain as real k0s did: node by node, with a conflict for each, and without patience for budgets. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { createClient } from '../../../src/kube/http-client.ts';
-import { loadClusterConfig } from '../../../src/kube/kubeconfig.ts';
+import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
 import { namespaces, pods, type Resource } from '../../../src/kube/resources.ts';
+import { createClient } from '../../../src/kube/transport/http-client.ts';
 import type { Pod } from '../../../src/kube/types.ts';
 import { loadRecording } from '../../doubles/recorded-plan.ts';
 import { startStage } from '../../doubles/stage.ts';

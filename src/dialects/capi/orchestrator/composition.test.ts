@@ -145,12 +145,18 @@ const claimant = tuple(nat(6), nat(6)).map(([from, to]) =>
 
 describe('for any two Machines and any updaters', () => {
   test('updaters that can do nothing change nothing, wherever they stand', async () => {
-    const strangers = array(nat(8), { maxLength: 3 });
+    const foreignTargets = array(nat(8), { maxLength: 3 });
     await assert(
-      asyncProperty(triple, triple, array(claimant, { maxLength: 4 }), strangers, async (from, to, able, places) => {
-        const more = places.reduce((list, place) => list.toSpliced(place % (list.length + 1), 0, nothing), able);
-        expect(await compose(from, to, more)).toEqual(await compose(from, to, able));
-      }),
+      asyncProperty(
+        triple,
+        triple,
+        array(claimant, { maxLength: 4 }),
+        foreignTargets,
+        async (from, to, able, places) => {
+          const more = places.reduce((list, place) => list.toSpliced(place % (list.length + 1), 0, nothing), able);
+          expect(await compose(from, to, more)).toEqual(await compose(from, to, able));
+        },
+      ),
     );
   });
 

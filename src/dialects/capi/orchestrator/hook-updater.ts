@@ -46,9 +46,9 @@ async function call({ url, authority }: HookEndpoint, hook: string, handler: str
   const path = `/${HOOK_GROUP}/${hook.toLowerCase()}/${handler}?timeout=${CALL_MS / 1000}s`;
   const text = JSON.stringify({ apiVersion: HOOK_GROUP, kind: `${hook}Request`, ...body });
   const headers = { 'content-length': Buffer.byteLength(text) };
-  const signal = AbortSignal.timeout(CALL_MS);
+  const abort = AbortSignal.timeout(CALL_MS);
   return await new Promise<unknown>((resolve, reject) => {
-    const options = { method: 'POST', headers, ca: authority, signal, minVersion: 'TLSv1.2' } as const;
+    const options = { method: 'POST', headers, ca: authority, signal: abort, minVersion: 'TLSv1.2' } as const;
     const outgoing = request(new URL(path, url), options, (response) => {
       let answer = '';
       response.setEncoding('utf8').once('error', reject);

@@ -33,12 +33,12 @@ export async function runUpdate(
   parts: RunnerParts,
   current: Triple,
   desired: Triple,
-  signal?: AbortSignal,
+  abort?: AbortSignal,
 ): Promise<Run> {
   const { subject, updaters, clock } = parts;
   let run = await loaded(parts, current, desired);
   while (run.state === 'running') {
-    await sleep(clock, Math.max(0, run.due - clock.now()), signal);
+    await sleep(clock, Math.max(0, run.due - clock.now()), abort);
     const step = run.steps[run.at];
     const updater = updaters.find(({ name }) => name === step?.updater);
     const wanted = desiredAt(current, desired, run.steps, run.at);

@@ -1,0 +1,62 @@
+/** Owns bodies: which media types are read, their limits, and what is said where they do not parse. */
+import type { IncomingMessage } from 'node:http';
+import { parse } from 'yaml';
+import { isRecord } from '../../src/util/json.ts';
+import { ApiFailure, badRequest } from './failure.ts';
+import type { ApiRequest } from './request.ts';
+
+/** Bytes of a body that kube-apiserver reads at most. */
+const BODY_LIMIT = 3 * 1024 * 1024;
+
+/** Bytes that etcd takes in one request, by default. */
+const STORE_LIMIT = 1.5 * 1024 * 1024;
+
+/** What is too long is read to its end all the same, so that the client gets to see the answer. */
+export async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size <= BODY_LIMIT) chunks.push(chunk);
+  }
+  if (size <= BODY_LIMIT) return Buffer.concat(chunks).toString();
+  throw new ApiFailure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${BODY_LIMIT}`);
+}
+
+/** Refuses what etcd would refuse, in the words in which its refusal reaches the client. */
+export function checkStoredSize(value: unknown): void {
+  const size = Buffer.byteLength(JSON.stringify(value));
+  if (size > STORE_LIMIT) throw new ApiFailure(500, '', 'etcdserver: request is too large');
+}
+
+/** 415 in the form that names what would be read. */
+export const unsupportedMediaType = (accepted: readonly string[]): ApiFailure => {
+  const what = 'the body of the request was in an unknown format - accepted media types include';
+  return new ApiFailure(415, 'UnsupportedMediaType', `${what}: ${accepted.join(', ')}`);
+};
+
+const JSON_AND_YAML = ['application/json', 'application/yaml'];
+
+/** Decodes the object of a POST, PUT or DELETE; `kind` is what the server expects. */
+export function decodeObject({ body, contentType }: ApiRequest, kind: string): Record<string, unknown> {
+  if (contentType !== '' && !JSON_AND_YAML.includes(contentType)) {
+    throw unsupportedMediaType([...JSON_AND_YAML, 'application/vnd.kubernetes.protobuf']);
+  }
+  const value = parseText(body, contentType === 'application/yaml', (why) =>
+    badRequest(
+      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${why}`,
+    ),
+  );
+  if (value === null) return {};
+  if (isRecord(value)) return value;
+  throw badRequest(`the object provided is unrecognized (must be of type ${kind}): it is no object`);
+}
+
+/** Parses JSON, or YAML where it may be; `refuse` makes the failure out of what is wrong. */
+export function parseText(text: string, yaml: boolean, refuse: (why: string) => ApiFailure): unknown {
+  try {
+    return yaml ? (parse(text) as unknown) : (JSON.parse(text) as unknown);
+  } catch {
+    throw refuse('unexpected end of JSON input');
+  }
+}

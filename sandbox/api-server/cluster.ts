@@ -1,0 +1,66 @@
+/** Owns what all handlers share: the revisions, the kinds that are served, their collections, and the clock. */
+import { type Clock, rfc3339 } from '../../src/util/clock.ts';
+import { noSuchResource } from './failure.ts';
+import { builtinKinds } from './kinds/builtin-kinds.ts';
+import type { Kind } from './kinds/kind.ts';
+import { Collection, type Revisions } from './store.ts';
+
+/** A kind together with the objects of it. */
+export interface Resource {
+  readonly kind: Kind;
+  readonly collection: Collection;
+}
+
+/** One for each server: nothing here outlives it, and nothing is shared between two. */
+export class Cluster {
+  readonly clock: Clock;
+  readonly revisions: Revisions;
+  readonly #resources = new Map<string, Resource>();
+
+  constructor(clock: Clock, revisions: Revisions) {
+    this.clock = clock;
+    this.revisions = revisions;
+    for (const kind of builtinKinds) this.serve(kind);
+  }
+
+  /** Starts to serve a kind, or serves it by new rules, which then hold for the objects that are there too. */
+  serve(kind: Kind): Resource {
+    const id = idOf(kind);
+    const present = this.#resources.get(id)?.collection;
+    present?.reread((object) => kind.read(object, []));
+    const resource = { kind, collection: present ?? new Collection(this.revisions) };
+    this.#resources.set(id, resource);
+    return resource;
+  }
+
+  cancel(kind: Pick<Kind, 'group' | 'plural'>): void {
+    this.#resources.delete(idOf(kind));
+  }
+
+  find(group: string, plural: string): Resource | undefined {
+    return this.#resources.get(idOf({ group, plural }));
+  }
+
+  /** One of the resources that are always there. */
+  resource(group: string, plural: string): Resource {
+    const found = this.find(group, plural);
+    if (!found) throw noSuchResource();
+    return found;
+  }
+
+  resources(): Resource[] {
+    return [...this.#resources.values()];
+  }
+
+  /** Runs `task` after the change that led to it has reached everybody, and before the next request. */
+  defer(task: () => void): void {
+    queueMicrotask(task);
+  }
+
+  /** Now, in the form of `metav1.Time`. */
+  timestamp(): string {
+    return rfc3339(this.clock.now());
+  }
+}
+
+const idOf = ({ group, plural }: Pick<Kind, 'group' | 'plural'>): string => `${plural}.${group}`;

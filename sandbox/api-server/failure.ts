@@ -1,0 +1,125 @@
+/** Owns the refusals of the API server: one constructor for each Status, worded as kube-apiserver words it. */
+import type { Status } from '../../src/kube/types.ts';
+
+/** One thing that is wrong with an object, as it stands in the details of a Status. */
+export interface Cause {
+  readonly reason: string;
+  readonly message: string;
+  readonly field: string;
+}
+
+/** Thrown by handlers; the server turns it into the answer. */
+export class ApiFailure extends Error {
+  override readonly name = 'ApiFailure';
+  readonly status: Status & { code: number; metadata: Record<string, string> };
+
+  constructor(code: number, reason: string, message: string, details?: Status['details']) {
+    super(message);
+    const about = { ...(reason !== '' && { reason }), ...(details && { details }) };
+    this.status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, ...about, code };
+  }
+}
+
+/** What names a kind of object in a refusal; a Kind is one, so are the options of a request. */
+export interface Named {
+  readonly group: string;
+  readonly kind: string;
+  readonly plural: string;
+}
+
+type Details = NonNullable<Status['details']>;
+
+const aboutOne = (type: string, group: string, name: string): Details => ({
+  ...(name !== '' && { name }),
+  ...(group !== '' && { group }),
+  kind: type,
+});
+
+const qualified = (type: string, group: string): string => (group === '' ? type : `${type}.${group}`);
+
+/** A refusal that names one object of the resource, as most do. */
+function refusal(
+  code: number,
+  reason: string,
+  { plural, group }: Named,
+  name: string,
+  text: (what: string) => string,
+): ApiFailure {
+  const message = text(`${qualified(plural, group)} "${name}"`);
+  return new ApiFailure(code, reason, message, aboutOne(plural, group, name));
+}
+
+export const badRequest = (message: string): ApiFailure => new ApiFailure(400, 'BadRequest', message);
+
+/** For what a real server does and this one does not: an honest refusal instead of an invented answer. */
+export const notImplemented = (what: string): ApiFailure =>
+  new ApiFailure(501, 'NotImplemented', `the in-memory API server does not implement ${what}`);
+
+export const notFound = (kind: Named, name: string): ApiFailure =>
+  refusal(404, 'NotFound', kind, name, (what) => `${what} not found`);
+
+/** 404 within a group that exists; paths of unknown groups get plain text instead. */
+export const noSuchResource = (): ApiFailure =>
+  new ApiFailure(404, 'NotFound', 'the server could not find the requested resource', {});
+
+export const methodNotAllowed = (): ApiFailure =>
+  new ApiFailure(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+
+/** `prefix` goes before the sentence, which is how the server says that a deletion is under way. */
+export const alreadyExists = (kind: Named, name: string, prefix = ''): ApiFailure =>
+  refusal(409, 'AlreadyExists', kind, name, (what) => `${prefix}${what} already exists`);
+
+export const conflict = (kind: Named, name: string, why: string): ApiFailure =>
+  refusal(409, 'Conflict', kind, name, (what) => `Operation cannot be fulfilled on ${what}: ${why}`);
+
+export function forbidden(kind: Named, name: string, why: string, causes?: Cause[]): ApiFailure {
+  const failure = refusal(403, 'Forbidden', kind, name, (what) => `${what} is forbidden: ${why}`);
+  if (causes) Object.assign(failure.status.details ?? {}, { causes });
+  return failure;
+}
+
+/** 422 with every cause; the message names equal causes once. */
+export function invalid({ kind, group }: Named, name: string, causes: readonly Cause[]): ApiFailure {
+  const each = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
+  const list = each.length === 1 ? each[0] : `[${each.join(', ')}]`;
+  const message = `${qualified(kind, group)} "${name}" is invalid: ${list}`;
+  return new ApiFailure(422, 'Invalid', message, { ...aboutOne(kind, group, name), causes: [...causes] });
+}
+
+/** Refuses the options of a request; `kind` is how the server calls them, CreateOptions for one. */
+export const invalidOptions = (kind: string, causes: readonly Cause[]): ApiFailure =>
+  invalid({ group: 'meta.k8s.io', kind, plural: '' }, '', causes);
+
+/** History before the revision asked for is gone. */
+export const expired = (message: string): ApiFailure => new ApiFailure(410, 'Expired', message);
+
+const causeOf =
+  (reason: string, text: string) =>
+  (field: string, detail = ''): Cause => ({ reason, message: detail === '' ? text : `${text}: ${detail}`, field });
+
+/** The causes, each with the reason and the wording of its kind. */
+export const cause = {
+  required: causeOf('FieldValueRequired', 'Required value'),
+  forbidden: causeOf('FieldValueForbidden', 'Forbidden'),
+  invalid: (field: string, value: unknown, detail: string): Cause =>
+    causeOf('FieldValueInvalid', `Invalid value: ${shown(value)}`)(field, detail),
+  wrongType: (field: string, value: unknown, detail: string): Cause =>
+    causeOf('FieldValueTypeInvalid', `Invalid value: ${shown(value)}`)(field, detail),
+  duplicate: (field: string, value: unknown, detail = ''): Cause =>
+    causeOf('FieldValueDuplicate', `Duplicate value: ${shown(value)}${detail}`)(field),
+  notSupported: (field: string, value: unknown, supported: readonly string[]): Cause =>
+    causeOf('FieldValueNotSupported', `Unsupported value: ${shown(value)}`)(
+      field,
+      `supported values: ${supported.map(shown).join(', ')}`,
+    ),
+  tooLong: (field: string, limit: number): Cause =>
+    causeOf('FieldValueTooLong', 'Too long')(field, `may not be more than ${limit} ${limit === 1 ? 'byte' : 'bytes'}`),
+  tooMany: (field: string, found: number, limit: number): Cause =>
+    causeOf('FieldValueTooMany', `Too many: ${found}`)(
+      field,
+      `must have at most ${limit} ${limit === 1 ? 'item' : 'items'}`,
+    ),
+};
+
+/** A value as Go prints it in a refusal: as JSON, nothing as null. */
+const shown = (value: unknown): string => JSON.stringify(value) ?? 'null';

@@ -1,0 +1,71 @@
+/** Owns how a built-in kind is put together from its shape and the few rules that are its own. */
+import { isRecord } from '../../../src/util/json.ts';
+import { readShape, type Struct } from '../schema/go-shape.ts';
+import type { ApiObject } from '../store.ts';
+import { bumpGeneration } from '../writes/metadata.ts';
+import { groupVersion, type Kind } from './kind.ts';
+
+type Names = Pick<Kind, 'group' | 'version' | 'plural' | 'namespaced'>;
+
+type Own = Partial<
+  Pick<Kind, 'shortNames' | 'createOnUpdate' | 'unconditionalUpdate' | 'naming' | 'fields' | 'beginDeletion'>
+> & {
+  /** Whether `metadata.generation` is kept: nodes, namespaces, leases and events have none. */
+  readonly generation?: boolean;
+  /** The status of a new object, whatever it was given; present for all kinds whose status is a subresource. */
+  readonly status?: (object: ApiObject) => unknown;
+  readonly default?: (object: ApiObject, old: ApiObject | undefined) => void;
+  readonly validate?: Kind['validate'];
+};
+
+/** Everything that the kind does not say of itself is what most built-in kinds do. */
+export function builtinKind(names: Names, shape: Struct, { status, generation = false, ...own }: Own): Kind {
+  const kind = shape.name;
+  const { metadata: _metadata, ...blank } = readShape(shape, {}, []);
+  const count = (object: ApiObject, old: ApiObject | undefined): void => {
+    if (generation) bumpGeneration(object, old, ({ spec }) => spec);
+  };
+  return {
+    ...names,
+    kind,
+    listKind: `${kind}List`,
+    singular: kind.toLowerCase(),
+    shortNames: own.shortNames ?? [],
+    categories: [],
+    builtin: true,
+    hasStatus: status !== undefined,
+    createOnUpdate: own.createOnUpdate ?? false,
+    unconditionalUpdate: own.unconditionalUpdate ?? false,
+    naming: own.naming ?? 'subdomain',
+    fields: own.fields ?? {},
+    blank,
+    ...(own.beginDeletion && { beginDeletion: own.beginDeletion }),
+    read: (body, unknown) => ({
+      ...(readShape(shape, body, unknown) as ApiObject),
+      apiVersion: groupVersion(names),
+      kind,
+    }),
+    prepare(object, old) {
+      if (status !== undefined) object['status'] = old ? old['status'] : status(object);
+      own.default?.(object, old);
+      count(object, old);
+    },
+    prepareStatus(object, old) {
+      object['spec'] = old['spec'];
+      count(object, old);
+    },
+    validate: own.validate ?? (() => []),
+  };
+}
+
+/** A member of a member as text, '' where there is none. */
+export const textAt =
+  (path: string) =>
+  (object: ApiObject): string => {
+    const value = path.split('.').reduce<unknown>((at, member) => (isRecord(at) ? at[member] : undefined), object);
+    return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : '';
+  };
+
+/** Field selectors on the members that these paths lead to. */
+export const textFields = (...paths: readonly string[]): Kind['fields'] =>
+  Object.fromEntries(paths.map((path) => [path, textAt(path)]));

@@ -1,0 +1,126 @@
+/** Owns calling the server from its own process: what a client asks for goes straight to the handlers, without a socket. */
+
+import { StatusError } from '../../src/kube/status-error.ts';
+import { type Call, type Caller, queryText } from '../../src/kube/transport/caller.ts';
+import type { Status } from '../../src/kube/types.ts';
+import { respond, type Service } from './answer.ts';
+import { type ApiRequest, parseTarget } from './request.ts';
+import type { Sink } from './sink.ts';
+
+/** For thousands of clients at once, as many as no process has sockets. What is sent is JSON text, as on a wire. */
+export function localCaller(service: Service): Caller {
+  const ask = (call: Call): Exchange => {
+    const exchange = new Exchange();
+    respond(service, requestOf(call), exchange);
+    return exchange;
+  };
+  return {
+    // Not at once, as on a wire: nobody may rely on an answer before the call returns.
+    async text(call) {
+      await Promise.resolve();
+      const { statusCode, body } = ask(call);
+      return { status: statusCode, body };
+    },
+    async json<T>(call: Call) {
+      await Promise.resolve();
+      return contentOf(ask(call)) as T;
+    },
+    async *stream<T>(call: Call) {
+      await Promise.resolve();
+      const exchange = ask(call);
+      const onAbort = (): void => exchange.destroy();
+      call.abort?.addEventListener('abort', onAbort, { once: true });
+      try {
+        if (exchange.statusCode >= 400) contentOf(exchange);
+        for await (const line of exchange) yield JSON.parse(line) as T;
+      } finally {
+        call.abort?.removeEventListener('abort', onAbort);
+        exchange.destroy();
+      }
+    },
+    close: () => undefined,
+  };
+}
+
+function requestOf({ method, path, query = {}, contentType = 'application/json', body }: Call): ApiRequest {
+  return {
+    method,
+    path,
+    target: parseTarget(path),
+    query: new URLSearchParams(queryText(query)),
+    contentType: body === undefined ? '' : contentType,
+    accept: 'application/json',
+    userAgent: 'local',
+    body: body === undefined ? '' : JSON.stringify(body),
+    warnings: [],
+  };
+}
+
+function contentOf({ statusCode, body }: Exchange): unknown {
+  if (statusCode < 400) return JSON.parse(body) as unknown;
+  // Paths of kinds that nobody serves get plain text.
+  const plain: Status = {
+    kind: 'Status',
+    code: statusCode,
+    reason: statusCode === 404 ? 'NotFound' : '',
+    message: body,
+  };
+  throw new StatusError(body.startsWith('{') ? (JSON.parse(body) as Status) : plain);
+}
+
+/** One answer, or the lines of a watch as they come. */
+class Exchange implements Sink, AsyncIterable<string> {
+  statusCode = 200;
+  headersSent = false;
+  destroyed = false;
+  body = '';
+  readonly writableLength = 0;
+  #lines: string[] = [];
+  #onClose: (() => void) | undefined;
+  #wake = (): void => undefined;
+
+  get writableEnded(): boolean {
+    return this.destroyed;
+  }
+
+  setHeader(): void {}
+
+  flushHeaders(): void {}
+
+  writeHead(code: number): void {
+    this.statusCode = code;
+    this.headersSent = true;
+  }
+
+  write(chunk: string | Buffer): void {
+    this.#lines.push(chunk.toString());
+    this.#wake();
+  }
+
+  end(body = ''): void {
+    this.body = body;
+    this.destroy();
+  }
+
+  destroy(): void {
+    this.destroyed = true;
+    this.#onClose?.();
+    this.#onClose = undefined;
+    this.#wake();
+  }
+
+  once(_event: 'close', listener: () => void): void {
+    this.#onClose = listener;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<string> {
+    for (;;) {
+      yield* this.#lines.splice(0);
+      if (this.destroyed && this.#lines.length === 0) return;
+      if (this.#lines.length > 0) continue;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/** Owns the way from a request to its handler, and the refusal of what no handler serves. */
+import type { Cluster, Resource } from './cluster.ts';
+import { discover } from './discovery.ts';
+import { ApiFailure, methodNotAllowed, noSuchResource, notFound, notImplemented } from './failure.ts';
+import { HANDLERS } from './handlers.ts';
+import type { Kind } from './kinds/kind.ts';
+import type { Reply } from './reply.ts';
+import { type ApiRequest, type Target, verbOf } from './request.ts';
+
+/** What a request turned out to be: an answer, or a watch that the caller has to serve. */
+export type Outcome = Reply | { readonly watch: Resource; readonly target: Target };
+
+/** Throws what is to be answered where the request cannot be served. */
+export function route(cluster: Cluster, request: ApiRequest): Outcome {
+  const { target } = request;
+  if (target === undefined || target.plural === '') return discover(cluster, request.path);
+  const resource = cluster.find(target.group, target.plural);
+  if (resource?.kind.version !== target.version || isMisplaced(resource.kind, target)) return unserved(cluster, target);
+  const verb = verbOf(request, target.name);
+  if (target.subresource !== undefined) checkSubresource(resource.kind, target, verb);
+  negotiate(request.accept, verb);
+  if (verb === 'watch') return { watch: resource, target };
+  const handler = target.subresource === 'eviction' ? HANDLERS['evict'] : HANDLERS[verb];
+  if (!handler || !isAddressed(resource.kind, target, verb)) throw methodNotAllowed();
+  return handler(cluster, resource, request, target);
+}
+
+/** In a namespace although the kind knows none, or a single object without the namespace that it must have. */
+const isMisplaced = ({ namespaced }: Kind, { namespace, name }: Target): boolean =>
+  namespaced ? namespace === undefined && name !== undefined : namespace !== undefined;
+
+/** Whether the path names what the verb needs: one object, or the collection that it is created in. */
+function isAddressed({ namespaced }: Kind, { namespace, name, subresource }: Target, verb: string): boolean {
+  if (verb === 'list' || verb === 'deletecollection' || subresource === 'eviction') return true;
+  return verb === 'create' ? name === undefined && namespaced === (namespace !== undefined) : name !== undefined;
+}
+
+/** Paths of the core group that a real server serves and this one does not. */
+const CORE = `bindings componentstatuses configmaps endpoints limitranges persistentvolumeclaims persistentvolumes
+  podtemplates replicationcontrollers resourcequotas secrets serviceaccounts services watch`.split(/\s+/);
+
+/** Groups of Kubernetes itself have no dot or end with its domain; what is missing of them exists in a real server. */
+function unserved(cluster: Cluster, { group, version, plural }: Target): Reply {
+  const siblings = cluster.resources().filter(({ kind }) => kind.group === group);
+  const builtin = group === '' ? CORE.includes(plural) : !group.includes('.') || group.endsWith('.k8s.io');
+  if (builtin && (group === '' || siblings.length === 0)) throw notImplemented(`${plural} of the API group "${group}"`);
+  if (siblings.some(({ kind }) => kind.builtin)) throw noSuchResource();
+  return discover(cluster, `/apis/${group}/${version}/${plural}`);
+}
+
+/** Subresources of built-in kinds that a real server has and this one has not. */
+const SUBRESOURCES = 'attach binding ephemeralcontainers exec finalize log portforward proxy resize'.split(' ');
+
+function checkSubresource(kind: Kind, { subresource = '', name = '' }: Target, verb: string): void {
+  if (kind.builtin && SUBRESOURCES.includes(subresource)) throw notImplemented(`the subresource ${subresource}`);
+  if (subresource === 'eviction' && kind.kind === 'Pod') {
+    if (verb === 'create') return;
+    throw methodNotAllowed();
+  }
+  if (subresource !== 'status' || !kind.hasStatus) throw kind.builtin ? noSuchResource() : notFound(kind, name);
+  if (verb !== 'create' && verb !== 'delete') return;
+  if (kind.builtin) throw methodNotAllowed();
+  const { plural, group } = kind;
+  const message = `${verb} is not supported on resources of kind "${plural}.${group}"`;
+  throw new ApiFailure(405, 'MethodNotAllowed', message, { group, kind: plural });
+}
+
+const PRODUCED = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
+
+/** Answers are plain JSON: a client that takes no such is refused, or told that only a real server could serve it. */
+function negotiate(accept: string, verb: string): void {
+  const wanted = accept.split(',').map((range) => range.trim());
+  if (accept === '' || wanted.some((range) => /^(\*\/\*|application\/json)(;(?!as=)|$)/.test(range))) return;
+  if (wanted.some((range) => PRODUCED.includes(range.split(';')[0] ?? '')))
+    throw notImplemented(`answers as ${accept}`);
+  const streams = ['list', 'watch'].includes(verb) ? [0, 2].map((index) => `${PRODUCED[index]};stream=watch`) : [];
+  const message = `406: Not Acceptable\n\nAvailable representations: ${[...PRODUCED, ...streams].join(', ')}`;
+  throw new ApiFailure(406, 'NotAcceptable', message, {});
+}

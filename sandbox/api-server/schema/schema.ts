@@ -1,0 +1,108 @@
+/** Owns structural schemas of custom resources: what is pruned, what is defaulted, and what this server cannot judge. */
+import { isRecord } from '../../../src/util/json.ts';
+
+/** The members of OpenAPI v3 that a CustomResourceDefinition may use and that this server honours. */
+export interface Schema {
+  readonly type?: string;
+  readonly format?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema | boolean;
+  readonly items?: Schema;
+  readonly required?: readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly default?: unknown;
+  readonly nullable?: boolean;
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly minProperties?: number;
+  readonly maxProperties?: number;
+  readonly uniqueItems?: boolean;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: boolean;
+  readonly exclusiveMaximum?: boolean;
+  readonly multipleOf?: number;
+  readonly allOf?: readonly Schema[];
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly not?: Schema;
+  readonly 'x-kubernetes-int-or-string'?: boolean;
+  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
+  readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map';
+  readonly 'x-kubernetes-list-map-keys'?: readonly string[];
+}
+
+/** Rules that would need a CEL interpreter or a format that is checked nowhere here: better refused than ignored. */
+const UNCHECKED = ['x-kubernetes-validations', 'x-kubernetes-embedded-resource', '$ref'];
+const UNCHECKED_FORMATS = ['email', 'hostname', 'cidr', 'mac', 'uuid3', 'uuid4', 'uuid5', 'isbn', 'creditcard', 'ssn'];
+
+/** Path of the first rule in the schema that this server cannot judge. */
+export function uncheckedRule(schema: unknown, path: string): string | undefined {
+  if (Array.isArray(schema)) return schema.map((item, index) => uncheckedRule(item, `${path}[${index}]`)).find(Boolean);
+  if (!isRecord(schema)) return undefined;
+  const own = UNCHECKED.find((rule) => rule in schema && !path.endsWith('.properties'));
+  if (own !== undefined) return `${path}.${own}`;
+  const { format } = schema;
+  if (typeof format === 'string' && UNCHECKED_FORMATS.includes(format)) return `${path}.format ${format}`;
+  for (const [member, inner] of Object.entries(schema)) {
+    if (member === 'default' || member === 'enum' || member === 'example') continue;
+    const found = uncheckedRule(inner, `${path}.${member}`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+const mapOf = ({ additionalProperties: extra }: Schema): Schema | undefined =>
+  typeof extra === 'object' ? extra : undefined;
+
+/** Removes, in place, what the schema does not name; paths of what went are added to `unknown`. */
+export function prune(value: unknown, schema: Schema | undefined, path: string, unknown: string[]): void {
+  const preserve = schema?.['x-kubernetes-preserve-unknown-fields'] === true;
+  if (Array.isArray(value)) {
+    if (preserve && schema?.items === undefined) return;
+    value.forEach((item, index) => prune(item, schema?.items, `${path}[${index}]`, unknown));
+  } else if (isRecord(value)) {
+    for (const [member, inner] of Object.entries(value)) {
+      const at = path === '' ? member : `${path}.${member}`;
+      const known = schema?.properties?.[member] ?? (schema && mapOf(schema));
+      if (known) prune(inner, known, at, unknown);
+      else if (!preserve && schema?.additionalProperties !== true) {
+        unknown.push(at);
+        delete value[member];
+      }
+    }
+  }
+}
+
+/** Drops, in place, a null where the schema takes none and has no default to put there. */
+export function dropNulls(value: unknown, schema: Schema | undefined): void {
+  if (schema === undefined) return;
+  if (Array.isArray(value)) for (const item of value) dropNulls(item, schema.items);
+  else if (isRecord(value)) {
+    for (const [member, inner] of Object.entries(value)) {
+      const known = schema.properties?.[member] ?? mapOf(schema);
+      if (inner === null && known && known.nullable !== true && known.default === undefined) delete value[member];
+      else dropNulls(inner, known);
+    }
+  }
+}
+
+/** Sets defaults in place: where a member is missing, or null although the schema takes no null. */
+export function setDefaults(value: unknown, schema: Schema | undefined): void {
+  if (schema === undefined) return;
+  if (Array.isArray(value)) {
+    for (const item of value) setDefaults(item, schema.items);
+    return;
+  }
+  if (!isRecord(value)) return;
+  for (const [member, known] of Object.entries(schema.properties ?? {})) {
+    const missing = !(member in value) || (value[member] === null && known.nullable !== true);
+    if (known.default !== undefined && missing) value[member] = structuredClone(known.default);
+  }
+  for (const [member, inner] of Object.entries(value)) {
+    setDefaults(inner, schema.properties?.[member] ?? mapOf(schema));
+  }
+}

@@ -1,0 +1,206 @@
+/** Owns what the API server holds: objects by key, one revision counter over all of them, and each collection's history. */
+import type { ObjectMeta } from '../../src/kube/types.ts';
+
+/** Metadata as the server keeps it, with what only servers write. */
+export interface Metadata extends ObjectMeta {
+  generateName?: string;
+  deletionGracePeriodSeconds?: number;
+  managedFields?: ManagedFields[];
+}
+
+/** Which fields somebody answers for: see ownership.ts. */
+export interface ManagedFields {
+  manager: string;
+  operation: 'Apply' | 'Update';
+  apiVersion: string;
+  time?: string;
+  fieldsType: 'FieldsV1';
+  fieldsV1: Record<string, unknown>;
+  subresource?: string;
+}
+
+/** Any object: the server itself knows no more of it. */
+export interface ApiObject {
+  apiVersion: string;
+  kind: string;
+  metadata: Metadata;
+  [member: string]: unknown;
+}
+
+/** One state of one object. Never changed after it was stored: handlers work on clones. */
+export class Version {
+  readonly key: string;
+  readonly revision: number;
+  readonly object: ApiObject;
+  #members: string | undefined;
+
+  constructor(key: string, revision: number, object: ApiObject) {
+    this.key = key;
+    this.revision = revision;
+    this.object = object;
+  }
+
+  /** The same state under another revision: what watchers see when an object goes away. */
+  under(revision: number): Version {
+    const metadata = { ...this.object.metadata, resourceVersion: String(revision) };
+    return new Version(this.key, revision, { ...this.object, metadata });
+  }
+
+  /** JSON of all but `apiVersion` and `kind`, made once: lists of built-in kinds leave these two out of their items. */
+  get members(): string {
+    const { apiVersion: _apiVersion, kind: _kind, ...rest } = this.object;
+    this.#members ??= JSON.stringify(rest);
+    return this.#members;
+  }
+
+  get text(): string {
+    const { apiVersion, kind } = this.object;
+    return `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},${this.members.slice(1)}`;
+  }
+}
+
+/** What happened to one object. */
+export interface Change {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly revision: number;
+  readonly version: Version;
+  /** The state before, absent for ADDED. */
+  readonly before?: Version;
+}
+
+/** Counts revisions for all collections, as etcd does; history up to `compacted` is gone. */
+export class Revisions {
+  current = 1;
+  compacted = 0;
+  /** Changes that each collection keeps at least. */
+  readonly history: number;
+
+  constructor(history: number) {
+    this.history = history;
+  }
+
+  compact(): void {
+    this.compacted = this.current;
+  }
+}
+
+const byKey = (a: Version, b: Version): number => (a.key < b.key ? -1 : 1);
+
+type Listener = (change: Change) => void;
+
+/** The objects of one resource. */
+export class Collection {
+  readonly listeners = new Set<Listener>();
+  /** By key: whoever follows one object only. There may be thousands, and a change must not cost more for that. */
+  readonly #followers = new Map<string, Set<Listener>>();
+  readonly #revisions: Revisions;
+  readonly #live = new Map<string, Version>();
+  #log: Change[] = [];
+  #forgotten = 0;
+  #snapshot: { revision: number; versions: readonly Version[] } | undefined;
+
+  constructor(revisions: Revisions) {
+    this.#revisions = revisions;
+    this.#forgotten = revisions.current;
+  }
+
+  get(key: string): Version | undefined {
+    return this.#live.get(key);
+  }
+
+  get size(): number {
+    return this.#live.size;
+  }
+
+  /** Tells of changes of one object, or of all where no key is given, until what is returned is called. */
+  listen(listener: Listener, key?: string): () => void {
+    const group = key === undefined ? this.listeners : (this.#followers.get(key) ?? new Set());
+    if (key !== undefined) this.#followers.set(key, group);
+    group.add(listener);
+    return () => {
+      group.delete(listener);
+      if (key !== undefined && group.size === 0) this.#followers.delete(key);
+    };
+  }
+
+  values(): Iterable<Version> {
+    return this.#live.values();
+  }
+
+  /** Stores `object`, which the caller gives away, under a new revision. */
+  put(key: string, object: ApiObject): Version {
+    const before = this.#live.get(key);
+    const revision = ++this.#revisions.current;
+    object.metadata.resourceVersion = String(revision);
+    const version = new Version(key, revision, object);
+    this.#live.set(key, version);
+    this.#record({
+      type: before ? 'MODIFIED' : 'ADDED',
+      revision: version.revision,
+      version,
+      ...(before && { before }),
+    });
+    return version;
+  }
+
+  /** Passes every object through `read`, as if it had always been read that way: no revision, no event. */
+  reread(read: (object: ApiObject) => ApiObject): void {
+    for (const { key, revision, object } of this.#live.values()) {
+      this.#live.set(key, new Version(key, revision, read(object)));
+    }
+    this.#snapshot = undefined;
+  }
+
+  /** Removes the object; watchers see its last state under the revision of the removal. */
+  remove(before: Version): void {
+    const version = before.under(++this.#revisions.current);
+    this.#live.delete(before.key);
+    this.#record({ type: 'DELETED', revision: version.revision, version, before });
+  }
+
+  /** Whether everything that happened after `revision` is still known. */
+  remembers(revision: number): boolean {
+    return revision >= Math.max(this.#forgotten, this.#revisions.compacted);
+  }
+
+  /** Changes after `revision`, oldest first. */
+  since(revision: number): readonly Change[] {
+    const log = this.#log;
+    let [low, high] = [0, log.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((log[middle]?.revision ?? 0) > revision) high = middle;
+      else low = middle + 1;
+    }
+    return log.slice(low);
+  }
+
+  /** All objects as they were at `revision`, in the order of their keys. The pages of one list share the result. */
+  at(revision: number): readonly Version[] {
+    const last = this.#log.at(-1)?.revision ?? 0;
+    const wanted = Math.min(revision, Math.max(last, this.#forgotten));
+    if (this.#snapshot?.revision === wanted) return this.#snapshot.versions;
+    const state = new Map(this.#live);
+    for (const { version, before } of this.since(wanted).toReversed()) {
+      if (before) state.set(version.key, before);
+      else state.delete(version.key);
+    }
+    this.#snapshot = { revision: wanted, versions: [...state.values()].sort(byKey) };
+    return this.#snapshot.versions;
+  }
+
+  #record(change: Change): void {
+    this.#log.push(change);
+    if (this.#log.length >= 2 * this.#revisions.history) {
+      const dropped = this.#log.length - this.#revisions.history;
+      this.#forgotten = this.#log[dropped - 1]?.revision ?? this.#forgotten;
+      this.#log = this.#log.slice(dropped);
+    }
+    for (const listener of this.listeners) listener(change);
+    for (const listener of this.#followers.get(change.version.key) ?? []) listener(change);
+  }
+}
+
+/** The order of keys is the order of lists: by namespace, then by name, as in etcd. */
+export const keyOf = (namespace: string | undefined, name: string): string =>
+  namespace === undefined || namespace === '' ? name : `${namespace}/${name}`;

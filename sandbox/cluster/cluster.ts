@@ -1,0 +1,224 @@
+/** Owns a whole stand-in cluster on one machine: hosts with their agents, a download server, and controllers of Refit. */
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Plan } from '../../src/api/autopilot/plan.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import type { User } from '../../tools/controlplane/kubeconfig.ts';
+import { freePort } from '../../tools/controlplane/ports.ts';
+import { type Process, startProcess } from '../../tools/controlplane/process.ts';
+import { type DownloadServer, startDownloadServer } from '../hosts/download-server.ts';
+import { agentArguments, type Host } from '../hosts/host.ts';
+import { buildStandIn } from '../hosts/stand-in.ts';
+import { startHosts } from './hosts.ts';
+import { keepReady } from './kubelet.ts';
+import { deleteObjects, examplePlan, installDefinitions } from './objects.ts';
+import type { Plane } from './plane.ts';
+
+export interface ClusterOptions {
+  readonly plane: Pick<Plane, 'url' | 'kubeconfig'>;
+  /** Everything of the hosts is kept below; the caller removes it. */
+  readonly directory: string;
+  readonly controllers: number;
+  readonly workers: number;
+  /** Before the name of every host, `controller1` and so on. */
+  readonly prefix?: string;
+  /** Version installed at first. */
+  readonly version: string;
+  /** Versions that the download server has. */
+  readonly offers: readonly string[];
+  /** Milliseconds between the end of a service and its next start. */
+  readonly restartDelayMs: number;
+  /** More that the download server has: from the path of a URL to a file. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** More arguments of the controllers' services: with `--enable-worker` or `--single` they get Nodes, too. */
+  readonly serviceFlags?: readonly string[];
+  /** More arguments of the agents. */
+  readonly agentFlags?: readonly string[];
+  /** True where kwok is to play pods on the Nodes. */
+  readonly played?: boolean;
+  /** Hosts that get an agent of Refit; all where absent. */
+  readonly agents?: readonly string[];
+  /** Nodes that get damaged bytes. */
+  readonly breakFor?: readonly string[];
+  /** Version of which no kubelet comes up; only where Nodes are played. */
+  readonly mute?: string;
+  /** Hears of every start and end of a host's service. */
+  readonly onService?: (host: string, running: boolean) => void;
+  /** What Node runs as `refit`; the source where absent. */
+  readonly refit?: Refit;
+}
+
+/** For each subcommand that runs for long: flags for Node, and the file of the command. */
+export interface Refit {
+  readonly agent: readonly string[];
+  readonly controller: readonly string[];
+}
+
+export interface Cluster {
+  /** Of its processes the logs are below, in `logs`. */
+  readonly directory: string;
+  readonly hosts: readonly Host[];
+  readonly downloads: DownloadServer;
+  /** As administrator. */
+  readonly client: KubeClient;
+  /** Port of the API servers on the controllers' own addresses. */
+  readonly apiPort: number;
+  /** By name of the host. */
+  readonly agents: ReadonlyMap<string, Process>;
+  /** A Plan of the documented shape: all controllers by name, all workers by label. Nothing is applied. */
+  plan(wanted: { readonly id: string; readonly version: string; readonly concurrent: number }): Plan;
+  startAgent(host: Host): Promise<void>;
+  /** `name` also names its log file. */
+  startController(name: string, args?: readonly string[]): Promise<Process>;
+  /** Any other process of Refit, told how long its lease lasts. */
+  startLeading(name: string, command: string, args: readonly string[]): Promise<Process>;
+  stop(): Promise<void>;
+}
+
+const SOURCE = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
+/** A leader that was killed is replaced soon: people and tests watch. */
+const LEASE_DURATION = '3s';
+
+/** Resolves when every host runs its first version and every agent is started. No controller of Refit runs yet. */
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  await using started = new AsyncDisposableStack();
+  const { plane, directory, refit = { agent: [SOURCE], controller: [SOURCE] } } = options;
+  for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder), { recursive: true });
+  const client = createClient(await loadClusterConfig({ path: await plane.kubeconfig('admin') }));
+  started.defer(() => client.close());
+  await installDefinitions(client, systemClock);
+  const downloads = await serveVersions(options);
+  started.defer(async () => await downloads.stop());
+
+  const named = (count: number, role: string): string[] =>
+    Array.from({ length: count }, (_, index) => `${options.prefix ?? ''}${role}${index + 1}`);
+  const controllers = named(options.controllers, 'controller');
+  const workers = named(options.workers, 'worker');
+  const apiPort = await freePort();
+  const hosts = await startHosts({
+    client,
+    directory: join(directory, 'hosts'),
+    controllers,
+    workers,
+    workerLabels: { pool: 'blue' },
+    controllerFlags: options.serviceFlags,
+    played: options.played,
+    version: options.version,
+    restartDelayMs: options.restartDelayMs,
+    upstream: new URL(plane.url).host,
+    apiPort,
+    onService: options.onService,
+  });
+  // After the agents, which would put some of it back.
+  started.defer(async () => {
+    await Promise.all(hosts.map(async ({ name }) => await deleteObjects(client, name)));
+  });
+  started.defer(async () => void (await Promise.all(hosts.map(async (host) => await host.stop()))));
+  started.use(
+    keepReady(
+      client,
+      hosts.filter(({ runsPods }) => runsPods),
+      options.mute,
+    ),
+  );
+
+  const processes = new Processes(directory);
+  started.defer(async () => await processes.stop());
+  const agents = new Map<string, Process>();
+  const startAgent = async (host: Host): Promise<void> => {
+    const kubeconfig = await plane.kubeconfig(userOn(host));
+    const args = [...refit.agent, 'agent', ...agentArguments(host, kubeconfig), ...(options.agentFlags ?? [])];
+    agents.set(host.name, await processes.start(`agent-${host.name}`, args));
+  };
+  await Promise.all(hosts.filter(({ name }) => options.agents?.includes(name) ?? true).map(startAgent));
+  const everything = started.move();
+  return {
+    directory,
+    hosts,
+    downloads,
+    client,
+    apiPort,
+    agents,
+    plan: (wanted) =>
+      examplePlan({
+        ...wanted,
+        url: `${downloads.url}${payloadPath(wanted.version)}`,
+        sha256: downloads.sha256(payloadPath(wanted.version)),
+        controllers,
+        workerSelector: { labels: 'pool=blue' },
+      }),
+    startAgent,
+    async startController(name, args = []) {
+      const connection = ['--kubeconfig', await plane.kubeconfig('controller'), '--api-port', String(apiPort)];
+      const own = ['--lease-duration', LEASE_DURATION, ...args];
+      return await processes.start(name, [...refit.controller, 'controller', ...connection, ...own]);
+    },
+    startLeading: async (name, command, args) =>
+      await processes.start(name, [...refit.controller, command, ...args, '--lease-duration', LEASE_DURATION]),
+    stop: async () => await everything.disposeAsync(),
+  };
+}
+
+/** As whom the agent on a host works. */
+function userOn({ name, role, runsPods }: Host): User {
+  if (role === 'worker') return { node: name };
+  return runsPods ? { controlNode: name, node: name } : { controlNode: name };
+}
+
+/** Where the download server has a version. */
+export function payloadPath(version: string): string {
+  return `/${version}/k0s`;
+}
+
+/** Each version, and beside it its checksum as `sha256sum` writes it. */
+async function serveVersions({
+  directory,
+  offers,
+  files: more,
+  breakFor = [],
+}: ClusterOptions): Promise<DownloadServer> {
+  const files = await Promise.all(
+    offers.map(async (version) => {
+      const path = join(directory, 'payloads', version);
+      await buildStandIn({ version, path });
+      const sha256 = createHash('sha256')
+        .update(await readFile(path))
+        .digest('hex');
+      await writeFile(`${path}.sha256`, `${sha256}  k0s\n`);
+      const url = payloadPath(version);
+      return [[url, path] as const, [`${url}.sha256`, `${path}.sha256`] as const];
+    }),
+  );
+  return await startDownloadServer({ files: { ...Object.fromEntries(files.flat()), ...more }, breakFor });
+}
+
+/** The processes of Refit itself, each with a log file in the cluster's directory. */
+class Processes {
+  readonly #directory: string;
+  readonly #started = new Set<Process>();
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  async start(name: string, args: readonly string[]): Promise<Process> {
+    const child = await startProcess({
+      name,
+      command: process.execPath,
+      args,
+      directory: this.#directory,
+      ready: () => Promise.resolve(true),
+      clock: systemClock,
+    });
+    this.#started.add(child);
+    return child;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#started].map(async (each) => await each.stop()));
+  }
+}

@@ -1,0 +1,45 @@
+/** Owns the extension process of a stand-in cluster: its certificate, its command line, and how it is called. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createAuthority, issueServer, validFrom } from '../../tools/controlplane/certs.ts';
+import { freePort } from '../../tools/controlplane/ports.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
+import { type Cluster, payloadPath } from './cluster.ts';
+
+export interface ExtensionOptions {
+  readonly cluster: Cluster;
+  readonly directory: string;
+  readonly kubeconfig: string;
+}
+
+export interface Extension {
+  readonly url: string;
+  /** In PEM: who issued its certificate. */
+  readonly authority: string;
+  /** Runs it at the same address as before; it may be killed and started any number of times. */
+  start(name: string): Promise<Process>;
+}
+
+const SUBJECT = { commonName: 'stand-in-hooks' };
+
+/** Writes the files that the process needs; nothing is started. */
+export async function prepareExtension(options: ExtensionOptions): Promise<Extension> {
+  const { cluster, directory, kubeconfig } = options;
+  const validity = validFrom(Date.now());
+  const authority = createAuthority(SUBJECT, validity);
+  const names = { dns: ['localhost'], addresses: ['127.0.0.1'] };
+  const { certificate, key } = issueServer({ subject: SUBJECT, key: authority.key }, names, validity);
+  const certificates = join(directory, 'hooks');
+  await mkdir(certificates, { recursive: true });
+  await writeFile(join(certificates, 'tls.crt'), certificate);
+  await writeFile(join(certificates, 'tls.key'), key, { mode: 0o600 });
+  const address = `127.0.0.1:${await freePort()}`;
+  const payload = `${cluster.downloads.url}${payloadPath('{version}')}`;
+  const flags = ['--kubeconfig', kubeconfig, '--cert-dir', certificates, '--address', address];
+  const source = ['--payload-url', payload, '--checksum-url', `${payload}.sha256`];
+  return {
+    url: `https://${address}`,
+    authority: authority.certificate,
+    start: async (name) => await cluster.startLeading(name, 'capi-extension', [...flags, ...source]),
+  };
+}

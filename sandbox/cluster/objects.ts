@@ -1,0 +1,157 @@
+/** Owns the objects of a stand-in cluster: CRDs, the namespace of the lease, ControlNodes, Nodes and the example Plan. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { Plan } from '../../src/api/autopilot/plan.ts';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { leases, namespaces, nodes, type Resource } from '../../src/kube/resources.ts';
+import { isAlreadyExists, isNotFound } from '../../src/kube/status-error.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../src/signal/names.ts';
+import { type Clock, sleep } from '../../src/util/clock.ts';
+import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
+
+const CRD_DIRECTORY = join(import.meta.dirname, '..', '..', 'deploy', 'crds');
+const POLL_MS = 50;
+
+/** Creates what is missing, and waits until the API server serves the kinds. */
+export async function installDefinitions(client: KubeClient, clock: Clock, abort?: AbortSignal): Promise<void> {
+  const files = (await readdir(CRD_DIRECTORY)).filter((file) => file.endsWith('.yaml'));
+  for (const file of files) {
+    await createMissing(
+      client,
+      customResourceDefinitions,
+      parse(await readFile(join(CRD_DIRECTORY, file), 'utf8')) as CustomResourceDefinition,
+    );
+  }
+  await createMissing(client, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'k0s-autopilot' } });
+  for (const resource of [plans, controlNodes]) await untilServed(client, resource, clock, abort);
+}
+
+/** Waits until the API server serves the kind. */
+export async function untilServed(
+  client: KubeClient,
+  resource: Resource,
+  clock: Clock,
+  abort?: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    try {
+      await client.list(resource, { limit: 1 });
+      return;
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      await sleep(clock, POLL_MS, abort);
+    }
+  }
+}
+
+export async function createMissing(client: KubeClient, resource: Resource, object: KubeObject): Promise<void> {
+  try {
+    await client.create(resource, object);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+}
+
+const PLATFORM = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
+
+/** As k0s registers a controller; `address` is where its API server is asked for `/readyz`. */
+export async function createControlNode(
+  client: KubeClient,
+  name: string,
+  address: string,
+  mode: 'controller' | 'controller+worker' = 'controller',
+): Promise<void> {
+  const created = await client.create(controlNodes, {
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind: 'ControlNode',
+    metadata: {
+      name,
+      labels: { 'kubernetes.io/hostname': name, ...PLATFORM },
+      annotations: { [MODE_ANNOTATION]: mode },
+    },
+  });
+  const addresses = [
+    { type: 'InternalIP', address },
+    { type: 'Hostname', address: name },
+  ];
+  const status: ControlNode['status'] = { addresses };
+  await client.replace(controlNodes, { ...created, status }, { subresource: 'status' });
+}
+
+/** A worker as its kubelet registers it. */
+export async function createNode(client: KubeClient, name: string, labels: Record<string, string>): Promise<void> {
+  await client.create(nodes, {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, labels: { 'kubernetes.io/hostname': name, ...PLATFORM, ...labels } },
+  });
+}
+
+/** One on which kwok plays pods, with room for them from the start: kwok would only make it for a node that isn't Ready. */
+export async function createPlayedNode(
+  client: KubeClient,
+  name: string,
+  labels: Record<string, string>,
+): Promise<void> {
+  const { metadata, ...rest } = simulatedNode(name);
+  const room = { cpu: '8', memory: '16Gi', pods: '110' };
+  const status = { ...rest.status, capacity: room, allocatable: room };
+  await client.create(nodes, { ...rest, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } }, status });
+}
+
+/** Takes away what the objects above and their agents made. */
+export async function deleteObjects(client: KubeClient, name: string): Promise<void> {
+  for (const [resource, namespace] of [[controlNodes], [nodes], [leases, 'kube-node-lease']] as const) {
+    await client.delete(resource, name, { namespace }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+  }
+}
+
+/** Says that the node is Ready and runs `version`, as its kubelet does every few seconds. */
+export async function reportReady(client: KubeClient, name: string, version: string, now: string): Promise<void> {
+  const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: now };
+  const conditions = [{ ...ready, lastTransitionTime: now }];
+  const patch = { status: { conditions, nodeInfo: { kubeletVersion: version } } };
+  await client.patch(nodes, name, patch, { type: 'merge', subresource: 'status' });
+}
+
+export interface ExamplePlan {
+  readonly id: string;
+  readonly version: string;
+  readonly url: string;
+  readonly sha256: string;
+  readonly controllers: readonly string[];
+  readonly workerSelector: { readonly labels: string; readonly fields?: string };
+  readonly concurrent: number;
+}
+
+/** A Plan of the documented shape: controllers by name, workers by selector. */
+export function examplePlan(example: ExamplePlan): Plan {
+  const { id, version, url, sha256, controllers, workerSelector, concurrent } = example;
+  return {
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind: 'Plan',
+    metadata: { name: 'autopilot' },
+    spec: {
+      id,
+      timestamp: 'now',
+      commands: [
+        {
+          k0supdate: {
+            version,
+            platforms: { 'linux-amd64': { url, sha256 } },
+            targets: {
+              controllers: { discovery: { static: { nodes: [...controllers] } } },
+              workers: { limits: { concurrent }, discovery: { selector: workerSelector } },
+            },
+          },
+        },
+      ],
+    },
+  };
+}

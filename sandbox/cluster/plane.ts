@@ -1,0 +1,34 @@
+/** Owns the choice of an API server for a stand-in cluster: the one in memory, or a real control plane. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ControlPlaneOptions, startControlPlane } from '../../tools/controlplane/control-plane.ts';
+import type { User } from '../../tools/controlplane/kubeconfig.ts';
+import { startApiServer } from '../api-server/api-server.ts';
+
+export interface Plane {
+  readonly url: string;
+  /** Path of a kubeconfig for `user`; the API server in memory takes everybody for everybody. */
+  kubeconfig(user: User): Promise<string>;
+  /** One JSON object for each answered request, where the plane keeps such a log. */
+  readonly auditLog?: string | undefined;
+  stop(): Promise<void>;
+}
+
+export async function startSandboxPlane(directory: string): Promise<Plane> {
+  const server = await startApiServer();
+  const path = join(directory, 'kubeconfig.json');
+  const kubeconfig = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'embedded',
+    contexts: [{ name: 'embedded', context: { cluster: 'embedded', user: 'anybody' } }],
+    clusters: [{ name: 'embedded', cluster: { server: server.url } }],
+    users: [{ name: 'anybody', user: {} }],
+  };
+  await writeFile(path, JSON.stringify(kubeconfig));
+  return { url: server.url, kubeconfig: () => Promise.resolve(path), stop: async () => await server.stop() };
+}
+
+export async function startRealPlane(options: Omit<ControlPlaneOptions, 'audit' | 'components'>): Promise<Plane> {
+  return await startControlPlane({ ...options, audit: true });
+}

@@ -1,0 +1,133 @@
+/** Owns a stand-in host: a directory with a service in it, and the supervisor that keeps the service running. */
+import { mkdir } from 'node:fs/promises';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import type { Broken } from './stand-in.ts';
+import { buildStandIn } from './stand-in.ts';
+import { Supervisor } from './supervisor.ts';
+
+export interface HostOptions {
+  readonly name: string;
+  readonly role: 'controller' | 'worker';
+  /** Everything of the host is kept below; short, as the path of a unix socket ends after 107 bytes. */
+  readonly directory: string;
+  /** Version that is installed at first. */
+  readonly version: string;
+  /** More arguments of the service: with `--enable-worker` or `--single` pods run on a controller, too. */
+  readonly flags?: readonly string[];
+  readonly broken?: Broken;
+  /** Milliseconds between the end of a service and its next start; 100 where absent. */
+  readonly restartDelayMs?: number;
+  /** Controllers only, as `address:port`: where the host's own API server listens, and what it passes everything to. */
+  readonly apiServer?: { readonly listen: string; readonly upstream: string };
+  /** Hears of every start and end of the service's process. */
+  readonly onService?: (running: boolean) => void;
+}
+
+export interface Host {
+  readonly name: string;
+  readonly role: 'controller' | 'worker';
+  /** True where it has a Node. */
+  readonly runsPods: boolean;
+  readonly directory: string;
+  readonly binary: string;
+  readonly statusSocket: string;
+  readonly stateDirectory: string;
+  /** Where airgap bundles belong, in `images`. */
+  readonly dataDirectory: string;
+  /** PID of the service, undefined while none runs. */
+  readonly pid: number | undefined;
+  /** How often the service was started. */
+  readonly starts: number;
+  /** Version that the running service tells; rejects while none answers. */
+  version(): Promise<string>;
+  /** As a power cut: the service is gone at once and does not come back. */
+  powerOff(): Promise<void>;
+  /** Ends the service until it is resumed; its files stay. */
+  stop(): Promise<void>;
+  /** Starts a service that was stopped; resolves once its status socket answers. */
+  resume(): Promise<void>;
+}
+
+/** Installs the version and starts the service; resolves once its status socket answers, unless it is broken. */
+export async function startHost(options: HostOptions): Promise<Host> {
+  const { name, role, directory, version, flags = [], broken, apiServer, onService, restartDelayMs = 100 } = options;
+  const binary = join(directory, 'bin', 'k0s');
+  const statusSocket = join(directory, 'run', 'status.sock');
+  const stateDirectory = join(directory, 'state');
+  await buildStandIn({ version, path: binary, ...(broken && { broken }) });
+  const dataDirectory = join(directory, 'data');
+  for (const path of [join(directory, 'run'), stateDirectory, dataDirectory]) await mkdir(path, { recursive: true });
+  const api = apiServer === undefined ? [] : ['--listen', apiServer.listen, '--upstream', apiServer.upstream];
+  const command = [binary, role, '--status-socket', statusSocket, ...flags, ...api];
+  const supervisor = new Supervisor(command, restartDelayMs, onService);
+  if (broken === undefined) await firstAnswer(supervisor, statusSocket);
+  return {
+    name,
+    role,
+    runsPods: role === 'worker' || flags.includes('--enable-worker') || flags.includes('--single'),
+    directory,
+    binary,
+    statusSocket,
+    stateDirectory,
+    dataDirectory,
+    get pid() {
+      return supervisor.pid;
+    },
+    get starts() {
+      return supervisor.starts;
+    },
+    version: async () => await askVersion(statusSocket),
+    powerOff: async () => await supervisor.stop('SIGKILL'),
+    stop: async () => await supervisor.stop('SIGTERM'),
+    resume: async () => {
+      supervisor.resume();
+      await firstAnswer(supervisor, statusSocket);
+    },
+  };
+}
+
+/**
+ * Command line of `refit agent` for a host; the binary is named, as a script's process does not tell it, and nothing is
+ * watched for longer than it takes to answer, as stand-ins are broken at once or not at all.
+ */
+export function agentArguments(host: Host, kubeconfig: string): string[] {
+  const object = host.role === 'controller' ? 'controlnode' : 'node';
+  const cluster = ['--name', host.name, '--object', object, '--kubeconfig', kubeconfig];
+  const service = ['--status-socket', host.statusSocket, '--binary', host.binary, '--state-dir', host.stateDirectory];
+  return [...cluster, ...service, '--data-dir', host.dataDirectory, '--soak', '0'];
+}
+
+const ANSWER_WITHIN_MS = 30_000;
+const ASK_EVERY_MS = 25;
+
+async function firstAnswer(supervisor: Supervisor, statusSocket: string): Promise<void> {
+  const deadline = performance.now() + ANSWER_WITHIN_MS;
+  for (;;) {
+    try {
+      await askVersion(statusSocket);
+      return;
+    } catch (error) {
+      if (performance.now() < deadline) {
+        await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+        continue;
+      }
+      await supervisor.stop('SIGKILL');
+      throw new Error(`the stand-in's status socket ${statusSocket} does not answer`, { cause: error });
+    }
+  }
+}
+
+async function askVersion(socketPath: string): Promise<string> {
+  const text = await new Promise<string>((resolve, reject) => {
+    const abort = AbortSignal.timeout(1_000);
+    const outgoing = request({ socketPath, path: '/status', agent: false, signal: abort }, (response) => {
+      response.setEncoding('utf8');
+      response.once('error', reject);
+      let body = '';
+      response.on('data', (chunk: string) => (body += chunk)).once('end', () => resolve(body));
+    });
+    outgoing.once('error', reject).end();
+  });
+  return (JSON.parse(text) as { Version: string }).Version;
+}

@@ -1,0 +1,47 @@
+/** Owns a stand-in for everything that makes a Job run: controller, scheduler and kubelets; no pod is ever made. */
+import type { KubeClient } from '../../src/kube/client.ts';
+import { jobs } from '../../src/kube/resources.ts';
+import { isConflict, isNotFound } from '../../src/kube/status-error.ts';
+import type { Job } from '../../src/kube/types.ts';
+import { createInformer } from '../../src/kube/watch/informer.ts';
+import { type Clock, rfc3339, sleep } from '../../src/util/clock.ts';
+
+export interface JobRunnerOptions {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  readonly clock: Clock;
+  /** Milliseconds that each Job takes. */
+  readonly durationMs: number;
+}
+
+/** Takes up every Job that comes, and completes it after its time; until `signal` aborts. */
+export async function runJobs(
+  { client, namespace, clock, durationMs }: JobRunnerOptions,
+  abort: AbortSignal,
+): Promise<void> {
+  const informer = createInformer(client, jobs, { namespace, clock });
+  const write = async (job: Job, status: Job['status']): Promise<Job> =>
+    await client.replace(jobs, { ...job, status: { ...job.status, ...status } }, { subresource: 'status', abort });
+  const play = async (job: Job): Promise<void> => {
+    try {
+      const started = await write(job, { startTime: rfc3339(clock.now()), active: 1 });
+      await sleep(clock, durationMs, abort);
+      const now = rfc3339(clock.now());
+      const complete = { type: 'Complete', status: 'True', lastTransitionTime: now } as const;
+      await write(started, { completionTime: now, active: 0, conditions: [complete] });
+    } catch (error) {
+      // Deleted or changed under way: whoever did that has no use for an end.
+      if (!abort.aborted && !isConflict(error) && !isNotFound(error)) throw error;
+    }
+  };
+  const running = new Set<Promise<void>>();
+  informer.addHandler({
+    added: (job) => {
+      if (job.status?.startTime !== undefined) return;
+      const played = play(job).finally(() => running.delete(played));
+      running.add(played);
+    },
+  });
+  await informer.run(abort);
+  await Promise.all(running);
+}

@@ -1,0 +1,141 @@
+/**
+ * The program behind the stand-in kubeadm and kubelet of one host: `stand-in.ts kubeadm|kubelet VERSION ARGUMENTS…`. It does
+ * what the real ones do to files and to the API in an upgrade, in the same order, and takes a moment for it.
+ */
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
+import { type ConfigMap, configMaps } from '../../src/dialects/kubeadm/plan-object.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
+import { messageOf } from '../../src/util/errors.ts';
+import { parseVersion } from '../../src/util/version.ts';
+
+const ROOT = process.env['REFIT_ROOT'] ?? '';
+const MANIFESTS = join(ROOT, 'etc/kubernetes/manifests');
+const TEMPORARY = join(ROOT, 'etc/kubernetes/tmp');
+/** Milliseconds that each component takes to come up anew. */
+const COMPONENT_MS = 60;
+const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+const KUBEADM_CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' };
+
+async function kubeadm(own: string, args: readonly string[]): Promise<void> {
+  const [verb, kind, ...rest] = args;
+  if (verb !== 'upgrade' || (kind !== 'apply' && kind !== 'node')) throw new Error(`unknown command ${args.join(' ')}`);
+  const client = await connect();
+  const config = await client.get(configMaps, KUBEADM_CONFIG.name, { namespace: KUBEADM_CONFIG.namespace });
+  const cluster = kubernetesVersionOf(config);
+  appendFileSync(join(ROOT, 'var/log/kubeadm'), `${args.join(' ')}\n`);
+  const target = kind === 'apply' ? (rest.find((arg) => arg.startsWith('v')) ?? own) : cluster;
+  checkVersions(own, kind, cluster, target);
+  if (existsSync(MANIFESTS)) await replaceManifests(target);
+  if (kind === 'apply') await recordVersion(client, config, target);
+  const kubelet = join(TEMPORARY, `kubeadm-kubelet-config-${Date.now()}`);
+  mkdirSync(kubelet, { recursive: true });
+  writeFileSync(join(ROOT, 'var/lib/kubelet/config.yaml'), `# written by kubeadm ${own}\n`);
+  process.stdout.write('[upgrade] SUCCESS!\n');
+  client.close();
+}
+
+/** Preflight: what is refused is refused before anything is touched. */
+function checkVersions(own: string, kind: 'apply' | 'node', cluster: string, target: string): void {
+  const [kubeadm, from, to] = [own, cluster, target].map((version) => parseVersion(version)?.minor ?? Number.NaN);
+  if (kubeadm === undefined || from === undefined || to === undefined) return;
+  if (to > from + 1) throw new Error(`[upgrade/version] FATAL: the cluster at ${cluster} cannot skip to ${target}`);
+  if (kind === 'apply' && kubeadm < to)
+    throw new Error(`[upgrade/version] FATAL: kubeadm ${own} is older than ${target}`);
+  if (kind === 'node' && kubeadm < from) throw new Error(`kubeadm ${own} is older than the cluster at ${cluster}`);
+  const missing = COMPONENTS.filter((name) => existsSync(MANIFESTS) && !existsSync(join(MANIFESTS, `${name}.yaml`)));
+  if (missing.length > 0) throw new Error(`[preflight] missing manifests: ${missing.join(', ')}`);
+}
+
+/** Each one: the current to the backup, the new one in its place. A kill between the two leaves neither. */
+async function replaceManifests(target: string): Promise<void> {
+  const stamp = new Date().toISOString().replaceAll(/\D/g, '');
+  const [fresh, backup] = [`kubeadm-upgraded-manifests${stamp}`, `kubeadm-backup-manifests-${stamp}`].map((name) =>
+    join(TEMPORARY, name),
+  );
+  if (fresh === undefined || backup === undefined) return;
+  for (const folder of [fresh, backup, join(TEMPORARY, `kubeadm-backup-etcd-${stamp}`)])
+    mkdirSync(folder, { recursive: true });
+  for (const name of COMPONENTS) {
+    const current = join(MANIFESTS, `${name}.yaml`);
+    const text = readFileSync(current, 'utf8');
+    const next = name === 'etcd' ? text : text.replace(/(kube-[a-z-]+):v[\d.]+/, `$1:${target}`);
+    if (name !== 'etcd' && next === text) continue;
+    writeFileSync(join(fresh, `${name}.yaml`), next);
+    renameSync(current, join(backup, `${name}.yaml`));
+    dieWhereAsked(name);
+    renameSync(join(fresh, `${name}.yaml`), current);
+    await sleep(systemClock, COMPONENT_MS);
+  }
+  for (const name of readdirSync(TEMPORARY)) {
+    if (name.startsWith('kubeadm-upgraded-manifests')) rmSync(join(TEMPORARY, name), { recursive: true });
+  }
+}
+
+/** As a power cut would, once. */
+function dieWhereAsked(component: string): void {
+  const hook = join(ROOT, 'hooks/die-without', component);
+  if (!existsSync(hook)) return;
+  rmSync(hook);
+  process.kill(process.pid, 'SIGKILL');
+}
+
+async function recordVersion(client: KubeClient, config: ConfigMap, target: string): Promise<void> {
+  const cluster = parse(config.data?.['ClusterConfiguration'] ?? '') as Record<string, unknown>;
+  const data = { ...config.data, ClusterConfiguration: stringify({ ...cluster, kubernetesVersion: target }) };
+  await client.replace(configMaps, { ...config, data });
+}
+
+function kubernetesVersionOf(config: ConfigMap): string {
+  const { kubernetesVersion } = parse(config.data?.['ClusterConfiguration'] ?? '') as { kubernetesVersion: string };
+  return kubernetesVersion;
+}
+
+/** What a kubelet tells of itself after its start. */
+async function kubelet(own: string, [name = '']: readonly string[]): Promise<void> {
+  const client = await connect();
+  appendFileSync(join(ROOT, 'var/log/kubelet'), `started ${own}\n`);
+  const now = rfc3339(systemClock.now());
+  const ready = {
+    type: 'Ready',
+    status: 'True',
+    reason: 'KubeletReady',
+    message: '',
+    lastHeartbeatTime: now,
+    lastTransitionTime: now,
+  };
+  const nodeInfo = { kubeletVersion: own };
+  await client.patch(
+    nodes,
+    name,
+    { status: { nodeInfo, conditions: [ready] } },
+    { type: 'merge', subresource: 'status' },
+  );
+  client.close();
+}
+
+async function connect(): Promise<KubeClient> {
+  return createClient(await loadClusterConfig({ path: join(ROOT, 'etc/kubernetes/admin.conf') }));
+}
+
+const [program, version = '', ...args] = process.argv.slice(2);
+try {
+  await (program === 'kubelet' ? kubelet(version, args) : kubeadm(version, args));
+} catch (error) {
+  process.stdout.write(`${messageOf(error)}\n`);
+  process.exitCode = 1;
+}

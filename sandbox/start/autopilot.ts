@@ -1,0 +1,83 @@
+/** Owns the demonstration of k0s Autopilot: hosts with stand-ins for k0s and agents, upgraded by one Plan. */
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { EXIT, RefitError } from '../../src/util/errors.ts';
+import { type Cluster, startCluster } from '../cluster/cluster.ts';
+import { controllerAddress } from '../cluster/hosts.ts';
+import { type Plane, startRealPlane, startSandboxPlane } from '../cluster/plane.ts';
+import type { Demonstration, Flags, Ground } from './demonstration.ts';
+import { follow } from './follow.ts';
+import { summarize } from './summary.ts';
+
+const CONTROLLERS = 3;
+const WORKERS = 5;
+const CONCURRENT = 2;
+const FROM = 'v1.36.3+k0s.0';
+const TO = 'v1.36.3+k0s.2';
+/** Short beside the 10 s of a real unit, long enough to see the order. */
+const RESTART_DELAY_MS = 1000;
+
+export const autopilot: Demonstration = {
+  dialect: 'autopilot',
+  about: [
+    `Starts ${CONTROLLERS} controllers and ${WORKERS} workers as processes on this machine, each with a stand-in for k0s and an agent, applies a`,
+    'plan, shows its progress and ends with a summary. Nothing is left behind.',
+  ],
+  flags: { real: { type: 'boolean' }, fail: { type: 'string' } },
+  help: {
+    '--real': 'on a real kube-apiserver and etcd, built on first use (see docs/testenv.md)',
+    '--fail <node>': 'this node, such as worker2, gets a damaged download',
+  },
+  async run(flags, ground) {
+    const { started, abort, say, directory } = ground;
+    const broken = brokenNodes(flags);
+    const plane = await startPlane(flags, ground);
+    started.defer(async () => await plane.stop());
+    abort.throwIfAborted();
+    const cluster = await startCluster({
+      plane,
+      directory,
+      controllers: CONTROLLERS,
+      workers: WORKERS,
+      version: FROM,
+      offers: [TO],
+      restartDelayMs: RESTART_DELAY_MS,
+      breakFor: broken,
+    });
+    started.defer(async () => await cluster.stop());
+    abort.throwIfAborted();
+    await cluster.startController('refit-controller');
+    await cluster.client.create(plans, cluster.plan({ id: 'first-minute', version: TO, concurrent: CONCURRENT }));
+    say(`Applied the plan: every node from ${FROM} to ${TO}, workers ${CONCURRENT} at a time.\n`);
+    return await show(cluster, plane, ground);
+  },
+};
+
+function brokenNodes({ fail }: Flags): string[] {
+  if (fail === undefined) return [];
+  const nodes = [...names('controller', CONTROLLERS), ...names('worker', WORKERS)];
+  if (typeof fail === 'string' && nodes.includes(fail)) return [fail];
+  throw new RefitError('REFIT_USAGE', `--fail takes one of ${nodes.join(', ')}`);
+}
+
+function names(role: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${role}${index + 1}`);
+}
+
+async function startPlane({ real }: Flags, { directory, abort, say }: Ground): Promise<Plane> {
+  const where = real === true ? 'a real control plane' : 'an API server in memory';
+  say(`Starting ${where}, ${CONTROLLERS} controllers and ${WORKERS} workers…`);
+  if (real !== true) return await startSandboxPlane(directory);
+  const addresses = Array.from({ length: CONTROLLERS }, (_, index) => controllerAddress(index + 1));
+  return await startRealPlane({ addresses, log: say, abort });
+}
+
+async function show(cluster: Cluster, plane: Plane, { abort, say }: Ground): Promise<number> {
+  const { code, last, waits } = await follow(await plane.kubeconfig('viewer'), abort, cluster.apiPort);
+  if (!last || code === EXIT.interrupted) return code;
+  const versions = new Map(
+    await Promise.all(cluster.hosts.map(async (host) => [host.name, await host.version()] as const)),
+  );
+  say('');
+  for (const line of summarize(last, versions, waits)) say(line);
+  return code;
+}

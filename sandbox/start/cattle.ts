@@ -1,0 +1,136 @@
+/** Owns the demonstration of system-upgrade-controller: Nodes and Jobs in memory, upgraded by one Plan of `upgrade.cattle.io`. */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
+import type { PlanView } from '../../src/cli/status/view.ts';
+import { table } from '../../src/cli/table.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { jobs, namespaces, nodes } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { rfc3339, systemClock } from '../../src/util/clock.ts';
+import { EXIT } from '../../src/util/errors.ts';
+import { startProcess } from '../../tools/controlplane/process.ts';
+import { createNode, installDefinitions, reportReady } from '../cluster/objects.ts';
+import { startSandboxPlane } from '../cluster/plane.ts';
+import { runJobs } from '../hosts/job-runner.ts';
+import type { Demonstration, Ground } from './demonstration.ts';
+import { follow } from './follow.ts';
+
+const NODES = 8;
+const CONCURRENCY = 3;
+const FROM = 'v1.36.2+k3s1';
+const TO = 'v1.36.3+k3s1';
+const JOB_MS = 2000;
+const NAMESPACE = 'system-upgrade';
+const CONTROLLER = 'system-upgrade-controller';
+const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', `${CONTROLLER}.ts`);
+const HASH_LABEL = 'plan.upgrade.cattle.io/k3s-server';
+
+export const cattle: Demonstration = {
+  dialect: 'cattle',
+  about: [
+    `Starts an API server in memory with ${NODES} Nodes, and Refit in the place of Rancher's ${CONTROLLER}; applies`,
+    'a Plan, shows its progress and ends with a summary. The Jobs are played: no container runs. Nothing is left behind.',
+  ],
+  flags: {},
+  help: {},
+  async run(_flags, ground) {
+    const { directory, started, abort, say } = ground;
+    say(`Starting an API server in memory with ${NODES} Nodes, and ${CONTROLLER}…`);
+    const plane = await startSandboxPlane(directory);
+    started.defer(async () => await plane.stop());
+    const kubeconfig = await plane.kubeconfig('admin');
+    const client = createClient(await loadClusterConfig({ path: kubeconfig }));
+    started.defer(() => client.close());
+    await furnish(client, abort);
+    await startController(kubeconfig, ground);
+    await client.create(cattlePlans, examplePlan());
+    say(`Applied the plan: every node from ${FROM} to ${TO}, ${CONCURRENCY} at a time, cordoned before.\n`);
+    const { code, last, waits } = await follow(kubeconfig, abort);
+    if (!last || code === EXIT.interrupted) return code;
+    say('');
+    for (const line of await summarize(client, last, waits)) say(line);
+    return code;
+  },
+};
+
+async function furnish(client: KubeClient, abort: AbortSignal): Promise<void> {
+  await installDefinitions(client, systemClock, abort);
+  await client.create(namespaces, { metadata: { name: NAMESPACE } });
+  for (let index = 1; index <= NODES; index++) {
+    const name = `node${index}`;
+    await createNode(client, name, { 'example.com/version': FROM.replace('+', '-') });
+    await reportReady(client, name, FROM, rfc3339(systemClock.now()));
+  }
+}
+
+async function startController(kubeconfig: string, { directory, started }: Ground): Promise<void> {
+  await mkdir(join(directory, 'logs'), { recursive: true });
+  const stop = new AbortController();
+  const client = createClient(await loadClusterConfig({ path: kubeconfig }));
+  const played = runJobs({ client, namespace: NAMESPACE, clock: systemClock, durationMs: JOB_MS }, stop.signal);
+  started.defer(async () => {
+    stop.abort(new Error('the demonstration is over'));
+    await played;
+    client.close();
+  });
+  const controller = await startProcess({
+    name: CONTROLLER,
+    command: process.execPath,
+    args: [ENTRY],
+    environment: {
+      SYSTEM_UPGRADE_CONTROLLER_KUBE_CONFIG: kubeconfig,
+      SYSTEM_UPGRADE_CONTROLLER_NAME: CONTROLLER,
+      SYSTEM_UPGRADE_CONTROLLER_NAMESPACE: NAMESPACE,
+      SYSTEM_UPGRADE_CONTROLLER_LEADER_ELECT: 'true',
+    },
+    directory,
+    ready: () => Promise.resolve(true),
+    clock: systemClock,
+  });
+  started.defer(async () => await controller.stop());
+}
+
+function examplePlan(): CattlePlan {
+  return {
+    apiVersion: 'upgrade.cattle.io/v1',
+    kind: 'Plan',
+    metadata: { name: 'k3s-server', namespace: NAMESPACE },
+    spec: {
+      concurrency: CONCURRENCY,
+      version: TO,
+      nodeSelector: { matchExpressions: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }] },
+      serviceAccountName: 'system-upgrade',
+      cordon: true,
+      upgrade: { image: 'rancher/k3s-upgrade' },
+      postCompleteLabels: { 'example.com/version': '$(LATEST_VERSION)' },
+    },
+  };
+}
+
+/** What the objects themselves say now. */
+async function summarize(client: KubeClient, view: PlanView, waits: readonly string[]): Promise<string[]> {
+  const { items } = await client.listAll(jobs, { namespace: NAMESPACE });
+  const byNode = new Map(items.map((job) => [job.metadata.labels?.['upgrade.cattle.io/node'], job]));
+  const targets = view.stages.flatMap((stage) => stage.targets);
+  const rows = await Promise.all(
+    targets.map(async ({ name, phase }) => {
+      const { labels = {} } = (await client.get(nodes, name)).metadata;
+      const job = byNode.get(name);
+      return [
+        name,
+        labels['example.com/version'] ?? '',
+        labels[HASH_LABEL]?.slice(0, 12) ?? '',
+        phase,
+        job?.metadata.name ?? '',
+      ];
+    }),
+  );
+  return [
+    ...table(['NODE', 'VERSION', 'HASH', 'STATE', 'JOB'], rows),
+    '',
+    'Who waited for what:',
+    ...(waits.length > 0 ? waits.map((line) => `  ${line}`) : ['  nobody']),
+  ];
+}

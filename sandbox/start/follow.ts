@@ -1,0 +1,33 @@
+/** Owns the live view of a demonstration: what `refit status -w` shows, and what it saw last. */
+import { standardOutput } from '../../src/cli/output.ts';
+import { showStatus } from '../../src/cli/status/command.ts';
+import type { PlanView } from '../../src/cli/status/view.ts';
+import { DIALECTS } from '../../src/dialects/registry.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { WaitLog } from './waits.ts';
+
+export interface Followed {
+  /** As `refit status -w` exits. */
+  readonly code: number;
+  /** The first plan as it was seen last; undefined where there never was one. */
+  readonly last: PlanView | undefined;
+  /** All plans as they were seen last. */
+  readonly views: readonly PlanView[];
+  /** Who waited for what, the longest first. */
+  readonly waits: readonly string[];
+}
+
+/** Resolves when every plan has ended, or with the code of an interruption. */
+export async function follow(kubeconfig: string, abort: AbortSignal, apiPort?: number): Promise<Followed> {
+  const waits = new WaitLog();
+  let views: readonly PlanView[] = [];
+  const onLook = (seen: readonly PlanView[]): void => {
+    views = seen;
+    const [first] = seen;
+    if (first) waits.note(first, systemClock.monotonic());
+  };
+  const flags = { kubeconfig, output: 'text', watch: true, ...(apiPort === undefined ? {} : { apiPort }) } as const;
+  const parts = { dialects: DIALECTS, clock: systemClock, output: standardOutput, abort, onLook };
+  const code = await showStatus(flags, parts);
+  return { code, last: views[0], views, waits: waits.lines() };
+}

@@ -1,0 +1,49 @@
+/** Owns getting a binary to its staging path, verified and executable, and never fetched twice. */
+import { dirname } from 'node:path';
+import type { Files } from '../state/durable-files.ts';
+import { syncPath } from '../state/durable-files.ts';
+import type { FetchRequest, FetchTools } from './fetch.ts';
+import { fetchVerified } from './fetch.ts';
+import { hashFile } from './hash-file.ts';
+import { PartialFile } from './partial-file.ts';
+
+export interface DownloadRequest extends FetchRequest {
+  /** Where the verified payload goes; in the directory of `paths.part`. */
+  readonly staged: string;
+}
+
+const EXECUTABLE = 0o755;
+
+/** Resolves when the payload is staged and on the disk; rejects with the reason for people, or with the signal's. */
+export async function download(request: DownloadRequest, tools: FetchTools): Promise<void> {
+  const { url, staged, paths } = request;
+  const { files } = tools;
+  await using part = await PartialFile.open({ url, sha256: request.sha256?.toLowerCase() }, paths, files);
+  if (part.wanted !== undefined && (await isStaged(staged, part.wanted, files))) return;
+  if (part.wanted === undefined || part.sha256 !== part.wanted) {
+    await fetchVerified(part, request, async () => await Promise.resolve({ isHere: false }), tools);
+  }
+  await part.seal(EXECUTABLE);
+  await files.rename(paths.part, staged);
+  await syncPath(dirname(staged), files);
+}
+
+/** Removes everything that a download leaves; what is not there is fine. */
+export async function discardDownload(
+  { staged, paths }: Pick<DownloadRequest, 'staged' | 'paths'>,
+  files: Files,
+): Promise<void> {
+  for (const path of [staged, paths.part, paths.record]) await files.rm(path, { force: true });
+}
+
+/**
+ * Whoever staged the payload, which may have been the original, is not trusted to have made it executable or to have
+ * brought it to the disk. A symbolic link is no payload: what it leads to may change after this look.
+ */
+async function isStaged(staged: string, wanted: string, files: Files): Promise<boolean> {
+  const found = await files.lstat(staged).catch(() => undefined);
+  if (found?.isFile() !== true || (await hashFile(staged, files)) !== wanted) return false;
+  await files.chmod(staged, EXECUTABLE);
+  await syncPath(staged, files);
+  return true;
+}

@@ -1,0 +1,209 @@
+/** Owns getting the bytes of a payload into a partial file: retried, resumed, bounded and verified. */
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { dirname } from 'node:path';
+import { backoffDelay } from '../../util/backoff.ts';
+import type { Clock } from '../../util/clock.ts';
+import { sleep } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import type { Logger } from '../../util/log.ts';
+import type { Files } from '../state/durable-files.ts';
+import type { DownloadLimits } from './download-limits.ts';
+import type { Answer } from './http-get.ts';
+import { chunksOf, httpGet, TransientError } from './http-get.ts';
+import type { PartialFile, PartialPaths } from './partial-file.ts';
+import type { Environment } from './proxy-choice.ts';
+import { StallGuard } from './stall-guard.ts';
+
+export interface FetchRequest {
+  readonly url: string;
+  /** 64 hexadecimal digits of any case; nothing can be verified where undefined. */
+  readonly sha256: string | undefined;
+  readonly paths: PartialPaths;
+  /** Validator of bytes that are here already: a server that still has the same need not send them. */
+  readonly unless?: string;
+  readonly userAgent: string;
+  readonly limits: DownloadLimits;
+}
+
+export interface FetchTools {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly files: Files;
+  /** Names the proxies. */
+  readonly environment: Environment;
+  readonly abort: AbortSignal;
+}
+
+/** What the head of an answer tells whoever wants the payload. */
+export interface Verdict {
+  /** True where the payload lies here already: the body is not taken. */
+  readonly isHere: boolean;
+  /** The payload's name, where its head decides on it. */
+  readonly name?: string;
+}
+export type Inspect = (answer: Answer, validator: string | undefined) => Promise<Verdict>;
+
+/** Attempts in a row that bring no byte: with the waits between them about a minute. */
+const MAX_BARREN_ATTEMPTS = 8;
+const RETRY = { base: 500, cap: 30_000 };
+
+type Outcome = 'fetched' | 'here';
+
+/** Resolves with `fetched` once the part holds the whole, with the right hash where one is wanted. */
+export async function fetchVerified(
+  part: PartialFile,
+  request: FetchRequest,
+  inspect: Inspect,
+  tools: FetchTools,
+): Promise<Outcome> {
+  const wanted = request.sha256?.toLowerCase();
+  // Nothing else can prove that bytes of an earlier process reached the disk whole.
+  if (wanted === undefined) await part.restart({});
+  const deadline = tools.clock.monotonic() + request.limits.totalMs;
+  for (;;) {
+    if ((await fetchWhole(part, request, inspect, tools, deadline)) === 'here') return 'here';
+    const { sha256, pieced } = part;
+    if (wanted === undefined || sha256 === wanted) return 'fetched';
+    await part.restart({});
+    if (!pieced) throw new Error(`sha256 of the download is ${sha256}, wanted ${wanted}`);
+    tools.log.warn('a resumed download has the wrong sha256: starting again', { host: hostOf(request) });
+  }
+}
+
+/** If-Range knows only strong entity tags (RFC 9110, 13.1.5). */
+function validatorOf({ headers }: IncomingMessage): string | undefined {
+  const { etag } = headers;
+  return etag !== undefined && !etag.startsWith('W/') ? etag : headers['last-modified'];
+}
+
+async function fetchWhole(
+  part: PartialFile,
+  request: FetchRequest,
+  inspect: Inspect,
+  tools: FetchTools,
+  deadline: number,
+): Promise<Outcome> {
+  for (let barren = 0; ; barren++) {
+    const before = part.bytes;
+    try {
+      return await attempt(part, request, inspect, tools, deadline);
+    } catch (error) {
+      if (!(error instanceof TransientError)) throw error;
+      if (part.bytes > before) barren = 0;
+      if (barren + 1 === MAX_BARREN_ATTEMPTS) throw new Error(`gave up after ${barren + 1} attempts`, { cause: error });
+      const waitMs = backoffDelay(barren, { ...RETRY, random: tools.random });
+      tools.log.warn('the download is tried again', { host: hostOf(request), reason: messageOf(error), waitMs });
+      await sleep(tools.clock, waitMs, tools.abort);
+    }
+  }
+}
+
+/** One request; whatever it brought stays in the part. */
+async function attempt(
+  part: PartialFile,
+  request: FetchRequest,
+  inspect: Inspect,
+  { clock, abort, files, environment }: FetchTools,
+  deadline: number,
+): Promise<Outcome> {
+  const { stallMs, requireHttps } = request.limits;
+  using guard = new StallGuard({ stallMs, remainingMs: deadline - clock.monotonic() }, clock, abort);
+  try {
+    const asked = { url: request.url, headers: headersFor(part, request), requireHttps, environment };
+    const answer = await httpGet(asked, guard.abort);
+    try {
+      guard.touch();
+      return await take(part, answer, request, inspect, { guard, files });
+    } finally {
+      answer.response.destroy();
+    }
+  } catch (error) {
+    guard.abort.throwIfAborted();
+    throw error;
+  }
+}
+
+async function take(
+  part: PartialFile,
+  answer: Answer,
+  request: FetchRequest,
+  inspect: Inspect,
+  { guard, files }: { guard: StallGuard; files: Files },
+): Promise<Outcome> {
+  const { response } = answer;
+  if (response.statusCode === 304) return 'here';
+  if (response.statusCode === 416) return await confirmWhole(part, response);
+  if (await isHere(part, answer, inspect)) return 'here';
+  await checkRoom(part, response, request, files);
+  for await (const chunk of chunksOf(response)) {
+    guard.touch();
+    if (part.bytes + chunk.length > request.limits.maxBytes) throw tooBig(request);
+    await part.append(chunk);
+  }
+  return 'fetched';
+}
+
+function headersFor(part: PartialFile, { userAgent, unless }: FetchRequest): OutgoingHttpHeaders {
+  const headers = { 'user-agent': userAgent, 'accept-encoding': 'identity' };
+  const { bytes, origin } = part;
+  if (bytes > 0)
+    return { ...headers, range: `bytes=${bytes}-`, ...(origin.validator && { 'if-range': origin.validator }) };
+  if (unless === undefined) return headers;
+  return { ...headers, [unless.startsWith('"') ? 'if-none-match' : 'if-modified-since']: unless };
+}
+
+/** The answer to a range behind the end: fine where the part is the whole. */
+async function confirmWhole(part: PartialFile, response: IncomingMessage): Promise<'fetched'> {
+  if (response.headers['content-range'] === `bytes */${part.bytes}`) return 'fetched';
+  await part.restart({});
+  throw new TransientError('the payload became shorter than what was fetched of it');
+}
+
+/** True where the payload is here already; else the part is put where the answer's first byte belongs. */
+async function isHere(part: PartialFile, answer: Answer, inspect: Inspect): Promise<boolean> {
+  const { response } = answer;
+  const validator = validatorOf(response);
+  if (response.statusCode === 206) {
+    await continueAt(part, response, validator);
+    return false;
+  }
+  const { isHere, name } = await inspect(answer, validator);
+  if (!isHere) await part.restart({ ...(validator && { validator }), ...(name && { name }) });
+  return isHere;
+}
+
+async function continueAt(part: PartialFile, response: IncomingMessage, validator: string | undefined): Promise<void> {
+  const start = /^bytes (\d+)-/.exec(response.headers['content-range'] ?? '')?.[1];
+  const known = part.origin.validator;
+  if (Number(start) === part.bytes && (known === undefined || known === validator)) {
+    part.pieced = true;
+    return;
+  }
+  await part.restart({});
+  throw new TransientError('the server continued another payload');
+}
+
+async function checkRoom(
+  part: PartialFile,
+  response: IncomingMessage,
+  request: FetchRequest,
+  files: Files,
+): Promise<void> {
+  const expected = Number(response.headers['content-length'] ?? 0);
+  if (part.bytes + expected > request.limits.maxBytes) throw tooBig(request);
+  const directory = dirname(request.paths.part);
+  // A file system that does not tell its room is written to all the same.
+  const { bavail, bsize } = await files.statfs(directory).catch(() => ({ bavail: Infinity, bsize: 1 }));
+  if (bavail * bsize >= expected) return;
+  throw new Error(`${directory} has room for ${bavail * bsize} bytes, the download needs ${expected}`);
+}
+
+/** All that a log may hold of a URL: the rest of it may be a password, or a signature that is as good as one. */
+function hostOf({ url }: FetchRequest): string {
+  return new URL(url).host;
+}
+
+function tooBig({ limits }: FetchRequest): Error {
+  return new Error(`the download is bigger than ${limits.maxBytes} bytes`);
+}

@@ -1,0 +1,66 @@
+/** Owns the proof of which download servers are believed, by which way, and to whom their credentials are told. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { type HttpsMirror, startHttpsMirror } from '../../../test/agent/https-mirror.ts';
+import { startStubServer } from '../../../test/faults/stub-server.ts';
+import { type Get, httpGet } from './http-get.ts';
+
+const MODULE = new URL('./http-get.ts', import.meta.url).href;
+const NEVER = new AbortController().signal;
+
+/** What a process says that asks for it, and finds nothing but this authority on its host. */
+async function askAs({ trust }: HttpsMirror, request: Omit<Get, 'headers' | 'environment'>): Promise<string> {
+  const script = `import { httpGet } from '${MODULE}';
+    const request = { ...${JSON.stringify(request)}, headers: {}, environment: {} };
+    const said = await httpGet(request, new AbortController().signal).then(
+      ({ response }) => response.statusCode,
+      (error) => [error.name, error.cause?.code ?? error.message].join(': '),
+    );
+    process.stdout.write(String(said));
+    process.exit();`;
+  const args = ['--no-warnings', '--input-type=module', '--eval', script];
+  return (await promisify(execFile)(process.execPath, args, { env: { ...trust } })).stdout;
+}
+
+test('a server is believed whose authority is installed on the host, and no other', async () => {
+  await using mirror = await startHttpsMirror((_request, response) => response.end('k0s'));
+  await using other = await startHttpsMirror((_request, response) => response.end('k0s'));
+  const { server: url } = mirror.server.config;
+  expect(await askAs(mirror, { url })).toBe('200');
+  expect(await askAs(other, { url })).toBe('Error: UNABLE_TO_VERIFY_LEAF_SIGNATURE');
+});
+
+test('a redirect from https to plain http is followed, unless https is required: then it is refused for good', async () => {
+  await using plain = await startStubServer((_request, response) => response.end('k0s'));
+  await using mirror = await startHttpsMirror(({ url }, response) => {
+    const location = { '/': '/next', '/next': `${plain.config.server}/k0s` }[url] ?? '';
+    if (location === '') response.end('k0s');
+    else response.writeHead(302, { location }).end();
+  });
+  const url = `${mirror.server.config.server}/`;
+  expect(await askAs(mirror, { url })).toBe('200');
+  expect(plain.requests).toHaveLength(1);
+  const refused = `leads to plain http at 127.0.0.1:${plain.port}, and the policy requires https`;
+  const host = `127.0.0.1:${mirror.server.port}`;
+  expect(await askAs(mirror, { url, requireHttps: true })).toBe(`Error: a redirect of ${host} ${refused}`);
+  expect(await askAs(mirror, { url: plain.config.server, requireHttps: true })).toBe(`Error: the plan ${refused}`);
+  expect(plain.requests).toHaveLength(1);
+  expect(await askAs(mirror, { url: `${url}k0s`, requireHttps: true })).toBe('200');
+});
+
+test('user and password of the URL are told to its host, after a redirect too, and to no other', async () => {
+  await using other = await startStubServer((_request, response) => response.end());
+  await using server = await startStubServer(({ url }, response) => {
+    const location = url === '/' ? '/next' : `${other.config.server}/k0s`;
+    response.writeHead(302, { location }).end();
+  });
+  const { response } = await httpGet(
+    { url: server.config.server.replace('//', '//me:secret@'), headers: {}, environment: {} },
+    NEVER,
+  );
+  response.destroy();
+  const told = `Basic ${Buffer.from('me:secret').toString('base64')}`;
+  expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([told, told]);
+  expect(other.requests.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+});

@@ -1,0 +1,91 @@
+/** Owns one GET over HTTP or HTTPS: redirects followed, nothing retried, failures told apart by whether a retry can help. */
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { http } from '../../util/http.ts';
+import { type Environment, proxyFor } from './proxy-choice.ts';
+import { get, ProxyRefusal } from './route.ts';
+
+/** The next attempt may succeed; every other error is for good. */
+export class TransientError extends Error {
+  override readonly name = 'TransientError';
+}
+
+/** As Go's client, which the original uses. */
+const MAX_REDIRECTS = 10;
+const ANSWERS = [200, 206, 304, 416];
+const REDIRECTS = [301, 302, 303, 307, 308];
+/** Timeout, too early, too many requests; beside them every answer from 500 on is worth another attempt. */
+const TRANSIENT = [408, 425, 429];
+/** A certificate does not become right by asking again. */
+const CERTIFICATE = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)/;
+
+/** The head of an answer; its body is still to be read. */
+export interface Answer {
+  readonly response: IncomingMessage;
+  /** Where the last redirect led. */
+  readonly url: URL;
+}
+
+export interface Get {
+  readonly url: string;
+  readonly headers: OutgoingHttpHeaders;
+  /** Plain http is refused for good, redirects to it included. */
+  readonly requireHttps?: boolean | undefined;
+  /** Names the proxies. */
+  readonly environment: Environment;
+}
+
+/** Resolves with the first answer that is one of these; its body ends with `signal`. */
+export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer> {
+  const { requireHttps } = request;
+  let address = new URL(request.url);
+  let from = 'the plan';
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    if (requireHttps === true && address.protocol === 'http:') {
+      throw new Error(`${from} leads to plain http at ${address.host}, and the policy requires https`);
+    }
+    const response = await send(address, request, abort);
+    const { statusCode = 0, headers: answered } = response;
+    if (ANSWERS.includes(statusCode)) return { response, url: address };
+    response.destroy();
+    if (!REDIRECTS.includes(statusCode)) throw refusal(statusCode, address.host);
+    if (answered.location === undefined) throw new Error(`${address.host} redirects without saying where`);
+    from = `a redirect of ${address.host}`;
+    address = new URL(answered.location, address);
+  }
+  throw new Error(`more than ${MAX_REDIRECTS} redirects`);
+}
+
+/** The body's chunks; a body that breaks off is a TransientError. */
+export async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of response) yield chunk as Buffer;
+  } catch (error) {
+    throw new TransientError('the download broke off', { cause: error });
+  }
+}
+
+async function send(address: URL, { headers, environment }: Get, abort: AbortSignal): Promise<IncomingMessage> {
+  const { protocol, host } = address;
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw new Error(`cannot download from ${protocol} URLs, only from http: and https:`);
+  const proxy = proxyFor(address, environment);
+  try {
+    return await get({ address, headers, proxy }, abort);
+  } catch (error) {
+    if (error instanceof ProxyRefusal) throw refusal(error.status, `the proxy ${proxy?.host}, asked for ${host},`);
+    const message =
+      proxy === undefined ? `no answer from ${host}` : `no answer from ${host} by the proxy ${proxy.host}`;
+    throw isFinal(error) ? new Error(message, { cause: error }) : new TransientError(message, { cause: error });
+  }
+}
+
+/** A request that cannot even be made, such as with a password that cannot be read, is refused as these by Node.js. */
+function isFinal(error: unknown): boolean {
+  if (error instanceof URIError || error instanceof TypeError) return true;
+  return CERTIFICATE.test((error as NodeJS.ErrnoException).code ?? '');
+}
+
+function refusal(status: number, who: string): Error {
+  const message = `${who} answered ${status} ${http.STATUS_CODES[status] ?? ''}`.trim();
+  return status >= 500 || TRANSIENT.includes(status) ? new TransientError(message) : new Error(message);
+}

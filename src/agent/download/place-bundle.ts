@@ -1,0 +1,149 @@
+/** Owns getting an airgap bundle into the directory that the service imports from: whole or not at all, and once. */
+import { dirname, join } from 'node:path';
+import type { Files } from '../state/durable-files.ts';
+import { syncPath } from '../state/durable-files.ts';
+import type { PlacedBundle } from './bundle-list.ts';
+import { loadBundles, saveBundles, withBundle } from './bundle-list.ts';
+import { bundleNameFor, bundleNameIn } from './bundle-name.ts';
+import type { FetchRequest, FetchTools, Inspect } from './fetch.ts';
+import { fetchVerified } from './fetch.ts';
+import { hashFile } from './hash-file.ts';
+import { PartialFile } from './partial-file.ts';
+
+export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
+  readonly version: string;
+  /** The service imports every file in it as soon as it sees one; its parent must exist. */
+  readonly imagesDirectory: string;
+  /** JSON file with the note of a download that is not whole yet. */
+  readonly record: string;
+  /** JSON file with the list of the bundles that were placed. */
+  readonly list: string;
+}
+
+type BundlePlace = Pick<BundleRequest, 'imagesDirectory' | 'record'>;
+
+/** The one that belongs to the running version, and the one for the next. */
+const KEPT = 2;
+const READABLE = 0o644;
+
+/**
+ * Resolves when the bundle lies in the images directory, by whose hand ever, and older ones of ours are removed; rejects
+ * with the reason for people, or with the signal's.
+ */
+export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
+  const { files } = tools;
+  const request = { ...asked, sha256: asked.sha256?.toLowerCase() };
+  await makeDirectory(request.imagesDirectory, files);
+  const bundles = await loadBundles(request.list, files);
+  const name = (await findWhole(request, bundles, files)) ?? (await fetchBundle(request, bundles, tools));
+  // Whoever put it there may have died before it was on the disk.
+  for (const path of [join(request.imagesDirectory, name), request.imagesDirectory]) await syncPath(path, files);
+  await settle(name, request, files);
+}
+
+/** Removes what a bundle that was not placed leaves; what is not there is fine. */
+export async function discardBundle({ imagesDirectory, record }: BundlePlace, files: Files): Promise<void> {
+  for (const path of [...partsFor(imagesDirectory), record]) await files.rm(path, { force: true });
+}
+
+/** Name of a file that has the wanted bytes: one of ours, or one that is called as the URL would have it. */
+async function findWhole(
+  { url, sha256, imagesDirectory }: BundleRequest,
+  bundles: readonly PlacedBundle[],
+  files: Files,
+): Promise<string | undefined> {
+  if (sha256 === undefined) return undefined;
+  const ours = bundles.filter((bundle) => bundle.sha256 === sha256).map(({ name }) => name);
+  for (const name of new Set([...ours, bundleNameIn(new URL(url)) ?? ''])) {
+    if (name !== '' && (await hashFile(join(imagesDirectory, name), files)) === sha256) return name;
+  }
+  return undefined;
+}
+
+/** Resolves with the name under which the bundle lies there. */
+async function fetchBundle(
+  request: BundleRequest,
+  bundles: readonly PlacedBundle[],
+  tools: FetchTools,
+): Promise<string> {
+  const { url, sha256, version, imagesDirectory, record, list } = request;
+  const { files } = tools;
+  const offered = sha256 === undefined ? await findOffered(request, bundles, files) : undefined;
+  const unless = offered?.validator;
+  let found = offered?.name ?? '';
+  const inspect: Inspect = async (answer, validator) => {
+    const name = bundleNameFor(answer);
+    if (unless !== undefined && unless === validator) return { isHere: true };
+    const isHere = sha256 !== undefined && (await hashFile(join(imagesDirectory, name), files)) === sha256;
+    if (isHere) found = name;
+    return { isHere, name };
+  };
+  const paths = { part: await partFor(imagesDirectory, files), record };
+  await using part = await PartialFile.open({ url, sha256 }, paths, files);
+  const isWhole = part.wanted !== undefined && part.sha256 === part.wanted && part.origin.name !== undefined;
+  const wanted = { ...request, paths, ...(unless && { unless }) };
+  if (!isWhole && (await fetchVerified(part, wanted, inspect, tools)) === 'here') return found;
+  await part.seal(READABLE);
+  const { name = '', validator } = part.origin;
+  const bundle = { name, url, version, sha256: part.sha256, ...(validator && { validator }) };
+  // The list first: a bundle that is not on it would stay for ever.
+  await saveBundles(list, withBundle(bundles, bundle), files);
+  await files.rename(paths.part, join(imagesDirectory, name));
+  return name;
+}
+
+/** What this very URL led to before, and still lies there: without a hash only its server can tell if it is still right. */
+async function findOffered(
+  { url, imagesDirectory }: BundleRequest,
+  bundles: readonly PlacedBundle[],
+  files: Files,
+): Promise<PlacedBundle | undefined> {
+  const offered = bundles.findLast((bundle) => bundle.url === url && bundle.validator !== undefined);
+  return offered !== undefined && (await isPlaced(offered, imagesDirectory, files)) ? offered : undefined;
+}
+
+/** Makes the bundle the newest where it is ours, and removes those that are older than the one before it. */
+async function settle(name: string, { imagesDirectory, list, version }: BundleRequest, files: Files): Promise<void> {
+  const bundles = await loadBundles(list, files);
+  const newest = bundles.find((bundle) => bundle.name === name);
+  if (newest === undefined || !(await isPlaced(newest, imagesDirectory, files))) return;
+  const inOrder = withBundle(bundles, { ...newest, version });
+  for (const old of inOrder.slice(0, -KEPT)) {
+    // What has other bytes than were placed is somebody else's by now.
+    if (await isPlaced(old, imagesDirectory, files)) await files.rm(join(imagesDirectory, old.name), { force: true });
+  }
+  // The list last: power loss brings back what is gone but for a moment, and then nobody would know whose it is.
+  await syncPath(imagesDirectory, files);
+  await saveBundles(list, inOrder.slice(-KEPT), files);
+}
+
+async function isPlaced({ name, sha256 }: PlacedBundle, imagesDirectory: string, files: Files): Promise<boolean> {
+  return (await hashFile(join(imagesDirectory, name), files)) === sha256;
+}
+
+async function makeDirectory(path: string, files: Files): Promise<void> {
+  try {
+    await files.mkdir(path, 0o755);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new Error(`there is no data directory ${dirname(path)}`, { cause: error });
+    if (code !== 'EEXIST') throw error;
+  }
+  // Whoever made it may have died, or lost its power, before its name was on the disk.
+  await syncPath(dirname(path), files);
+}
+
+/**
+ * The service takes every file in the images directory for a bundle, whatever its name: bytes that are not whole stay
+ * outside of it, unless a rename could then not bring them in.
+ */
+async function partFor(imagesDirectory: string, files: Files): Promise<string> {
+  const [outside, inside] = partsFor(imagesDirectory);
+  const [parent, images] = await Promise.all([files.stat(dirname(imagesDirectory)), files.stat(imagesDirectory)]);
+  return parent.dev === images.dev ? outside : inside;
+}
+
+function partsFor(imagesDirectory: string): [outside: string, inside: string] {
+  const name = '.refit-airgap.part';
+  return [join(dirname(imagesDirectory), name), join(imagesDirectory, name)];
+}

@@ -1,0 +1,107 @@
+/** Owns the way of one GET request: straight to the server, or through a proxy, in a tunnel where the server speaks TLS. */
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import * as https from 'node:https';
+import { isIP, type Socket } from 'node:net';
+import { connect } from 'node:tls';
+import { http } from '../../util/http.ts';
+import { trustedAuthorities } from './trusted-authorities.ts';
+
+export interface Route {
+  readonly address: URL;
+  readonly headers: OutgoingHttpHeaders;
+  readonly proxy: URL | undefined;
+}
+
+/** The proxy's own answer, in the place of a tunnel. */
+export class ProxyRefusal extends Error {
+  override readonly name = 'ProxyRefusal';
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`the proxy answered ${status}`);
+    this.status = status;
+  }
+}
+
+/**
+ * Resolves with the head of the answer; rejects as `node:http` does, or with a ProxyRefusal. Node's own way through a
+ * proxy does not end with a signal while the tunnel is made.
+ */
+export async function get({ address, headers, proxy }: Route, abort: AbortSignal): Promise<IncomingMessage> {
+  const isSafe = address.protocol === 'https:';
+  if (proxy === undefined) {
+    const ask = isSafe ? https.get : http.get;
+    return await answered((take) => ask(address, { headers, signal: abort, agent: false, ...trustFor(address) }, take));
+  }
+  if (!isSafe) return await throughProxy(proxy, address, headers, abort);
+  const tunnel = await openTunnel(proxy, address, abort);
+  const name = hostOf(address);
+  const createConnection = (): Socket =>
+    connect({ socket: tunnel, host: name, ...(isIP(name) === 0 && { servername: name }), ...trustFor(address) });
+  return await answered((take) => https.get(address, { headers, signal: abort, createConnection }, take));
+}
+
+async function throughProxy(
+  proxy: URL,
+  address: URL,
+  headers: OutgoingHttpHeaders,
+  abort: AbortSignal,
+): Promise<IncomingMessage> {
+  const { username, password, origin, pathname, search, host } = address;
+  const auth = username === '' ? {} : { authorization: basic(username, password) };
+  const told = { ...headers, ...auth, ...credentialsFor(proxy), host };
+  const options = { ...optionsFor(proxy, abort), path: origin + pathname + search, headers: told };
+  return await answered((take) => requesterFor(proxy)(options, take).end());
+}
+
+async function openTunnel(proxy: URL, address: URL, abort: AbortSignal): Promise<Socket> {
+  const target = `${address.hostname}:${address.port || '443'}`;
+  const headers = { host: target, ...credentialsFor(proxy) };
+  const options = { ...optionsFor(proxy, abort), method: 'CONNECT', path: target, headers };
+  return await new Promise<Socket>((resolve, reject) => {
+    const request = requesterFor(proxy)(options);
+    request.once('error', reject);
+    request.once('connect', ({ statusCode = 0 }, socket) => {
+      if (statusCode === 200) resolve(socket);
+      else reject(new ProxyRefusal(statusCode));
+      if (statusCode !== 200) socket.destroy();
+    });
+    request.end();
+  });
+}
+
+async function answered(
+  send: (take: (response: IncomingMessage) => void) => ReturnType<typeof http.request>,
+): Promise<IncomingMessage> {
+  return await new Promise<IncomingMessage>((resolve, reject) => send(resolve).once('error', reject));
+}
+
+function requesterFor({ protocol }: URL): typeof http.request {
+  return protocol === 'https:' ? https.request : http.request;
+}
+
+function optionsFor(proxy: URL, abort: AbortSignal): https.RequestOptions {
+  const { protocol, port } = proxy;
+  const host = hostOf(proxy);
+  // Else Node.js takes the name that the proxy must prove from the request's headers, which are for the target.
+  const servername = isIP(host) === 0 ? host : '';
+  return { protocol, hostname: host, servername, port, agent: false, signal: abort, ...trustFor(proxy) };
+}
+
+function trustFor({ protocol }: URL): { ca?: string[] } {
+  return protocol === 'https:' ? { ca: trustedAuthorities() } : {};
+}
+
+function credentialsFor({ username, password }: URL): OutgoingHttpHeaders {
+  return username === '' ? {} : { 'proxy-authorization': basic(username, password) };
+}
+
+function basic(username: string, password: string): string {
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return `Basic ${Buffer.from(pair).toString('base64')}`;
+}
+
+/** An IPv6 address without its brackets. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}

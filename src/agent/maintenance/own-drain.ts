@@ -1,0 +1,62 @@
+/** Owns a drain that the node does for itself, as the policy asks for its signal: what may go, and for how long it is tried. */
+import { type DrainProgress, drainNode } from '../../drain/drain.ts';
+import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/options.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { AgentDrain } from '../../signal/agent-policy.ts';
+import type { Clock } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import type { Logger } from '../../util/log.ts';
+import { DrainLateError } from './duties.ts';
+
+interface OwnDrainParts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+export class OwnDrain implements Disposable {
+  /** Aborts with its parent and, with the reason for people, once the time is over. */
+  readonly abort: AbortSignal;
+  readonly #options: DrainOptions;
+  readonly #parts: OwnDrainParts;
+  readonly #cancel: () => void;
+  #progress: DrainProgress | undefined;
+
+  constructor({ timeoutMs, ...options }: AgentDrain, parts: OwnDrainParts, parent: AbortSignal) {
+    const { localData, unmanagedPods, gracePeriodSeconds } = options;
+    this.#options = {
+      localData: localData ?? DEFAULT_DRAIN.localData,
+      unmanagedPods: unmanagedPods ?? DEFAULT_DRAIN.unmanagedPods,
+      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    };
+    this.#parts = parts;
+    const late = new AbortController();
+    this.abort = AbortSignal.any([parent, late.signal]);
+    this.#cancel =
+      timeoutMs === undefined
+        ? () => undefined
+        : parts.clock.schedule(timeoutMs, () => late.abort(new DrainLateError(this.#lateness(timeoutMs))));
+  }
+
+  /** As `drainNode`. */
+  async run(node: string): Promise<void> {
+    const onChange = (progress: DrainProgress): void => {
+      this.#progress = progress;
+      this.#parts.log.info('draining', { node, ...progress });
+    };
+    await drainNode(node, this.#options, { ...this.#parts, abort: this.abort, onChange });
+  }
+
+  [Symbol.dispose](): void {
+    this.#cancel();
+  }
+
+  #lateness(timeoutMs: number): string {
+    const late = `the node was not drained within ${formatDuration(timeoutMs)}`;
+    if (this.#progress === undefined) return late;
+    const { left, blockedBy } = this.#progress;
+    const what = left === 1 ? '1 pod is left' : `${left} pods are left`;
+    return `${late}: ${what}${blockedBy === undefined ? '' : `: ${blockedBy}`}`;
+  }
+}

@@ -1,0 +1,145 @@
+/** Owns the agent's view of the one object that carries its signals: watched by name, its signals written whole. */
+import type { KubeClient } from '../../kube/client.ts';
+import { compareResourceVersions } from '../../kube/resource-version.ts';
+import type { Resource } from '../../kube/resources.ts';
+import { isNotFound } from '../../kube/status-error.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { createInformer } from '../../kube/watch/informer.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Logger } from '../../util/log.ts';
+import type { RegisteredObject } from '../registration/registered-object.ts';
+
+export interface OwnObjectParts {
+  readonly client: KubeClient;
+  readonly resource: Resource;
+  readonly name: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+/**
+ * Longer than a watch lags, or an answer is on its way; not for ever, as versions begin again lower where a cluster is
+ * restored from a backup.
+ */
+const ECHO_MS = 60_000;
+
+/** What was learned last in one of the two ways, and when. */
+interface Mark {
+  readonly resourceVersion: string;
+  readonly at: number;
+}
+
+const NEVER: Mark = { resourceVersion: '0', at: Number.NEGATIVE_INFINITY };
+
+/** A controller's API server restarts with the update before; the next signal comes as soon as it is back. */
+const RETRY_CAP_MS = 2_000;
+/** Owner of the fields that make the object what it is; signals have another, as the original's leader writes them too. */
+const FIELD_MANAGER = 'refit-agent';
+
+export class OwnObject implements RegisteredObject {
+  readonly #parts: OwnObjectParts;
+  readonly #listeners = new Set<() => void>();
+  #newest: KubeObject | undefined;
+  #version = 0;
+  #isKnown = false;
+  #written = NEVER;
+  #watched = NEVER;
+
+  constructor(parts: OwnObjectParts) {
+    this.#parts = parts;
+  }
+
+  get newest(): KubeObject | undefined {
+    return this.#newest;
+  }
+
+  get isKnown(): boolean {
+    return this.#isKnown;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async follow(abort: AbortSignal): Promise<void> {
+    const { client, resource, name, clock, random, log } = this.#parts;
+    const fieldSelector = `metadata.name=${name}`;
+    const informer = createInformer(client, resource, {
+      fieldSelector,
+      retryCapMs: RETRY_CAP_MS,
+      clock,
+      random,
+      logger: log,
+    });
+    informer.addHandler({
+      added: (object) => this.#saw(object, object),
+      updated: (object) => this.#saw(object, object),
+      deleted: (object) => this.#saw(object, undefined),
+    });
+    const following = informer.run(abort);
+    await informer.whenSynced(abort).then(
+      () => this.#set(this.#newest),
+      () => undefined,
+    );
+    await following;
+  }
+
+  async write(object: KubeObject): Promise<void> {
+    this.#wrote(await this.#parts.client.replace(this.#parts.resource, object));
+  }
+
+  async writeStatus(object: KubeObject): Promise<void> {
+    this.#wrote(await this.#parts.client.replace(this.#parts.resource, object, { subresource: 'status' }));
+  }
+
+  async claim(fields: KubeObject): Promise<void> {
+    const { client, resource, name } = this.#parts;
+    this.#wrote(
+      await client.patch(resource, name, fields, { type: 'apply', force: true, fieldManager: FIELD_MANAGER }),
+    );
+  }
+
+  async refresh(): Promise<void> {
+    try {
+      const object = await this.#parts.client.get(this.#parts.resource, this.#parts.name);
+      if (!this.#isOutdated(object, this.#written) && !this.#isOutdated(object, this.#watched)) this.#set(object);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      this.#set(undefined);
+    }
+  }
+
+  /** An answer may come after the watch has shown what others wrote since, and the watch shows nothing twice. */
+  #wrote(object: KubeObject): void {
+    this.#written = this.#mark(object);
+    if (!this.#isOutdated(object, this.#watched)) this.#set(object);
+  }
+
+  /** A watch lags behind our own writes: what is not newer than the last of them says nothing. */
+  #saw(event: KubeObject, now: KubeObject | undefined): void {
+    this.#watched = this.#mark(event);
+    if (now === undefined || !this.#isOutdated(event, this.#written)) this.#set(now);
+  }
+
+  #mark({ metadata: { resourceVersion = '0' } }: KubeObject): Mark {
+    return { resourceVersion, at: this.#parts.clock.monotonic() };
+  }
+
+  #isOutdated({ metadata }: KubeObject, { resourceVersion, at }: Mark): boolean {
+    const isFresh = this.#parts.clock.monotonic() - at < ECHO_MS;
+    return isFresh && compareResourceVersions(metadata.resourceVersion ?? '0', resourceVersion) <= 0;
+  }
+
+  #set(object: KubeObject | undefined): void {
+    this.#newest = object;
+    this.#isKnown = true;
+    this.#version++;
+    for (const listener of this.#listeners) listener();
+  }
+}

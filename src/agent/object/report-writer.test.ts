@@ -1,0 +1,48 @@
+/** Owns the proof of what a report writes beside its status: the cordon that the leader asked for, and nothing else. */
+import { expect, test } from 'vitest';
+import { CORDON_ANNOTATION } from '../../drain/marks.ts';
+import type { Node } from '../../kube/types.ts';
+import { encodeAgentPolicy } from '../../signal/agent-policy.ts';
+import { encodeSignal, type SignalData } from '../../signal/codec.ts';
+import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
+import { IDLE } from '../journal.ts';
+import { withStatus } from './report-writer.ts';
+
+const SIGNAL: SignalData = {
+  planId: 'p1',
+  created: '2026-11-20T08:00:00Z',
+  command: { id: 0, kind: 'k0supdate', url: 'https://example.com/k0s', version: 'v1.36.3+k0s.2' },
+};
+const OWNER = 'plan-uid/2026-11-20T08:00:00Z';
+
+function node(more: Partial<Node> = {}, cordonFor = OWNER, signalOrigin = OWNER): Node {
+  const annotations = {
+    ...encodeSignal(SIGNAL),
+    [ROLLOUT_ANNOTATION]: signalOrigin,
+    ...encodeAgentPolicy(cordonFor === '' ? {} : { cordonFor }),
+    other: 'x',
+  };
+  return { kind: 'Node', metadata: { name: 'w1', annotations, labels: { pool: 'blue' } }, ...more };
+}
+
+test.each<[string, Node, 'Cordoning' | 'Restart', boolean | undefined, string | undefined]>([
+  ['ready to be drained: cordoned in the same write', node(), 'Cordoning', true, OWNER],
+  ['another word: not', node(), 'Restart', undefined, undefined],
+  ['nobody asked for it: not', node({}, ''), 'Cordoning', undefined, undefined],
+  ["somebody else's cordon stays theirs", node({ spec: { unschedulable: true } }), 'Cordoning', true, undefined],
+  [
+    'asked for beside an earlier signal, which another leader has written over: not',
+    node({}, OWNER, 'plan-uid/2026-11-19T08:00:00Z'),
+    'Cordoning',
+    undefined,
+    undefined,
+  ],
+  ['an object that is no Node', node({ kind: 'ControlNode' }), 'Cordoning', undefined, undefined],
+])('%s', (_name, object, status, unschedulable, owner) => {
+  const written: Node = withStatus(object, SIGNAL, { kind: 'report', status }, IDLE, Date.parse(SIGNAL.created));
+  expect([written.spec?.unschedulable, written.metadata.annotations?.[CORDON_ANNOTATION]]).toEqual([
+    unschedulable,
+    owner,
+  ]);
+  expect([written.metadata.labels, written.metadata.annotations?.['other']]).toEqual([{ pool: 'blue' }, 'x']);
+});

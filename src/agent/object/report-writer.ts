@@ -1,0 +1,53 @@
+/** Owns the object as it is to be written: the one last seen, with a new status in the signal and a report beside it. */
+import { withCordon } from '../../drain/cordon.ts';
+import { nodes } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { agentPolicyFor } from '../../signal/agent-policy.ts';
+import type { SignalData } from '../../signal/codec.ts';
+import { encodeSignal } from '../../signal/codec.ts';
+import type { AgentReport } from '../../signal/report.ts';
+import { decodeReport, encodeReport } from '../../signal/report.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import type { Journal } from '../journal.ts';
+import type { Step } from '../steps/step.ts';
+
+type ReportStep = Extract<Step, { kind: 'report' }>;
+
+/**
+ * Everything in the object but the signal and the report stays as it is, fields unknown to us included. `journal` is the
+ * one after the step; `now` is wall-clock milliseconds.
+ */
+export function withStatus(
+  object: KubeObject,
+  signal: SignalData,
+  step: ReportStep,
+  journal: Journal,
+  now: number,
+): KubeObject {
+  const { annotations } = object.metadata;
+  const status = { status: step.status, timestamp: rfc3339(now) };
+  const report = reportOf(step, journal, decodeReport(annotations, signal.created) ?? { created: signal.created });
+  const ours = { ...encodeSignal({ ...signal, status }), ...encodeReport(report) };
+  const told = { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...ours } } };
+  return step.status === 'Cordoning' ? cordoned(told, signal) : told;
+}
+
+/** In the leader's name, where it asked for that: one write then says that the node is ready to be drained, and makes it so. */
+function cordoned(object: KubeObject, { created }: SignalData): KubeObject {
+  const { cordonFor } = agentPolicyFor(object.metadata.annotations, created);
+  return object.kind === nodes.kind && cordonFor !== undefined ? withCordon(object, cordonFor) : object;
+}
+
+/** What was reported for this signal before stays, so that a journal that was lost takes nothing along. */
+function reportOf(step: ReportStep, journal: Journal, earlier: AgentReport): AgentReport {
+  const from = journal.phase !== 'idle' && 'from' in journal.work ? journal.work.from : step.from;
+  const spent = { ...earlier.spent, ...(journal.phase === 'idle' ? {} : journal.spent) };
+  return {
+    ...earlier,
+    ...(from === undefined ? {} : { from }),
+    ...(Object.keys(spent).length === 0 ? {} : { spent }),
+    ...(step.reason === undefined ? {} : { reason: step.reason }),
+    ...(step.rolledBack === undefined ? {} : { rolledBack: step.rolledBack }),
+    ...(step.late === undefined ? {} : { late: step.late }),
+  };
+}

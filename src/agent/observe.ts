@@ -1,0 +1,86 @@
+/** Owns gathering what the next decision depends on, and nothing that it does not. */
+import type { AgentPolicy } from '../signal/agent-policy.ts';
+import { agentPolicyFor } from '../signal/agent-policy.ts';
+import type { SignalCommand, SignalData } from '../signal/codec.ts';
+import { decodeSignal } from '../signal/codec.ts';
+import { rfc3339 } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
+import type { Logger } from '../util/log.ts';
+import type { Journal } from './journal.ts';
+import type { Cordoner, Duties } from './maintenance/duties.ts';
+import { asksForService, asksWhoCordons, waitsForCordon } from './next-step.ts';
+import type { SignalObject } from './object/signal-object.ts';
+import type { ExitCountParts } from './service/exits.ts';
+import { ExitCount } from './service/exits.ts';
+import type { HostFacts } from './service/host.ts';
+import { KubeletHeartbeat, type KubeletHeartbeatParts } from './service/kubelet-heartbeat.ts';
+import type { NodeFacts, StepInput } from './step-input.ts';
+import type { Times } from './times.ts';
+
+export interface LookParts extends ExitCountParts, KubeletHeartbeatParts {
+  readonly object: SignalObject;
+  readonly observe: (journal: Journal) => Promise<HostFacts>;
+  readonly duties: Duties;
+  /** What the flags say; a signal's policy wins over it. */
+  readonly times: Times;
+  /** Kinds of commands that are carried out on this object; others are refused. */
+  readonly accepts: readonly SignalCommand['kind'][];
+  readonly log: Logger;
+}
+
+export class Look {
+  readonly #parts: LookParts;
+  readonly #exits: ExitCount;
+  readonly #news: KubeletHeartbeat;
+
+  constructor(parts: LookParts) {
+    this.#parts = parts;
+    this.#exits = new ExitCount(parts);
+    this.#news = new KubeletHeartbeat(parts);
+  }
+
+  /** The signal on the object; as the journal last knew it for the time until the object is known. */
+  signalFor(journal: Journal): SignalData | undefined {
+    const { object } = this.#parts;
+    return object.isKnown ? decodeSignal(object.newest?.metadata.annotations) : signalOf(journal);
+  }
+
+  /** `steady` is the agent's time; rejects where the API server does not answer a question that cannot wait. */
+  async gather(journal: Journal, steady: () => number, stop: AbortSignal): Promise<Omit<StepInput, 'now'>> {
+    const { object, observe, times, accepts } = this.#parts;
+    const signal = this.signalFor(journal);
+    const policy = signal === undefined ? {} : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
+    const host = asksForService(signal, journal) ? await this.#exits.see(await observe(journal), journal) : {};
+    const known = { signal, journal, host, policy };
+    const news = await this.#news.see({ newest: object.newest, journal, steady }, stop);
+    const node = { ...news, ...(await this.#askAbout(known, stop)) };
+    return { signal, policy, journal, host, node, times, accepts };
+  }
+
+  async #askAbout(
+    { signal, journal, host, policy }: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>,
+    stop: AbortSignal,
+  ): Promise<NodeFacts> {
+    if (asksWhoCordons(signal, journal)) return { cordoner: await this.#whoCordons(policy, stop) };
+    return waitsForCordon(signal, journal, host) ? { isCordoned: await this.#parts.duties.hasCordon(stop) } : {};
+  }
+
+  async #whoCordons({ cordoning }: AgentPolicy, stop: AbortSignal): Promise<Cordoner> {
+    const { object, duties, log } = this.#parts;
+    if (cordoning !== undefined) return cordoning;
+    if (object.newest === undefined) return 'unknown';
+    try {
+      return await duties.whoCordons(object.newest, stop);
+    } catch (error) {
+      stop.throwIfAborted();
+      log.warn('cannot tell who cordons', { reason: messageOf(error) });
+      return 'unknown';
+    }
+  }
+}
+
+function signalOf(journal: Journal): SignalData | undefined {
+  if (journal.phase === 'idle') return undefined;
+  const status = journal.entered && { status: journal.entered.status, timestamp: rfc3339(journal.entered.at) };
+  return { ...journal.work.signal, ...(status && { status }) };
+}

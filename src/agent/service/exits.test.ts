@@ -1,0 +1,100 @@
+/** Owns the proof of the count of ends that people are told: the least that is certain. */
+import { expect, test } from 'vitest';
+import {
+  after,
+  before,
+  hanging,
+  journalAt,
+  NEW,
+  OLD,
+  running,
+  silent,
+  third,
+} from '../../../test/builders/agent-situations.ts';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import type { Journal } from '../journal.ts';
+import { ExitCount } from './exits.ts';
+import type { HostFacts, ProcessId } from './host.ts';
+
+const restarted = journalAt('restarted', { process: before });
+const soaking = journalAt('soaking', { process: before, fresh: after });
+
+interface Moment {
+  readonly host: HostFacts;
+  /** What a search would find. */
+  readonly found?: ProcessId;
+  readonly journal?: Journal;
+}
+
+/** A second apart, so that each may search. */
+async function countOver(...moments: Moment[]): Promise<(number | undefined)[]> {
+  const clock = new FakeClock();
+  let found: ProcessId | undefined;
+  const count = new ExitCount({ clock, searchService: async () => await Promise.resolve(found) });
+  const counts: (number | undefined)[] = [];
+  for (const { host, journal = restarted, ...moment } of moments) {
+    found = moment.found;
+    counts.push((await count.see(host, journal)).exits);
+    await clock.advance(1_000);
+  }
+  return counts;
+}
+
+test.each<[string, Moment[], (number | undefined)[]]>([
+  ['the old process ends', [{ host: running(OLD, before) }, { host: silent }], [undefined, undefined]],
+  [
+    'one that starts and stays',
+    [{ host: silent, found: after }, { host: running(NEW, after) }],
+    [undefined, undefined],
+  ],
+  ['one after the other', [{ host: silent, found: after }, { host: hanging(third) }], [undefined, 1]],
+  ['one that is gone, perhaps', [{ host: silent, found: after }, { host: silent }], [undefined, undefined]],
+  [
+    'the one under watch goes',
+    [
+      { host: running(NEW, after), journal: soaking },
+      { host: silent, journal: soaking },
+    ],
+    [undefined, 1],
+  ],
+  [
+    'another takes its place',
+    [
+      { host: running(NEW, after), journal: soaking },
+      { host: running(NEW, third), journal: soaking },
+    ],
+    [undefined, 1],
+  ],
+  [
+    'one before the one under watch',
+    [
+      { host: silent, found: third },
+      { host: running(NEW, after), journal: soaking },
+    ],
+    [undefined, 1],
+  ],
+  [
+    'another restart begins',
+    [{ host: hanging(third) }, { host: silent, journal: journalAt('swappedBack') }, { host: hanging(after) }],
+    [undefined, undefined, undefined],
+  ],
+])('%s', async (_name, moments, counts) => expect(await countOver(...moments)).toEqual(counts));
+
+test('the process table is searched once a second at most, and only where nothing else is known', async () => {
+  const clock = new FakeClock();
+  let searches = 0;
+  const searchService = async (): Promise<undefined> => {
+    searches++;
+    return await Promise.resolve(undefined);
+  };
+  const count = new ExitCount({ clock, searchService });
+  await count.see(silent, restarted);
+  await count.see(silent, restarted);
+  expect(searches).toBe(1);
+  await clock.advance(1_000);
+  await count.see(hanging(after), restarted);
+  await count.see(silent, journalAt('swapped'));
+  expect(searches).toBe(1);
+  await count.see(silent, restarted);
+  expect(searches).toBe(2);
+});

@@ -1,0 +1,148 @@
+/** Owns the proof of what counts as news from a kubelet: told since the restart, whoever asks, and whatever the clock was set to. */
+import { expect, test } from 'vitest';
+import { after, journalAt } from '../../../test/builders/agent-situations.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
+import { type Clock, rfc3339, systemClock } from '../../util/clock.ts';
+import { silentLogger } from '../../util/log.ts';
+import { KubeletHeartbeat } from './kubelet-heartbeat.ts';
+
+const RESTARTED = Date.parse('2026-11-20T08:00:00.700Z');
+/** The service took two seconds to end, and its next process half of one to answer. */
+const SOAKING = journalAt('soaking', { fresh: after, restartedAt: RESTARTED - 2_000, since: RESTARTED + 500 });
+const NEVER = new AbortController().signal;
+const SILENT = { silentMs: 0 };
+const CONTROL_NODE: KubeObject = { metadata: { name: 'n' } };
+
+/** A Node whose kubelet told that, so many milliseconds after the restart; without them it does not say when. */
+function told(status: 'True' | 'False' | 'Unknown', afterMs?: number): Node {
+  const heard = afterMs === undefined ? {} : { lastHeartbeatTime: rfc3339(RESTARTED + afterMs) };
+  return { metadata: { name: 'n' }, status: { conditions: [{ type: 'Ready', status, ...heard }] } };
+}
+
+/** As the API server writes it. */
+const TOLD_AT_NO_TIME: Node = {
+  metadata: { name: 'n' },
+  status: { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: null }] },
+};
+
+/** A host whose clock shows the agent's time, unless it is set, with what the API server has of its node. */
+class Place {
+  seen: Node | undefined;
+  has: Node | undefined;
+  isAnswering = true;
+  asked = 0;
+  now = RESTARTED + 3_000;
+  setBy = 0;
+  /** Steady milliseconds. */
+  startedAt = RESTARTED;
+  readonly news: KubeletHeartbeat;
+
+  constructor(seen?: Node, has = seen) {
+    [this.seen, this.has] = [seen, has];
+    const clock: Clock = { ...systemClock, now: () => this.now + this.setBy };
+    const readNode = async (): Promise<Node | undefined> => {
+      this.asked++;
+      return await (this.isAnswering ? Promise.resolve(this.has) : Promise.reject(new Error('no answer')));
+    };
+    const ageOf = async (): Promise<number> => await Promise.resolve(this.now - this.startedAt);
+    this.news = new KubeletHeartbeat({ duties: { readNode }, ageOf, clock, log: silentLogger });
+  }
+
+  async see(journal = SOAKING): Promise<object> {
+    return await this.news.see({ newest: this.seen, journal, steady: () => this.now }, NEVER);
+  }
+}
+
+test.each<[string, Node | undefined, object, number]>([
+  ['Ready, and told since', told('True', 1_500), { isReady: true }, 0],
+  ['not Ready, and told since', told('False', 1_500), { isReady: false }, 0],
+  ['Ready, of the same second, as no finer time is told', told('True', 100), { isReady: true }, 0],
+  ['Ready, of the second before', told('True', -800), SILENT, 1],
+  ['Ready, as the last word of the kubelet before', told('True', -1_500), SILENT, 1],
+  ['not Ready, of before', told('False', -60_000), SILENT, 1],
+  ['what Kubernetes makes of a node that it hears no more', told('Unknown', -40_000), SILENT, 1],
+  ['Ready, by somebody who does not tell when', told('True'), { isReady: true }, 0],
+  ['Ready, with a time that is null', TOLD_AT_NO_TIME, { isReady: true }, 0],
+  ['not Ready, by somebody who does not tell when', told('False'), { isReady: false }, 0],
+  ['nothing about Ready', { metadata: { name: 'n' } }, {}, 1],
+  ['no node', undefined, {}, 1],
+])('a node tells %s', async (_what, node, facts, asked) => {
+  const place = new Place(node);
+  expect(await place.see()).toEqual(facts);
+  expect(place.asked).toBe(asked);
+});
+
+test('the API server is asked where the watch is late', async () => {
+  expect(await new Place(told('True', -60_000), told('True', 1_500)).see()).toEqual({ isReady: true });
+});
+
+test('the node of a controller counts, though its signals are elsewhere', async () => {
+  expect(await new Place(CONTROL_NODE, told('True', -60_000)).see()).toEqual(SILENT);
+  expect(await new Place(CONTROL_NODE, told('True', 1_500)).see()).toEqual({ isReady: true });
+  expect(await new Place(CONTROL_NODE, undefined).see()).toEqual({});
+});
+
+test('nobody is asked before the new process is watched', async () => {
+  const place = new Place(told('True', -60_000));
+  expect(await place.see(journalAt('restarted', { restartedAt: RESTARTED }))).toEqual({});
+  expect(place.asked).toBe(0);
+});
+
+test.each([
+  ['before the restart was ordered', -60_000],
+  ['after the first answer', 60_000],
+  ['nobody knows when', Number.NaN],
+])('a process that was started %s is no measure: what was told since the order counts', async (_when, offMs) => {
+  const place = new Place(told('True', -1_500));
+  place.startedAt += offMs;
+  expect(await place.see()).toEqual({ isReady: true });
+  place.seen = place.has = told('True', -3_500);
+  expect(await place.see()).toEqual(SILENT);
+});
+
+test('a restart that the journal does not date says nothing against what stands there', async () => {
+  expect(await new Place(told('True', -60_000)).see(journalAt('soaking'))).toEqual({ isReady: true });
+});
+
+test('silence lasts since it was first seen, without a break', async () => {
+  const place = new Place(told('True', -60_000));
+  expect(await place.see()).toEqual({ silentMs: 0 });
+  place.now += 30_000;
+  expect(await place.see()).toEqual({ silentMs: 30_000 });
+  place.isAnswering = false;
+  expect(await place.see()).toEqual({ silentMs: 0 });
+  place.isAnswering = true;
+  place.now += 5_000;
+  expect(await place.see()).toEqual({ silentMs: 0 });
+  place.now += 1_000;
+  expect(await place.see()).toEqual({ silentMs: 1_000 });
+  place.seen = told('True', 30_000);
+  expect(await place.see()).toEqual({ isReady: true });
+  place.seen = told('True', -60_000);
+  expect(await place.see()).toEqual({ silentMs: 0 });
+});
+
+test('an API server that does not answer does not matter where the watch has the news', async () => {
+  const place = new Place(told('True', 1_500));
+  place.isAnswering = false;
+  expect(await place.see()).toEqual({ isReady: true });
+});
+
+test.each([
+  ['back', -3_600_000],
+  ['ahead', 3_600_000],
+])('a clock that was set %s since the restart was set for the kubelet, too', async (_where, setBy) => {
+  const place = new Place(told('True', setBy + 1_500));
+  place.setBy = setBy;
+  expect(await place.see()).toEqual({ isReady: true });
+  place.seen = place.has = told('True', setBy - 1_500);
+  expect(await place.see()).toEqual(SILENT);
+});
+
+test('who is told to stop gets no answer', async () => {
+  const place = new Place(told('True', -60_000));
+  place.isAnswering = false;
+  const gone = AbortSignal.abort(new Error('over'));
+  const looked = { newest: place.seen, journal: SOAKING, steady: () => place.now };
+  await expect(place.news.see(looked, gone)).rejects.toThrow('over');
+});

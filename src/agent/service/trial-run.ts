@@ -1,0 +1,37 @@
+/** Owns the trial run: whether a staged binary can be executed here and is the version it should be. */
+import { execFile } from 'node:child_process';
+import type { Outcome } from '../steps/step.ts';
+
+export interface Trial {
+  readonly binary: string;
+  /** Version it must print; undefined where any will do. */
+  readonly version?: string;
+  readonly timeoutMs: number;
+}
+
+const MAX_OUTPUT_BYTES = 64 * 1024;
+
+/** Runs `<binary> version`: it must end with 0 in time and print the version as a word of its own. */
+export async function tryOut({ binary, version, timeoutMs }: Trial): Promise<Outcome> {
+  const options = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES } as const;
+  return await new Promise((resolve) => {
+    execFile(binary, ['version'], options, (error, stdout, stderr) => {
+      if (error) return resolve(no(`trial run of the new binary: ${whyNot(error, timeoutMs, stderr)}`));
+      if (version === undefined || stdout.split(/\s+/).includes(version)) return resolve({ ok: true });
+      const printed = stdout.trim().split('\n')[0]?.slice(0, 80) ?? '';
+      return resolve(no(`trial run of the new binary: it calls itself "${printed}", wanted ${version}`));
+    });
+  });
+}
+
+function whyNot(error: Error & { killed?: boolean; code?: unknown }, timeoutMs: number, stderr: string): string {
+  if (error.killed === true && error.code !== 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') {
+    return `it did not end within ${timeoutMs / 1000} s`;
+  }
+  const said = stderr.trim().split('\n')[0]?.slice(0, 160) ?? '';
+  return typeof error.code === 'number' ? `it ended with code ${error.code} ${said}`.trim() : error.message;
+}
+
+function no(reason: string): Outcome {
+  return { ok: false, reason };
+}

@@ -1,0 +1,64 @@
+/** Owns the lock that keeps a state directory to one agent at a time; a lock whose holder is dead counts as free. */
+import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { RefitError } from '../../util/errors.ts';
+import type { ProcessId } from '../service/host.ts';
+import { isSameProcess } from '../service/host.ts';
+import { findProcess } from '../service/processes.ts';
+
+/**
+ * The lock is the file with the highest number, `<path>.<n>`. Whoever finds its holder dead creates the next number,
+ * which only one can: taking over by overwriting would let two that look at the same moment both win.
+ * Throws REFIT_AGENT where a living process holds it.
+ */
+export async function takeLock(path: string, pid: number): Promise<void> {
+  const own = await findProcess(pid);
+  const draft = `${path}-${pid}`;
+  await writeFile(draft, JSON.stringify(own));
+  try {
+    for (;;) {
+      const [latest = 0, ...older] = await generations(path);
+      const holder = latest === 0 ? undefined : await readHolder(`${path}.${latest}`);
+      if (holder !== undefined && isSameProcess(await findProcess(holder.pid), holder)) {
+        throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) works with ${dirname(path)}`);
+      }
+      if (!(await tryLink(draft, `${path}.${latest + 1}`))) continue;
+      await removeAll(path, latest === 0 ? older : [latest, ...older]);
+      return;
+    }
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Numbers of the lock files that are there, highest first. */
+async function generations(path: string): Promise<number[]> {
+  const prefix = `${basename(path)}.`;
+  const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix));
+  return names
+    .map((name) => Number(name.slice(prefix.length)))
+    .filter((number) => number > 0)
+    .toSorted((a, b) => b - a);
+}
+
+async function tryLink(draft: string, lock: string): Promise<boolean> {
+  try {
+    await link(draft, lock);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+async function readHolder(lock: string): Promise<ProcessId | undefined> {
+  try {
+    return JSON.parse(await readFile(lock, 'utf8')) as ProcessId;
+  } catch {
+    return undefined;
+  }
+}
+
+async function removeAll(path: string, numbers: readonly number[]): Promise<void> {
+  for (const number of numbers) await rm(join(dirname(path), `${basename(path)}.${number}`), { force: true });
+}

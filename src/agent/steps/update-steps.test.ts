@@ -1,0 +1,240 @@
+/** Owns the proof of an update's steps: every phase against every situation, those after a crash included. */
+import { describe, expect, test } from 'vitest';
+import {
+  after,
+  before,
+  hanging,
+  journalAt,
+  NEW,
+  NOW,
+  OLD,
+  running,
+  signalAt,
+  silent,
+  situation,
+  TIMES,
+  third,
+  WHY,
+} from '../../../test/builders/agent-situations.ts';
+import { nextStep } from '../next-step.ts';
+import type { StepInput } from '../step-input.ts';
+
+const oldLeft = running(OLD, before, false);
+const oldAgain = running(OLD, third);
+const newRuns = running(NEW, after);
+const hangs = hanging(after);
+
+const report = (status: string, more: object = {}): object => ({ kind: 'report', status, ...more });
+const failure = (reason: unknown, more: object = {}): object => report('Failed', { reason, ...more });
+const says = (text: string): unknown => expect.stringContaining(text);
+
+type Row = [situation: string, status: string | undefined, input: Partial<StepInput>, step: object];
+
+const check = (rows: Row[]): void => {
+  test.each(rows)('%s', (_name, status, more, step) =>
+    expect(nextStep(situation({ signal: signalAt(status), ...more }))).toEqual(step),
+  );
+};
+
+describe('up to the swap', () => {
+  const { phase: _, ...failed } = journalAt('failed', WHY);
+  check([
+    ['journalled, not reported', undefined, { journal: journalAt('started') }, report('Downloading')],
+    ['reported', 'Downloading', { journal: journalAt('started') }, { kind: 'download' }],
+    [
+      'a leader moved on before the download',
+      'ApplyingUpdate',
+      { journal: journalAt('started') },
+      { kind: 'download' },
+    ],
+    ['downloaded', 'Downloading', { journal: journalAt('downloaded') }, { kind: 'try-out' }],
+    ['tried out', 'Downloading', { journal: journalAt('ready') }, report('Cordoning')],
+    ['tried out, status taken away', undefined, { journal: journalAt('ready') }, report('Cordoning')],
+    ['ApplyingUpdate', 'ApplyingUpdate', { journal: journalAt('ready') }, { kind: 'keep-previous' }],
+    [
+      'ApplyingUpdate, service down',
+      'ApplyingUpdate',
+      { journal: journalAt('ready'), host: silent },
+      { kind: 'await-service' },
+    ],
+    [
+      'ApplyingUpdate, another file runs',
+      'ApplyingUpdate',
+      { journal: journalAt('ready'), host: oldLeft },
+      { kind: 'give-up', reason: says('no way back') },
+    ],
+    ['previous kept', 'ApplyingUpdate', { journal: journalAt('kept') }, { kind: 'swap' }],
+    ['crashed within the swap, before', 'ApplyingUpdate', { journal: journalAt('swapping') }, { kind: 'swap' }],
+    [
+      'crashed within the swap, behind',
+      'ApplyingUpdate',
+      { journal: journalAt('swapping'), host: oldLeft },
+      { kind: 'swap' },
+    ],
+    ['swapped', 'ApplyingUpdate', { journal: journalAt('swapped'), host: oldLeft }, report('Restart')],
+    ['a download that failed', 'Downloading', { journal: { ...failed, phase: 'failed' } }, failure('why')],
+    [
+      'failed on a node that was emptied',
+      'ApplyingUpdate',
+      { journal: journalAt('failed', { ...WHY, way: 'made' }) },
+      { kind: 'uncordon' },
+    ],
+    [
+      'failed, cordon given back',
+      'ApplyingUpdate',
+      { journal: journalAt('failed', { ...WHY, way: 'given-back' }) },
+      failure('why'),
+    ],
+    [
+      'failed, cordon stuck',
+      'ApplyingUpdate',
+      { journal: journalAt('failed', { ...WHY, way: 'stuck' }) },
+      failure('why'),
+    ],
+  ]);
+});
+
+describe('who makes way', () => {
+  const at = (way?: 'begun' | 'made'): object => ({ journal: journalAt('ready', way && { way }) });
+  const done = (way?: 'begun' | 'made' | 'given-back'): object => ({
+    journal: journalAt('proven', way && { way }),
+    host: newRuns,
+  });
+  const by = (cordoner?: 'self' | 'leader' | 'unknown'): object => ({ node: cordoner ? { cordoner } : {} });
+  const [await_, make, takeBack] = [{ kind: 'await-leader' }, { kind: 'cordon-and-drain' }, { kind: 'uncordon' }];
+  check([
+    ['the agent', 'Cordoning', { ...at(), ...by('self') }, make],
+    ['the agent, cut short', 'Cordoning', { ...at('begun'), ...by('self') }, make],
+    ['the agent, done', 'Cordoning', { ...at('made'), ...by() }, report('ApplyingUpdate')],
+    ['the leader', 'Cordoning', { ...at(), ...by('leader') }, await_],
+    ['the leader, after an agent that was cut short', 'Cordoning', { ...at('begun'), ...by('leader') }, await_],
+    ['nobody knows', 'Cordoning', { ...at(), ...by('unknown') }, await_],
+    ['nobody can be asked', 'Cordoning', { ...at(), ...by() }, await_],
+    ['back: the agent', 'UnCordoning', { ...done('made'), ...by('self') }, takeBack],
+    ['back: the agent, what another one cordoned', 'UnCordoning', { ...done(), ...by('self') }, takeBack],
+    ['back: the agent, done', 'UnCordoning', { ...done('given-back'), ...by('self') }, report('Completed')],
+    ['back: the leader', 'UnCordoning', { ...done(), ...by('leader') }, await_],
+    ['back: the leader, what the agent cordoned', 'UnCordoning', { ...done('made'), ...by('leader') }, takeBack],
+    ['back: the leader, what the agent gave back', 'UnCordoning', { ...done('given-back'), ...by('leader') }, await_],
+    ['back: nobody knows', 'UnCordoning', { ...done(), ...by('unknown') }, await_],
+    ['UnCordoning not written', 'Restart', done(), report('UnCordoning')],
+    ['Completed, by whom ever', 'Completed', done(), { kind: 'clean-up' }],
+  ]);
+});
+
+describe('the restart', () => {
+  const restart = { kind: 'restart', process: before };
+  const inTime = { process: before, since: NOW - 1_000 };
+  const until = NOW - 1_000 + TIMES.restartTimeoutMs;
+  const soak = { kind: 'soak', process: after };
+  check([
+    ['Restart reported', 'Restart', { journal: journalAt('swapped'), host: oldLeft }, restart],
+    ['service silent, process alive', 'Restart', { journal: journalAt('swapped'), host: hanging(before) }, restart],
+    ['no service to end', 'Restart', { journal: journalAt('swapped'), host: silent }, { kind: 'restart' }],
+    ['host rebooted into the new one', 'Restart', { journal: journalAt('swapped'), host: newRuns }, soak],
+    ['crashed before the order', 'Restart', { journal: journalAt('restarting', inTime), host: oldLeft }, restart],
+    [
+      'crashed after the order',
+      'Restart',
+      { journal: journalAt('restarting', inTime), host: silent },
+      { kind: 'await-service', until },
+    ],
+    ['crashed, new one runs', 'Restart', { journal: journalAt('restarting', inTime), host: newRuns }, soak],
+  ]);
+});
+
+describe('the way back', () => {
+  const rolledBack = failure('why', { rolledBack: true });
+  const kill = { kind: 'kill', process: after };
+  const back = { ...WHY, process: after, since: NOW };
+  const halfWay = { ...back, since: NOW - 40_000 };
+  const late = { ...back, since: NOW - 80_000 };
+  const patience = NOW + 40_000;
+  check([
+    [
+      'crashed within',
+      'Restart',
+      { journal: journalAt('swappingBack', WHY), host: hangs },
+      { kind: 'roll-back', reason: 'why' },
+    ],
+    ['swap failed, nothing was restarted', 'ApplyingUpdate', { journal: journalAt('swappedBack', WHY) }, rolledBack],
+    [
+      'nothing was restarted, our cordon',
+      'ApplyingUpdate',
+      { journal: journalAt('swappedBack', { ...WHY, way: 'made' }) },
+      { kind: 'uncordon' },
+    ],
+    [
+      'old one was told to end, and has not',
+      'Restart',
+      { journal: journalAt('swappedBack', { process: before, since: NOW, ...WHY }) },
+      { kind: 'restart', process: before },
+    ],
+    [
+      'new one hangs',
+      'Restart',
+      { journal: journalAt('swappedBack', WHY), host: hangs },
+      { kind: 'restart', process: after },
+    ],
+    ['nothing runs', 'Restart', { journal: journalAt('swappedBack', WHY), host: silent }, { kind: 'restart' }],
+    [
+      'crashed before the order',
+      'Restart',
+      { journal: journalAt('restartingBack', back), host: hangs },
+      { kind: 'restart', process: after },
+    ],
+    [
+      'crashed after the order',
+      'Restart',
+      { journal: journalAt('restartingBack', back), host: silent },
+      { kind: 'await-service', until: patience },
+    ],
+    [
+      'waiting',
+      'Restart',
+      { journal: journalAt('restartedBack', back), host: silent },
+      { kind: 'await-service', until: patience },
+    ],
+    ['old one runs', 'Restart', { journal: journalAt('restartedBack', back), host: oldAgain }, rolledBack],
+    [
+      'old one runs, our cordon',
+      'Restart',
+      { journal: journalAt('restartedBack', { ...back, way: 'made' }), host: oldAgain },
+      { kind: 'uncordon' },
+    ],
+    ['the order did not help', 'Restart', { journal: journalAt('restartedBack', halfWay), host: hangs }, kill],
+    [
+      'waiting on',
+      'Restart',
+      { journal: journalAt('restartedBack', halfWay), host: silent },
+      { kind: 'await-service', until: patience },
+    ],
+    ['too late', 'Restart', { journal: journalAt('restartedBack', late), host: silent }, failure('why')],
+    ['no way back', 'Restart', { journal: journalAt('failed', WHY), host: silent }, failure('why')],
+    ['reported', 'Failed', { journal: journalAt('restartedBack', back), host: oldAgain }, { kind: 'clean-up' }],
+    [
+      'reported as hopeless',
+      'Failed',
+      { journal: journalAt('restartedBack', late), host: silent },
+      { kind: 'clean-up' },
+    ],
+  ]);
+
+  test('it is told within 90 s of the verdict, however long the policy lets a new version take', () => {
+    const times = { ...TIMES, restartTimeoutMs: 3_600_000 };
+    const journal = journalAt('restartedBack', { ...back, since: NOW - 85_000 });
+    expect(nextStep(situation({ signal: signalAt('Restart'), journal, host: silent, times }))).toEqual(failure('why'));
+  });
+});
+
+test('what the signal’s policy asked for wins over the flags', () => {
+  const policy = { restartTimeoutMs: 500 };
+  const journal = journalAt('restarted', { since: NOW - 1_000, process: before });
+  const input = situation({ signal: signalAt('Restart'), journal, host: silent });
+  expect(nextStep(input)).toMatchObject({ kind: 'await-service' });
+  const work = { ...journal.work, policy };
+  expect(nextStep({ ...input, journal: { ...journal, work } })).toEqual({
+    kind: 'roll-back',
+    reason: says('within 0.5 s'),
+  });
+});

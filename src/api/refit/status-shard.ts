@@ -1,0 +1,50 @@
+/** Owns the schema of the StatusShard, `upgrade.refit.dev/v1alpha1`: some of the targets of a plan that is too large for one object. */
+import { z } from 'zod';
+import type { Resource } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { CustomKind } from '../crd.ts';
+
+const settledSchema = z
+  .strictObject({
+    state: z.string().describe("The state in which they are, in the plan's own words, such as `SignalCompleted`."),
+    since: z.string().meta({ format: 'date-time', description: 'When that was recorded.' }),
+    targets: z.array(z.string()).describe('Names of the nodes.'),
+  })
+  .describe('Nodes that came to their end at the same moment.');
+
+export const statusShardSchema = z
+  .strictObject({
+    command: z.int().describe("Index of the command in the plan's `spec.commands`, from zero."),
+    list: z
+      .string()
+      .describe("The list in the command's status to which the nodes belong, such as `k0supdate.workers`."),
+    since: z.string().meta({ format: 'date-time', description: 'When the nodes were found.' }),
+    pending: z
+      .array(z.string())
+      .describe('Names of the nodes that are not done, in their order. Which of them are in flight, the plan says.'),
+    settled: z.array(settledSchema).exactOptional().describe('The nodes that are done or have failed.'),
+  })
+  .describe(
+    'Holds the progress of some of the nodes of a plan with too many for one object. Written by the controller only; goes with its plan.',
+  );
+
+export type StatusShard = KubeObject & z.input<typeof statusShardSchema>;
+
+export const statusShards: Resource<StatusShard> = {
+  group: 'upgrade.refit.dev',
+  version: 'v1alpha1',
+  kind: 'StatusShard',
+  plural: 'statusshards',
+  namespaced: false,
+};
+
+export const statusShardKind: CustomKind = {
+  resource: statusShards,
+  schema: statusShardSchema,
+  statusSubresource: false,
+  columns: [
+    { name: 'Command', type: 'integer', jsonPath: '.command' },
+    { name: 'List', type: 'string', jsonPath: '.list' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+};

@@ -1,0 +1,39 @@
+/** Shows how a watch writes: drawn in place for people, one document or line a change for programs. */
+import { expect, test } from 'vitest';
+import { T0 } from '../../../test/builders/times.ts';
+import type { Output } from '../output.ts';
+import { reporter } from './reporter.ts';
+import type { StatusView } from './view.ts';
+
+const NONE: StatusView = { leader: { state: 'none' }, plans: [] };
+const UNKNOWN: StatusView = { leader: { state: 'unknown' }, plans: [] };
+
+function recorder(isTerminal: boolean): { output: Output; written: string[] } {
+  const written: string[] = [];
+  const write = (text: string): void => void written.push(text);
+  return { output: { isTerminal, hasColours: false, size: () => ({ columns: 80, rows: 24 }), write }, written };
+}
+
+test.each([
+  ['json', ['{"leader":{"state":"none"},"plans":[]}\n', '{"leader":{"state":"unknown"},"plans":[]}\n']],
+  ['yaml', ['---\nleader:\n  state: none\nplans: []\n', '---\nleader:\n  state: unknown\nplans: []\n']],
+] as const)('%s: a document for each change, on a terminal too', async (form, documents) => {
+  const { output, written } = recorder(true);
+  const tell = reporter(output, form);
+  for (const view of [NONE, NONE, UNKNOWN]) await tell(view, T0);
+  expect(written).toEqual(documents);
+});
+
+test.each(['text', 'wide'] as const)('%s in a pipe: a line for each change', async (form) => {
+  const { output, written } = recorder(false);
+  const tell = reporter(output, form);
+  for (const view of [NONE, UNKNOWN]) await tell(view, T0);
+  expect(written.join('')).toBe('2026-11-20T08:00:00Z There is no plan.\n');
+});
+
+test('text on a terminal is drawn at every look, since ages grow', async () => {
+  const { output, written } = recorder(true);
+  const tell = reporter(output, 'text');
+  for (const view of [NONE, NONE]) await tell(view, T0);
+  expect(written).toEqual(['There is no plan.\u001B[K\n\u001B[0J', '\u001B[1AThere is no plan.\u001B[K\n\u001B[0J']);
+});

@@ -1,0 +1,81 @@
+/** Shows that a plan which is too large for one object looks like any other, and one whose status shards are gone says so. */
+import { expect, onTestFinished, test } from 'vitest';
+import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
+import { installDefinitions } from '../../../sandbox/cluster/objects.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
+import { later, T0 } from '../../../test/builders/times.ts';
+import { buildLooking } from '../../../test/builders/views.ts';
+import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import type { Plan, TargetStatus } from '../../api/autopilot/plan.ts';
+import { customResourceDefinitions } from '../../api/crd.ts';
+import { type StatusShard, statusShardKind, statusShards } from '../../api/refit/status-shard.ts';
+import { autopilot } from '../../dialects/autopilot/dialect.ts';
+import { nodes } from '../../kube/resources.ts';
+import { clientOver } from '../../kube/transport/http-client.ts';
+import { controlNodes } from '../../signal/names.ts';
+import { systemClock } from '../../util/clock.ts';
+import { loadOnce } from './load.ts';
+import { observe } from './observe.ts';
+import type { PlanView } from './view.ts';
+
+const NAMES = Array.from({ length: 5_001 }, (_, index) => `w${index}`);
+
+/** The first is done, the second in flight, all others wait. */
+function recordedPlan(): { plan: Plan; shards: StatusShard[] } {
+  const workers = NAMES.map((name, index): TargetStatus => {
+    const state = ['SignalCompleted', 'SignalSent'][index] ?? 'SignalPending';
+    return { name, state, lastUpdatedTimestamp: later(0) };
+  });
+  const update = buildUpdate({ targets: { workers: listed(...NAMES) } });
+  const plan = buildPlan({ commands: [{ k0supdate: update }] });
+  const command = { id: 0, state: 'SchedulableWait', k0supdate: { workers } };
+  const record = { ...plan, status: { state: 'SchedulableWait', commands: [command] } };
+  const split = autopilot.shards?.split(plan, record, buildWorldOf([statusShards, []]), T0);
+  const writes = split?.writes ?? [];
+  return {
+    plan: split?.plan ?? plan,
+    shards: writes.flatMap((write) => (write.kind === 'begin' ? [] : [write.object as StatusShard])),
+  };
+}
+
+async function look(plan: Plan, shards: readonly StatusShard[]): Promise<PlanView | undefined> {
+  const workers = NAMES.map((name) => buildNode(name));
+  const world = buildWorldOf([controlNodes, []], [nodes, workers], [statusShards, shards]);
+  const [view] = await observe(autopilot, { plans: () => [plan], world }, buildLooking(), T0);
+  return view;
+}
+
+test('every target is shown as it is, wherever it stands', async () => {
+  const { plan, shards } = recordedPlan();
+  const view = await look(plan, shards);
+  const targets = view?.stages[1]?.targets ?? [];
+  expect(targets).toHaveLength(NAMES.length);
+  expect(targets.slice(0, 3).map(({ name, phase }) => [name, phase])).toEqual([
+    ['w0', 'done'],
+    ['w1', 'intended'],
+    ['w2', 'pending'],
+  ]);
+  expect(view?.reason).toBeUndefined();
+});
+
+test('where a status shard is gone the plan waits, and names it', async () => {
+  const { plan, shards } = recordedPlan();
+  const view = await look(plan, shards.slice(1));
+  const name = shards[0]?.metadata.name;
+  expect(view?.waits.map(({ reason }) => reason)).toContainEqual({
+    code: 'RecordUnread',
+    message: `StatusShard ${name} is not to be seen, and what it holds is not known`,
+  });
+});
+
+test('a cluster that does not know status shards at all can be looked at', async () => {
+  const server = await startApiServer();
+  onTestFinished(async () => await server.stop());
+  const client = clientOver(server.caller);
+  await installDefinitions(client, systemClock);
+  const { plural, group } = statusShardKind.resource;
+  await client.delete(customResourceDefinitions, `${plural}.${group}`);
+  const { world } = await loadOnce(client, autopilot, new AbortController().signal);
+  expect(world.list(statusShards)).toEqual([]);
+});

@@ -1,0 +1,116 @@
+/** Owns finding what Plans left: signals of deleted ones that nobody follows any more; cordons and taints of those that are over, too. */
+import { type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
+import { cordonOwner, isPendingFor, pendingOwner } from '../../drain/cordon.ts';
+import { readOwner } from '../../drain/owner.ts';
+import type { OrphanedPlan, World } from '../../engine/dialect.ts';
+import { pendingOwnerOf } from '../../engine/model/cordon-owners.ts';
+import type { Role, Source } from '../../engine/model/model.ts';
+import { because } from '../../engine/model/reasons.ts';
+import { apiVersionOf } from '../../kube/resources.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
+import { decodeAgentPolicy } from '../../signal/agent-policy.ts';
+import { decodeSignal, type SignalData } from '../../signal/codec.ts';
+import { controlNodes, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
+import { nodeNameOf } from '../../signal/node-of-controller.ts';
+import { belongs, isOver } from '../annotation-signal.ts';
+import { OBJECTS } from './discovery.ts';
+import { PLAN_NAME } from './problems.ts';
+import { phaseOfPlan } from './states.ts';
+
+const WAS_DELETED = 'its plan was deleted';
+
+export function orphanedPlans(world: World, plans: readonly Plan[]): OrphanedPlan<Plan>[] {
+  const busy = new Set(world.list(controlNodes).filter(isAtWork).map(nodeNameOf));
+  return (['controller', 'worker'] as const).flatMap((role) =>
+    world.list(OBJECTS[role]).flatMap((object) => orphanedPlanOf(object, role, plans, busy) ?? []),
+  );
+}
+
+function isAtWork({ metadata }: KubeObject): boolean {
+  const signal = decodeSignal(metadata.annotations);
+  return signal !== undefined && !isOver(signal);
+}
+
+/** `busy`: Nodes of controllers that are at work; what is left on these goes with the end of that. */
+function orphanedPlanOf(
+  object: KubeObject,
+  role: Role,
+  plans: readonly Plan[],
+  busy: ReadonlySet<string | undefined>,
+): OrphanedPlan<Plan> | undefined {
+  const { annotations } = object.metadata;
+  // Somebody else's rollout, who looks after it.
+  if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
+  const signal = decodeSignal(annotations);
+  if (signal && !isOver(signal)) {
+    // Whoever follows the signal lifts the cordon in its time: the node may be in the middle of what the old plan began.
+    if (plans.some((plan) => isOf(object, signal, plan))) return undefined;
+    return orphanedPlan(object, role, uidIn(annotations?.[ROLLOUT_ANNOTATION]) ?? '', WAS_DELETED, signal);
+  }
+  if (role === 'worker' && busy.has(object.metadata.name)) return undefined;
+  const owner = pastOwner(object, plans);
+  // A signal that is over tells nothing of what is left: its procedure may be one for which no node is cordoned.
+  if (owner === undefined) return undefined;
+  const isThere = plans.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
+  return orphanedPlan(object, role, owner, isThere ? 'its plan is over, and found it no more' : WAS_DELETED);
+}
+
+/**
+ * Uid of the plan that left a cordon or a taint and looks after it no more; empty for the taint of an earlier version, which
+ * does not tell. Plans of another kind are not ours to look for.
+ */
+function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
+  const caring = plans.filter((plan) => looksAfter(plan, node));
+  const { plan: owner, kind = planResource.kind } = readOwner(cordonOwner(node) ?? '') ?? {};
+  const isThere = caring.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
+  if (owner !== undefined && kind === planResource.kind && !isThere) return owner;
+  const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: planResource.kind, uid: '' })];
+  if (pending === undefined || (pending !== '' && !pending.startsWith(own))) return undefined;
+  const isCaredFor = caring.some(({ metadata }) => isPendingFor(pending, own + metadata.uid));
+  return isCaredFor ? undefined : pending.slice(own.length);
+}
+
+/** One that is over finds its own workers, but no Node of a controller whose ControlNode was deleted meanwhile. */
+function looksAfter({ status }: Plan, { metadata }: Node): boolean {
+  if (['new', 'running'].includes(phaseOfPlan(status?.state))) return true;
+  const workers = (status?.commands ?? []).flatMap(({ k0supdate }) => k0supdate?.workers ?? []);
+  return workers.some(({ name }) => name === metadata.name);
+}
+
+function isOf(object: KubeObject, signal: SignalData, { metadata, spec }: Plan): boolean {
+  const { uid = '', creationTimestamp: created = '' } = metadata;
+  return belongs(object, signal, { source: { uid, created }, id: spec.id });
+}
+
+function uidIn(text: string | undefined): string | undefined {
+  return text?.split('/')[0];
+}
+
+/** As far as the object still tells what the plan was. */
+function orphanedPlan(
+  object: KubeObject,
+  role: Role,
+  uid: string,
+  why: string,
+  signal?: SignalData,
+): OrphanedPlan<Plan> {
+  const { name } = object.metadata;
+  const { planId: id = '', created = '', command } = signal ?? {};
+  const apiVersion = apiVersionOf(planResource);
+  const source: Source = { apiVersion, kind: planResource.kind, name: PLAN_NAME, uid, created };
+  const stage = {
+    id: `${role}s`,
+    command: command?.id ?? 0,
+    role,
+    maxInFlight: 1,
+    version: command?.version ?? '',
+    ...(command ? { procedure: command.kind } : {}),
+    forced: false,
+    targets: [{ key: `${role}/${name}`, name, state: 'failed', since: created }],
+  } as const;
+  const reason = because('PlanGone', why);
+  return {
+    rollout: { source, id, phase: 'failed', blocked: false, reason, stages: [stage], problems: [] },
+    plan: { metadata: { name: PLAN_NAME, uid }, spec: { id, timestamp: '', commands: [] } },
+  };
+}

@@ -1,0 +1,55 @@
+/** Owns the way from a Node with a request to a rollout of one target, and back to the record on that Node. */
+import { machines } from '../../api/capi/machine.ts';
+import type { Rollout, Stage } from '../../engine/model/model.ts';
+import { apiVersionOf } from '../../kube/resources.ts';
+import type { Node } from '../../kube/types.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { type MachineUpdate, recordOf, updateOn, withRecord } from './machine-update.ts';
+
+/** Throws for a Node without a request: it is no plan. */
+export function resolve(node: Node, now: number): Rollout {
+  const update = requestOn(node);
+  const record = recordOf(node, update);
+  const { uid, machine, requested } = update;
+  return {
+    source: { apiVersion: apiVersionOf(machines), kind: machines.kind, name: machine, uid, created: requested },
+    id: requested,
+    phase: record?.phase ?? 'new',
+    blocked: record?.blocked ?? false,
+    reason: record?.reason,
+    stages: [stageOf(update, node.metadata.name, record ?? { state: 'pending', since: rfc3339(now) })],
+    problems: [],
+  };
+}
+
+export function project({ phase, blocked, reason, stages }: Rollout, node: Node): Node {
+  const target = stages[0]?.targets[0];
+  if (!target) throw new Error(`the update of ${node.metadata.name} has lost its target`);
+  const { uid } = requestOn(node);
+  const { state, since } = target;
+  return withRecord(node, { uid, phase, blocked, ...(reason ? { reason } : {}), state, since });
+}
+
+/** How many Machines move at once is the caller's to say: each is a rollout of its own. */
+function stageOf(
+  { version, role, platform, url, sha256 }: MachineUpdate,
+  name: string,
+  { state, since }: Pick<Stage['targets'][number], 'state' | 'since'>,
+): Stage {
+  return {
+    id: 'machine',
+    command: 0,
+    role,
+    maxInFlight: 1,
+    version,
+    payloads: { [platform]: { url, ...(sha256 === undefined ? {} : { sha256 }) } },
+    forced: false,
+    targets: [{ key: name, name, state, since }],
+  };
+}
+
+function requestOn(node: Node): MachineUpdate {
+  const update = updateOn(node);
+  if (!update) throw new Error(`nothing was asked for on node ${node.metadata.name}`);
+  return update;
+}

@@ -1,0 +1,127 @@
+/** Owns the proof of when a channel is asked, and what of its answer is recorded beside what others write. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan, type CattleSpec } from '../../../../test/builders/cattle-plans.ts';
+import { refusal } from '../../../../test/builders/memory-api.ts';
+import { MINUTE, T0 } from '../../../../test/builders/times.ts';
+import { FakeClock, settle } from '../../../../test/faults/fake-clock.ts';
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import type { KubeClient, WatchEvent } from '../../../kube/client.ts';
+import type { Controller } from '../../../runtime/controller.ts';
+import { silentLogger } from '../../../util/log.ts';
+import { channelController } from './channel-controller.ts';
+
+const CHANNEL = 'https://example.com/stable';
+
+interface Rig {
+  readonly controller: Controller;
+  readonly clock: FakeClock;
+  readonly asked: string[];
+  /** What the server holds now. */
+  readonly stored: () => CattlePlan;
+  readonly reconcile: () => Promise<number | undefined>;
+}
+
+interface Setting {
+  readonly conflicts?: number;
+  readonly spec?: Partial<CattleSpec>;
+  readonly status?: CattlePlan['status'];
+}
+
+/** A server with one plan, whose first `conflicts` writes find that it has changed. */
+async function start(
+  ask: () => Promise<string>,
+  { conflicts = 0, spec = { version: '', channel: CHANNEL }, status }: Setting = {},
+): Promise<Rig> {
+  const clock = new FakeClock(T0);
+  let plan: CattlePlan = { ...buildCattlePlan('p', spec), ...(status ? { status } : {}) };
+  let left = conflicts;
+  const asked: string[] = [];
+  async function* watch(): AsyncGenerator<WatchEvent<CattlePlan>> {
+    yield { type: 'ADDED', object: plan };
+    yield {
+      type: 'BOOKMARK',
+      object: { metadata: { name: '', resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } } },
+    };
+    await Promise.withResolvers<never>().promise;
+  }
+  const client = {
+    watch,
+    get: async () => await Promise.resolve(plan),
+    replace: async (_resource: unknown, object: CattlePlan) => {
+      if (left-- > 0) throw refusal(409, 'Conflict');
+      plan = object;
+      return await Promise.resolve(object);
+    },
+  } as unknown as KubeClient;
+  const controller = channelController({
+    reader: client,
+    writer: client,
+    namespace: 'system-upgrade',
+    intervalMs: 15 * MINUTE,
+    clock,
+    log: silentLogger,
+    ask: async (channel, latestVersion) => {
+      asked.push(`${channel} ${latestVersion || 'first'}`);
+      return await ask();
+    },
+  });
+  const [source] = controller.sources;
+  const stop = new AbortController();
+  void source?.informer.run(stop.signal);
+  await source?.informer.whenSynced(stop.signal);
+  stop.abort();
+  await settle();
+  const reconcile = async (): Promise<number | undefined> => {
+    const context = { abort: stop.signal, logger: silentLogger, failures: 0 };
+    return (await controller.reconcile('system-upgrade/p', context))?.requeueAfterMs;
+  };
+  return { controller, clock, asked, stored: () => plan, reconcile };
+}
+
+const tells = async (): Promise<string> => await Promise.resolve('v1.2.3+k3s1');
+const fails = async (): Promise<string> => await Promise.reject(new Error('no route'));
+
+test('it is asked at once, and again after the interval', async () => {
+  const { reconcile, asked, clock, stored } = await start(tells);
+  expect(await reconcile()).toBe(15 * MINUTE);
+  expect(stored().status).toMatchObject({
+    latestVersion: 'v1.2.3-k3s1',
+    conditions: [{ type: 'LatestResolved', status: 'True', reason: 'Channel' }],
+  });
+  await clock.advance(5 * MINUTE);
+  expect(await reconcile()).toBe(10 * MINUTE);
+  expect(asked).toHaveLength(1);
+  await clock.advance(10 * MINUTE);
+  await reconcile();
+  expect(asked).toHaveLength(2);
+});
+
+test('others who write the same status do not make it ask again', async () => {
+  const { reconcile, asked, stored } = await start(tells, { conflicts: 2 });
+  await reconcile();
+  expect(asked).toEqual([`${CHANNEL} first`]);
+  expect(stored().status?.latestVersion).toBe('v1.2.3-k3s1');
+});
+
+test('a failure is told where nothing was resolved before', async () => {
+  const { reconcile, stored } = await start(fails);
+  await expect(reconcile()).rejects.toThrow('no route');
+  expect(stored().status?.conditions).toMatchObject([
+    { type: 'LatestResolved', status: 'False', reason: 'Error', message: 'no route' },
+  ]);
+});
+
+test('what was resolved stays so while the channel fails', async () => {
+  const conditions = [{ type: 'LatestResolved', status: 'True', reason: 'Channel' }];
+  const status = { latestVersion: 'v1', conditions };
+  const { reconcile, stored, asked } = await start(fails, { status });
+  await expect(reconcile()).rejects.toThrow('no route');
+  expect(stored().status).toEqual(status);
+  expect(asked).toEqual([`${CHANNEL} v1`]);
+});
+
+test('a version of the plan itself wins: nobody is asked', async () => {
+  const { reconcile, asked } = await start(tells, { spec: { version: 'v1', channel: CHANNEL } });
+  expect(await reconcile()).toBeUndefined();
+  expect(asked).toEqual([]);
+});

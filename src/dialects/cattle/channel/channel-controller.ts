@@ -1,0 +1,116 @@
+/** Owns keeping a Plan's version what its channel says: asked at once, then by the interval. */
+import { type CattlePlan, cattlePlans } from '../../../api/cattle/plan.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { keyOf, splitKey } from '../../../kube/object-key.ts';
+import { isConflict } from '../../../kube/status-error.ts';
+import { createInformer } from '../../../kube/watch/informer.ts';
+import type { Controller, ReconcileResult } from '../../../runtime/controller.ts';
+import { fromObject, generationChanged } from '../../../runtime/sources.ts';
+import type { Clock } from '../../../util/clock.ts';
+import { messageOf } from '../../../util/errors.ts';
+import type { Logger } from '../../../util/log.ts';
+import { says, type Verdict, withVerdicts } from '../conditions.ts';
+import { mungeVersion } from './latest.ts';
+
+export interface ChannelParts {
+  readonly reader: KubeClient;
+  readonly writer: KubeClient;
+  readonly namespace: string;
+  /** Milliseconds between two questions to a channel that answered. */
+  readonly intervalMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The version that the channel tells; rejects where it tells none. */
+  readonly ask: (channel: string, latestVersion: string) => Promise<string>;
+}
+
+/** When a channel was asked last; lost with the process, which asks anew. */
+interface Answer {
+  readonly channel: string;
+  readonly at: number;
+}
+
+const TIMEOUT_MS = 120_000;
+/** Each one more than anybody else's writes need. */
+const MAX_ATTEMPTS = 10;
+
+export function channelController(parts: ChannelParts): Controller {
+  const { reader, namespace, log } = parts;
+  const plans = createInformer(reader, cattlePlans, { namespace, logger: log });
+  const answers = new Map<string, Answer>();
+  return {
+    name: 'cattle-channel',
+    sources: [fromObject(plans, { when: generationChanged })],
+    reconcile: async (key) => {
+      const { name, namespace } = splitKey(key);
+      const plan = plans.get(name, namespace);
+      if (plan && plan.metadata.deletionTimestamp === undefined && plan.spec?.channel && !plan.spec.version) {
+        return await follow(parts, plan, plan.spec.channel, answers);
+      }
+      answers.delete(key);
+      return {};
+    },
+    concurrency: 2,
+    timeoutMs: TIMEOUT_MS,
+  };
+}
+
+async function follow(
+  { intervalMs, clock, log, ask, writer }: ChannelParts,
+  plan: CattlePlan,
+  channel: string,
+  answers: Map<string, Answer>,
+): Promise<ReconcileResult> {
+  const key = keyOf(plan);
+  const known = answers.get(key);
+  const age = clock.monotonic() - (known?.at ?? 0);
+  if (known?.channel === channel && age < intervalMs) return { requeueAfterMs: intervalMs - age };
+  try {
+    const version = mungeVersion(await ask(channel, plan.status?.latestVersion ?? ''));
+    log.info('the channel told a version', { plan: key, version });
+    await record(writer, plan, (current) => withVersion(current, version, clock.now()));
+  } catch (error) {
+    await record(writer, plan, (current) => withFailure(current, messageOf(error), clock.now()));
+    throw error;
+  }
+  answers.set(key, { channel, at: clock.monotonic() });
+  return { requeueAfterMs: intervalMs };
+}
+
+const RESOLVED: Verdict = { type: 'LatestResolved', status: 'True', reason: 'Channel', message: '' };
+
+function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan {
+  if (says(plan, RESOLVED) && plan.status?.latestVersion === version) return plan;
+  const conditions = withVerdicts(plan.status?.conditions ?? [], [RESOLVED], now);
+  return { ...plan, status: { ...plan.status, conditions, latestVersion: version } };
+}
+
+/** What was resolved stays so: a roll-out goes on while its channel is away. */
+function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan {
+  const failure: Verdict = { type: 'LatestResolved', status: 'False', reason: 'Error', message };
+  if (says(plan, RESOLVED) || says(plan, failure)) return plan;
+  return {
+    ...plan,
+    status: { ...plan.status, conditions: withVerdicts(plan.status?.conditions ?? [], [failure], now) },
+  };
+}
+
+/** Others write the same status: the change is made on what stands there now, again where it moved in between. */
+async function record(
+  writer: KubeClient,
+  { metadata: { name, namespace, uid } }: CattlePlan,
+  change: (plan: CattlePlan) => CattlePlan,
+): Promise<void> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const current = await writer.get(cattlePlans, name, { namespace });
+    const changed = change(current);
+    if (changed === current || current.metadata.uid !== uid) return;
+    try {
+      await writer.replace(cattlePlans, changed, { subresource: 'status' });
+      return;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+  throw new Error(`the status of Plan ${name} changed ${MAX_ATTEMPTS} times in a row`);
+}

@@ -1,0 +1,31 @@
+/** Owns the table of the soft taints that no rollout looks for any more. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildWorld } from '../../../test/builders/worlds.ts';
+import { PENDING_TAINT } from '../../drain/marks.ts';
+import { decide } from '../../engine/decide/decide.ts';
+import { NO_CONTROLS } from '../../engine/model/controls.ts';
+import { gatherFacts } from '../../engine/observe/gather.ts';
+import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
+import { kubeadmDialect } from './dialect.ts';
+import { type ConfigMap, PLACE } from './plan-object.ts';
+
+const plan: ConfigMap = { metadata: { ...PLACE, uid: 'plan-uid' } };
+
+test.each<[string, string, readonly ConfigMap[], string[]]>([
+  ['of a request that made way for another', 'ConfigMap.gone', [plan], ['clean-up w1']],
+  ['of one that was deleted', 'ConfigMap.gone', [], ['clean-up w1']],
+  ['of the one that is there', 'ConfigMap.plan-uid', [plan], []],
+  ['of a Plan of another dialect', 'Plan.gone', [], []],
+  ['of an earlier version, which names nobody', '', [], ['clean-up w1']],
+  ['of an earlier version, beside a request that does not list the host', '', [plan], ['clean-up w1']],
+])('a taint %s', (_name, value, plans, wanted) => {
+  const node = { ...buildNode('w1'), spec: { taints: [{ ...PENDING_TAINT, value }] } };
+  const dialect = kubeadmDialect(undefined);
+  const world = buildWorld([], [node]);
+  const nodeActions = (dialect.orphanedPlans?.(world, plans) ?? []).flatMap((left) => {
+    const facts = gatherFacts({ dialect, ...left, world, known: {} }, 0);
+    return decide({ ...facts, controls: NO_CONTROLS }, DEFAULT_POLICY, 0).nodeActions;
+  });
+  expect(nodeActions.map((nodeAction) => `${nodeAction.kind} ${nodeAction.node}`)).toEqual(wanted);
+});

@@ -1,0 +1,105 @@
+/** Shows what is told of a drain before anything is touched. */
+import { expect, test } from 'vitest';
+import { PodApi } from '../../test/builders/pod-api.ts';
+import { buildBudget, buildPod, type PodTraits } from '../../test/builders/pods.ts';
+import { Look } from './drain-preview.ts';
+import { DEFAULT_DRAIN } from './options.ts';
+
+const { signal: abort } = new AbortController();
+
+function cluster(pods: readonly [string, PodTraits?][]): PodApi {
+  const api = new PodApi();
+  api.daemonSets.add('ds');
+  for (const [name, traits] of pods) api.put(buildPod(name, traits));
+  return api;
+}
+
+test('what a drain would evict, what would hold it for ever, and what it would refuse', async () => {
+  const labels = { app: 'web' };
+  const api = cluster([
+    ['web', { labels }],
+    ['free'],
+    ['ending', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
+    ['bare', { controller: null }],
+    ['agent', { controller: 'DaemonSet/ds' }],
+    ['lost', { controller: 'DaemonSet/gone' }],
+    ['elsewhere', { labels, node: 'n2' }],
+  ]);
+  api.budgets = [buildBudget('web', { maxUnavailable: 0 }, { expectedPods: 2, desiredHealthy: 2, currentHealthy: 2 })];
+  expect(await new Look(api.client, abort).ahead('n1', { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' })).toEqual({
+    evictable: 3,
+    obstacles: [
+      {
+        budget: 'default/web',
+        pods: ['default/web'],
+        reason: 'it wants 2 of its 2 pods healthy at all times (maxUnavailable: 0)',
+      },
+    ],
+    refused: [
+      { pod: 'default/bare', reason: 'has no controller, so nobody would create it anew' },
+      { pod: 'default/lost', reason: 'belongs to a DaemonSet that is gone, so nobody would create it anew' },
+    ],
+  });
+  expect(api.evictions).toEqual([]);
+});
+
+test('where nothing has to go, no budget is asked about', async () => {
+  const api = cluster([['agent', { controller: 'DaemonSet/ds' }]]);
+  expect(await new Look(api.client, abort).ahead('n1', DEFAULT_DRAIN)).toEqual({
+    evictable: 0,
+    obstacles: [],
+    refused: [],
+  });
+  expect(api.reads).toEqual(['list pods spec.nodeName=n1', 'get daemonsets default/ds']);
+});
+
+test('of many nodes each is asked for its pods, and the budgets are listed once', async () => {
+  const api = cluster([['a'], ['b', { node: 'n2' }], ['agent', { controller: 'DaemonSet/ds', node: 'n3' }]]);
+  const look = new Look(api.client, abort);
+  const drainPreviews = await Promise.all(
+    ['n1', 'n2', 'n3'].map(async (node) => (await look.ahead(node, DEFAULT_DRAIN)).evictable),
+  );
+  expect(drainPreviews).toEqual([1, 1, 0]);
+  expect(api.reads.filter((read) => read.includes('poddisruptionbudgets'))).toHaveLength(1);
+  expect(api.reads.filter((read) => read.includes('list pods'))).toHaveLength(3);
+});
+
+test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, object]>([
+  [
+    'a budget that may let go later',
+    { currentHealthy: 1 },
+    {
+      left: 2,
+      blockedBy:
+        'PodDisruptionBudget default/web holds default/web: it needs 1 healthy pods and has 1 currently; ' +
+        'default/ending was to end by 2026-01-01T00:00:00Z (the kubelet has not reported its end)',
+    },
+  ],
+  [
+    'one that has a pod to spare',
+    { currentHealthy: 2, disruptionsAllowed: 1 },
+    {
+      left: 2,
+      blockedBy: 'default/ending was to end by 2026-01-01T00:00:00Z (the kubelet has not reported its end)',
+    },
+  ],
+])('a drain that somebody else carries out: %s', async (_name, status, progress) => {
+  const labels = { app: 'web' };
+  const api = cluster([
+    ['web', { labels }],
+    ['ending', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
+    ['agent', { controller: 'DaemonSet/ds' }],
+  ]);
+  api.budgets = [buildBudget('web', { minAvailable: 1 }, { expectedPods: 2, desiredHealthy: 1, ...status })];
+  const now = Date.UTC(2026, 0, 1, 1);
+  expect(await new Look(api.client, abort).during('n1', DEFAULT_DRAIN, now)).toEqual(progress);
+});
+
+test('a budget that nobody has counted for yet', async () => {
+  const api = cluster([['web', { labels: { app: 'web' } }]]);
+  api.budgets = [buildBudget('web', { minAvailable: 1 }, { observedGeneration: 0 })];
+  expect(await new Look(api.client, abort).during('n1', DEFAULT_DRAIN, 0)).toEqual({
+    left: 1,
+    blockedBy: 'PodDisruptionBudget default/web holds default/web: it is still being processed by the server',
+  });
+});

@@ -1,0 +1,80 @@
+/** Proves which records of a large rollout wait for more to change, for how long, and which never do. */
+import { describe, expect, test } from 'vitest';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import type { RecordedState, Rollout, Target } from '../model/model.ts';
+import { because } from '../model/reasons.ts';
+import { withTargets } from '../model/stages.ts';
+import { heldBackMs, restOf } from './batching.ts';
+import { PLAN_HOLDS } from './status-shards.ts';
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index}`);
+
+/** Running, 240 at a time; the first 240 are in flight since the beginning. */
+function running(count: number): Rollout {
+  const stage = buildStage('worker', names(count), { maxInFlight: 240 });
+  const rollout = buildRollout([stage], { phase: 'running' });
+  return moved(rollout, 240, 'intended');
+}
+
+function moved(rollout: Rollout, count: number, state: RecordedState): Rollout {
+  const targets = rollout.stages.flatMap((stage) => stage.targets).slice(0, count);
+  return withTargets(
+    rollout,
+    targets.map((target): Target => ({ ...target, state, since: later(0) })),
+  );
+}
+
+/** The first that many are done, and as many that waited take their slots. */
+function followed(rollout: Rollout, count: number): Rollout {
+  const pending = rollout.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'pending'));
+  const next = pending.slice(0, count).map((target): Target => ({ ...target, state: 'intended' }));
+  return withTargets(moved(rollout, count, 'done'), next);
+}
+
+const LARGE = running(PLAN_HOLDS + 1);
+const SOON = T0 + 1000;
+
+test('a rollout that a plan can hold is looked at and written at every change', () => {
+  const small = running(PLAN_HOLDS);
+  expect([restOf(small), heldBackMs(small, moved(small, 1, 'done'), SOON)]).toEqual([undefined, 0]);
+});
+
+test('a larger one is not looked at all the time', () => {
+  expect(restOf(LARGE)).toBe(1000);
+});
+
+describe('a record of a large rollout', () => {
+  test.each([
+    ['one of 240 that is done waits', moved(LARGE, 1, 'done'), SOON, 9_000],
+    ['fewer than one slot in 16 wait', moved(LARGE, 14, 'done'), SOON, 9_000],
+    ['one slot in 16 is enough', moved(LARGE, 15, 'done'), SOON, 0],
+    ['whoever follows makes no second change of a slot', followed(LARGE, 14), SOON, 9_000],
+    ['ten seconds after the last record are enough', moved(LARGE, 1, 'done'), T0 + 10_000, 0],
+    ['after a quiet minute nothing waits', moved(LARGE, 1, 'done'), T0 + MINUTE, 0],
+    ['an end never waits', { ...moved(LARGE, 1, 'done'), phase: 'done' as const }, SOON, 0],
+    ['a gate that holds all back is told at once', { ...LARGE, blocked: true }, SOON, 0],
+    ['a failure is told at once', { ...moved(LARGE, 1, 'failed'), reason: because('TargetFailed', 'w0: no') }, SOON, 0],
+  ])('%s', (_name, after, now, wanted) => {
+    expect(heldBackMs(LARGE, after, now)).toBe(wanted);
+  });
+
+  test('a time in the future holds nothing back: the clock that wrote it was wrong', () => {
+    const [first, second] = LARGE.stages.flatMap(({ targets }) => targets);
+    if (!first || !second) throw new Error('there are thousands');
+    const before = withTargets(LARGE, [{ ...first, state: 'done', since: later(HOUR) }]);
+    const after = withTargets(before, [{ ...second, state: 'done', since: later(1000) }]);
+    expect([SOON, T0 + 10_000].map((now) => heldBackMs(before, after, now))).toEqual([9_000, 0]);
+  });
+
+  test('the first never waits', () => {
+    expect(heldBackMs({ ...LARGE, phase: 'new' }, LARGE, SOON)).toBe(0);
+  });
+
+  test('the end of a stage never waits', () => {
+    const controller = buildStage('controller', ['c1']);
+    const before = { ...LARGE, stages: [controller, ...LARGE.stages] };
+    expect(heldBackMs(before, moved(before, 1, 'done'), SOON)).toBe(0);
+  });
+});

@@ -1,0 +1,163 @@
+/** Owns the proof that signals are written on exactly what was decided on, and on nothing that has changed since. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
+import { buildTablePlan, tableDialect } from '../../../test/builders/table-dialect.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { buildWorld } from '../../../test/builders/worlds.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { nodes, type Resource } from '../../kube/resources.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { Dialect, World } from '../dialect.ts';
+import type { Rollout, Signalling } from '../model/model.ts';
+import { because } from '../model/reasons.ts';
+import { OwnWrites } from '../observe/own-writes.ts';
+import { prepareNodeActions, record, send } from './execute.ts';
+
+const plans: Resource = { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false };
+const plan: KubeObject = { metadata: { name: 'plan', resourceVersion: '7' } };
+const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')]);
+const signals = stage.targets.map((target): Signalling => ({ stage, target, payload: PAYLOAD, agent: {} }));
+
+const refusal = (code: number, reason: string): StatusError => new StatusError({ kind: 'Status', code, reason });
+
+interface Server {
+  readonly plan: KubeObject | StatusError;
+  /** Answer to a write, by name of the object; the object itself where absent. */
+  readonly answers?: Readonly<Record<string, StatusError>>;
+}
+
+/** Sends both signals in a cluster that knows w1 and w2 at resourceVersion 1; tells every request in order. */
+async function sendBoth(server: Server, objects = [buildNode('w1'), buildNode('w2')]) {
+  const asked: string[] = [];
+  const client = {
+    get: async (resource: Resource, name: string) => {
+      asked.push(`get ${resource.plural}/${name}`);
+      return await (server.plan instanceof StatusError ? Promise.reject(server.plan) : Promise.resolve(server.plan));
+    },
+    replace: async (resource: Resource, object: KubeObject) => {
+      const { name, resourceVersion } = object.metadata;
+      asked.push(`put ${resource.plural}/${name} at ${resourceVersion}`);
+      const answer = server.answers?.[name];
+      return await (answer ? Promise.reject(answer) : Promise.resolve(object));
+    },
+  } as unknown as KubeClient;
+  const dialect = {
+    plans,
+    signal: {
+      send(world: World, _rollout: Rollout, { target }: Signalling) {
+        const object = world.get(nodes, target.name);
+        return object && { kind: 'replace', resource: nodes, object };
+      },
+    },
+  };
+  const effects = { dialect: dialect as unknown as Dialect, client, ownWrites: new OwnWrites() };
+  const world = buildWorld([], objects);
+  const sent = await send(effects, world, plan, buildRollout([stage]), signals);
+  return { asked, results: sent.map(({ signalling, result }) => `${signalling.target.name} ${result}`) };
+}
+
+test('signals carry the resourceVersion that was seen, and the plan is asked for before them', async () => {
+  expect(await sendBoth({ plan })).toEqual({
+    asked: ['get plans/plan', 'put nodes/w1 at 1', 'put nodes/w2 at 1'],
+    results: ['w1 written', 'w2 written'],
+  });
+});
+
+test.each([
+  ['was recorded anew since', { metadata: { name: 'plan', resourceVersion: '8' } }],
+  ['is gone', refusal(404, 'NotFound')],
+])('nothing is written where the plan %s', async (_, found) => {
+  expect(await sendBoth({ plan: found })).toEqual({
+    asked: ['get plans/plan'],
+    results: ['w1 outdated', 'w2 outdated'],
+  });
+});
+
+test.each([
+  ['has changed', refusal(409, 'Conflict')],
+  ['is gone', refusal(404, 'NotFound')],
+])('an object that %s is left to the next decision, the others are not', async (_, answer) => {
+  const { results } = await sendBoth({ plan, answers: { w1: answer } });
+  expect(results).toEqual(['w1 outdated', 'w2 written']);
+});
+
+test('an object that was never seen is not written', async () => {
+  const { asked, results } = await sendBoth({ plan }, [buildNode('w2')]);
+  expect(asked).toEqual(['get plans/plan', 'put nodes/w2 at 1']);
+  expect(results).toEqual(['w1 outdated', 'w2 written']);
+});
+
+test.each([
+  ['the plan cannot be read', { plan: refusal(500, 'InternalError') }],
+  ['a write is refused for another reason', { plan, answers: { w1: refusal(403, 'Forbidden') } }],
+])('an error is passed on where %s', async (_, server) => {
+  await expect(sendBoth(server)).rejects.toThrow(StatusError);
+});
+
+test('every request ends with the signal of its reconcile', async () => {
+  const given: { abort?: AbortSignal }[] = [];
+  const client = {
+    get: async (_resource: Resource, _name: string, options: { abort?: AbortSignal }) => {
+      given.push(options);
+      return await Promise.resolve(plan);
+    },
+    replace: async (_resource: Resource, object: KubeObject, options: { abort?: AbortSignal }) => {
+      given.push(options);
+      return await Promise.resolve(object);
+    },
+  } as unknown as KubeClient;
+  const { signal: abort } = new AbortController();
+  const effects = { dialect: tableDialect as unknown as Dialect, client, ownWrites: new OwnWrites(), abort };
+  const world = buildWorld([], [buildNode('w1')]);
+  const rollout = buildRollout([stage]);
+  await record(effects, world, buildTablePlan({ workers: ['w1'] }), rollout, rollout, 0);
+  await send(effects, world, plan, rollout, signals.slice(0, 1));
+  expect(given.map((options) => options.abort)).toEqual([abort, abort, abort]);
+});
+
+test('a withdrawal that the dialect has no way to write is nothing written: it must not be decided on at once again', async () => {
+  const dialect = { signal: {} } as unknown as Dialect;
+  const effects = { dialect, client: {} as KubeClient, ownWrites: new OwnWrites() };
+  const reason = because('Aborted', 'stopped by order');
+  const target = buildTarget('w1', 'intended');
+  const nodeActions = [{ kind: 'cancel', stage, target, reason } as const];
+  const [slice] = prepareNodeActions(effects, buildWorld([], []), buildRollout([stage]), nodeActions, 0);
+  expect(await slice?.run(() => undefined)).toBe(false);
+});
+
+test('thousands of node actions are run a hundred at a time, each on its object as it was before the first', async () => {
+  const names = Array.from({ length: 1000 }, (_, index) => `w${index}`);
+  const worldAt = (resourceVersion: string): World =>
+    buildWorld(
+      [],
+      names.map((name) => buildNode(name, { resourceVersion })),
+    );
+  let world = worldAt('1');
+  const changed = worldAt('2');
+  let [underWay, most] = [0, 0];
+  const written = new Map<string, string | undefined>();
+  const client = {
+    replace: async (_resource: Resource, object: KubeObject) => {
+      most = Math.max(most, ++underWay);
+      world = changed;
+      written.set(object.metadata.name, object.metadata.resourceVersion);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      underWay--;
+      return object;
+    },
+  } as unknown as KubeClient;
+  const effects = { dialect: tableDialect as unknown as Dialect, client, ownWrites: new OwnWrites() };
+  const moving: World = { get: (...args) => world.get(...args), list: (resource) => world.list(resource) };
+  const large = buildStage('worker', names);
+  const nodeActions = large.targets.map(
+    (target) => ({ kind: 'taint', stage: large, target, node: target.name }) as const,
+  );
+  const slices = prepareNodeActions(effects, moving, buildRollout([large]), nodeActions, 0);
+  for (const slice of slices) expect(await slice.run(() => undefined)).toBe(true);
+  expect(slices.flatMap((slice) => slice.nodeActions)).toEqual(nodeActions);
+  expect(most).toBe(100);
+  expect(written).toEqual(new Map(names.map((name) => [name, '1'])));
+});

@@ -1,0 +1,55 @@
+/** Owns what is done for nodes whose plan is gone: each is brought to an end, and keeps no cordon of ours. */
+import type { KubeObject } from '../../kube/types.ts';
+import type { Clock } from '../../util/clock.ts';
+import { decide } from '../decide/decide.ts';
+import type { OrphanedPlan, World } from '../dialect.ts';
+import { NO_CONTROLS } from '../model/controls.ts';
+import type { NodeAction } from '../model/model.ts';
+import { gatherFacts } from '../observe/gather.ts';
+import type { View } from '../observe/own-writes.ts';
+import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
+import type { Reporter } from '../report/reporter.ts';
+import { type Effects, prepareNodeActions } from './execute.ts';
+
+interface Parts<P extends KubeObject> extends Effects<P> {
+  readonly clock: Clock;
+  readonly reporter?: Pick<Reporter<P>, 'cleared'> | undefined;
+}
+
+/** A write that somebody came before, or a node that has to say a word first. */
+const RECHECK_MS = 1000;
+
+/**
+ * A plan that is gone is decided on as a rollout that is over: signals are withdrawn, cordons lifted. That it is gone is
+ * asked past all caches: a node may show the signal of a plan that no cache shows yet.
+ */
+export async function cleanUpOrphanedWork<P extends KubeObject>(
+  parts: Parts<P>,
+  world: World,
+  seen: Pick<View<P>, 'list'>,
+): Promise<{ readonly requeueAfterMs?: number }> {
+  const { dialect, client, clock, reporter, abort } = parts;
+  const nodeActionsAmong = (plans: readonly P[]) =>
+    (dialect.orphanedPlans?.(world, plans) ?? []).map((orphanedPlan) => nodeActionsFor(parts, world, orphanedPlan));
+  if (nodeActionsAmong(seen.list()).every(({ nodeActions }) => nodeActions.length === 0)) return {};
+  const { plans, namespace, fieldSelector } = dialect;
+  const { items } = await client.listAll(plans, { abort, namespace, fieldSelector });
+  const left = nodeActionsAmong(items).filter(({ nodeActions }) => nodeActions.length > 0);
+  for (const { rollout, nodeActions } of left) {
+    for (const slice of prepareNodeActions(parts, world, rollout, nodeActions, clock.now())) {
+      await slice.run((nodeAction) => reporter?.cleared(world, rollout, nodeAction));
+    }
+  }
+  return left.length > 0 ? { requeueAfterMs: RECHECK_MS } : {};
+}
+
+function nodeActionsFor<P extends KubeObject>(
+  { dialect, clock, drains }: Parts<P>,
+  world: World,
+  { rollout, plan }: OrphanedPlan<P>,
+): { readonly rollout: OrphanedPlan['rollout']; readonly nodeActions: readonly NodeAction[] } {
+  const now = clock.now();
+  const known = { drainOf: (node: string, owner: string) => drains?.stateOf(node, owner) };
+  const snapshot = { ...gatherFacts({ dialect, plan, rollout, world, known }, now), controls: NO_CONTROLS };
+  return { rollout, nodeActions: decide(snapshot, DEFAULT_POLICY, now).nodeActions };
+}

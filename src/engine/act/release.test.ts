@@ -1,0 +1,50 @@
+/** Owns the table of what may be given back on an abort: only what nobody has been told, as the server itself says. */
+import { expect, test } from 'vitest';
+import { MemoryApi } from '../../../test/builders/memory-api.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { buildTablePlan, tableDialect } from '../../../test/builders/table-dialect.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { jobs, nodes } from '../../kube/resources.ts';
+import type { Dialect, Instruction, World } from '../dialect.ts';
+import type { RecordedState, Rollout } from '../model/model.ts';
+import { areNotYetSignalled } from './release.ts';
+
+const WORLD: World = { get: () => undefined, list: () => [] };
+
+function rolloutWith(state: RecordedState): Rollout {
+  return buildRollout([buildStage('worker', [buildTarget('w1', state)])]);
+}
+
+function telling(instruction: Instruction | undefined): Dialect<ReturnType<typeof buildTablePlan>> {
+  return { ...tableDialect, signal: { ...tableDialect.signal, send: () => instruction } };
+}
+
+async function mayGiveBack(api: MemoryApi, instruction: Instruction | undefined, after: RecordedState) {
+  const parts = { dialect: telling(instruction), client: api.client };
+  return await areNotYetSignalled(parts, WORLD, buildTablePlan({}), rolloutWith('intended'), rolloutWith(after));
+}
+
+test('an object that is as it was seen was told nothing; one that was written since may have been', async () => {
+  const api = new MemoryApi();
+  const object = api.put(nodes, buildNode('w1'));
+  expect(await mayGiveBack(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(true);
+  api.put(nodes, object);
+  expect(await mayGiveBack(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(false);
+});
+
+test('a Job that is there was created by somebody', async () => {
+  const api = new MemoryApi();
+  const told = { kind: 'create', resource: jobs, object: { metadata: { name: 'job' } } } as const;
+  expect(await mayGiveBack(api, told, 'pending')).toBe(true);
+  api.put(jobs, { metadata: { name: 'job' } });
+  expect(await mayGiveBack(api, told, 'pending')).toBe(false);
+});
+
+test('what is recorded as anything else is not asked about', async () => {
+  const api = new MemoryApi();
+  const object = buildNode('gone');
+  expect(await mayGiveBack(api, { kind: 'replace', resource: nodes, object }, 'done')).toBe(true);
+  expect(api.calls).toEqual([]);
+});

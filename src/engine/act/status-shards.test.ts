@@ -1,0 +1,89 @@
+/** Proves what has room in a plan, on whom a record rests, and that objects which are gone or newer than seen are told from those that are not. */
+import { describe, expect, test } from 'vitest';
+import { MemoryApi, refusal } from '../../../test/builders/memory-api.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { later } from '../../../test/builders/times.ts';
+import { nodes } from '../../kube/resources.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import type { Rollout, Target } from '../model/model.ts';
+import { withTargets } from '../model/stages.ts';
+import { areUnchanged, exceedPlan, mostInFlight, restingOn } from './status-shards.ts';
+
+const named = (count: number, length: number): { name: string }[] =>
+  Array.from({ length: count }, (_, index) => ({ name: String(index).padStart(length, 'w') }));
+
+describe('a plan holds', () => {
+  test.each([
+    ['as many names as anybody has', 54, 5_000],
+    ['fewer of names as long as a label', 63, 4_639],
+    ['fewer still of the longest', 253, 1_730],
+  ])('%s', (_name, length, most) => {
+    expect(exceedPlan([named(most, length)])).toBe(false);
+    expect(exceedPlan([named(most - 1, length), named(2, length)])).toBe(true);
+    expect(mostInFlight(named(9_000, length))).toBe(most);
+  });
+
+  test('no more than it is told to', () => {
+    expect([2, 3].map((most) => exceedPlan([named(2, 3), named(1, 3)], most))).toEqual([true, false]);
+  });
+
+  test('what is in flight by the longest of the names', () => {
+    expect(mostInFlight([...named(10_000, 5), ...named(1, 253)])).toBe(1_730);
+    expect(mostInFlight([])).toBe(5_000);
+  });
+});
+
+describe('a record', () => {
+  const before = buildRollout([
+    buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'pending'), buildTarget('w3', 'done')]),
+  ]);
+  const names = (after: Rollout): string[] => restingOn(before, after).map(({ name }) => name);
+  const moved = (wanted: string, change: Partial<Target>): Rollout => {
+    const targets = before.stages.flatMap((stage) => stage.targets).filter(({ name }) => name === wanted);
+    return withTargets(
+      before,
+      targets.map((target) => ({ ...target, ...change })),
+    );
+  };
+
+  test('rests on whom it starts, and on nobody who was started before', () => {
+    expect(names(moved('w2', { state: 'intended' }))).toEqual(['w2']);
+  });
+
+  test('rests on whom it starts anew', () => {
+    expect(names(moved('w1', { since: later(5000) }))).toEqual(['w1']);
+  });
+
+  test('does not rest on whom it calls done', () => {
+    expect(names(moved('w1', { state: 'done' }))).toEqual([]);
+  });
+
+  test('rests on all of them where it is the last', () => {
+    expect(names({ ...before, phase: 'failed' })).toEqual(['w1', 'w2', 'w3']);
+  });
+});
+
+describe('asked past all caches', () => {
+  test.each([
+    ['objects that are as seen', () => undefined, true],
+    ['one that was written since', (api: MemoryApi) => void api.put(nodes, buildNode('w2')), false],
+    ['one that is gone', (api: MemoryApi) => api.remove(nodes, 'w1'), false],
+  ])('%s', async (_name, change, wanted) => {
+    const api = new MemoryApi();
+    const seen = ['w1', 'w2'].map((name) => ({ resource: nodes, object: api.put(nodes, buildNode(name)) }));
+    change(api);
+    expect(await areUnchanged(api.client, seen, undefined)).toBe(wanted);
+  });
+
+  test('a server that cannot tell is no answer', async () => {
+    const api = new MemoryApi();
+    const seen = [{ resource: nodes, object: api.put(nodes, buildNode('w1')) }];
+    api.before('get', () => {
+      throw refusal(500, 'InternalError');
+    });
+    await expect(areUnchanged(api.client, seen, undefined)).rejects.toBeInstanceOf(StatusError);
+  });
+});

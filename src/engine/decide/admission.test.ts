@@ -1,0 +1,89 @@
+/** Owns the proof of the first decision about a rollout: it begins whole, or not at all and with every reason. */
+import { describe, expect, test } from 'vitest';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/builders/snapshots.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { NO_CONTROLS } from '../model/controls.ts';
+import type { Rollout, Snapshot, TargetFacts } from '../model/model.ts';
+import { because } from '../model/reasons.ts';
+import { admit } from './admission.ts';
+
+const stages = [buildStage('controller', ['c1', 'c2']), buildStage('worker', ['w1', 'w2'])];
+const NEW = buildRollout(stages, { phase: 'new' });
+
+function admitted(facts: Record<string, Partial<TargetFacts>> = {}, rollout: Rollout = NEW): Rollout {
+  return admit(buildSnapshot(rollout, facts), buildPolicy(), T0 + MINUTE);
+}
+
+function statesOf(rollout: Rollout): object {
+  const targets = rollout.stages.flatMap((stage) => stage.targets);
+  return Object.fromEntries(targets.map(({ name, state }) => [name, state]));
+}
+
+test('a rollout whose targets all exist and have a platform runs', () => {
+  expect(admitted()).toEqual({ ...NEW, phase: 'running' });
+});
+
+test('health is no matter of admission: it can still become better', () => {
+  expect(admitted({ w1: { ready: false } }).phase).toBe('running');
+});
+
+test('without targets it runs too, and ends with the next move', () => {
+  expect(admitted({}, buildRollout([], { phase: 'new' })).phase).toBe('running');
+});
+
+test('an abort needs neither an answer nor a policy that can be read', () => {
+  const controls = { ...NO_CONTROLS, abort: 'wrong version' };
+  const snapshot: Snapshot = { ...buildSnapshot(NEW), controls, preconditions: 'unasked' };
+  const policy = buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] });
+  expect(admit(snapshot, policy, T0)).toMatchObject({ phase: 'failed', reason: { code: 'Aborted' } });
+});
+
+describe('refused', () => {
+  test('all that stands against it is told at once, each target in its own state, the others untouched', () => {
+    const rollout = admitted({
+      c2: { exists: false },
+      w1: { platform: 'windows-amd64' },
+      w2: { platform: undefined },
+    });
+    expect(rollout.phase).toBe('incomplete');
+    expect(rollout.reason).toEqual({
+      code: 'TargetMissing',
+      message:
+        'controller c2 does not exist; w1 is windows-amd64; the plan has platforms for linux-amd64; w2 lacks the labels kubernetes.io/os and kubernetes.io/arch',
+    });
+    expect(statesOf(rollout)).toEqual({ c1: 'pending', c2: 'missing', w1: 'unsupported', w2: 'unsupported' });
+  });
+
+  test('since now, for the ones it is about', () => {
+    const [c1, c2] = admitted({ c2: { exists: false } }).stages[0]?.targets ?? [];
+    expect([c1?.since, c2?.since]).toEqual([later(0), later(MINUTE)]);
+  });
+
+  test('a thousand reasons are cut to what a person reads', () => {
+    const names = Array.from({ length: 1000 }, (_, index) => `w${index}`);
+    const rollout = buildRollout([buildStage('worker', names)], { phase: 'new' });
+    const facts = Object.fromEntries(names.map((name) => [name, { exists: false }]));
+    const after = admitted(facts, rollout);
+    expect(after.reason?.message.slice(0, 200)).toBe(
+      `${[0, 1, 2, 3, 4].map((index) => `worker w${index} does not exist; `).join('')}and 995 more`,
+    );
+    expect(Object.values(statesOf(after)).every((state) => state === 'missing')).toBe(true);
+  });
+
+  test('what is wrong with the plan itself comes first, and nothing else is looked at', () => {
+    const problems = [
+      { code: 'InvalidPlan', message: 'spec.id must name this run' },
+      { code: 'InvalidPlan', message: 'spec.commands must hold a command' },
+    ] as const;
+    const rollout = admitted({ c2: { exists: false } }, { ...NEW, problems });
+    expect(rollout.phase).toBe('invalid');
+    expect(rollout.reason).toEqual({
+      code: 'InvalidPlan',
+      message: 'spec.id must name this run; spec.commands must hold a command',
+    });
+    expect(statesOf(rollout)).toEqual({ c1: 'pending', c2: 'pending', w1: 'pending', w2: 'pending' });
+  });
+});

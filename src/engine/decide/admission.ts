@@ -1,0 +1,54 @@
+/** Owns the first decision about a rollout: it is recorded as running, or refused with every reason that stands against it. */
+import { rfc3339 } from '../../util/clock.ts';
+import { evaluate } from '../gates/chain.ts';
+import { gateInput } from '../gates/context.ts';
+import { ADMISSION } from '../gates/registry.ts';
+import { versionVerdict } from '../gates/version-verdict.ts';
+import { abortReason } from '../model/controls.ts';
+import type { Rollout, Snapshot, Target } from '../model/model.ts';
+import { because, type Reason } from '../model/reasons.ts';
+import { withTargets } from '../model/stages.ts';
+import { isUnanswered } from '../observe/probe-backoff.ts';
+import { payloadProblems } from '../policy/payload-rules.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { freeSlots } from '../schedule/slots.ts';
+import { refusedState } from './evaluate-target.ts';
+
+/** Refusing comes before anything is touched, so a plan that cannot be carried out whole is not begun. */
+export function admit(snapshot: Snapshot, policy: RolloutPolicy, now: number): Rollout {
+  const { rollout, preconditions, controls } = snapshot;
+  const { problems } = rollout;
+  const [problem] = problems;
+  if (problem) return { ...rollout, phase: 'invalid', reason: because(problem.code, listed(problems)) };
+  if (controls.abort !== undefined) return { ...rollout, phase: 'failed', reason: abortReason(controls.abort) };
+  // What the policy would refuse is judged only here: it must be readable first.
+  if (preconditions === 'unasked' || isUnanswered(preconditions) || policy.problems.length > 0) return rollout;
+  const [unmet] = preconditions ?? [];
+  if (unmet) return { ...rollout, phase: 'invalid', reason: because(unmet.code, listed(preconditions ?? [])) };
+  const broken = [...payloadProblems(rollout.stages, policy), ...versionVerdict(snapshot, policy).problems];
+  const [rule] = broken;
+  if (rule) return { ...rollout, phase: 'invalid', reason: because(rule.code, listed(broken)) };
+  const refusals: Reason[] = [];
+  const refused: Target[] = [];
+  for (const stage of rollout.stages) {
+    for (const target of stage.targets) {
+      const verdict = evaluate(ADMISSION, gateInput({ snapshot, stage, target, policy, now }, freeSlots(stage)));
+      if (verdict.kind !== 'stop') continue;
+      refusals.push(verdict.reason);
+      refused.push({ ...target, state: refusedState(verdict.reason), since: rfc3339(now) });
+    }
+  }
+  const [first] = refusals;
+  if (!first) return { ...rollout, phase: 'running' };
+  const message = listed(refusals);
+  return { ...withTargets(rollout, refused), phase: 'incomplete', reason: because(first.code, message) };
+}
+
+/** Reasons that are told one by one: more of them nobody reads, and an event or a status would not hold them. */
+const MAX_LISTED = 5;
+
+function listed(reasons: readonly Reason[]): string {
+  const messages = reasons.slice(0, MAX_LISTED).map(({ message }) => message);
+  const rest = reasons.length - messages.length;
+  return [...messages, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+}

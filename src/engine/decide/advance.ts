@@ -1,0 +1,131 @@
+/** Owns the smallest moves of a running rollout: follow what nodes report, end, or fill free slots. One move a call. */
+import { rfc3339 } from '../../util/clock.ts';
+import { factsOf } from '../gates/context.ts';
+import { abortReason } from '../model/controls.ts';
+import type { RecordedState, Rollout, Snapshot, Stage, Target } from '../model/model.ts';
+import { isFinal } from '../model/model.ts';
+import { because, isUnasked, type Reason } from '../model/reasons.ts';
+import { activeStage, targetsIn, withTargets } from '../model/stages.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { type Choice, chooseTargets } from '../schedule/candidates.ts';
+import { failedInFlightIn } from '../schedule/failed-in-flight.ts';
+import { freeSlots } from '../schedule/slots.ts';
+import { admit } from './admission.ts';
+import { progressOf, refusedState } from './evaluate-target.ts';
+import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
+
+const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
+
+/** The rollout as it should be recorded next; the very same object where nothing is to be recorded. */
+export function advance(snapshot: Snapshot, policy: RolloutPolicy, now: number): Rollout {
+  if (snapshot.rollout.unread) return snapshot.rollout;
+  const rollout = withRetries(snapshot, now);
+  if (rollout !== snapshot.rollout || isFinal(rollout)) return rollout;
+  if (rollout.phase === 'new') return admit(snapshot, policy, now);
+  const stage = activeStage(rollout);
+  const followed = stage ? follow(snapshot, stage, policy, now) : rollout;
+  if (followed !== rollout) return followed;
+  return conclude(snapshot, policy) ?? (stage ? start(snapshot, stage, policy, now) : rollout);
+}
+
+/**
+ * True where nothing more may start: somebody aborted it, the failure budget is used up, or the plan was changed into one
+ * that cannot be right.
+ */
+export function isStopping({ rollout, controls }: Snapshot, policy: RolloutPolicy): boolean {
+  return controls.abort !== undefined || isOverBudget(rollout, policy) || rollout.problems.length > 0;
+}
+
+/** The choice that `start` acts on and that `refit status` explains. */
+export function choose(snapshot: Snapshot, stage: Stage, policy: RolloutPolicy, now: number): Choice {
+  if (isStopping(snapshot, policy)) return { chosen: [], waiting: [], stopped: [] };
+  const candidates = stage.targets.filter(({ state }) => state === 'pending');
+  const slots = Math.max(0, freeSlots(stage) - failedInFlightIn(snapshot, now).length);
+  return chooseTargets(snapshot, stage, candidates, slots, policy, now);
+}
+
+function follow(snapshot: Snapshot, stage: Stage, policy: RolloutPolicy, now: number): Rollout {
+  const { rollout } = snapshot;
+  const moved: Target[] = [];
+  let { reason } = rollout;
+  for (const target of stage.targets) {
+    const step = progressOf(snapshot, stage, target, policy, now);
+    if (!step.next) continue;
+    moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });
+    // What stops everything must be told, whatever was told before.
+    if (FAILURES.includes(step.next)) reason = stops(step.reason, policy) ? step.reason : (reason ?? step.reason);
+  }
+  return moved.length === 0 ? rollout : { ...withTargets(rollout, moved), reason };
+}
+
+/** An adopted target keeps the name of the attempt that is under way; everything else is named by the moment. */
+function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: number): string {
+  const { observation } = factsOf(snapshot, target);
+  const isUnderWay = observation.kind !== 'none' && !isSupersededByRetry(snapshot, target);
+  const attempt = next === 'intended' && isUnderWay ? observation.attempt : '';
+  // A status that holds anything but a time would be refused, and the plan could never go on.
+  return Number.isNaN(Date.parse(attempt)) ? momentOf(snapshot, target, now) : attempt;
+}
+
+function conclude({ rollout, controls }: Snapshot, policy: RolloutPolicy): Rollout | undefined {
+  const { abort } = controls;
+  if (abort !== undefined && activeStage(rollout) !== undefined) {
+    if (targetsIn(rollout, 'intended').length > 0) return undefined;
+    return { ...rollout, phase: 'failed', blocked: false, reason: abortReason(abort) };
+  }
+  if (!isOverBudget(rollout, policy)) {
+    // What a plan was changed into while it ran may hold more than was recorded: while that cannot be right, it is not done.
+    const done = !activeStage(rollout) && rollout.problems.length === 0;
+    if (!done) return undefined;
+    // Nothing to do is no failure, but hardly what anybody wanted: a selector that matches nothing looks just like this.
+    const isEmpty = rollout.stages.every(({ targets }) => targets.length === 0);
+    const reason = isEmpty ? because('NoTargets', 'there was no target, so nothing was done') : rollout.reason;
+    return { ...rollout, phase: 'done', blocked: false, reason };
+  }
+  if (targetsIn(rollout, 'intended').length > 0) return undefined;
+  return { ...rollout, phase: targetsIn(rollout, 'failed').length > 0 ? 'failed' : 'incomplete', blocked: false };
+}
+
+function start(snapshot: Snapshot, stage: Stage, policy: RolloutPolicy, now: number): Rollout {
+  const { rollout } = snapshot;
+  const { chosen, waiting, stopped, refusal } = choose(snapshot, stage, policy, now);
+  if (refusal && targetsIn(rollout, 'intended').length === 0) {
+    return { ...rollout, phase: 'invalid', blocked: false, reason: refusal };
+  }
+  const since = rfc3339(now);
+  // A target that cannot start is a failure, and failures are counted before anything more is started.
+  const moved =
+    stopped.length > 0
+      ? stopped.map(({ target, reason }): Target => ({ ...target, state: refusedState(reason), since }))
+      : chosen.map((target): Target => ({ ...target, state: 'intended', since: momentOf(snapshot, target, now) }));
+  const started = withTargets(rollout, moved);
+  const blocked = chosen.length === 0 && waiting.some(({ reason, isPassing }) => !isPassing && !isUnasked(reason));
+  const reason = rollout.reason ?? stopped[0]?.reason;
+  if (started === rollout && blocked === rollout.blocked) return rollout;
+  return { ...started, blocked, reason };
+}
+
+/** A controller that failed stops everything: the next one could cost the quorum. */
+function isOverBudget(rollout: Rollout, policy: RolloutPolicy): boolean {
+  const failures = failuresOf(rollout);
+  if (failures.size > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy))) return true;
+  return failures.size > 0 && targetsIn({ stages: controllersOf(rollout) }, ...FAILURES).length > 0;
+}
+
+function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
+  return code === 'DrainTooLong' && drain.onDeadline === 'stop';
+}
+
+function controllersOf({ stages }: Rollout): Stage[] {
+  return stages.filter(({ role, failedHoldSlots }) => role === 'controller' && failedHoldSlots !== true);
+}
+
+/**
+ * Who failed and counts against the budget, once in however many commands: where failures hold their slots instead, they
+ * stop nobody else.
+ */
+function failuresOf({ stages }: Rollout): ReadonlySet<string> {
+  const counted = stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
+  const failed = (stage: Stage): Target[] => targetsIn({ stages: [stage] }, ...FAILURES);
+  return new Set(counted.flatMap((stage) => failed(stage).map(({ name }) => `${stage.role} ${name}`)));
+}

@@ -1,0 +1,100 @@
+/** Owns what the leader does for a target that asks for it: cordon and drain, and the way back. */
+import { rfc3339 } from '../../util/clock.ts';
+import { evaluate } from '../gates/chain.ts';
+import { gateInput, type Look } from '../gates/context.ts';
+import { AFTER } from '../gates/registry.ts';
+import { ownerOf } from '../model/cordon-owners.ts';
+import type { DrainView, NodeAction, NodeView, TargetFacts } from '../model/model.ts';
+import { because } from '../model/reasons.ts';
+import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { freeSlots } from '../schedule/slots.ts';
+import type { Progress } from './target-step.ts';
+
+export interface AssistInput extends Look {
+  readonly facts: TargetFacts;
+}
+
+/** Undefined where there is nothing to do for it. */
+export function assist(input: AssistInput): Progress | undefined {
+  const { observation, drainDelegation, node } = input.facts;
+  if (observation.kind !== 'working' || observation.waitsFor === undefined) return undefined;
+  if (node && drainDelegation === 'unasked') return askDrainDelegation(input);
+  if (node && isUnanswered(drainDelegation)) {
+    return { phase: 'working', effect: 'assist', gate: 'drain-delegation', ...untilAsked(drainDelegation) };
+  }
+  return observation.waitsFor === 'drain' ? cordonAndDrain(input) : uncordonNode(input);
+}
+
+function askDrainDelegation({ stage, target }: AssistInput): Progress {
+  const reason = because('DrainDelegationUnknown', `asking whether ${target.name} lets the leader drain it`);
+  return { phase: 'working', effect: 'assist', reason, probe: { kind: 'drain-delegation', stage, target } };
+}
+
+/** Cordon, then drain, then on: each is seen to be so before the next is begun. */
+function cordonAndDrain(input: AssistInput): Progress {
+  const { snapshot, stage, target, facts, policy } = input;
+  const { node, drain } = facts;
+  if (!node || !policy.drain.enabled) return doing(input, { kind: 'acknowledge', stage, target, node: node?.name });
+  if (!node.unschedulable) {
+    const owner = ownerOf(snapshot.rollout, target);
+    return doing(input, { kind: 'cordon', stage, target, node: node.name, owner });
+  }
+  if (!drain) return doing(input, { kind: 'drain', stage, target, node: node.name, options: policy.drain.options });
+  if (drain.kind === 'drained') return doing(input, { kind: 'acknowledge', stage, target, node: node.name });
+  return wait(input, node, drain);
+}
+
+function doing({ target }: AssistInput, nodeAction: NodeAction): Progress {
+  return {
+    phase: 'working',
+    effect: 'assist',
+    reason: because('Draining', `${target.name} is being drained`),
+    nodeAction,
+  };
+}
+
+function wait({ target, policy, now }: AssistInput, node: NodeView, drain: DrainView): Progress {
+  const { stepDeadlines, drain: rules } = policy;
+  const failed = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
+  if (drain.kind === 'refused') {
+    return { ...failed, reason: because('DrainRefused', `${target.name} cannot be drained: ${drain.reason}`) };
+  }
+  const { left = 0, blockedBy } = drain.kind === 'draining' ? drain : {};
+  const ends = drain.since + (rules.onDeadline === 'wait' ? Number.POSITIVE_INFINITY : stepDeadlines.drain);
+  const what = `${left === 1 ? '1 pod is' : `${left} pods are`} left on node ${node.name}`;
+  const why = blockedBy === undefined ? what : `${what}: ${blockedBy}`;
+  if (now >= ends) {
+    const limit = `within ${Math.round(stepDeadlines.drain / 1000)} s`;
+    return { ...failed, reason: because('DrainTooLong', `${target.name} was not drained ${limit}: ${why}`) };
+  }
+  const code = blockedBy === undefined ? 'Draining' : 'DrainBlocked';
+  const until = Number.isFinite(ends) ? { until: rfc3339(ends), recheckMs: ends - now } : {};
+  return { phase: 'working', effect: 'assist', gate: 'drain', reason: because(code, why), ...until };
+}
+
+/** Which cordon goes: ours, which names its owner, or one that an original leader or agent set without a word. */
+export function liftOf({ observation }: TargetFacts, { drain }: RolloutPolicy): 'ours' | 'always' {
+  return observation.kind === 'working' && observation.ownsCordon === true ? 'always' : drain.uncordon;
+}
+
+/** Pods come back only to a node that is well. */
+function uncordonNode(input: AssistInput): Progress {
+  const { stage, target, facts, policy } = input;
+  const verdict = evaluate(AFTER, gateInput(input, freeSlots(stage)));
+  if (verdict.kind === 'pass') {
+    const reason = because('InFlight', `${target.name} is being let back`);
+    const nodeAction = {
+      kind: 'acknowledge',
+      stage,
+      target,
+      node: facts.node?.name,
+      uncordon: liftOf(facts, policy),
+    } as const;
+    return { phase: 'verifying', effect: 'assist', reason, nodeAction };
+  }
+  const { reason, gate } = verdict;
+  if (verdict.kind === 'stop') return { phase: 'failed', effect: 'fail', next: 'failed', reason, gate };
+  const { recheckMs, probe } = verdict;
+  return { phase: 'verifying', effect: 'assist', reason, gate, recheckMs, probe };
+}

@@ -1,0 +1,49 @@
+/** Owns the explanation for people: no decision hangs on what holds targets that others were let past, and people ask all the same. */
+
+import { isFinal, type Snapshot, type Target, type Wait } from '../model/model.ts';
+import { activeStage } from '../model/stages.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { chooseTargets } from '../schedule/candidates.ts';
+import { isStopping } from './advance.ts';
+import { type Explanation, explain, type Held, heldBy } from './explain.ts';
+
+/** Those that are told; each may be a question to the API server. */
+const MOST_TARGETS = 10;
+
+/** As `explain`, and what would hold those that were passed over if a slot were free. */
+export function explainToPeople(snapshot: Snapshot, policy: RolloutPolicy, now: number): Explanation {
+  const explanation = explain(snapshot, policy, now);
+  const { waits, probes } = explanation;
+  const names = new Set(waits.map(({ target }) => target));
+  const words = new Set(waits.map(wordsOf));
+  const passed = skipped(snapshot, policy, now);
+  const news = passed.filter(({ wait }) => !names.has(wait.target) && !words.has(wordsOf(wait)));
+  return {
+    ...explanation,
+    waits: [...waits, ...news.map(({ wait }) => wait)],
+    probes: [...probes, ...passed.flatMap(({ probe }) => probe ?? [])],
+  };
+}
+
+function skipped(snapshot: Snapshot, policy: RolloutPolicy, now: number): Held[] {
+  const { rollout } = snapshot;
+  const stage = activeStage(rollout);
+  if (!stage || isFinal(rollout) || rollout.unread || isStopping(snapshot, policy)) return [];
+  const waiting = overtaken(stage.targets)
+    .slice(0, MOST_TARGETS)
+    .flatMap((target) => chooseTargets(snapshot, stage, [target], 1, policy, now).waiting)
+    // What holds all of them is told of all of them.
+    .filter(({ ofRollout }) => ofRollout !== true)
+    .map((refused) => ({ ...refused, since: refused.since ?? refused.target.since }));
+  return heldBy(stage, waiting);
+}
+
+/** Not begun, although one behind them is. */
+function overtaken(targets: readonly Target[]): readonly Target[] {
+  const last = targets.findLastIndex(({ state }) => state !== 'pending');
+  return targets.slice(0, Math.max(0, last)).filter(({ state }) => state === 'pending');
+}
+
+function wordsOf({ gate, reason }: Wait): string {
+  return `${gate} ${reason.message}`;
+}

@@ -1,0 +1,182 @@
+/** Owns the explanation of a rollout: where each target is, and for what and until when everything else waits. */
+import { rfc3339 } from '../../util/clock.ts';
+import { factsOf } from '../gates/context.ts';
+import { abortReason } from '../model/controls.ts';
+import type { Probe, Rollout, Snapshot, Stage, Target, TargetPhase, Wait } from '../model/model.ts';
+import { isFinal } from '../model/model.ts';
+import { because } from '../model/reasons.ts';
+import { activeStage } from '../model/stages.ts';
+import { isUnanswered, type Unanswered, untilAsked } from '../observe/probe-backoff.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import type { Refused } from '../schedule/candidates.ts';
+import { type FailedInFlight, failedInFlightIn } from '../schedule/failed-in-flight.ts';
+import { limitOf } from '../schedule/slots.ts';
+import { choose, isStopping } from './advance.ts';
+import { timeLeft } from './deadlines.ts';
+import { progressOf } from './evaluate-target.ts';
+
+export interface Explanation {
+  readonly waits: readonly Wait[];
+  readonly phases: ReadonlyMap<string, TargetPhase>;
+  readonly recheckAfterMs: number | undefined;
+  readonly probes: readonly Probe[];
+}
+
+export function explain(snapshot: Snapshot, policy: RolloutPolicy, now: number): Explanation {
+  const { rollout } = snapshot;
+  const phases = new Map<string, TargetPhase>();
+  for (const stage of rollout.stages) {
+    for (const target of stage.targets) phases.set(target.key, progressOf(snapshot, stage, target, policy, now).phase);
+  }
+  if (isFinal(rollout)) return { waits: [], phases, recheckAfterMs: undefined, probes: [] };
+  if (rollout.phase === 'new') {
+    const { preconditions } = snapshot;
+    if (preconditions === 'unasked') return unasked(rollout, phases);
+    if (isUnanswered(preconditions)) return unanswered(rollout, phases, preconditions);
+  }
+  const stage = activeStage(rollout);
+  const flying = stage ? inFlightWaits(snapshot, stage, policy, now) : [];
+  const held = heldWaits(snapshot, stage, policy, now);
+  const rechecks = [...flying, ...held].flatMap(({ recheckMs }) => (recheckMs === undefined ? [] : [recheckMs]));
+  // One that is over without ending anything is waited for no more.
+  const deadlines = flying.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
+  const soonest = Math.min(...rechecks, ...deadlines);
+  return {
+    waits: [...flying, ...held].map(({ wait }) => wait),
+    phases,
+    recheckAfterMs: Number.isFinite(soonest) ? soonest : undefined,
+    probes: [...flying, ...held].flatMap(({ probe }) => probe ?? []),
+  };
+}
+
+function unasked({ source }: Rollout, phases: Explanation['phases']): Explanation {
+  const reason = because('PreconditionsUnknown', 'asking what stands against the plan');
+  const waits = [{ gate: 'preconditions', reason, since: source.created, ofStage: true }] as const;
+  return { waits, phases, recheckAfterMs: undefined, probes: [{ kind: 'preconditions' }] };
+}
+
+function unanswered({ source }: Rollout, phases: Explanation['phases'], question: Unanswered): Explanation {
+  const { reason, recheckMs } = untilAsked(question);
+  const waits = [{ gate: 'preconditions', reason, since: source.created, ofStage: true }] as const;
+  return { waits, phases, recheckAfterMs: recheckMs, probes: [] };
+}
+
+export interface Held {
+  readonly wait: Wait;
+  readonly recheckMs?: number | undefined;
+  /** Milliseconds since the epoch: when it is judged late. */
+  readonly deadline?: number | undefined;
+  readonly probe?: Probe | undefined;
+}
+
+function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: RolloutPolicy, now: number): Held[] {
+  return stage.targets
+    .filter(({ state }) => state === 'intended')
+    .map((target) => {
+      const { phase, reason, gate, recheckMs, until: known, probe } = progressOf(snapshot, stage, target, policy, now);
+      const facts = factsOf(snapshot, target);
+      const { observation } = facts;
+      // The time of a target runs from its signal: one that holds a slot without any has no deadline.
+      const isSignalled = observation.kind !== 'none';
+      const since = isSignalled ? observation.since : target.since;
+      const deadline = now + timeLeft(target, facts, policy, now);
+      const ends = isSignalled && Number.isFinite(deadline);
+      const until = ends || known !== undefined ? { until: known ?? rfc3339(deadline) } : {};
+      const wait = { target: target.name, gate: gate ?? phase, reason, since, ...until };
+      return { wait, recheckMs, probe, ...(ends ? { deadline } : {}) };
+    });
+}
+
+/** What keeps the pending targets from starting; one wait for all that wait for the same. */
+function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: RolloutPolicy, now: number): Held[] {
+  const { rollout } = snapshot;
+  const since = lastProgress(rollout);
+  if (rollout.unread) return [{ wait: { gate: 'record', reason: rollout.unread, since, ofStage: true } }];
+  if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since, ofStage: true } }];
+  if (!stage) return [];
+  const { waiting, chosen } = choose(snapshot, stage, policy, now);
+  const gated = heldBy(
+    stage,
+    waiting.map((refused) => ({ ...refused, since: refused.since ?? since })),
+  );
+  const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
+  const unslotted = isHeldAsOne ? 0 : pendingIn(stage).length - waiting.length - chosen.length;
+  return [
+    ...gated,
+    ...slotWait(stage, unslotted, since, failedInFlightIn(snapshot, now)),
+    ...laterWaits(rollout, stage),
+  ];
+}
+
+function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason'> {
+  const { problems, reason } = rollout;
+  if (controls.abort !== undefined) {
+    const { code, message } = abortReason(controls.abort);
+    const reason = because(code, `${message}; nothing new starts, and what cannot be taken back finishes`);
+    return { gate: 'not-aborted', reason };
+  }
+  const [problem] = problems;
+  if (problem) {
+    const message = `the plan was changed while it ran: ${problem.message}`;
+    return { gate: 'plan-valid', reason: because('InvalidPlan', message) };
+  }
+  const message = `nothing new starts: ${reason?.message ?? 'a target failed'}`;
+  return { gate: 'failure-budget', reason: because('FinishingInFlight', message) };
+}
+
+function slotWait(stage: Stage, count: number, since: string, failedInFlight: readonly FailedInFlight[]): Held[] {
+  if (count <= 0) return [];
+  const limit = limitOf(stage);
+  const who = count === 1 ? `1 more ${stage.role} waits` : `${count} more ${stage.role}s wait`;
+  const names = failedInFlight.map(({ target }) => target.name).join(', ');
+  const kept = names === '' ? '' : `; given up, and still at work: ${names}`;
+  const message = `${who} for ${limit === 1 ? 'the only slot' : `one of ${limit} slots`}${kept}`;
+  const recheckMs = Math.min(...failedInFlight.map(({ leftMs }) => leftMs).filter(Number.isFinite));
+  const wait = { gate: 'slots', reason: because('NoFreeSlot', message), since, ofStage: true } as const;
+  return [{ wait, ...(Number.isFinite(recheckMs) ? { recheckMs } : {}) }];
+}
+
+function laterWaits({ stages }: Rollout, active: Stage): Held[] {
+  const several = new Set(stages.map(({ command }) => command)).size > 1;
+  const titleOf = ({ role, command }: Stage, plural: boolean): string =>
+    `${role}${plural ? 's' : ''}${several ? ` of command ${command}` : ''}`;
+  return stages.slice(stages.indexOf(active) + 1).flatMap((stage) => {
+    const { length } = pendingIn(stage);
+    const [first] = pendingIn(stage);
+    if (!first) return [];
+    const who = `${length} ${titleOf(stage, length > 1)} ${length > 1 ? 'wait' : 'waits'}`;
+    const message = `${who} until the ${titleOf(active, true)} are done`;
+    return [{ wait: { gate: 'stages', reason: because('EarlierStage', message), since: first.since } }];
+  });
+}
+
+/** What holds several of them back in the same words is said once, of the first. */
+export function heldBy(stage: Stage, waiting: readonly (Refused & { readonly since: string })[]): Held[] {
+  const alike = Map.groupBy(waiting, ({ gate, reason }) => `${gate} ${reason.message}`);
+  return [...alike.values()].flatMap(([first, ...others]) => {
+    if (!first) return [];
+    const { target, gate, reason, since, until, recheckMs, probe } = first;
+    // Behind a controller that waits nobody starts.
+    const isOfAll = first.ofRollout === true || others.length > 0 || stage.role === 'controller';
+    const ends = until === undefined ? {} : { until };
+    return {
+      wait: { target: target.name, gate, reason, since, ...ends, ...(isOfAll ? { ofStage: true } : {}) },
+      recheckMs,
+      probe,
+    };
+  });
+}
+
+function pendingIn({ targets }: Stage): Target[] {
+  return targets.filter(({ state }) => state === 'pending');
+}
+
+/** The moment when anything was last recorded: whoever waits may have been waiting since then. */
+function lastProgress({ stages, source }: Rollout): string {
+  return (
+    stages
+      .flatMap(({ targets }) => targets.map(({ since }) => since))
+      .toSorted((a, b) => Date.parse(a) - Date.parse(b))
+      .at(-1) ?? source.created
+  );
+}

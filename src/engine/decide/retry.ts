@@ -1,0 +1,76 @@
+/** Owns trying failed targets again because somebody ordered it. */
+import { rfc3339 } from '../../util/clock.ts';
+import { factsOf } from '../gates/context.ts';
+import type { Rollout, Snapshot, Stage, Target } from '../model/model.ts';
+import { targetsIn, withTargets } from '../model/stages.ts';
+
+/** Milliseconds: finer than that no time is recorded. */
+const SECOND = 1000;
+
+/** The very same rollout where nothing is to be tried again. A target that still works must come to its end first. */
+export function withRetries(snapshot: Snapshot, now: number): Rollout {
+  const { rollout, controls } = snapshot;
+  if (controls.retries.size === 0 || controls.abort !== undefined) return rollout;
+  const again = rollout.stages.flatMap((stage) =>
+    stage.targets.filter((target) => isDue(snapshot, target) && isFree(rollout, stage, target)),
+  );
+  if (again.length === 0) return rollout;
+  const renewed = withTargets(
+    rollout,
+    again.map((target): Target => ({ ...target, state: 'pending', since: momentOf(snapshot, target, now) })),
+  );
+  const failures = targetsIn(renewed, 'failed').length;
+  return { ...renewed, phase: 'running', reason: failures > 0 ? rollout.reason : undefined };
+}
+
+/**
+ * What it reported of an attempt that was begun before somebody ordered another one. Once it waits for that one, it is at
+ * work on the old one only in what an old cache shows.
+ */
+export function isSupersededByRetry(snapshot: Snapshot, target: Target): boolean {
+  const { exists, observation } = factsOf(snapshot, target);
+  const ordered = snapshot.controls.retries.get(target.name);
+  if (!exists || ordered === undefined || observation.kind === 'none') return false;
+  const isOld = Date.parse(observation.attempt) <= ordered;
+  return isOld && (observation.kind === 'failed' || (target.state === 'pending' && observation.kind !== 'succeeded'));
+}
+
+/**
+ * When what is recorded of a target now is said to have happened: of one that is to be tried again after the order, to
+ * the second, so that neither its next attempt nor the end of that is taken for one that is forgotten.
+ */
+export function momentOf({ controls }: Pick<Snapshot, 'controls'>, { name }: Target, now: number): string {
+  return rfc3339(Math.max(now, (controls.retries.get(name) ?? Number.NEGATIVE_INFINITY) + SECOND));
+}
+
+/**
+ * True where a later stage has brought the very target further since it failed: to try it again would take it back. What
+ * keeps the version as it is takes nothing back.
+ */
+export function isOutdone({ stages }: Rollout, own: Stage, { name }: Target): boolean {
+  if (own.keepsVersion === true) return false;
+  return laterThan(stages, own).some(
+    ({ role, keepsVersion, targets }) =>
+      role === own.role &&
+      keepsVersion !== true &&
+      targets.some((other) => other.name === name && other.state === 'done'),
+  );
+}
+
+/** What is in flight in a later stage finishes first: only the slots of one stage are counted at a time. */
+function isFree(rollout: Rollout, stage: Stage, target: Target): boolean {
+  const later = laterThan(rollout.stages, stage);
+  return targetsIn({ stages: later }, 'intended').length === 0 && !isOutdone(rollout, stage, target);
+}
+
+function laterThan(stages: readonly Stage[], { id }: Stage): readonly Stage[] {
+  return stages.slice(stages.findIndex((each) => each.id === id) + 1);
+}
+
+function isDue(snapshot: Snapshot, target: Target): boolean {
+  if (target.state !== 'failed') return false;
+  const ordered = snapshot.controls.retries.get(target.name);
+  if (ordered === undefined || Date.parse(target.since) > ordered) return false;
+  const { kind } = factsOf(snapshot, target).observation;
+  return kind !== 'sent' && kind !== 'working';
+}

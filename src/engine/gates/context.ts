@@ -1,0 +1,48 @@
+/** Owns what gates are asked with, gathered for one target. */
+import type { Node } from '../../kube/types.ts';
+import { onceForEach } from '../../util/memo.ts';
+import type { Rollout, Snapshot, Stage, Target, TargetFacts } from '../model/model.ts';
+import { stagesBefore, targetsIn } from '../model/stages.ts';
+import { censusOf, type NodeCensus } from '../policy/node-census.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import type { GateInput } from './types.ts';
+
+const ABSENT: TargetFacts = { exists: false, observation: { kind: 'none' } };
+
+export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): TargetFacts {
+  return facts.get(target.key) ?? ABSENT;
+}
+
+/** One target, with all that is looked at to decide about it. */
+export interface Look {
+  readonly snapshot: Snapshot;
+  readonly stage: Stage;
+  readonly target: Target;
+  readonly policy: RolloutPolicy;
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+}
+
+/** `room` is the number of targets that may still start, this one included. */
+export function gateInput(look: Look, room: number, census = censusFor(look.snapshot, look.policy)): GateInput {
+  const { snapshot, stage, target, policy, now } = look;
+  const { rollout, controlPlane, apiServers, others, controls, paceMs } = snapshot;
+  const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];
+  const seen = { facts, controlPlane, apiServers, others, controls, census, expectedMs: paceMs };
+  return { stage, target, earlier, ...seen, room, policy, now };
+}
+
+/** Undefined where no limit asks for it. */
+export function censusFor({ fleet, rollout }: Snapshot, { maxUnavailable }: RolloutPolicy): NodeCensus | undefined {
+  return fleet && maxUnavailable !== undefined ? censuses(fleet)(rollout) : undefined;
+}
+
+/** It looks at every node, and each target in flight asks for it. */
+const censuses = onceForEach((fleet: readonly Node[]) =>
+  onceForEach((rollout: Rollout) =>
+    censusOf(
+      fleet,
+      targetsIn(rollout, 'intended').map(({ name }) => name),
+    ),
+  ),
+);

@@ -1,0 +1,27 @@
+/** Owns the proof that a version that no rule could be asked about is said so when the plan begins. */
+import { expect, test } from 'vitest';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/builders/snapshots.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import type { Snapshot } from '../model/model.ts';
+import { uncheckedReason } from './version-verdict.ts';
+
+const stage = buildStage('worker', ['w1', 'w2'], { version: 'v1.36.3' });
+const apiServers = [{ name: 'c1', version: 'v1.36.3' }];
+
+test.each<[string, Partial<Snapshot>, readonly (string | undefined)[], string | undefined]>([
+  ['every version is known', { apiServers }, ['v1.35.1', 'v1.35.1'], undefined],
+  ['one is not', { apiServers }, ['v1.35.1', undefined], 'no rule of versions asked: w2: the version is not known'],
+  ['nobody judges versions', {}, [undefined, undefined], undefined],
+  [
+    'bundles keep the version',
+    { apiServers, rollout: buildRollout([{ ...stage, keepsVersion: true }]) },
+    [],
+    undefined,
+  ],
+])('%s', (_name, more, [first, second], message) => {
+  const facts = { w1: { version: first }, w2: { version: second } };
+  const snapshot = { ...buildSnapshot(more.rollout ?? buildRollout([stage]), facts), ...more };
+  expect(uncheckedReason(snapshot, buildPolicy())?.message).toBe(message);
+});

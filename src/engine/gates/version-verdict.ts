@@ -1,0 +1,30 @@
+/** Owns what the rules about versions say of a rollout: each target by what it runs now, and by what earlier stages bring it. */
+
+import type { Snapshot } from '../model/model.ts';
+import { because, type Reason } from '../model/reasons.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { judgeVersions, type VersionVerdict } from '../policy/version-rules.ts';
+import { factsOf } from './context.ts';
+
+export function versionVerdict(snapshot: Snapshot, { allow }: RolloutPolicy): VersionVerdict {
+  const { rollout, apiServers } = snapshot;
+  if (!apiServers) return { problems: [], unchecked: [] };
+  const stages = rollout.stages
+    .filter(({ keepsVersion }) => keepsVersion !== true)
+    .map((stage) => ({
+      ...stage,
+      targets: stage.targets.map((target) => {
+        const { version: current, node } = factsOf(snapshot, target);
+        return { name: target.name, current, hasKubelet: stage.role === 'worker' || node !== undefined };
+      }),
+    }));
+  return judgeVersions(stages, apiServers, allow);
+}
+
+/** Told once, when the rollout begins; undefined where every version is known. */
+export function uncheckedReason(snapshot: Snapshot, policy: RolloutPolicy): Reason | undefined {
+  const { unchecked } = versionVerdict(snapshot, policy);
+  return unchecked.length === 0
+    ? undefined
+    : because('VersionUnchecked', `no rule of versions asked: ${unchecked.join('; ')}`);
+}

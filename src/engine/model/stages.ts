@@ -1,0 +1,37 @@
+/** Owns reading and replacing parts of a rollout: the active stage, what is in flight, what has failed. */
+import type { RecordedState, Rollout, Stage, Target } from './model.ts';
+
+const SETTLED: ReadonlySet<RecordedState> = new Set(['done', 'failed', 'missing', 'unsupported']);
+
+export function isSettled({ state }: Target): boolean {
+  return SETTLED.has(state);
+}
+
+/** Stages run one after the other: the first that is not over is the only one in which anything moves. */
+export function activeStage({ stages }: Rollout): Stage | undefined {
+  return stages.find((stage) => !isOver(stage));
+}
+
+export function stagesBefore({ stages }: Pick<Rollout, 'stages'>, { id }: Stage): readonly Stage[] {
+  const own = stages.findIndex((stage) => stage.id === id);
+  return stages.slice(0, Math.max(0, own));
+}
+
+function isOver({ targets, failedHoldSlots }: Stage): boolean {
+  return targets.every((target) => (failedHoldSlots === true ? target.state === 'done' : isSettled(target)));
+}
+
+export function targetsIn({ stages }: Pick<Rollout, 'stages'>, ...states: readonly RecordedState[]): Target[] {
+  return stages.flatMap(({ targets }) => targets.filter(({ state }) => states.includes(state)));
+}
+
+/** The rollout with those targets replaced by key; the very same rollout where there are none. */
+export function withTargets(rollout: Rollout, targets: readonly Target[]): Rollout {
+  if (targets.length === 0) return rollout;
+  const byKey = new Map(targets.map((target) => [target.key, target]));
+  const replace = (stage: Stage): Stage =>
+    stage.targets.some(({ key }) => byKey.has(key))
+      ? { ...stage, targets: stage.targets.map((target) => byKey.get(target.key) ?? target) }
+      : stage;
+  return { ...rollout, stages: rollout.stages.map(replace) };
+}

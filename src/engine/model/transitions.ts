@@ -1,0 +1,60 @@
+/** Owns the transition table of a target as data: what is recorded × what is seen → where it is, and what follows. */
+import type { Observation, RecordedState, TargetPhase } from './model.ts';
+
+/**
+ * What can be seen of a target: the node's own words, that it waits for the leader, that there is no node, or that its
+ * time is over.
+ */
+export type ObservedState = Observation['kind'] | 'asking' | 'gone' | 'late';
+
+export type Effect =
+  | 'none'
+  /** May start when its turn comes and the gates pass. */
+  | 'schedule'
+  /** Signal where the gates still pass and the intent is fresh. */
+  | 'signal'
+  /** Ask the verifiers; where they pass, record `done`. */
+  | 'verify'
+  /** Do what it asks for. */
+  | 'assist'
+  /** Record as intended what is already under way: another leader signalled it and could not record that. */
+  | 'adopt'
+  | 'fail';
+
+export interface Row {
+  readonly phase: TargetPhase;
+  readonly effect: Effect;
+}
+
+const SETTLED = (phase: TargetPhase): Readonly<Record<ObservedState, Row>> => {
+  const row: Row = { phase, effect: 'none' };
+  return { none: row, sent: row, working: row, asking: row, succeeded: row, failed: row, gone: row, late: row };
+};
+
+export const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<ObservedState, Row>>>> = {
+  pending: {
+    none: { phase: 'pending', effect: 'schedule' },
+    sent: { phase: 'signalled', effect: 'adopt' },
+    working: { phase: 'working', effect: 'adopt' },
+    asking: { phase: 'working', effect: 'adopt' },
+    succeeded: { phase: 'verifying', effect: 'adopt' },
+    failed: { phase: 'failed', effect: 'fail' },
+    gone: { phase: 'pending', effect: 'schedule' },
+    // How long it waited says nothing of its attempt: once that is recorded, its own deadline counts.
+    late: { phase: 'working', effect: 'adopt' },
+  },
+  intended: {
+    none: { phase: 'intended', effect: 'signal' },
+    sent: { phase: 'signalled', effect: 'none' },
+    working: { phase: 'working', effect: 'none' },
+    asking: { phase: 'working', effect: 'assist' },
+    succeeded: { phase: 'verifying', effect: 'verify' },
+    failed: { phase: 'failed', effect: 'fail' },
+    gone: { phase: 'failed', effect: 'fail' },
+    late: { phase: 'failed', effect: 'fail' },
+  },
+  done: SETTLED('done'),
+  failed: SETTLED('failed'),
+  missing: SETTLED('missing'),
+  unsupported: SETTLED('unsupported'),
+};

@@ -1,0 +1,50 @@
+/** Owns the table of answers from API servers: only 2xx is ready, and whatever else came is told. */
+import { describe, expect, test } from 'vitest';
+import type { EndpointHealth } from '../model/model.ts';
+import { askControlPlane } from './api-server-health.ts';
+
+const answers: Readonly<Record<string, () => Promise<number>>> = {
+  '10.0.0.1': async () => await Promise.resolve(200),
+  '10.0.0.2': async () => await Promise.resolve(500),
+  '10.0.0.3': async () => await Promise.resolve(302),
+  '10.0.0.4': async () => await Promise.reject(new Error('no answer', { cause: new Error('ECONNREFUSED') })),
+};
+
+async function asked(host: string | undefined): Promise<EndpointHealth | undefined> {
+  const ask = async (address: string): Promise<number> => await (answers[address]?.() ?? Promise.resolve(599));
+  return (await askControlPlane([{ name: 'c', host }], ask))[0];
+}
+
+describe('one API server', () => {
+  test.each([
+    ['200', '10.0.0.1', { ready: true }],
+    ['an error', '10.0.0.2', { ready: false, detail: '/readyz says 500' }],
+    ['a redirect', '10.0.0.3', { ready: false, detail: '/readyz says 302' }],
+    ['no answer', '10.0.0.4', { ready: false, detail: 'no answer: ECONNREFUSED' }],
+    ['no address', undefined, { ready: false, detail: 'has no InternalIP' }],
+  ])('%s', async (_name, host, health) => {
+    expect(await asked(host)).toEqual({ name: 'c', ...health });
+  });
+});
+
+test('all are asked at once: a silent one does not hold up the others', async () => {
+  const started: string[] = [];
+  const silent = Promise.withResolvers<number>();
+  const ask = async (host: string): Promise<number> => {
+    started.push(host);
+    return await (host === 'silent' ? silent.promise : Promise.resolve(200));
+  };
+  const all = askControlPlane(
+    [
+      { name: 'a', host: 'silent' },
+      { name: 'b', host: 'ready' },
+    ],
+    ask,
+  );
+  expect(started).toEqual(['silent', 'ready']);
+  silent.resolve(200);
+  expect((await all).map(({ name, ready }) => [name, ready])).toEqual([
+    ['a', true],
+    ['b', true],
+  ]);
+});

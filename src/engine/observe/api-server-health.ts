@@ -1,0 +1,24 @@
+/** Owns asking every API server of the control plane whether it is ready. */
+import { messageOf } from '../../util/errors.ts';
+import type { Endpoint } from '../dialect.ts';
+import type { EndpointHealth } from '../model/model.ts';
+
+/** Asks `/readyz` of one address and answers with the HTTP status; rejects where no answer comes in time. */
+export type AskReadyz = (host: string) => Promise<number>;
+
+/** All at once: a silent server must not hold up the answers of the others. Never rejects. */
+export async function askControlPlane(endpoints: readonly Endpoint[], ask: AskReadyz): Promise<EndpointHealth[]> {
+  return await Promise.all(
+    endpoints.map(async ({ name, host }) => {
+      if (host === undefined) return { name, ready: false, detail: 'has no InternalIP' };
+      try {
+        const status = await ask(host);
+        return status >= 200 && status < 300
+          ? { name, ready: true }
+          : { name, ready: false, detail: `/readyz says ${status}` };
+      } catch (error) {
+        return { name, ready: false, detail: messageOf(error) };
+      }
+    }),
+  );
+}

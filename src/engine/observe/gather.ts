@@ -1,0 +1,148 @@
+/** Owns the way from objects to a Snapshot: what the API shows of each target, read once for one decision. */
+import { cordonOwner, pendingOwner } from '../../drain/cordon.ts';
+import type { DrainPreview } from '../../drain/drain-preview.ts';
+import type { Condition, KubeObject, Node } from '../../kube/types.ts';
+import type { Dialect, World } from '../dialect.ts';
+import { controlsOn } from '../model/controls.ts';
+import { ownerOf } from '../model/cordon-owners.ts';
+import type {
+  DrainView,
+  EndpointHealth,
+  NodeView,
+  Observation,
+  Rollout,
+  Snapshot,
+  Stage,
+  Target,
+  TargetFacts,
+} from '../model/model.ts';
+import type { Reason } from '../model/reasons.ts';
+import type { Unanswered } from './probe-backoff.ts';
+import { isAlive } from './staleness.ts';
+import type { WatchFacts } from './watch-times.ts';
+
+/** What no watch shows: answers of this reconcile, and what this process itself does and has seen. All may be absent. */
+export interface Known {
+  readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
+  readonly preconditions?: readonly Reason[] | Unanswered | undefined;
+  /** By node; without it nothing is looked at ahead of a drain. */
+  readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
+  /** Undefined where it was not asked. */
+  readonly drainDelegationOf?: ((target: Target) => boolean | Unanswered | undefined) | undefined;
+  /** True for whoever only looks: it takes for granted that targets let the leader drain, and asks nobody. */
+  readonly isOnlyLooking?: boolean | undefined;
+  /** By node, and by the words in which its cordon names its owner. */
+  readonly drainOf?: ((node: string, owner: string) => DrainView | undefined) | undefined;
+  readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;
+}
+
+export function gather<P extends KubeObject>(
+  dialect: Dialect<P>,
+  plan: P,
+  world: World,
+  now: number,
+  known: Known = {},
+): Snapshot {
+  const rollout = dialect.resolve(plan, world, now);
+  const waitsFor = dialect.preconditions !== undefined && known.isOnlyLooking !== true;
+  const preconditions = known.preconditions ?? (waitsFor ? 'unasked' : undefined);
+  const facts = gatherFacts({ dialect, plan, rollout, world, known }, now);
+  return { ...facts, controls: controlsOn(plan), preconditions };
+}
+
+/** A rollout, and where to look for what is to be seen of it. */
+interface Scene<P extends KubeObject> {
+  readonly dialect: Dialect<P>;
+  readonly plan: P;
+  readonly rollout: Rollout;
+  readonly world: World;
+  readonly known: Known;
+}
+
+/** What is seen of a rollout, whatever its plan says now. */
+export function gatherFacts<P extends KubeObject>(scene: Scene<P>, now: number): Omit<Snapshot, 'controls'> {
+  const { dialect, rollout, world, known } = scene;
+  const facts = new Map<string, TargetFacts>();
+  for (const stage of rollout.stages) {
+    for (const target of stage.targets) {
+      facts.set(target.key, factsOf(scene, stage, target));
+    }
+  }
+  const others = (dialect.others?.(world, rollout) ?? []).filter(({ since }) => isAlive(since, now));
+  const { controlPlane } = known;
+  return {
+    rollout,
+    facts,
+    controlPlane,
+    others,
+    fleet: dialect.fleet?.(world),
+    apiServers: dialect.judgesVersions ? dialect.endpoints(world) : undefined,
+    paceMs: paceOf(rollout, facts),
+  };
+}
+
+function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Target): TargetFacts {
+  const { dialect, plan, world, rollout, known } = scene;
+  const object = dialect.objectOf(stage, target, world);
+  if (!object) return { exists: false, observation: { kind: 'none' } };
+  const observation = dialect.signal.read(world, rollout, stage, target, plan);
+  const ready = readyOf(object);
+  return {
+    exists: true,
+    platform: platformOf(object),
+    ready: ready && ready.status === 'True',
+    readySince: ready?.lastTransitionTime,
+    version: dialect.versionOf ? dialect.versionOf(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
+    ...careOf(scene, stage, target),
+    ...known.watch?.(target, observation),
+    observation,
+  };
+}
+
+type CareFacts = Pick<TargetFacts, 'node' | 'drainDelegation' | 'drainPreview' | 'drain'>;
+
+function careOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Target): CareFacts {
+  const { dialect, world, rollout, known } = scene;
+  const { care } = dialect;
+  const { drainPreviews, drainDelegationOf, drainOf, isOnlyLooking } = known;
+  if (!care) return { drainDelegation: false };
+  const drainDelegation = care.always || isOnlyLooking ? true : (drainDelegationOf?.(target) ?? 'unasked');
+  const node = care.nodeOf(stage, target, world);
+  if (!node) return { drainDelegation };
+  const { name } = node.metadata;
+  const drainPreview = drainPreviews && (drainPreviews.get(name) ?? 'unasked');
+  return { drainDelegation, node: viewOf(node), drainPreview, drain: drainOf?.(name, ownerOf(rollout, target)) };
+}
+
+function viewOf(node: Node): NodeView {
+  return {
+    name: node.metadata.name,
+    unschedulable: node.spec?.unschedulable === true,
+    cordonOwner: cordonOwner(node),
+    taintOwner: pendingOwner(node),
+  };
+}
+
+/** What nine in ten of those that are done took, as their agents measured it. */
+function paceOf({ stages }: Rollout, facts: ReadonlyMap<string, TargetFacts>): number | undefined {
+  const spent = stages
+    .flatMap(({ targets }) => targets.filter(({ state }) => state === 'done'))
+    .flatMap(({ key }) => spentBy(facts.get(key)?.observation) ?? [])
+    .toSorted((a, b) => a - b);
+  return spent[Math.ceil(spent.length * 0.9) - 1];
+}
+
+function spentBy(observation: Observation | undefined): number | undefined {
+  if (!observation || observation.kind === 'none' || !observation.report?.spent) return undefined;
+  return Object.values(observation.report.spent).reduce((sum, ms) => sum + ms, 0);
+}
+
+/** `<os>-<architecture>` from the well-known labels, undefined where one is missing. */
+export function platformOf({ metadata: { labels = {} } }: KubeObject): string | undefined {
+  const [os, architecture] = [labels['kubernetes.io/os'], labels['kubernetes.io/arch']];
+  return os && architecture ? `${os}-${architecture}` : undefined;
+}
+
+function readyOf(object: KubeObject): Condition | undefined {
+  return (object as Node).status?.conditions?.find(({ type }) => type === 'Ready');
+}

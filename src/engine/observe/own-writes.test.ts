@@ -1,0 +1,92 @@
+/** Owns the proof that no decision is taken on a view that is older than our own last write. */
+import { describe, expect, test } from 'vitest';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { nodes } from '../../kube/resources.ts';
+import type { Node } from '../../kube/types.ts';
+import { OwnWrites, type View } from './own-writes.ts';
+import { freshWorld, viewsOf } from './world.ts';
+
+const at = (resourceVersion: string, name = 'w1'): Node => buildNode(name, { resourceVersion });
+
+function view(objects: readonly Node[], resourceVersion?: string): View<Node> {
+  return {
+    get: (name) => objects.find(({ metadata }) => metadata.name === name),
+    list: () => [...objects],
+    resourceVersion: () => resourceVersion,
+  };
+}
+
+function latest(written: Node | undefined, seen: View<Node>): string | undefined {
+  const ownWrites = new OwnWrites();
+  if (written) ownWrites.remember(nodes, written);
+  return ownWrites.latest(nodes, seen, 'w1')?.metadata.resourceVersion;
+}
+
+describe('the newest of', () => {
+  test.each<[string, Node | undefined, View<Node>, string | undefined]>([
+    ['a view without our writes', undefined, view([at('5')], '5'), '5'],
+    ['neither', undefined, view([], '5'), undefined],
+    ['an older view', at('7'), view([at('5')], '5'), '7'],
+    ['an older view that went on otherwise', at('7'), view([at('5')], '9'), '7'],
+    ['a view that has our write', at('7'), view([at('7')], '7'), '7'],
+    ['a view with a later write of somebody else', at('7'), view([at('8')], '8'), '8'],
+    ['versions of other lengths', at('10'), view([at('9')], '9'), '10'],
+    ['versions beyond safe integers', at('9007199254740993'), view([at('9007199254740992')], '1'), '9007199254740993'],
+    ['an object that the view does not have yet', at('7'), view([], '6'), '7'],
+    ['an object that was deleted after our write', at('7'), view([], '8'), undefined],
+    ['a view that was never filled', at('7'), view([]), '7'],
+  ])('%s', (_name, written, seen, version) => {
+    expect(latest(written, seen)).toBe(version);
+  });
+});
+
+test('once the view has caught up, it alone counts: an object deleted later stays deleted', () => {
+  const ownWrites = new OwnWrites();
+  ownWrites.remember(nodes, at('7'));
+  expect(ownWrites.latest(nodes, view([at('8')], '8'), 'w1')?.metadata.resourceVersion).toBe('8');
+  expect(ownWrites.latest(nodes, view([], '6'), 'w1')).toBeUndefined();
+});
+
+test('a view that has our write is shown as it is: nothing is kept for longer than needed', () => {
+  const ownWrites = new OwnWrites();
+  ownWrites.remember(nodes, at('7'));
+  const seen = at('7');
+  expect(ownWrites.latest(nodes, view([seen], '7'), 'w1')).toBe(seen);
+});
+
+test('writes are told apart by name and by kind', () => {
+  const ownWrites = new OwnWrites();
+  ownWrites.remember(nodes, at('7', 'w2'));
+  ownWrites.remember({ ...nodes, plural: 'hosts' }, at('8', 'w1'));
+  expect(ownWrites.latest(nodes, view([at('5')], '5'), 'w1')?.metadata.resourceVersion).toBe('5');
+});
+
+describe('the world that decisions are taken on', () => {
+  const ownWrites = new OwnWrites();
+  ownWrites.remember(nodes, at('7', 'w1'));
+  const hosts = { ...nodes, plural: 'hosts' };
+  const views = viewsOf([
+    [hosts, view([at('1', 'c1')], '6')],
+    [nodes, view([at('5', 'w1'), at('6', 'w2')], '6')],
+  ]);
+  const world = freshWorld(views, ownWrites);
+
+  test('shows our own writes, alone and in lists', () => {
+    expect(world.get(nodes, 'w1')?.metadata.resourceVersion).toBe('7');
+    expect(world.list(nodes).map(({ metadata }) => metadata.resourceVersion)).toEqual(['7', '6']);
+  });
+
+  test('shows what was created since the view was last told', () => {
+    ownWrites.remember(nodes, at('9', 'w3'));
+    expect(world.list(nodes).map(({ metadata }) => metadata.name)).toEqual(['w1', 'w2', 'w3']);
+  });
+
+  test('refuses to tell of kinds that nobody watches', () => {
+    expect(() => world.list({ ...nodes, plural: 'unknowns' })).toThrow('unknowns are not watched');
+  });
+
+  test('keeps the kinds apart', () => {
+    expect(world.get(hosts, 'w1')).toBeUndefined();
+    expect(world.list(hosts).map(({ metadata }) => metadata.name)).toEqual(['c1']);
+  });
+});

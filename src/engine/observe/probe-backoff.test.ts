@@ -1,0 +1,40 @@
+/** Owns the proof of when a question without an answer is asked again, and when it is news that it has none. */
+import { expect, test } from 'vitest';
+import { because } from '../model/reasons.ts';
+import { ProbeBackoff } from './probe-backoff.ts';
+
+const REASON = because('CannotDecide', 'no answer');
+
+test('until it is due it has the same answer, whoever asks', () => {
+  const backoffs = new ProbeBackoff();
+  expect(backoffs.of('a', 0)).toBeUndefined();
+  backoffs.add('a', REASON, 0);
+  expect(backoffs.of('a', 1500)).toEqual({ unanswered: REASON, recheckMs: 500 });
+  expect(backoffs.of('b', 1500)).toBeUndefined();
+  expect(backoffs.of('a', 2000)).toBeUndefined();
+});
+
+test.each<[string, (backoffs: ProbeBackoff) => void, number, { recheckMs: number; isNews: boolean }]>([
+  ['for the first time', () => undefined, 2000, { recheckMs: 2000, isNews: true }],
+  ['once more', (it) => it.add('a', REASON, 0), 2000, { recheckMs: 4000, isNews: false }],
+  [
+    'for another reason',
+    (it) => it.add('a', because('CannotDecide', 'refused'), 0),
+    2000,
+    { recheckMs: 4000, isNews: true },
+  ],
+  ['long after', (it) => it.add('a', REASON, 0), 200_000, { recheckMs: 2000, isNews: true }],
+  [
+    'after an answer',
+    (it) => {
+      it.add('a', REASON, 0);
+      it.forget('a');
+    },
+    2000,
+    { recheckMs: 2000, isNews: true },
+  ],
+])('asked in vain %s', (_, before, now, told) => {
+  const backoffs = new ProbeBackoff();
+  before(backoffs);
+  expect(backoffs.add('a', REASON, now)).toEqual({ unanswered: REASON, ...told });
+});

@@ -1,0 +1,83 @@
+/** Owns the proof of what is counted of each target: its words, and its attempt from its record on. */
+import { expect, test } from 'vitest';
+import { working } from '../../../test/builders/observations.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { later, MINUTE } from '../../../test/builders/times.ts';
+import type { Observation, RecordedState } from '../model/model.ts';
+import { WatchTimes } from './watch-times.ts';
+
+const [download, restart] = [working('Downloading'), working('Restart')];
+const another = working('Restart', later(MINUTE));
+
+test.each<[string, (readonly [state: RecordedState, observation: Observation])[], number[]]>([
+  [
+    'says the same',
+    [
+      ['intended', restart],
+      ['intended', restart],
+      ['intended', restart],
+    ],
+    [2, 2],
+  ],
+  [
+    'goes on to its next step',
+    [
+      ['intended', download],
+      ['intended', download],
+      ['intended', restart],
+    ],
+    [0, 2],
+  ],
+  [
+    'begins another attempt',
+    [
+      ['intended', restart],
+      ['intended', restart],
+      ['intended', another],
+    ],
+    [0, 0],
+  ],
+  [
+    'is not recorded yet',
+    [
+      ['pending', restart],
+      ['pending', restart],
+    ],
+    [1, 0],
+  ],
+  [
+    'has just been recorded',
+    [
+      ['pending', restart],
+      ['pending', restart],
+      ['intended', restart],
+    ],
+    [2, 0],
+  ],
+  [
+    'was recorded',
+    [
+      ['pending', restart],
+      ['intended', restart],
+      ['intended', restart],
+    ],
+    [2, 1],
+  ],
+  [
+    'has failed, and is tried again',
+    [
+      ['intended', restart],
+      ['failed', restart],
+      ['intended', restart],
+    ],
+    [2, 0],
+  ],
+])('a target that %s', (_name, looks, [watched = 0, followed = 0]) => {
+  let now = 0;
+  const times = new WatchTimes({ monotonic: () => now });
+  const seen = looks.map(([state, observation], index) => {
+    now = index * MINUTE;
+    return times.watch(buildTarget('w1', state), observation);
+  });
+  expect(seen.at(-1)).toEqual({ watchedMs: watched * MINUTE, followedMs: followed * MINUTE });
+});

@@ -1,0 +1,87 @@
+/** Owns the proof that node actions by the hundred rest on a plan that is still as it was decided on, and end with their reconcile. */
+import { expect, test } from 'vitest';
+import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
+import { buildNode } from '../../test/builders/nodes.ts';
+import { failed, sent } from '../../test/builders/observations.ts';
+import { buildPolicy } from '../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../test/builders/rollouts.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import { buildTarget } from '../../test/builders/targets.ts';
+import { T0 } from '../../test/builders/times.ts';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { nodes } from '../kube/resources.ts';
+import type { Dialect } from './dialect.ts';
+import { ABORT_ANNOTATION } from './model/controls.ts';
+import { OwnWrites } from './observe/own-writes.ts';
+import { viewsOf } from './observe/world.ts';
+import { createReconciler } from './reconciler.ts';
+
+const NAMES = Array.from({ length: 250 }, (_, index) => `w${index}`);
+
+const dialect: Dialect<TablePlan> = {
+  ...tableDialect,
+  signal: {
+    ...tableDialect.signal,
+    cancel(world, _rollout, _stage, { name }) {
+      const object = world.get(nodes, name);
+      return object && { kind: 'replace', resource: nodes, object: withAnswer(object, failed('taken back')) };
+    },
+  },
+};
+
+/** A plan that somebody aborts while it is at work on all of them. */
+function abortedPlan(): MemoryApi {
+  const api = new MemoryApi();
+  for (const name of NAMES) api.put(nodes, withAnswer(buildNode(name), sent()));
+  const stage = buildStage(
+    'worker',
+    NAMES.map((name) => buildTarget(name, 'intended')),
+  );
+  const { metadata, ...plan } = buildTablePlan({ workers: NAMES });
+  const annotations = { [ABORT_ANNOTATION]: 'true' };
+  api.put(dialect.plans, { ...plan, metadata: { ...metadata, annotations }, status: buildRollout([stage]) });
+  return api;
+}
+
+async function lookAt(api: MemoryApi): Promise<unknown> {
+  const plans = api.view(dialect.plans);
+  const watched = dialect.watched.map(({ resource }) => [resource, api.view(resource)] as const);
+  for (const view of [plans, ...watched.map(([, each]) => each)]) view.catchUp();
+  const reconcile = createReconciler<TablePlan>({
+    dialect,
+    client: api.client,
+    ownWrites: new OwnWrites(),
+    plans,
+    views: viewsOf(watched),
+    policyFor: () => buildPolicy(),
+    clock: new FakeClock(T0),
+    prober: { askControlPlane: async () => await Promise.resolve([]) },
+  });
+  return await reconcile('plan');
+}
+
+const cancelled = (api: MemoryApi): number => api.calls.filter((call) => call.startsWith('replace nodes/')).length;
+
+test('an abort that is taken back while it is carried out spares whom it has not reached', async () => {
+  const api = abortedPlan();
+  api.before('replace nodes/w0', () =>
+    api.change(dialect.plans, 'plan', ({ metadata: { annotations: _taken, ...metadata }, ...plan }) => ({
+      ...plan,
+      metadata,
+    })),
+  );
+  expect(await lookAt(api)).toEqual({ requeueAfterMs: 1000 });
+  expect(cancelled(api)).toBe(100);
+});
+
+test('one that fails ends the reconcile, and no other is begun after that', async () => {
+  const api = abortedPlan();
+  api.before('replace nodes/w0', () => {
+    throw refusal(500, 'InternalError');
+  });
+  await expect(lookAt(api)).rejects.toThrow('InternalError');
+  const before = cancelled(api);
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  expect([before, cancelled(api)]).toEqual([100, 100]);
+});

@@ -1,0 +1,112 @@
+/** Owns the table of a plan's conditions: what is told where it runs, where something holds it back, and where it is over. */
+import { expect, test } from 'vitest';
+import { MemoryApi } from '../../../test/builders/memory-api.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { buildTablePlan, tableDialect } from '../../../test/builders/table-dialect.ts';
+import { later, T0 } from '../../../test/builders/times.ts';
+import type { Rollout, Wait } from '../model/model.ts';
+import { because } from '../model/reasons.ts';
+import { OwnWrites } from '../observe/own-writes.ts';
+import { CONDITIONS_ANNOTATION, conditionsIn, conditionsOf, newsOf, tellConditions } from './conditions.ts';
+
+const RUNNING = buildRollout([buildStage('worker', ['w1'])]);
+const wait = (gate: string, code: Wait['reason']['code']): Wait => ({
+  gate,
+  reason: because(code, 'why'),
+  since: later(-10_000),
+});
+
+function told(rollout: Rollout, waits: readonly Wait[] = []): string[] {
+  return conditionsOf(rollout, waits, [], T0).map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+}
+
+test.each<[string, Rollout, readonly Wait[], string[]]>([
+  [
+    'it runs',
+    RUNNING,
+    [wait('slots', 'NoFreeSlot'), wait('stages', 'EarlierStage')],
+    ['Blocked=False NothingWaits', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],
+  ],
+  [
+    'a gate holds it back',
+    RUNNING,
+    [wait('node-ready', 'NodeNotReady')],
+    ['Blocked=True NodeNotReady', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],
+  ],
+  [
+    'nobody has asked yet: no news',
+    RUNNING,
+    [wait('drain-possible', 'DrainPreviewUnknown')],
+    ['Blocked=False NothingWaits', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],
+  ],
+  [
+    'it failed',
+    { ...RUNNING, phase: 'failed', reason: because('TargetFailed', 'w1: 404') },
+    [],
+    ['Blocked=False NothingWaits', 'Degraded=True TargetFailed', 'Progressing=False TargetFailed'],
+  ],
+  [
+    'it is done',
+    { ...RUNNING, phase: 'done' },
+    [],
+    ['Blocked=False NothingWaits', 'Degraded=False NothingFailed', 'Progressing=False Completed'],
+  ],
+])('%s', (_name, rollout, waits, conditions) => {
+  expect(told(rollout, waits)).toEqual(conditions);
+});
+
+test('what has just begun to hold targets back is not told yet', () => {
+  const waits = [{ ...wait('node-ready', 'NodeNotReady'), since: later(-9_000) }];
+  expect(told(RUNNING, waits)).toContain('Blocked=False NothingWaits');
+});
+
+test('the time of a condition moves with its status, and not with its words', () => {
+  const first = conditionsOf(RUNNING, [wait('node-ready', 'NodeNotReady')], [], T0);
+  const second = conditionsOf(RUNNING, [wait('drain', 'DrainBlocked')], first, T0 + 1000);
+  const third = conditionsOf(RUNNING, [], second, T0 + 2000);
+  const times = [first, second, third].map((list) => list.find(({ type }) => type === 'Blocked')?.lastTransitionTime);
+  expect(times).toEqual([later(0), later(0), later(2000)]);
+});
+
+test.each<[string, boolean, Wait, Wait['reason']['code'] | undefined, string | undefined]>([
+  ['a budget holds a node that is under way', false, wait('drain', 'DrainBlocked'), undefined, 'DrainBlocked'],
+  ['pods take their time', false, wait('drain', 'Draining'), undefined, undefined],
+  ['a pause in place of a window', true, wait('not-paused', 'Paused'), 'WindowClosed', 'Paused'],
+  ['the same as before', true, wait('not-paused', 'Paused'), 'Paused', undefined],
+  ['what the record tells of', true, wait('not-paused', 'Paused'), undefined, undefined],
+])('an event beside those of the record: %s', (_name, blocked, now, before, code) => {
+  const known = conditionsOf(RUNNING, before ? [wait('gate', before)] : [], [], T0);
+  expect(newsOf({ ...RUNNING, blocked }, [now], known, T0)?.reason.code).toBe(code);
+});
+
+const WHOLE = { type: 'Blocked', status: 'True', reason: 'Paused', message: 'why', lastTransitionTime: later(0) };
+
+test.each<[string, unknown, boolean]>([
+  ['a list of conditions', [WHOLE], true],
+  ['one that only later releases know more of', [{ ...WHOLE, observedGeneration: 3, more: {} }], true],
+  ['one without words', [{ type: 'Blocked', status: 'True' }], true],
+  ['nothing in the list', [null], false],
+  ['no object in the list', [WHOLE, 'Blocked'], false],
+  ['a condition without a status', [{ type: 'Blocked' }], false],
+  ['a type that is no text', [{ ...WHOLE, type: 1 }], false],
+  ['a time that is no text', [{ ...WHOLE, lastTransitionTime: 1 }], false],
+  ['no list', { Blocked: true }, false],
+  ['nothing', null, false],
+])('what somebody wrote into the annotation is taken or absent, never an error: %s', (_name, content, isTaken) => {
+  expect(conditionsIn(JSON.stringify(content))).toEqual(isTaken ? content : []);
+});
+
+test('what is no JSON is absent', () => {
+  expect([conditionsIn('[{'), conditionsIn('')]).toEqual([[], []]);
+});
+
+test('a plan with a broken annotation gets a whole one', async () => {
+  const api = new MemoryApi();
+  const broken = { metadata: { name: 'plan', annotations: { [CONDITIONS_ANNOTATION]: '[null]' } } };
+  const plan = api.put(tableDialect.plans, { ...buildTablePlan({}), ...broken });
+  const parts = { client: api.client, ownWrites: new OwnWrites(), plans: tableDialect.plans, tell: () => undefined };
+  await tellConditions(parts, plan, RUNNING, [], T0);
+  const written = api.read(tableDialect.plans, 'plan').metadata.annotations?.[CONDITIONS_ANNOTATION];
+  expect(conditionsIn(written).map(({ type }) => type)).toEqual(['Blocked', 'Degraded', 'Progressing']);
+});

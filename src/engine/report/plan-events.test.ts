@@ -1,0 +1,78 @@
+/** Owns the table of events: what is told when one record follows another. */
+import { expect, test } from 'vitest';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import type { Rollout } from '../model/model.ts';
+import { planEvents } from './plan-events.ts';
+
+const reason = { code: 'TargetFailed', message: 'w1: 404' } as const;
+const begun = buildRollout([buildStage('controller', ['c1']), buildStage('worker', ['w1', 'w2'])]);
+const over = buildRollout([buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w2', 'done')])]);
+
+test.each<[string, Rollout, Rollout, string[]]>([
+  ['it begins', { ...begun, phase: 'new' }, begun, ['Normal Started: 3 targets in 2 stages']],
+  [
+    'it begins, and one of its selectors matches nothing',
+    { ...begun, phase: 'new' },
+    { ...begun, stages: [...begun.stages, { ...buildStage('worker', []), selection: 'labels "zone=mars"' }] },
+    [
+      'Normal Started: 3 targets in 2 stages',
+      'Warning NoTargets: command 0 has no workers: nothing matches labels "zone=mars"',
+    ],
+  ],
+  ['it only goes on', begun, { ...begun, blocked: true }, []],
+  [
+    'what held targets back is over, and somebody starts',
+    { ...begun, blocked: true },
+    buildRollout([buildStage('controller', [buildTarget('c1', 'intended')]), buildStage('worker', ['w1', 'w2'])]),
+    ['Normal Resumed: nothing holds targets back any more: next c1'],
+  ],
+  [
+    'several start',
+    { ...buildRollout([buildStage('worker', ['w1', 'w2', 'w3'])]), blocked: true },
+    buildRollout([buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended'), 'w3'])]),
+    ['Normal Resumed: nothing holds targets back any more: next w1 and 1 more'],
+  ],
+  ['what held targets back is over, and nobody is left to start', { ...begun, blocked: true }, begun, []],
+  ['a target fails', begun, { ...begun, reason }, ['Warning TargetFailed: w1: 404']],
+  ['it ends for a reason that was told already', { ...begun, reason }, { ...begun, reason, phase: 'failed' }, []],
+  ['it ends badly at once', begun, { ...begun, reason, phase: 'failed' }, ['Warning TargetFailed: w1: 404']],
+  [
+    'it is refused',
+    { ...begun, phase: 'new' },
+    { ...begun, phase: 'invalid', reason: { code: 'InvalidPlan', message: 'spec.id' } },
+    ['Warning InvalidPlan: spec.id'],
+  ],
+  ['it ends well', over, { ...over, phase: 'done' }, ['Normal Completed: all 2 targets are done']],
+  [
+    'it ends well although one failed within the budget: nobody is told that all are done',
+    begun,
+    {
+      ...buildRollout([buildStage('worker', [buildTarget('w1', 'failed'), buildTarget('w2', 'done')])]),
+      phase: 'done',
+    },
+    ['Normal Completed: 1 of 2 targets are done'],
+  ],
+  [
+    'it ends without having had anything to do: somebody chose wrongly, and hears of it',
+    { ...buildRollout([]), phase: 'new' },
+    { ...buildRollout([]), phase: 'done', reason: { code: 'NoTargets', message: 'there was no target' } },
+    ['Warning NoTargets: there was no target'],
+  ],
+])('%s', (_name, before, after, story) => {
+  const told = planEvents(before, after).map(({ type, reason: { code, message } }) => `${type} ${code}: ${message}`);
+  expect(told).toEqual(story);
+});
+
+test('a gate that holds a free slot back is told once, in its own words', () => {
+  const since = '2026-11-20T08:00:00Z';
+  const waits = [
+    { gate: 'slots', reason: { code: 'NoFreeSlot', message: 'x' }, since },
+    { gate: 'node-ready', target: 'w1', reason: { code: 'NodeNotReady', message: 'node w1 is not Ready' }, since },
+  ] as const;
+  const blocked = { ...begun, blocked: true };
+  const told = [{ type: 'Warning', reason: { code: 'NodeNotReady', message: 'node w1 is not Ready' } }];
+  expect(planEvents(begun, blocked, waits)).toEqual(told);
+  expect(planEvents(blocked, blocked, waits)).toEqual([]);
+});

@@ -1,0 +1,64 @@
+/** Owns the table of what is told on the object of each target. */
+import { expect, test } from 'vitest';
+import { failed, succeeded, working } from '../../../test/builders/observations.ts';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/builders/snapshots.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { later, T0 } from '../../../test/builders/times.ts';
+import type { Observation, RecordedState } from '../model/model.ts';
+import { because } from '../model/reasons.ts';
+import { nodeActionEvents, signalEvents, type TargetAnnouncement, targetEvents } from './target-events.ts';
+
+const rolloutOf = (state: RecordedState) =>
+  buildRollout([buildStage('worker', [buildTarget('w1', state, { since: later(0) })], { version: 'v2' })]);
+const said = (announcements: readonly TargetAnnouncement[]): string[] =>
+  announcements.map(({ type, target, reason }) => `${type} ${target.name} ${reason.code}: ${reason.message}`);
+
+const REPORTED: Observation = {
+  kind: 'succeeded',
+  attempt: later(0),
+  since: later(0),
+  report: { from: 'v1', spent: { Downloading: 4000, Restart: 8000 } },
+};
+
+test.each<[string, Observation, RecordedState, string[]]>([
+  ['done', REPORTED, 'done', ['Normal w1 Completed: is at v2 (before: v1) after 12 s']],
+  ['done without a report', succeeded(), 'done', ['Normal w1 Completed: is at v2']],
+  [
+    'failed, and back at what it had',
+    { kind: 'failed', attempt: later(0), since: later(0), message: 'crash loop', report: { rolledBack: true } },
+    'failed',
+    ['Warning w1 TargetFailed: w1: crash loop (its previous version runs again)'],
+  ],
+  ['failed', failed('404'), 'failed', ['Warning w1 TargetFailed: w1: 404']],
+  ['still at work', working('Restart'), 'intended', []],
+])('%s', (_name, observation, state, told) => {
+  const snapshot = buildSnapshot(rolloutOf('intended'), { w1: { observation } });
+  expect(said(targetEvents(snapshot, rolloutOf(state), buildPolicy(), T0))).toEqual(told);
+});
+
+test('a signal, a cordon and an end before the service is touched', () => {
+  const rollout = rolloutOf('intended');
+  const [stage] = rollout.stages;
+  const [target] = stage?.targets ?? [];
+  if (!stage || !target) throw new Error('there is no target');
+  const reason = because('Aborted', 'aborted: wrong version');
+  expect([
+    ...said(signalEvents(rollout, [{ stage, target, agent: {} }])),
+    ...said(
+      (
+        [
+          { kind: 'cordon', stage, target, node: 'w1', owner: 'o' },
+          { kind: 'drain', stage, target, node: 'w1', options: { localData: 'evict', unmanagedPods: 'evict' } },
+          { kind: 'cancel', stage, target, reason },
+        ] as const
+      ).flatMap((nodeAction) => nodeActionEvents(rollout, nodeAction)),
+    ),
+  ]).toEqual([
+    'Normal w1 Signalled: told to go to v2 by Plan plan',
+    'Normal w1 Draining: is drained for Plan plan: its pods are being evicted',
+    'Warning w1 Aborted: aborted: wrong version',
+  ]);
+});

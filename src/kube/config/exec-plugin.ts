@@ -1,0 +1,110 @@
+/** Owns credential plugins: one process at a time, its answer kept until it expires or the server refuses it. */
+import { execFile } from 'node:child_process';
+import type { Clock } from '../../util/clock.ts';
+import { messageOf, RefitError } from '../../util/errors.ts';
+import { isRecord } from '../../util/json.ts';
+import type { ClusterConfig, ExecConfig } from './cluster-config.ts';
+
+export interface ExecCredential {
+  readonly token?: string;
+  readonly certificate?: string;
+  readonly key?: string;
+  /** Wall-clock milliseconds; absent where it holds until the server refuses it. */
+  readonly expiresAt?: number;
+}
+
+/** Milliseconds after which a plugin that says nothing is killed: it may have to ask a distant identity provider. */
+const PLUGIN_TIMEOUT_MS = 60_000;
+const PLUGIN_HINT = 'run the plugin by hand to see what it wants';
+
+export class ExecPlugin {
+  readonly #config: ExecConfig;
+  readonly #info: string;
+  readonly #clock: Clock;
+  #current: ExecCredential | undefined;
+  #running: Promise<ExecCredential> | undefined;
+
+  constructor(config: ExecConfig, cluster: ClusterConfig, caText: string | undefined, clock: Clock) {
+    this.#config = config;
+    this.#info = JSON.stringify(execInfo(config, cluster, caText));
+    this.#clock = clock;
+  }
+
+  /** Concurrent callers share one process; rejects with REFIT_KUBECONFIG where the plugin fails. */
+  async credential(): Promise<ExecCredential> {
+    if (this.#current && this.#clock.now() < (this.#current.expiresAt ?? Number.POSITIVE_INFINITY))
+      return this.#current;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+    this.#current = await this.#running;
+    return this.#current;
+  }
+
+  /** Forgets the credential that the server refused, unless a newer one has taken its place. */
+  expire(refused: ExecCredential | undefined): void {
+    if (this.#current === refused) this.#current = undefined;
+  }
+
+  async #run(): Promise<ExecCredential> {
+    const { command, args, env, installHint } = this.#config;
+    const stdout = await new Promise<string>((resolve, reject) => {
+      const options = {
+        env: { ...process.env, ...env, KUBERNETES_EXEC_INFO: this.#info },
+        timeout: PLUGIN_TIMEOUT_MS,
+      };
+      const child = execFile(command, [...args], options, (error, out, err) => {
+        if (!error) return resolve(out);
+        const hint = installHint ? `; ${installHint}` : '';
+        const message = `exec plugin ${command} failed: ${err.trim() || messageOf(error)}${hint}`;
+        reject(new RefitError('REFIT_KUBECONFIG', message, { cause: error, hint: PLUGIN_HINT }));
+      });
+      child.stdin?.end();
+    });
+    return readCredential(stdout, command);
+  }
+}
+
+function execInfo(config: ExecConfig, cluster: ClusterConfig, caText: string | undefined): unknown {
+  const described = {
+    server: cluster.server,
+    ...(cluster.tlsServerName === undefined ? {} : { 'tls-server-name': cluster.tlsServerName }),
+    ...(cluster.insecureSkipTlsVerify ? { 'insecure-skip-tls-verify': true } : {}),
+    ...(caText === undefined ? {} : { 'certificate-authority-data': Buffer.from(caText).toString('base64') }),
+  };
+  const spec = { interactive: false, ...(config.provideClusterInfo ? { cluster: described } : {}) };
+  return { apiVersion: config.apiVersion, kind: 'ExecCredential', spec };
+}
+
+function readCredential(stdout: string, command: string): ExecCredential {
+  const status = statusOf(stdout);
+  if (!status)
+    throw new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} printed no ExecCredential with a status`, {
+      hint: PLUGIN_HINT,
+    });
+  const text = (field: string): string | undefined => {
+    const value = status[field];
+    return typeof value === 'string' && value !== '' ? value : undefined;
+  };
+  const [token, certificate, key] = [text('token'), text('clientCertificateData'), text('clientKeyData')];
+  if (!token && !certificate)
+    throw new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} gave no token or certificate`, {
+      hint: PLUGIN_HINT,
+    });
+  const expiresAt = Date.parse(text('expirationTimestamp') ?? '');
+  return {
+    ...(token ? { token } : {}),
+    ...(certificate && key ? { certificate, key } : {}),
+    ...(Number.isNaN(expiresAt) ? {} : { expiresAt }),
+  };
+}
+
+function statusOf(stdout: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(stdout);
+    return isRecord(value) && isRecord(value['status']) ? value['status'] : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,187 @@
+/** Shows where the cluster is found, how files merge, and what a person reads when a kubeconfig is wrong. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RefitError } from '../../util/errors.ts';
+import { loadClusterConfig } from './kubeconfig.ts';
+
+let directory: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-kubeconfig-'));
+});
+afterAll(async () => {
+  await rm(directory, { recursive: true });
+});
+
+const PEM = '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n';
+const DATA = Buffer.from(PEM).toString('base64');
+
+interface Parts {
+  readonly current?: string;
+  readonly cluster?: object;
+  readonly user?: object;
+  readonly context?: object;
+}
+
+function kubeconfig({ current = 'main', cluster, user, context }: Parts = {}): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': current,
+    clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:6443', ...cluster } }],
+    users: [{ name: 'u', user: user ?? { token: 'secret' } }],
+    contexts: [{ name: 'main', context: { cluster: 'c', user: 'u', ...context } }],
+  };
+}
+
+async function file(name: string, content: object | string): Promise<string> {
+  const path = join(directory, name);
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+async function problem(content: object | string): Promise<string> {
+  const path = await file('wrong', content);
+  const error = await loadClusterConfig({ path }).catch((thrown: unknown) => thrown);
+  if (!(error instanceof RefitError)) throw new Error('a RefitError was expected', { cause: error });
+  expect(error.code).toBe('REFIT_KUBECONFIG');
+  expect(error.message).toContain(path);
+  return error.message;
+}
+
+test('JSON, with everything inline', async () => {
+  const user = { 'client-certificate-data': DATA, 'client-key-data': DATA };
+  const cluster = { 'certificate-authority-data': DATA, 'tls-server-name': 'api' };
+  const path = await file('full', kubeconfig({ user, cluster, context: { namespace: 'ships' } }));
+  expect(await loadClusterConfig({ path })).toEqual({
+    server: 'https://127.0.0.1:6443',
+    certificateAuthority: { text: PEM },
+    tlsServerName: 'api',
+    insecureSkipTlsVerify: false,
+    user: { clientCertificate: { text: PEM }, clientKey: { text: PEM } },
+    namespace: 'ships',
+    source: path,
+  });
+});
+
+test('YAML, with files beside it', async () => {
+  const path = await file(
+    'yaml',
+    [
+      'apiVersion: v1',
+      'kind: Config',
+      'current-context: main',
+      'clusters: [{name: c, cluster: {server: "https://[::1]:6443/", certificate-authority: pki/ca.crt}}]',
+      'users:',
+      '- name: u',
+      '  user: {client-certificate: /abs/u.crt, client-key: u.key, tokenFile: token}',
+      'contexts: [{name: main, context: {cluster: c, user: u}}]',
+    ].join('\n'),
+  );
+  expect(await loadClusterConfig({ path })).toMatchObject({
+    server: 'https://[::1]:6443',
+    certificateAuthority: { file: join(directory, 'pki/ca.crt') },
+    user: {
+      clientCertificate: { file: '/abs/u.crt' },
+      clientKey: { file: join(directory, 'u.key') },
+      tokenFile: join(directory, 'token'),
+    },
+    namespace: 'default',
+  });
+});
+
+test('impersonation and a plugin', async () => {
+  const user = {
+    as: 'eve',
+    'as-uid': '7',
+    'as-groups': ['a', 'b'],
+    'as-user-extra': { 'example.org/Team': ['x'] },
+    exec: {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command: './plugin',
+      args: ['get'],
+      env: [{ name: 'A', value: 'b' }],
+      provideClusterInfo: true,
+    },
+  };
+  const path = await file('exec', kubeconfig({ user }));
+  expect((await loadClusterConfig({ path })).user).toEqual({
+    impersonate: { user: 'eve', uid: '7', groups: ['a', 'b'], extra: { 'example.org/Team': ['x'] } },
+    exec: {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command: join(directory, 'plugin'),
+      args: ['get'],
+      env: { A: 'b' },
+      provideClusterInfo: true,
+    },
+  });
+});
+
+test('of several files, the first that sets something wins; missing ones are left out', async () => {
+  const early = await file('early', {
+    'current-context': 'main',
+    clusters: [{ name: 'c', cluster: { server: 'https://early' } }],
+  });
+  const late = await file('late', kubeconfig({ current: 'other' }));
+  const env = { KUBECONFIG: [join(directory, 'nowhere'), early, late].join(delimiter) };
+  const config = await loadClusterConfig({ env });
+  expect(config).toMatchObject({ server: 'https://early', source: early, user: { token: 'secret' } });
+});
+
+test('without KUBECONFIG, the file of the home directory', async () => {
+  await mkdir(join(directory, '.kube'));
+  await file('.kube/config', kubeconfig());
+  expect(await loadClusterConfig({ env: { HOME: directory } })).toMatchObject({
+    source: join(directory, '.kube/config'),
+  });
+});
+
+test('another context by name', async () => {
+  const path = await file('contexts', kubeconfig({ current: 'nothing' }));
+  expect(await loadClusterConfig({ path, context: 'main' })).toMatchObject({ namespace: 'default' });
+});
+
+test.each([
+  ['no current context', kubeconfig({ current: '' }), 'current-context is not set'],
+  ['an unknown context', kubeconfig({ current: 'x' }), 'context "x" is not defined (defined: main)'],
+  ['an unknown user', kubeconfig({ context: { user: 'eve' } }), 'user "eve" is not defined (defined: u)'],
+  ['an unknown cluster', kubeconfig({ context: { cluster: 'd' } }), 'cluster "d" is not defined (defined: c)'],
+  ['no user', kubeconfig({ context: { user: '' } }), 'context "main" has no user'],
+  ['no server', kubeconfig({ cluster: { server: '' } }), 'server of cluster "c" is not set'],
+  ['no URL', kubeconfig({ cluster: { server: '127.0.0.1' } }), 'server of cluster "c" is not an http or https URL'],
+  ['a proxy', kubeconfig({ cluster: { 'proxy-url': 'http://p' } }), 'proxy-url of cluster "c" is set, but proxies'],
+  [
+    'half a certificate',
+    kubeconfig({ user: { 'client-certificate-data': DATA } }),
+    'client-key of user "u" is not set',
+  ],
+  [
+    'no PEM',
+    kubeconfig({ user: { 'client-certificate-data': 'AAAA' } }),
+    'client-certificate-data of user "u" must be PEM',
+  ],
+  ['a number for a token', kubeconfig({ user: { token: 5 } }), 'token of user "u" must be a text'],
+  ['a password', kubeconfig({ user: { username: 'u', password: 'p' } }), 'username of user "u" is set, but only'],
+  ['a plugin without command', kubeconfig({ user: { exec: {} } }), 'command of exec of user "u" is not set'],
+  ['a list that is none', { ...kubeconfig(), users: {} }, 'users must be a list'],
+  ['an entry without name', { ...kubeconfig(), users: [{}] }, 'users[0] has no name'],
+  ['no mapping', 'just a text', 'a mapping was expected'],
+  ['no YAML', '{]', 'is neither YAML nor JSON'],
+  ['nothing', '', 'a mapping was expected'],
+])('%s: %o', async (_name, content, message) => {
+  expect(await problem(content)).toContain(message);
+});
+
+test('a terminal for a plugin is refused', async () => {
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'x', interactiveMode: 'Always' };
+  expect(await problem(kubeconfig({ user: { exec } }))).toContain('plugins run without a terminal');
+});
+
+test.each([
+  ['a file', { path: '/nowhere/at/all' }, 'cannot read /nowhere/at/all: ENOENT'],
+  ['all files of KUBECONFIG', { env: { KUBECONFIG: '/nowhere/at/all' } }, 'KUBECONFIG names no file that exists'],
+])('%s that is missing', async (_name, options, message) => {
+  await expect(loadClusterConfig(options)).rejects.toThrow(message);
+});

@@ -1,0 +1,147 @@
+/** Owns finding the cluster: kubeconfig files, their merge, and the service account of a pod. */
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { messageOf, RefitError } from '../../util/errors.ts';
+import { isRecord } from '../../util/json.ts';
+import type { ClusterConfig } from './cluster-config.ts';
+import { readCluster, readUser } from './kubeconfig-entries.ts';
+import { type Entry, section, textField } from './kubeconfig-fields.ts';
+
+export interface LoadOptions {
+  /** One kubeconfig file; KUBECONFIG, the pod's service account and ~/.kube/config follow in this order. */
+  readonly path?: string | undefined;
+  /** A context other than the current one. */
+  readonly context?: string | undefined;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** Where kubelet puts a pod's own credentials. */
+const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/** Throws REFIT_KUBECONFIG, with the file and the field, where no usable connection can be found. */
+export async function loadClusterConfig(options: LoadOptions = {}): Promise<ClusterConfig> {
+  const env = options.env ?? process.env;
+  if (options.path !== undefined) return resolve([await readEntries(options.path)], options.context);
+  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  if (listed.length > 0) return resolve(await readPresent(listed), options.context);
+  const pod = await inCluster(env);
+  return pod ?? resolve([await readEntries(join(env['HOME'] ?? homedir(), '.kube', 'config'))], options.context);
+}
+
+interface Merged {
+  readonly files: string;
+  readonly currentContext?: string | undefined;
+  readonly clusters: ReadonlyMap<string, Entry>;
+  readonly users: ReadonlyMap<string, Entry>;
+  readonly contexts: ReadonlyMap<string, Entry>;
+}
+
+/** Reads what exists of a KUBECONFIG list: kubectl, too, leaves out the files that are missing. */
+async function readPresent(paths: readonly string[]): Promise<Merged[]> {
+  const read = await Promise.all(
+    paths.map(async (path) => {
+      try {
+        return await readEntries(path);
+      } catch (error) {
+        if (error instanceof RefitError && isMissing(error.cause)) return undefined;
+        throw error;
+      }
+    }),
+  );
+  const present = read.filter((file) => file !== undefined);
+  if (present.length > 0) return present;
+  throw new RefitError('REFIT_KUBECONFIG', `KUBECONFIG names no file that exists: ${paths.join(delimiter)}`);
+}
+
+async function readEntries(path: string): Promise<Merged> {
+  const config = await parse(path);
+  const where = { file: path, directory: dirname(path) };
+  return {
+    files: path,
+    currentContext: textField({ ...where, fields: config, name: 'the file' }, 'current-context'),
+    clusters: section(config, 'clusters', 'cluster', where),
+    users: section(config, 'users', 'user', where),
+    contexts: section(config, 'contexts', 'context', where),
+  };
+}
+
+async function parse(path: string): Promise<Record<string, unknown>> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new RefitError('REFIT_KUBECONFIG', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
+  });
+  try {
+    const value: unknown = text.trimStart().startsWith('{') ? JSON.parse(text) : await parseYaml(text);
+    if (isRecord(value)) return value;
+  } catch (error) {
+    // The YAML reader draws the place below its sentence.
+    const [sentence] = messageOf(error).split(':\n');
+    throw new RefitError('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: ${sentence}`, { cause: error });
+  }
+  throw new RefitError('REFIT_KUBECONFIG', `${path} is not a kubeconfig: a mapping was expected`);
+}
+
+/** Loaded late, so that an agent with a JSON kubeconfig never pays for the reader. */
+async function parseYaml(text: string): Promise<unknown> {
+  const { parse } = await import('yaml');
+  return parse(text);
+}
+
+/** The first file that sets something wins, entry by entry. */
+function resolve(files: readonly Merged[], wanted: string | undefined): ClusterConfig {
+  const merged = files.reduceRight((late, early) => ({
+    files: `${early.files}, ${late.files}`,
+    currentContext: early.currentContext || late.currentContext,
+    clusters: new Map([...late.clusters, ...early.clusters]),
+    users: new Map([...late.users, ...early.users]),
+    contexts: new Map([...late.contexts, ...early.contexts]),
+  }));
+  const name = wanted ?? merged.currentContext;
+  if (!name) {
+    const known = [...merged.contexts.keys()].join(', ') || 'none';
+    const hint = `choose a context with --context; defined: ${known}`;
+    throw new RefitError('REFIT_KUBECONFIG', `${merged.files}: current-context is not set`, { hint });
+  }
+  const context = entryNamed(merged.contexts, 'context', name, merged.files);
+  const cluster = entryNamed(merged.clusters, 'cluster', referenced(context, 'cluster'), merged.files);
+  const user = entryNamed(merged.users, 'user', referenced(context, 'user'), merged.files);
+  return {
+    ...readCluster(cluster),
+    user: readUser(user),
+    namespace: textField(context, 'namespace') ?? 'default',
+    source: cluster.file,
+  };
+}
+
+function referenced(context: Entry, field: 'cluster' | 'user'): string {
+  const name = textField(context, field);
+  if (name) return name;
+  throw new RefitError('REFIT_KUBECONFIG', `${context.file}: ${context.name} has no ${field}`);
+}
+
+function entryNamed(entries: ReadonlyMap<string, Entry>, kind: string, name: string, files: string): Entry {
+  const entry = entries.get(name);
+  if (entry) return entry;
+  const known = [...entries.keys()].join(', ') || 'none';
+  const hint = kind === 'context' ? 'choose another with --context, or correct current-context' : 'correct the context';
+  throw new RefitError('REFIT_KUBECONFIG', `${files}: ${kind} "${name}" is not defined (defined: ${known})`, { hint });
+}
+
+/** Undefined outside a pod. */
+async function inCluster(env: Readonly<Record<string, string | undefined>>): Promise<ClusterConfig | undefined> {
+  const [host, port] = [env['KUBERNETES_SERVICE_HOST'], env['KUBERNETES_SERVICE_PORT']];
+  if (!host || !port) return undefined;
+  const namespace = await readFile(`${SERVICE_ACCOUNT}/namespace`, 'utf8').catch(() => undefined);
+  if (namespace === undefined) return undefined;
+  return {
+    server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    certificateAuthority: { file: `${SERVICE_ACCOUNT}/ca.crt` },
+    user: { tokenFile: `${SERVICE_ACCOUNT}/token` },
+    namespace: namespace.trim() || 'default',
+    source: SERVICE_ACCOUNT,
+  };
+}
+
+function isMissing(cause: unknown): boolean {
+  return isRecord(cause) && cause['code'] === 'ENOENT';
+}

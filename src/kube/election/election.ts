@@ -1,0 +1,286 @@
+/** Owns being elected: one holder of a Lease at a time, judged by locally observed time alone. */
+import { type Clock, sleep, systemClock } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import { type Logger, silentLogger } from '../../util/log.ts';
+import type { KubeClient } from '../client.ts';
+import { leases } from '../resources.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../status-error.ts';
+import type { Lease } from '../types.ts';
+import { LeadershipTerm } from './leadership-term.ts';
+import {
+  type Claim,
+  firstLease,
+  holderOf,
+  lastHeard,
+  released,
+  renewed,
+  takenOver,
+  transitionsOf,
+} from './lease-record.ts';
+import type { Held, SignalOrigin } from './write-guard.ts';
+
+export interface ElectionOptions {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  readonly name: string;
+  /** Must be new for each start of a process: a process that returns is another candidate. */
+  readonly identity: string;
+  /** Milliseconds; whole seconds, as the Lease has no finer unit. 15 s, 10 s and 2 s where absent, as in client-go. */
+  readonly leaseDurationMs?: number;
+  readonly renewDeadlineMs?: number;
+  readonly retryPeriodMs?: number;
+  /** Labels to write with each claim; others on the lease are kept. */
+  readonly labels?: (identity: string) => Readonly<Record<string, string>>;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly logger?: Logger;
+}
+
+export interface Election extends SignalOrigin {
+  readonly identity: string;
+  /** Who held the lease when we last looked; empty where nobody did. */
+  leader(): string;
+  /** Hears of each beginning (`Held`) and end (`undefined`) of our leadership; the returned function unsubscribes. */
+  onChange(listener: (held: Held | undefined) => void): () => void;
+  /**
+   * Stands for election until `signal` aborts, again and again. Then waits for fenced writes under way and releases the
+   * lease, unless the fate of one of them is unknown. Never rejects. Call once.
+   */
+  run(abort: AbortSignal): Promise<void>;
+}
+
+/** The times that go with a lease of `leaseDurationMs`: renewal has two thirds of it, and tries five times in that. */
+export function timesOf(
+  leaseDurationMs: number,
+): Required<Pick<ElectionOptions, 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'>> {
+  const renewDeadlineMs = (leaseDurationMs * 2) / 3;
+  return { leaseDurationMs, renewDeadlineMs, retryPeriodMs: renewDeadlineMs / 5 };
+}
+
+export function createElection(options: ElectionOptions): Election {
+  return new LeaseElection(options);
+}
+
+/** The lease as last seen, and when we first saw this sign of life: what the holder's own clock says is ignored. */
+interface Observation {
+  readonly lease: Lease;
+  readonly life: string;
+  readonly at: number;
+}
+
+class LeaseElection implements Election {
+  readonly #options: ElectionOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #times: { leaseDurationMs: number; renewDeadlineMs: number; retryPeriodMs: number };
+  readonly #term: LeadershipTerm;
+  readonly #listeners = new Set<(held: Held | undefined) => void>();
+  #observed: Observation | undefined;
+  #leading = false;
+  #stopExpiry: () => void = () => undefined;
+
+  constructor(options: ElectionOptions) {
+    const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
+    if (!(retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs * 0.9)) {
+      throw new RangeError('an election needs retryPeriodMs < renewDeadlineMs < 0.9 * leaseDurationMs');
+    }
+    this.#options = options;
+    this.#times = { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
+    this.#clock = options.clock ?? systemClock;
+    this.#logger = (options.logger ?? silentLogger).child({ lease: options.name, identity: options.identity });
+    this.#term = new LeadershipTerm(this.#clock, this.#times);
+  }
+
+  get identity(): string {
+    return this.#options.identity;
+  }
+
+  held(): Held | undefined {
+    return this.#term.held();
+  }
+
+  permit(): ReturnType<SignalOrigin['permit']> {
+    return this.#term.permit();
+  }
+
+  leader(): string {
+    return this.#observed ? holderOf(this.#observed.lease) : '';
+  }
+
+  onChange(listener: (held: Held | undefined) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async run(abort: AbortSignal): Promise<void> {
+    while (!abort.aborted) {
+      const pauseMs = await this.#step(abort);
+      await sleep(this.#clock, pauseMs, abort).catch(() => undefined);
+    }
+    await this.#resign();
+  }
+
+  /** One attempt to get or keep the lease; resolves with the milliseconds until the next one. */
+  async #step(abort: AbortSignal): Promise<number> {
+    try {
+      if (this.#leading) await this.#renew();
+      else await this.#acquire(abort);
+    } catch (error) {
+      const isRoutine = hasChanged(error) || abort.aborted;
+      if (!isRoutine) this.#logger.warn('cannot reach the lease', { problem: messageOf(error) });
+      if (this.#leading) return this.#hurryMs();
+    }
+    return this.#leading ? this.#times.retryPeriodMs : this.#candidatePauseMs();
+  }
+
+  /** The less of the term is left, the sooner the next attempt, but never so soon that a failing server is hammered. */
+  #hurryMs(): number {
+    const { retryPeriodMs } = this.#times;
+    return Math.min(retryPeriodMs, Math.max(retryPeriodMs / 10, this.#term.remainingMs / 4));
+  }
+
+  /** Until the lease is free or its holder may have given it back; jitter keeps two candidates from meeting at it. */
+  #candidatePauseMs(): number {
+    const pauseMs = this.#times.retryPeriodMs * (1 + (this.#options.random ?? Math.random)() * 0.2);
+    const freeInMs = this.#freeInMs();
+    return freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs;
+  }
+
+  async #acquire(abort: AbortSignal): Promise<void> {
+    await this.#refresh(abort);
+    const lease = this.#observed?.lease;
+    if (this.#freeInMs() > 0) return;
+    if (!lease || holderOf(lease) !== this.identity) await this.#write((claim) => this.#taken(lease, claim));
+    else await this.#prolong();
+  }
+
+  #taken(lease: Lease | undefined, claim: Claim): Lease {
+    const { name, namespace } = this.#options;
+    if (!lease) return firstLease(name, namespace, 0, claim);
+    if (lease.metadata.uid !== undefined) return takenOver(lease, claim);
+    return firstLease(name, namespace, transitionsOf(lease) + 1, claim);
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      await this.#prolong();
+    } catch (error) {
+      if (!hasChanged(error)) throw error;
+      // Perhaps only a label was edited, or an earlier claim arrived whose answer was lost: look, and try once more.
+      await this.#refresh();
+      if (this.#leading) await this.#prolong();
+    }
+  }
+
+  async #prolong(): Promise<void> {
+    const lease = this.#observed?.lease;
+    if (!lease || holderOf(lease) !== this.identity) return this.#lost('another holds the lease');
+    await this.#write((claim) => renewed(lease, claim));
+  }
+
+  /** Never given the caller's signal: an abandoned claim could be granted to nobody. */
+  async #write(next: (claim: Claim) => Lease): Promise<void> {
+    const { client, identity, namespace, labels } = this.#options;
+    const sentAt = this.#clock.monotonic();
+    const durationSeconds = Math.ceil(this.#times.leaseDurationMs / 1000);
+    const lease = next({ identity, now: this.#clock.now(), durationSeconds, labels: labels?.(identity) ?? {} });
+    const options = { namespace, deadlineMs: this.#attemptMs() };
+    const exists = lease.metadata.uid !== undefined;
+    this.#won(await (exists ? client.replace(leases, lease, options) : client.create(leases, lease, options)), sentAt);
+  }
+
+  /** Reads the lease; where it is ours no more, leadership ends here. */
+  async #refresh(abort?: AbortSignal): Promise<void> {
+    const { client, namespace, name } = this.#options;
+    try {
+      this.#observe(await client.get(leases, name, { namespace, deadlineMs: this.#attemptMs(), abort }));
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      this.#forgetUid();
+    }
+    const lease = this.#observed?.lease;
+    if (this.#leading && (!lease?.metadata.uid || holderOf(lease) !== this.identity)) this.#lost('the lease was taken');
+  }
+
+  #observe(lease: Lease): void {
+    const life = lastHeard(lease);
+    const at = this.#observed?.life === life ? this.#observed.at : this.#clock.monotonic();
+    this.#observed = { lease, life, at };
+  }
+
+  /** Somebody deleted the lease: its holder may not know yet, and the count of transitions must not start again. */
+  #forgetUid(): void {
+    if (!this.#observed) return;
+    const { uid: _, resourceVersion: __, ...metadata } = this.#observed.lease.metadata;
+    this.#observed = { ...this.#observed, lease: { ...this.#observed.lease, metadata } };
+  }
+
+  /** Milliseconds until we may claim the lease; zero or less where it is free. */
+  #freeInMs(): number {
+    if (!this.#observed || ['', this.identity].includes(holderOf(this.#observed.lease))) return 0;
+    const seconds = this.#observed.lease.spec?.leaseDurationSeconds;
+    const durationMs = seconds === undefined ? this.#times.leaseDurationMs : seconds * 1000;
+    return this.#observed.at + durationMs - this.#clock.monotonic();
+  }
+
+  #won(lease: Lease, sentAt: number): void {
+    this.#observe(lease);
+    this.#term.extend(transitionsOf(lease), sentAt);
+    this.#stopExpiry();
+    const held = this.#term.held();
+    // The answer may have come so late that the term is over already.
+    if (!held) return this.#lost('the lease was renewed too late');
+    this.#stopExpiry = this.#clock.schedule(this.#term.remainingMs, () => this.#lost('the lease was not renewed'));
+    if (this.#leading) return;
+    this.#leading = true;
+    this.#logger.info('leading', { fencing: held.fencing });
+    this.#announce(held);
+  }
+
+  #lost(why: string): void {
+    this.#stopExpiry();
+    this.#term.end();
+    if (!this.#leading) return;
+    this.#leading = false;
+    this.#logger.info('no longer leading', { why });
+    this.#announce(undefined);
+  }
+
+  async #resign(): Promise<void> {
+    this.#lost('stopping');
+    await this.#term.settled();
+    if (this.leader() !== this.identity) return;
+    if (this.#term.inDoubt()) {
+      this.#logger.warn('the lease is left to run out: a write of ours may still arrive');
+      return;
+    }
+    try {
+      await this.#refresh();
+      const lease = this.#observed?.lease;
+      if (!lease || holderOf(lease) !== this.identity) return;
+      const options = { namespace: this.#options.namespace, deadlineMs: this.#attemptMs() };
+      await this.#options.client.replace(leases, released(lease, this.#clock.now()), options);
+    } catch (error) {
+      this.#logger.warn('cannot release the lease', { problem: messageOf(error) });
+    }
+  }
+
+  #announce(held: Held | undefined): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(held);
+      } catch (error) {
+        this.#logger.error('a listener of the election failed', { problem: messageOf(error) });
+      }
+    }
+  }
+
+  /** A third of the time there is, so that one lost answer leaves room for a pause and a second attempt. */
+  #attemptMs(): number {
+    return this.#times.renewDeadlineMs / 3;
+  }
+}
+
+function hasChanged(thrown: unknown): boolean {
+  return isConflict(thrown) || isAlreadyExists(thrown) || isNotFound(thrown);
+}

@@ -1,0 +1,58 @@
+/** Owns what is written into and read from an election's Lease; everything else on the object is left as it is. */
+import { microTime } from '../../util/clock.ts';
+import type { Lease } from '../types.ts';
+
+export interface Claim {
+  readonly identity: string;
+  /** Wall-clock milliseconds, for people and other implementations only: no decision is taken on it. */
+  readonly now: number;
+  readonly durationSeconds: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** A new lease, held from `now` on. */
+export function firstLease(name: string, namespace: string, transitions: number, claim: Claim): Lease {
+  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
+  return withSpec(lease, claim, { acquireTime: microTime(claim.now), leaseTransitions: transitions });
+}
+
+/** The same holder for another while: only `renewTime` moves. */
+export function renewed(lease: Lease, claim: Claim): Lease {
+  return withSpec(lease, claim, {});
+}
+
+/** Another holder: the number of transitions grows, which is the fencing number. */
+export function takenOver(lease: Lease, claim: Claim): Lease {
+  const leaseTransitions = transitionsOf(lease) + 1;
+  return withSpec(lease, claim, { acquireTime: microTime(claim.now), leaseTransitions });
+}
+
+/** Held by nobody, in the form client-go leaves behind, so that any implementation takes it at once. */
+export function released(lease: Lease, now: number): Lease {
+  const times = { acquireTime: microTime(now), renewTime: microTime(now) };
+  return { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, ...times } };
+}
+
+export function holderOf(lease: Lease): string {
+  return lease.spec?.holderIdentity ?? '';
+}
+
+export function transitionsOf(lease: Lease): number {
+  return lease.spec?.leaseTransitions ?? 0;
+}
+
+/** Changes whenever a holder gives a sign of life; labels and other fields that people edit don't count. */
+export function lastHeard({ spec }: Lease): string {
+  return JSON.stringify([spec?.holderIdentity, spec?.renewTime, spec?.acquireTime, spec?.leaseTransitions]);
+}
+
+function withSpec(lease: Lease, { identity, now, durationSeconds, labels }: Claim, more: Lease['spec'] = {}): Lease {
+  const merged = { ...lease.metadata.labels, ...labels };
+  const metadata = { ...lease.metadata, ...(Object.keys(merged).length > 0 ? { labels: merged } : {}) };
+  const own = { holderIdentity: identity, leaseDurationSeconds: durationSeconds, renewTime: microTime(now) };
+  return {
+    ...lease,
+    metadata,
+    spec: { acquireTime: own.renewTime, leaseTransitions: 0, ...lease.spec, ...own, ...more },
+  };
+}

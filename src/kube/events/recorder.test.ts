@@ -1,0 +1,168 @@
+/** Shows that repeated events are counted, that writing them is slow on purpose, and that it never disturbs anybody. */
+import { expect, test, vi } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { silentLogger } from '../../util/log.ts';
+import type { KubeClient, PatchOptions, WriteOptions } from '../client.ts';
+import { StatusError, TransportError } from '../status-error.ts';
+import type { Event, KubeObject } from '../types.ts';
+import { createEventRecorder, type EventRecorder } from './recorder.ts';
+
+const plan: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'Plan',
+  metadata: { name: 'autopilot', uid: 'u1', resourceVersion: '3' },
+};
+const note = { type: 'Warning', reason: 'Failed', message: 'it broke' } as const;
+
+interface Rig {
+  readonly recorder: EventRecorder;
+  readonly clock: FakeClock;
+  readonly created: Event[];
+  readonly patched: { name: string; patch: unknown; options: PatchOptions }[];
+  readonly warn: ReturnType<typeof vi.fn>;
+}
+
+/** `fail` gives the error for each request, in order; undefined lets it pass. */
+function rig(fail: (Error | undefined)[] = []): Rig {
+  const [created, patched]: [Event[], Rig['patched']] = [[], []];
+  const answer = async (): Promise<void> => {
+    const error = await Promise.resolve(fail.shift());
+    if (error) throw error;
+  };
+  const client = {
+    create: async (_resource: unknown, event: Event, _options: WriteOptions) => {
+      await answer();
+      created.push(structuredClone(event));
+    },
+    patch: async (_resource: unknown, name: string, patch: unknown, options: PatchOptions) => {
+      await answer();
+      patched.push({ name, patch, options });
+    },
+  } as unknown as KubeClient;
+  const clock = new FakeClock();
+  const warn = vi.fn<() => void>();
+  const recorder = createEventRecorder({
+    client,
+    component: 'refit',
+    clock,
+    random: () => 0.5,
+    logger: { ...silentLogger, warn },
+  });
+  return { recorder, clock, created, patched, warn };
+}
+
+const refused = (code: number): StatusError => new StatusError({ kind: 'Status', code });
+
+test('an event names its object, its times and its reporter; cluster-scoped objects have theirs in default', async () => {
+  const { recorder, created } = rig();
+  recorder.record(plan, note);
+  await recorder.flush();
+  const at = '2026-01-01T00:00:00Z';
+  expect(created).toEqual([
+    {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: 'autopilot.800000000000', namespace: 'default' },
+      involvedObject: { apiVersion: 'v1', kind: 'Plan', name: 'autopilot', uid: 'u1' },
+      ...note,
+      count: 1,
+      firstTimestamp: at,
+      lastTimestamp: at,
+      source: { component: 'refit' },
+      reportingComponent: 'refit',
+    },
+  ]);
+});
+
+test('the same again is counted on the same event, another message is another event', async () => {
+  const { recorder, clock, created, patched } = rig();
+  recorder.record(plan, note);
+  await recorder.flush();
+  await clock.advance(60_000);
+  for (let count = 0; count < 5; count++) recorder.record(plan, note);
+  recorder.record(plan, { ...note, message: 'it broke elsewhere' });
+  await recorder.flush();
+  expect(created.map(({ message }) => message)).toEqual(['it broke', 'it broke elsewhere']);
+  const options = { namespace: 'default', type: 'merge', deadlineMs: 10_000 };
+  const last = { name: 'autopilot.800000000000', patch: { count: 6, lastTimestamp: '2026-01-01T00:01:00Z' }, options };
+  expect(patched.at(-1)).toMatchObject(last);
+  expect(patched.length).toBeLessThanOrEqual(2);
+});
+
+test('an event that was removed from the server begins anew', async () => {
+  const { recorder, created } = rig([undefined, refused(404)]);
+  recorder.record(plan, note);
+  await recorder.flush();
+  recorder.record(plan, note);
+  await recorder.flush();
+  expect(created.map(({ count }) => count)).toEqual([1, 2]);
+});
+
+test.each([
+  ['a refusal', [refused(403)], 0, 1],
+  ['one lost answer', [new TransportError('lost')], 1, 1],
+  ['a server in trouble', [refused(500), refused(429)], 1, 2],
+  ['a server that stays in trouble', [refused(500), refused(500), refused(500)], 0, 3],
+])('%s is logged and disturbs nobody', async (_name, fail, written, warnings) => {
+  const { recorder, clock, created, warn } = rig(fail);
+  recorder.record(plan, note);
+  await clock.runUntil(recorder.flush());
+  expect(created).toHaveLength(written);
+  expect(warn).toHaveBeenCalledTimes(warnings);
+});
+
+test('a flood is written at the rate that a server does not mind', async () => {
+  const { recorder, clock, created } = rig();
+  for (let count = 0; count < 120; count++) recorder.record(plan, { ...note, message: `no. ${count}` });
+  await clock.advance(0);
+  expect(created).toHaveLength(100);
+  await clock.advance(1_000);
+  expect(created).toHaveLength(110);
+  await clock.advance(1_000);
+  expect(created).toHaveLength(120);
+});
+
+test('what is too long for the server is cut', async () => {
+  const { recorder, created } = rig();
+  const metadata = { name: 'n'.repeat(253), namespace: 'ships', uid: 'u2' };
+  recorder.record({ kind: 'Pod', metadata }, { ...note, message: 'm'.repeat(2_000) });
+  await recorder.flush();
+  expect(created[0]?.message).toHaveLength(1_024);
+  expect(created[0]?.metadata.name.length).toBeLessThanOrEqual(253);
+  expect(created[0]?.metadata.namespace).toBe('ships');
+});
+
+test('at the end what waits is written, and what comes later is dropped', async () => {
+  const { recorder, created, warn } = rig();
+  recorder.record(plan, note);
+  await recorder.run(AbortSignal.abort());
+  expect(created).toHaveLength(1);
+  recorder.record(plan, { ...note, message: 'too late' });
+  await recorder.flush();
+  expect(created).toHaveLength(1);
+  expect(warn).toHaveBeenCalledExactlyOnceWith('an event is dropped', { reason: 'Failed' });
+});
+
+test('at the end a server in trouble is not waited for: the process ends', async () => {
+  const { recorder, clock, created, warn } = rig(Array.from({ length: 20 }, () => refused(500)));
+  for (let count = 0; count < 10; count++) recorder.record(plan, { ...note, message: `no. ${count}` });
+  await clock.advance(0);
+  let isOver = false;
+  const ended = recorder.run(AbortSignal.abort()).then(() => {
+    isOver = true;
+  });
+  await clock.advance(4_999);
+  expect(isOver).toBe(false);
+  await clock.advance(1);
+  await ended;
+  expect(created).toEqual([]);
+  expect(warn).toHaveBeenLastCalledWith('an event is dropped', { reason: 'Failed' });
+  expect(clock.pending).toBe(0);
+});
+
+test('where nothing can be written, only so much is kept', async () => {
+  const { recorder, clock, warn } = rig();
+  for (let count = 0; count < 1_001; count++) recorder.record(plan, { ...note, message: `no. ${count}` });
+  expect(warn).toHaveBeenCalledExactlyOnceWith('an event is dropped', { reason: 'Failed' });
+  await clock.runUntil(recorder.run(AbortSignal.abort()));
+});

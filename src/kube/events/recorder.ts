@@ -1,0 +1,191 @@
+/** Owns telling people what happened, as Events on the object it happened to: repeated ones are counted, not multiplied. */
+import { aborted } from '../../util/abort.ts';
+import { type Clock, rfc3339, sleep, systemClock } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import { type Logger, silentLogger } from '../../util/log.ts';
+import { TokenBucket } from '../../util/token-bucket.ts';
+import type { KubeClient } from '../client.ts';
+import { events } from '../resources.ts';
+import { isNotFound, StatusError } from '../status-error.ts';
+import type { Event, KubeObject } from '../types.ts';
+
+export interface EventNote {
+  readonly type: 'Normal' | 'Warning';
+  /** One word in CamelCase, for machines. */
+  readonly reason: string;
+  /** One sentence, for people; cut at 1,024 characters, the server's limit. */
+  readonly message: string;
+}
+
+/** Stops like any part of a process; put it among those that stop after the last one that has something to tell. */
+export interface EventRecorder {
+  readonly name: string;
+  /** Returns at once and never throws; what cannot be written is logged and dropped. */
+  record(object: KubeObject, note: EventNote): void;
+  /** Resolves once nothing waits to be written. */
+  flush(): Promise<void>;
+  /** Resolves some seconds after `signal` aborts at the latest: what is not written by then, or comes later, is dropped. */
+  run(abort: AbortSignal): Promise<void>;
+}
+
+export interface EventRecorderOptions {
+  readonly client: KubeClient;
+  /** Who reports: `refit-controller`. */
+  readonly component: string;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly logger?: Logger;
+}
+
+/** One event on the server and how often it happened. */
+interface Series {
+  readonly event: Event;
+  count: number;
+  created: boolean;
+  attempts: number;
+}
+
+/** Writes a second in the long run, and at once: what a fleet in full motion needs, and no more than a server minds. */
+const RATE = { perSecond: 10, burst: 100 };
+/** Series remembered; the one that was quiet for longest is forgotten, and would begin anew. */
+const MAX_SERIES = 1_000;
+const MAX_ATTEMPTS = 3;
+const RETRY_MS = 1_000;
+const DEADLINE_MS = 10_000;
+/** Events that may wait to be written: more pile up only where the server cannot be reached. */
+const MAX_UNWRITTEN = 1_000;
+/** Milliseconds at the end of the process for what still waits. */
+const LAST_MS = 5_000;
+
+export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
+  return new Recorder(options);
+}
+
+class Recorder implements EventRecorder {
+  readonly name = 'events';
+  readonly #options: EventRecorderOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #bucket: TokenBucket;
+  readonly #series = new Map<string, Series>();
+  readonly #unwritten = new Set<Series>();
+  /** Aborts when no more is written. */
+  readonly #over = new AbortController();
+  #writing: Promise<void> | undefined;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#logger = options.logger ?? silentLogger;
+    this.#bucket = new TokenBucket(this.#clock, RATE);
+  }
+
+  record(object: KubeObject, note: EventNote): void {
+    if (this.#over.signal.aborted || this.#unwritten.size >= MAX_UNWRITTEN) return this.#drop(note.reason);
+    const { kind = '', metadata } = object;
+    const key = [kind, metadata.namespace, metadata.name, metadata.uid, note.type, note.reason, note.message].join(
+      '\0',
+    );
+    const series = this.#series.get(key) ?? this.#begin(object, note);
+    series.count++;
+    series.event.lastTimestamp = rfc3339(this.#clock.now());
+    this.#remember(key, series);
+    this.#unwritten.add(series);
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined;
+    });
+  }
+
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+
+  async run(abort: AbortSignal): Promise<void> {
+    await aborted(abort);
+    const cancel = this.#clock.schedule(LAST_MS, () => this.#over.abort(new Error('there is no time left')));
+    await this.flush();
+    cancel();
+    this.#over.abort(new Error('the recorder has ended'));
+  }
+
+  #drop(reason: string | undefined): void {
+    this.#logger.warn('an event is dropped', { reason });
+  }
+
+  #remember(key: string, series: Series): void {
+    this.#series.delete(key);
+    this.#series.set(key, series);
+    const [oldest] = this.#series.keys();
+    if (this.#series.size > MAX_SERIES && oldest !== undefined) this.#series.delete(oldest);
+  }
+
+  #begin({ apiVersion, kind, metadata }: KubeObject, { type, reason, message }: EventNote): Series {
+    const { component, random = Math.random } = this.#options;
+    const { name, namespace, uid } = metadata;
+    // Events on cluster-scoped objects live in `default`: the server checks it.
+    const home = namespace ?? 'default';
+    const suffix = Math.floor(random() * 2 ** 48).toString(16);
+    const event: Event = {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: `${name.slice(0, 200)}.${suffix}`, namespace: home },
+      involvedObject: defined({ apiVersion, kind, name, namespace, uid }),
+      type,
+      reason,
+      message: message.slice(0, 1_024),
+      firstTimestamp: rfc3339(this.#clock.now()),
+      source: { component },
+      reportingComponent: component,
+    };
+    return { event, count: 0, created: false, attempts: 0 };
+  }
+
+  async #writeAll(): Promise<void> {
+    for (let [series] = this.#unwritten; series; [series] = this.#unwritten) {
+      await this.#pause(this.#bucket.take());
+      this.#unwritten.delete(series);
+      if (this.#over.signal.aborted) this.#drop(series.event.reason);
+      else await this.#write(series);
+    }
+  }
+
+  /** Ends early where all is over. */
+  async #pause(ms: number): Promise<void> {
+    if (ms > 0) await sleep(this.#clock, ms, this.#over.signal).catch(() => undefined);
+  }
+
+  async #write(series: Series): Promise<void> {
+    try {
+      await this.#send(series);
+      series.attempts = 0;
+    } catch (error) {
+      this.#logger.warn('cannot write an event', { reason: series.event.reason, problem: messageOf(error) });
+      if (series.created && isNotFound(error)) series.created = false;
+      else if (isRefusal(error) || ++series.attempts >= MAX_ATTEMPTS) return;
+      else await this.#pause(RETRY_MS);
+      this.#unwritten.add(series);
+    }
+  }
+
+  async #send(series: Series): Promise<void> {
+    const { event, count } = series;
+    const { name, namespace } = event.metadata;
+    const options = { namespace, deadlineMs: DEADLINE_MS, abort: this.#over.signal };
+    if (series.created) {
+      const patch = { count, lastTimestamp: event.lastTimestamp };
+      await this.#options.client.patch(events, name, patch, { ...options, type: 'merge' });
+    } else {
+      await this.#options.client.create(events, { ...event, count }, options);
+      series.created = true;
+    }
+  }
+}
+
+/** The server understood and said no: asking again changes nothing. */
+function isRefusal(thrown: unknown): boolean {
+  return thrown instanceof StatusError && thrown.code < 500 && thrown.code !== 429;
+}
+
+function defined(reference: Record<string, string | undefined>): Event['involvedObject'] {
+  return Object.fromEntries(Object.entries(reference).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,208 @@
+/** Owns the KubeClient that speaks HTTP: each method becomes one call, objects stay the plain JSON they are. */
+import { type Clock, systemClock } from '../../util/clock.ts';
+import type {
+  DeleteOptions,
+  EvictOptions,
+  KubeClient,
+  ListOptions,
+  PatchOptions,
+  PatchType,
+  RequestOptions,
+  WatchEvent,
+  WatchOptions,
+  WriteOptions,
+} from '../client.ts';
+import type { ClusterConfig } from '../config/cluster-config.ts';
+import { Credentials } from '../config/credentials.ts';
+import { apiVersionOf, pathOf, pods, type Resource } from '../resources.ts';
+import type { KubeList, KubeObject } from '../types.ts';
+import type { Call, Caller } from './caller.ts';
+import { Requester, type RequestRecord } from './requester.ts';
+import { Transport } from './transport.ts';
+
+export interface ClientOptions {
+  readonly clock?: Clock;
+  readonly userAgent?: string;
+  /** Names us in `metadata.managedFields` where a call does not say otherwise. */
+  readonly fieldManager?: string;
+  /** Milliseconds for a whole request; 30 s where absent, longer than any healthy answer takes. */
+  readonly deadlineMs?: number;
+  /** Milliseconds a watch may stay silent; 3 min where absent: servers send a bookmark about once a minute. */
+  readonly watchIdleMs?: number;
+  /** Called for each attempt, retries included. */
+  readonly onRequest?: (record: RequestRecord) => void;
+}
+
+const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  // JSON is YAML too, and this is the only type that every supported server takes.
+  apply: 'application/apply-patch+yaml',
+};
+
+/** Objects a page: what client-go asks for, and small enough that no page holds the event loop up. */
+const PAGE_SIZE = 500;
+
+export function createClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient {
+  const clock = options.clock ?? systemClock;
+  const requester = new Requester({
+    transport: new Transport(config),
+    credentials: new Credentials(config, clock),
+    clock,
+    server: config.server,
+    userAgent: options.userAgent ?? 'refit',
+    onRequest: options.onRequest ?? (() => undefined),
+  });
+  return clientOver(requester, options);
+}
+
+/** A client whose calls are carried some other way. */
+export function clientOver(
+  caller: Caller,
+  options: Pick<ClientOptions, 'fieldManager' | 'deadlineMs' | 'watchIdleMs'> = {},
+): KubeClient {
+  return new HttpClient(caller, options);
+}
+
+class HttpClient implements KubeClient {
+  readonly #caller: Caller;
+  readonly #options: ClientOptions;
+
+  constructor(caller: Caller, options: ClientOptions) {
+    this.#caller = caller;
+    this.#options = options;
+  }
+
+  async get<T extends KubeObject>(resource: Resource<T>, name: string, options: RequestOptions = {}): Promise<T> {
+    const path = pathOf(resource, { namespace: options.namespace, name });
+    return await this.#caller.json<T>(this.#call('get', resource.plural, path, options));
+  }
+
+  async list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> {
+    const { labelSelector, fieldSelector, limit, resourceVersion, resourceVersionMatch } = options;
+    const query = {
+      labelSelector,
+      fieldSelector,
+      limit,
+      resourceVersion,
+      resourceVersionMatch,
+      continue: options.continue,
+    };
+    const path = pathOf(resource, { namespace: options.namespace });
+    const list = await this.#caller.json<KubeList<T>>({
+      ...this.#call('list', resource.plural, path, options),
+      query,
+    });
+    return { ...list, items: (list.items ?? []).map((item) => withKind(resource, item)) };
+  }
+
+  async listAll<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> {
+    const items: T[] = [];
+    let page = await this.list(resource, { limit: PAGE_SIZE, ...options });
+    items.push(...page.items);
+    while (page.metadata.continue) {
+      // The token fixes the version; the server refuses both together.
+      const { resourceVersion: _, resourceVersionMatch: __, ...rest } = options;
+      page = await this.list(resource, { limit: PAGE_SIZE, ...rest, continue: page.metadata.continue });
+      items.push(...page.items);
+    }
+    return { ...page, items };
+  }
+
+  watch<T extends KubeObject>(resource: Resource<T>, options: WatchOptions = {}): AsyncIterable<WatchEvent<T>> {
+    const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, sendInitialEvents } = options;
+    const initial = sendInitialEvents ? { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' } : {};
+    const query = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, ...initial };
+    const path = pathOf(resource, { namespace: options.namespace });
+    const call = this.#call('watch', resource.plural, path, options);
+    return this.#caller.stream<WatchEvent<T>>(
+      { ...call, query: { ...query, watch: true, allowWatchBookmarks: true } },
+      options.idleMs ?? this.#options.watchIdleMs ?? 180_000,
+    );
+  }
+
+  async create<T extends KubeObject>(resource: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
+    const { subresource } = options;
+    const namespace = options.namespace ?? object.metadata.namespace;
+    const name = subresource === undefined ? undefined : object.metadata.name;
+    const path = pathOf(resource, { namespace, name, subresource });
+    return await this.#write<T>('create', 'POST', resource, path, options, { body: object });
+  }
+
+  async replace<T extends KubeObject>(resource: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
+    const { name, namespace } = object.metadata;
+    const path = pathOf(resource, {
+      namespace: options.namespace ?? namespace,
+      name,
+      subresource: options.subresource,
+    });
+    return await this.#write<T>('update', 'PUT', resource, path, options, { body: object });
+  }
+
+  async patch<T extends KubeObject>(
+    resource: Resource<T>,
+    name: string,
+    patch: unknown,
+    options: PatchOptions,
+  ): Promise<T> {
+    const path = pathOf(resource, { namespace: options.namespace, name, subresource: options.subresource });
+    const content = { body: patch, contentType: CONTENT_TYPES[options.type] };
+    const force = options.type === 'apply' ? options.force : undefined;
+    return await this.#write<T>('patch', 'PATCH', resource, path, options, content, { force });
+  }
+
+  async delete(resource: Resource, name: string, options: DeleteOptions = {}): Promise<void> {
+    const { uid, resourceVersion, propagationPolicy } = options;
+    const path = pathOf(resource, { namespace: options.namespace, name });
+    const preconditions = uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions };
+    const call = this.#call('delete', resource.plural, path, options);
+    await this.#caller.json({ ...call, method: 'DELETE', body });
+  }
+
+  async evict(pod: { name: string; namespace: string; uid?: string }, options: EvictOptions = {}): Promise<void> {
+    const { name, namespace, uid } = pod;
+    const { gracePeriodSeconds } = options;
+    const path = pathOf(pods, { namespace, name, subresource: 'eviction' });
+    const deleteOptions = { gracePeriodSeconds, ...(uid === undefined ? {} : { preconditions: { uid } }) };
+    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace }, deleteOptions };
+    await this.#caller.json({ ...this.#call('create', 'pods/eviction', path, options), method: 'POST', body });
+  }
+
+  async raw(path: string, options: RequestOptions = {}): Promise<{ status: number; body: string }> {
+    return await this.#caller.text(this.#call('get', path.split('?')[0] ?? path, path, options));
+  }
+
+  close(): void {
+    this.#caller.close();
+  }
+
+  #call(verb: string, resource: string, path: string, options: RequestOptions): Call {
+    const deadlineMs = options.deadlineMs ?? this.#options.deadlineMs ?? 30_000;
+    return { verb, resource, method: 'GET', path, abort: options.abort, deadlineMs };
+  }
+
+  async #write<T>(
+    verb: string,
+    method: Call['method'],
+    resource: Resource,
+    path: string,
+    options: WriteOptions,
+    content: Pick<Call, 'body' | 'contentType'>,
+    extra: Call['query'] = {},
+  ): Promise<T> {
+    const label = options.subresource === undefined ? resource.plural : `${resource.plural}/${options.subresource}`;
+    const query = {
+      fieldManager: options.fieldManager ?? this.#options.fieldManager ?? 'refit',
+      ...(options.dryRun ? { dryRun: 'All' } : {}),
+      ...extra,
+    };
+    return await this.#caller.json<T>({ ...this.#call(verb, label, path, options), method, query, ...content });
+  }
+}
+
+/** Servers leave kind and version out of the items of built-in lists, but not out of events: one form for both. */
+function withKind<T extends KubeObject>(resource: Resource<T>, item: T): T {
+  return item.kind === undefined ? { apiVersion: apiVersionOf(resource), kind: resource.kind, ...item } : item;
+}

@@ -1,0 +1,48 @@
+/** Shows the one line a person reads when the API server cannot be used. */
+import { expect, test } from 'vitest';
+import { RefitError } from '../../util/errors.ts';
+import { StatusError, TransportError } from '../status-error.ts';
+import type { Status } from '../types.ts';
+import { describeProblem } from './problems.ts';
+
+const server = 'https://10.0.0.1:6443';
+
+function transport(code: string, message = code): TransportError {
+  return new TransportError('GET /x', { server, cause: Object.assign(new Error(message), { code }) });
+}
+
+function refusal(code: number, details: Status['details'] = {}): StatusError {
+  return new StatusError({ kind: 'Status', code, message: 'told so', details }, { server });
+}
+
+test.each<[string, unknown, string, string]>([
+  ['nobody listens', transport('ECONNREFUSED'), 'REFIT_UNREACHABLE', `cannot reach ${server}: nothing listens there`],
+  ['no such name', transport('ENOTFOUND'), 'REFIT_UNREACHABLE', `cannot reach ${server}: its name cannot be resolved`],
+  ['a reset', transport('ECONNRESET', 'socket hang up'), 'REFIT_UNREACHABLE', `cannot reach ${server}: socket hang up`],
+  ['expired', transport('CERT_HAS_EXPIRED'), 'REFIT_TLS', `cannot reach ${server}: its certificate has expired`],
+  [
+    'not trusted',
+    transport('SELF_SIGNED_CERT_IN_CHAIN'),
+    'REFIT_TLS',
+    `cannot reach ${server}: SELF_SIGNED_CERT_IN_CHAIN`,
+  ],
+  ['an alert', transport('ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'bad certificate'), 'REFIT_TLS', 'bad certificate'],
+  ['credentials', refusal(401), 'REFIT_UNAUTHORIZED', `${server} does not accept the credentials: told so`],
+  ['a missing right', refusal(403), 'REFIT_FORBIDDEN', `${server} refused: told so`],
+  ['a missing kind', refusal(404), 'REFIT_NO_CRD', `${server} lacks a kind that Refit needs: told so`],
+  ['a server in trouble', refusal(503), 'REFIT_UNREACHABLE', `${server} answered 503: told so`],
+  ['a server with too much to do', refusal(429), 'REFIT_UNREACHABLE', `${server} answered 429: told so`],
+  ['a missing object', refusal(404, { name: 'w1' }), 'REFIT_INTERNAL', `${server} answered 404: told so`],
+  ['anything else', new Error('odd'), 'REFIT_INTERNAL', 'odd'],
+])('%s', (_name, thrown, code, message) => {
+  const error = describeProblem(thrown);
+  expect(error.code).toBe(code);
+  expect(error.message).toContain(message);
+  expect(error.cause).toBe(thrown);
+});
+
+test('what is described already stays as it is, also within a failed request', () => {
+  const error = new RefitError('REFIT_KUBECONFIG', 'the plugin failed');
+  expect(describeProblem(error)).toBe(error);
+  expect(describeProblem(new TransportError('GET /x', { cause: error }))).toBe(error);
+});

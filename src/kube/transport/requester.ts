@@ -1,0 +1,248 @@
+/** Owns one call to the API server from credentials to the parsed answer: deadline, 401, Retry-After, metrics. */
+import type { IncomingMessage } from 'node:http';
+import { type Clock, sleep } from '../../util/clock.ts';
+import { isRecord } from '../../util/json.ts';
+import type { Credentials, Identity } from '../config/credentials.ts';
+import { StatusError, TransportError } from '../status-error.ts';
+import type { Status } from '../types.ts';
+import { type Call, type Caller, queryText } from './caller.ts';
+import { jsonLines } from './json-lines.ts';
+import { TimeLimit } from './time-limit.ts';
+import type { Transport } from './transport.ts';
+
+/** One attempt as the metrics see it; `code` is 0 where no answer came. */
+export interface RequestRecord {
+  readonly verb: string;
+  readonly resource: string;
+  readonly code: number;
+  /** Until the head of the answer. */
+  readonly ms: number;
+}
+
+export interface RequesterParts {
+  readonly transport: Transport;
+  readonly credentials: Credentials;
+  readonly clock: Clock;
+  /** Base URL, for messages. */
+  readonly server: string;
+  readonly userAgent: string;
+  readonly onRequest: (record: RequestRecord) => void;
+}
+
+/** Methods that may be sent again: the same request twice leaves the same state as once. */
+const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
+
+/** Milliseconds: a server, or a proxy before it, that asks to come back at once must not make us spin. */
+const SHORTEST_PAUSE_MS = 100;
+
+const CLOSED = 'the client was closed';
+
+export class Requester implements Caller {
+  readonly #parts: RequesterParts;
+  readonly #running = new Set<TimeLimit>();
+  #closed = false;
+
+  constructor(parts: RequesterParts) {
+    this.#parts = parts;
+  }
+
+  async text(call: Call): Promise<{ status: number; body: string }> {
+    return await this.#within(call, async (limit) => {
+      const response = await this.#open(call, limit);
+      return { status: response.statusCode ?? 0, body: await readText(response) };
+    });
+  }
+
+  async json<T>(call: Call): Promise<T> {
+    return await this.#within(call, async (limit) => {
+      const response = await this.#open(call, limit);
+      const body = await readText(response);
+      if (!isSuccess(response)) throw await this.#refusal(call, response, body);
+      return JSON.parse(body) as T;
+    });
+  }
+
+  async *stream<T>(call: Call, idleMs: number): AsyncGenerator<T> {
+    const limit = this.#begin(call);
+    try {
+      const response = await this.#open(call, limit);
+      if (!isSuccess(response)) throw await this.#refusal(call, response, await readText(response));
+      for await (const value of jsonLines(alive(response, limit, idleMs))) yield value as T;
+    } catch (error) {
+      throw this.#failure(call, limit, error);
+    } finally {
+      this.#end(limit);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const limit of this.#running) limit.cancel(new Error(CLOSED));
+    this.#parts.transport.close();
+  }
+
+  async #within<T>(call: Call, work: (limit: TimeLimit) => Promise<T>): Promise<T> {
+    const limit = this.#begin(call);
+    try {
+      return await work(limit);
+    } catch (error) {
+      throw this.#failure(call, limit, error);
+    } finally {
+      this.#end(limit);
+    }
+  }
+
+  #begin(call: Call): TimeLimit {
+    const limit = new TimeLimit(this.#parts.clock, call.abort);
+    limit.allow(call.deadlineMs, `no answer within ${Math.round(call.deadlineMs)} ms`);
+    if (this.#closed) limit.cancel(new Error(CLOSED));
+    this.#running.add(limit);
+    return limit;
+  }
+
+  #end(limit: TimeLimit): void {
+    limit.end();
+    this.#running.delete(limit);
+  }
+
+  /** Sends until there is an answer to give: once more after a 401, and as often as the server asks to come back. */
+  async #open(call: Call, limit: TimeLimit): Promise<IncomingMessage> {
+    let refreshed = false;
+    for (;;) {
+      const identity = await this.#identify(call, limit);
+      const response = await this.#attempt(call, identity, limit);
+      const waitMs = retryAfterMs(response);
+      const mayWait = IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
+      const isRefused = response.statusCode === 401 && !refreshed && this.#parts.credentials.refresh(identity);
+      if (!isRefused && !(isOverload(response) && mayWait)) return response;
+      // Read to its end, the answer gives its connection back.
+      response.resume();
+      if (isRefused) refreshed = true;
+      else await sleep(this.#parts.clock, Math.max(waitMs ?? 0, SHORTEST_PAUSE_MS), limit.abort);
+    }
+  }
+
+  async #identify(call: Call, limit: TimeLimit): Promise<Identity> {
+    try {
+      const identity = await untilAborted(this.#parts.credentials.current(), limit.abort);
+      // A process that was halted here may go on long after its time: what it may no longer write must not be sent.
+      limit.enforce();
+      return identity;
+    } catch (error) {
+      throw this.#failure(call, limit, error, false);
+    }
+  }
+
+  async #attempt(call: Call, identity: Identity, limit: TimeLimit): Promise<IncomingMessage> {
+    const { transport, clock, onRequest } = this.#parts;
+    const startedAt = clock.monotonic();
+    let code = 0;
+    try {
+      const response = await transport.open({
+        method: call.method,
+        path: call.path + queryText(call.query ?? {}),
+        headers: { ...identity.headers, ...this.#headers(call) },
+        tls: identity.tls,
+        body: call.body === undefined ? undefined : JSON.stringify(call.body),
+        abort: limit.abort,
+      });
+      code = response.statusCode ?? 0;
+      return response;
+    } finally {
+      onRequest({ verb: call.verb, resource: call.resource, code, ms: clock.monotonic() - startedAt });
+    }
+  }
+
+  async #refusal(call: Call, response: IncomingMessage, body: string): Promise<StatusError> {
+    const problem = response.statusCode === 401 ? await this.#parts.credentials.certificateProblem() : undefined;
+    const cause = problem === undefined ? {} : { cause: new Error(problem) };
+    return new StatusError(toStatus(call, response, body), { server: this.#parts.server, ...cause });
+  }
+
+  #failure(call: Call, limit: TimeLimit, error: unknown, maybeApplied = call.method !== 'GET'): unknown {
+    if (error instanceof StatusError || error instanceof TransportError) return error;
+    const cause: unknown = limit.abort.aborted ? limit.abort.reason : error;
+    const { server } = this.#parts;
+    return new TransportError(`${call.method} ${server}${call.path}`, { cause, server, maybeApplied });
+  }
+
+  #headers(call: Call): Record<string, string> {
+    return {
+      accept: 'application/json',
+      'user-agent': this.#parts.userAgent,
+      ...(call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' }),
+    };
+  }
+}
+
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function* alive(response: IncomingMessage, limit: TimeLimit, idleMs: number): AsyncGenerator<Buffer> {
+  const onChunk = (): void => limit.allow(idleMs, `the watch was silent for ${idleMs} ms`);
+  onChunk();
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    onChunk();
+    yield chunk;
+  }
+}
+
+async function untilAborted<T>(work: Promise<T>, abort: AbortSignal): Promise<T> {
+  abort.throwIfAborted();
+  let onAbort = (): void => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(abort.reason instanceof Error ? abort.reason : new Error('aborted'));
+    abort.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    abort.removeEventListener('abort', onAbort);
+  }
+}
+
+function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
+  return statusCode >= 200 && statusCode < 300;
+}
+
+function isOverload({ statusCode }: IncomingMessage): boolean {
+  return statusCode === 429 || statusCode === 503;
+}
+
+/** Milliseconds of the Retry-After header; API servers give whole seconds, never a date. */
+function retryAfterMs(response: IncomingMessage): number | undefined {
+  const seconds = Number.parseInt(response.headers['retry-after'] ?? '', 10);
+  return Number.isNaN(seconds) ? undefined : seconds * 1000;
+}
+
+/** The server's own Status, or one made from what came instead (a proxy's page, `404 page not found`). */
+function toStatus(call: Call, response: IncomingMessage, body: string): Status {
+  const code = response.statusCode ?? 0;
+  const waitMs = retryAfterMs(response);
+  const details = waitMs === undefined ? {} : { retryAfterSeconds: waitMs / 1000 };
+  const given = parseStatus(body);
+  if (given) return { ...given, code, details: { ...details, ...given.details } };
+  const text = body.trim().slice(0, 200) || response.statusMessage || 'no text';
+  const reason = code === 404 ? 'NotFound' : '';
+  return {
+    kind: 'Status',
+    status: 'Failure',
+    code,
+    reason,
+    details,
+    message: `${call.method} ${call.path}: ${code} ${text}`,
+  };
+}
+
+function parseStatus(body: string): Status | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return isRecord(value) && value['kind'] === 'Status' ? (value as unknown as Status) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,49 @@
+/** Shows what ends a request: time, the caller, or the client; and that nothing is left behind. */
+import { expect, test } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { SkewedClock } from '../../../test/faults/skewed-clock.ts';
+import { TimeLimit } from './time-limit.ts';
+
+test('time ends it, counted from the last permission', async () => {
+  const clock = new FakeClock();
+  const limit = new TimeLimit(clock, undefined);
+  limit.allow(1_000, 'too late');
+  await clock.advance(900);
+  limit.allow(1_000, 'later');
+  expect(limit.remaining).toBe(1_000);
+  await clock.advance(999);
+  limit.enforce();
+  await clock.advance(1);
+  expect(limit.abort.reason).toMatchObject({ message: 'later' });
+  expect(() => limit.enforce()).toThrow('later');
+});
+
+test('the caller ends it, before or after it began', () => {
+  const reason = new Error('enough');
+  const [early, late] = [AbortSignal.abort(reason), new AbortController()];
+  const limits = [early, late.signal].map((abort) => new TimeLimit(new FakeClock(), abort));
+  late.abort(reason);
+  for (const { abort } of limits)
+    expect(abort.reason).toMatchObject({ message: 'aborted by the caller', cause: reason });
+});
+
+test('a process that was halted sends nothing after its time, though no timer has told it yet', async () => {
+  const base = new FakeClock();
+  const clock = new SkewedClock(base, { rate: 1, offset: 0 });
+  const limit = new TimeLimit(clock, undefined);
+  limit.allow(1_000, 'too late');
+  clock.halt();
+  await base.advance(2_000);
+  expect(limit.abort.aborted).toBe(false);
+  expect(() => limit.enforce()).toThrow('the time was over');
+});
+
+test('once over, it holds neither a timer nor the caller', () => {
+  const clock = new FakeClock();
+  const caller = new AbortController();
+  const limit = new TimeLimit(clock, caller.signal);
+  limit.allow(1_000, 'too late');
+  limit.end();
+  caller.abort();
+  expect([clock.pending, limit.abort.aborted]).toEqual([0, false]);
+});

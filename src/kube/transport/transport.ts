@@ -1,0 +1,150 @@
+/** Owns sockets: keep-alive HTTP/1.1 connections to one API server, rebuilt when certificates change. */
+import type { Agent, ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import https from 'node:https';
+import type { Socket } from 'node:net';
+import { http } from '../../util/http.ts';
+import type { ClusterConfig } from '../config/cluster-config.ts';
+import type { TlsMaterial } from '../config/credentials.ts';
+import { TransportError } from '../status-error.ts';
+import { cutOff, TlsAgent } from './tls-agent.ts';
+
+export interface WireRequest {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: OutgoingHttpHeaders;
+  readonly tls: TlsMaterial;
+  readonly body: string | undefined;
+  readonly abort: AbortSignal;
+}
+
+/** Milliseconds until the kernel probes a silent connection: notices a vanished peer behind a watch. */
+const TCP_KEEP_ALIVE_MS = 30_000;
+/** Idle connections kept: as many as a busy controller's workers, more would only cost memory on both sides. */
+const MAX_IDLE_SOCKETS = 8;
+
+export class Transport {
+  readonly #config: ClusterConfig;
+  readonly #base: URL;
+  #agent: Agent | undefined;
+  #material: TlsMaterial = {};
+
+  constructor(config: ClusterConfig) {
+    this.#config = config;
+    this.#base = new URL(config.server);
+  }
+
+  /** Resolves with the response's head; the caller reads or destroys the body. Rejects with a TransportError. */
+  async open(request: WireRequest): Promise<IncomingMessage> {
+    for (;;) {
+      const attempt = this.#send(request);
+      try {
+        return await attempt.response;
+      } catch (error) {
+        if (request.abort.aborted || !attempt.wasStale()) throw this.#failure(request, error, attempt.maybeApplied());
+      }
+    }
+  }
+
+  close(): void {
+    this.#agent?.destroy();
+  }
+
+  #send(request: WireRequest): Attempt {
+    const secure = this.#base.protocol === 'https:';
+    const outgoing = (secure ? https : http).request({
+      protocol: this.#base.protocol,
+      hostname: this.#base.hostname.replace(/^\[|\]$/g, ''),
+      port: this.#base.port,
+      path: `${this.#base.pathname.replace(/\/$/, '')}${request.path}`,
+      method: request.method,
+      headers: { ...request.headers, ...bodyLength(request.body) },
+      agent: this.#agentFor(request.tls),
+    });
+    return follow(outgoing, request, secure ? 'secureConnect' : 'connect');
+  }
+
+  #agentFor(material: TlsMaterial): Agent {
+    const { ca, cert, key } = this.#material;
+    if (this.#agent && ca === material.ca && cert === material.cert && key === material.key) return this.#agent;
+    if (this.#agent) retire(this.#agent);
+    this.#material = material;
+    this.#agent = this.#createAgent(material);
+    return this.#agent;
+  }
+
+  #createAgent({ ca, cert, key }: TlsMaterial): Agent {
+    const shared = {
+      keepAlive: true,
+      // Two names for one thing: the first holds from the connection's start, the second whenever it was idle.
+      keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
+      keepAliveMsecs: TCP_KEEP_ALIVE_MS,
+      maxFreeSockets: MAX_IDLE_SOCKETS,
+      scheduling: 'lifo',
+    } as const;
+    if (this.#base.protocol === 'http:') return new http.Agent(shared);
+    const { tlsServerName, insecureSkipTlsVerify } = this.#config;
+    return new TlsAgent({
+      ...shared,
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined || key === undefined ? {} : { cert, key }),
+      ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+      rejectUnauthorized: insecureSkipTlsVerify !== true,
+      // HTTP/2 is never offered: requests hung when the server sent GOAWAY.
+      ALPNProtocols: ['http/1.1'],
+    });
+  }
+
+  #failure(request: WireRequest, error: unknown, maybeApplied: boolean): TransportError {
+    const cause: unknown = request.abort.aborted ? request.abort.reason : error;
+    const { server } = this.#config;
+    return new TransportError(`${request.method} ${server}${request.path}`, { cause, maybeApplied, server });
+  }
+}
+
+interface Attempt {
+  readonly response: Promise<IncomingMessage>;
+  /** The server had closed an idle connection at the moment it was used again: a read may simply be sent once more. */
+  wasStale(): boolean;
+  /** The request may have left this machine. */
+  maybeApplied(): boolean;
+}
+
+function follow(outgoing: ClientRequest, request: WireRequest, connected: string): Attempt {
+  let sent = false;
+  const response = new Promise<IncomingMessage>((resolve, reject) => {
+    const onAbort = (): void => {
+      if (request.method !== 'GET' && sent && outgoing.socket) cutOff(outgoing.socket);
+      outgoing.destroy(request.abort.reason instanceof Error ? request.abort.reason : undefined);
+    };
+    request.abort.addEventListener('abort', onAbort, { once: true });
+    if (request.abort.aborted) onAbort();
+    outgoing.once('response', resolve);
+    // Stays for the life of the request: a socket may break after the response has begun, which its reader sees too.
+    outgoing.on('error', reject);
+    outgoing.once('close', () => request.abort.removeEventListener('abort', onAbort));
+  });
+  outgoing.once('socket', (socket: Socket) => {
+    if (outgoing.reusedSocket) sent = true;
+    else
+      socket.once(connected, () => {
+        sent = true;
+      });
+  });
+  outgoing.end(request.body);
+  return {
+    response,
+    wasStale: () => request.method === 'GET' && outgoing.reusedSocket,
+    maybeApplied: () => sent && request.method !== 'GET',
+  };
+}
+
+function bodyLength(body: string | undefined): OutgoingHttpHeaders {
+  return body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+}
+
+/** Lets running requests end on their connections, but none after them. */
+function retire(agent: Agent): void {
+  agent.maxFreeSockets = 0;
+  for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+}

@@ -1,0 +1,248 @@
+/** Shows that an informer's view stays right through everything that can happen to a watch. */
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import {
+  bookmark,
+  errorEvent,
+  event,
+  initialEnd,
+  list,
+  object,
+  refusal,
+  type ScriptedClient,
+  type Scripts,
+  scriptedClient,
+} from '../../../test/faults/scripted-client.ts';
+import { silentLogger } from '../../util/log.ts';
+import { nodes } from '../resources.ts';
+import { TransportError } from '../status-error.ts';
+import type { KubeObject } from '../types.ts';
+import { createInformer, type Informer, type InformerOptions } from './informer.ts';
+
+interface Rig extends ScriptedClient {
+  readonly informer: Informer;
+  readonly clock: FakeClock;
+  /** `+name/uid`, `~name/uid:version` and `-name/uid`, in order. */
+  readonly told: string[];
+}
+
+function start(scripts: Scripts, options: InformerOptions<KubeObject> = {}): Rig {
+  const clock = new FakeClock();
+  const scripted = scriptedClient(scripts);
+  const informer = createInformer(scripted.client, nodes, { clock, random: () => 0.5, ...options });
+  const told: string[] = [];
+  informer.addHandler({
+    added: ({ metadata: { name, uid } }) => told.push(`+${name}/${uid}`),
+    updated: ({ metadata: { name, uid, resourceVersion } }) => told.push(`~${name}/${uid}:${resourceVersion}`),
+    deleted: ({ metadata: { name, uid } }) => told.push(`-${name}/${uid}`),
+  });
+  const stop = new AbortController();
+  const running = informer.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    await running;
+  });
+  return { ...scripted, informer, clock, told };
+}
+
+const versions = ({ asked }: Rig): (string | undefined)[] =>
+  asked.map(({ verb, resourceVersion, sendInitialEvents }) =>
+    verb === 'list' ? 'list' : sendInitialEvents ? 'stream' : resourceVersion,
+  );
+
+test('one stream gives the list and the changes', async () => {
+  const rig = start({
+    watches: [
+      [
+        event('ADDED', 'a', 'u1', 1),
+        event('ADDED', 'b', 'u2', 2),
+        initialEnd(5),
+        event('MODIFIED', 'a', 'u1', 6),
+        event('DELETED', 'b', 'u2', 7),
+        event('ADDED', 'c', 'u3', 8),
+        bookmark(9),
+        'silence',
+      ],
+    ],
+  });
+  expect(rig.informer.synced()).toBe(false);
+  await rig.informer.whenSynced();
+  await rig.clock.advance(0);
+  expect(rig.told).toEqual(['+a/u1', '+b/u2', '~a/u1:6', '-b/u2', '+c/u3']);
+  expect(rig.informer.list().map(({ metadata }) => metadata.name)).toEqual(['a', 'c']);
+  expect(rig.informer.resourceVersion()).toBe('9');
+  expect(rig.asked).toEqual([{ verb: 'watch', sendInitialEvents: true, timeoutSeconds: 450 }]);
+});
+
+test('nothing is told before the stream has the whole list', async () => {
+  const rig = start({ watches: [[event('ADDED', 'a', 'u1', 1), new TransportError('reset')]] });
+  await rig.clock.advance(0);
+  expect(rig.told).toEqual([]);
+  expect(rig.informer.synced()).toBe(false);
+});
+
+test.each([
+  ['refuses the parameter', [[refusal(422, 'Invalid')]]],
+  ['calls it a bad request', [[refusal(400, 'BadRequest')]]],
+  ['does not know it', [[event('ADDED', 'a', 'u1', 1), bookmark(3), 'silence']]],
+] as [string, Scripts['watches'] & object][])('a server that %s is asked for pages', async (_name, watches) => {
+  const rig = start({ watches, lists: [list(5, object('a', 'u1', 1))] });
+  await rig.clock.advance(1_000);
+  expect(versions(rig)).toEqual(['stream', 'list', '5']);
+  expect(rig.told).toEqual(['+a/u1']);
+});
+
+test.each([
+  ['a reset', [new TransportError('reset')]],
+  ['a refusal', [refusal(500, 'InternalError')]],
+  ['an error event', [errorEvent(500, 'InternalError')]],
+  ['an early end', []],
+])('after %s the watch goes on from the last version', async (_name, ending) => {
+  const first = [event('ADDED', 'a', 'u1', 1), initialEnd(5), event('MODIFIED', 'a', 'u1', 6), ...ending];
+  const rig = start({ watches: [first, [event('MODIFIED', 'a', 'u1', 7), 'silence']] });
+  await rig.clock.advance(1_000);
+  expect(versions(rig)).toEqual(['stream', '6']);
+  expect(rig.told).toEqual(['+a/u1', '~a/u1:6', '~a/u1:7']);
+});
+
+test.each([
+  ['status 410', [refusal(410, 'Gone')]],
+  ['reason Expired', [refusal(400, 'Expired')]],
+  ['an error event with code 410', [errorEvent(410, 'Gone')]],
+  ['an error event with reason Expired', [errorEvent(0, 'Expired')]],
+])('%s: the list is read anew, and what vanished meanwhile is told', async (_name, ending) => {
+  const first = [event('ADDED', 'a', 'u1', 1), event('ADDED', 'b', 'u2', 2), initialEnd(5), bookmark(6)];
+  const second = [event('ADDED', 'b', 'u2', 9), event('ADDED', 'c', 'u3', 8), initialEnd(20), 'silence' as const];
+  const rig = start({ watches: [first, ending, second] });
+  await rig.clock.advance(10_000);
+  expect(versions(rig)).toEqual(['stream', '6', 'stream']);
+  expect(rig.told).toEqual(['+a/u1', '+b/u2', '-a/u1', '~b/u2:9', '+c/u3']);
+});
+
+test('delete and recreate under one name is never an update', async () => {
+  const first = [event('ADDED', 'a', 'u1', 1), initialEnd(5), event('MODIFIED', 'a', 'u2', 6), refusal(410, 'Gone')];
+  const rig = start({ watches: [first, [event('ADDED', 'a', 'u3', 9), initialEnd(20), 'silence']] });
+  await rig.clock.advance(1_000);
+  expect(rig.told).toEqual(['+a/u1', '-a/u1', '+a/u2', '-a/u2', '+a/u3']);
+});
+
+test('a deletion of an earlier object of that name is no news', async () => {
+  const rig = start({
+    watches: [[event('ADDED', 'a', 'u2', 4), initialEnd(5), event('DELETED', 'a', 'u1', 6), 'silence']],
+  });
+  await rig.clock.advance(0);
+  expect(rig.told).toEqual(['+a/u2']);
+});
+
+test('a server that fails again and again is asked ever more rarely, and at last for the list', async () => {
+  const failures = Array.from({ length: 7 }, () => [refusal(500, 'InternalError')]);
+  const rig = start({ watches: [[initialEnd(5)], ...failures] });
+  const times: number[] = [];
+  for (let ms = 0; rig.asked.length < 9; ms += 50) {
+    if (rig.asked.length > times.length) times.push(ms);
+    await rig.clock.advance(50);
+  }
+  const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
+  expect(gaps).toEqual(gaps.toSorted((a, b) => a - b));
+  expect(versions(rig)).toEqual(['stream', '5', '5', '5', '5', '5', 'stream', 'stream', 'stream']);
+});
+
+test('a server that cannot be reached is not suspected of having lost the version', async () => {
+  const failures = Array.from({ length: 9 }, () => [new TransportError('refused')]);
+  const rig = start({ watches: [[initialEnd(5)], ...failures] });
+  await rig.clock.advance(300_000);
+  expect(versions(rig)).toEqual(['stream', ...Array.from({ length: 10 }, () => '5')]);
+});
+
+test.each<[string, () => Error, number, number]>([
+  ['a server that is away is asked as often as its user wants', () => new TransportError('refused'), 1_000, 60],
+  ['one that says no is not hurried', () => refusal(403, 'Forbidden'), 1_000, 9],
+])('%s', async (_name, failure, retryCapMs, most) => {
+  const failures = Array.from({ length: 200 }, () => [failure()]);
+  const asked = async (options: InformerOptions<KubeObject>): Promise<number> => {
+    const rig = start({ watches: [[initialEnd(5)], ...failures] }, options);
+    await rig.clock.advance(60_000);
+    return rig.asked.length;
+  };
+  const often = await asked({ retryCapMs });
+  expect(often).toBeGreaterThanOrEqual(await asked({}));
+  expect(often > 60).toBe(most === 60);
+  expect(often).toBeLessThan(most * 2);
+});
+
+test('the time a server asks for is waited', async () => {
+  const busy = refusal(429, 'TooManyRequests');
+  busy.status.details = { retryAfterSeconds: 20 };
+  const rig = start({ watches: [[busy]] });
+  await rig.clock.advance(19_000);
+  expect(rig.asked).toHaveLength(1);
+  await rig.clock.advance(1_000);
+  expect(rig.asked).toHaveLength(2);
+});
+
+test('a handler that throws keeps neither others nor later events from being told', async () => {
+  const error = vi.fn<() => void>();
+  const watches = [[event('ADDED', 'a', 'u1', 1), initialEnd(5), event('MODIFIED', 'a', 'u1', 6), 'silence' as const]];
+  const clock = new FakeClock();
+  const informer = createInformer(scriptedClient({ watches }).client, nodes, {
+    clock,
+    logger: { ...silentLogger, child: () => ({ ...silentLogger, error }) },
+  });
+  const told: string[] = [];
+  const fail = (): never => {
+    throw new Error('a fault');
+  };
+  informer.addHandler({ added: fail, updated: fail });
+  informer.addHandler({ added: () => told.push('+'), updated: () => told.push('~') });
+  const stop = new AbortController();
+  const running = informer.run(stop.signal);
+  await clock.advance(0);
+  expect(told).toEqual(['+', '~']);
+  expect(error).toHaveBeenCalledTimes(2);
+  stop.abort();
+  await running;
+});
+
+test('a handler that comes late hears of what is there, one that left hears nothing', async () => {
+  const rig = start({ watches: [[event('ADDED', 'a', 'u1', 1), initialEnd(5), 'silence']] });
+  await rig.informer.whenSynced();
+  const told: string[] = [];
+  const leave = rig.informer.addHandler({ added: ({ metadata }) => told.push(metadata.name) });
+  leave();
+  expect(told).toEqual(['a']);
+});
+
+test('objects are found by index, where they are now', async () => {
+  const labelled = (name: string, version: number, zone: string): KubeObject => ({
+    metadata: { ...object(name, name, version).metadata, labels: { zone } },
+  });
+  const moves = [
+    { type: 'ADDED', object: labelled('a', 1, 'north') },
+    { type: 'ADDED', object: labelled('b', 2, 'north') },
+    initialEnd(5),
+    { type: 'MODIFIED', object: labelled('a', 6, 'south') },
+    { type: 'DELETED', object: labelled('b', 7, 'north') },
+    'silence',
+  ] as const;
+  const zone = ({ metadata }: KubeObject): string[] => [metadata.labels?.['zone'] ?? ''];
+  const rig = start({ watches: [moves] }, { indexes: { zone } });
+  await rig.clock.advance(0);
+  const names = (value: string): string[] => rig.informer.byIndex('zone', value).map(({ metadata }) => metadata.name);
+  expect([names('north'), names('south'), names('west')]).toEqual([[], ['a'], []]);
+  expect(() => rig.informer.byIndex('other', 'x')).toThrow('there is no index "other"');
+});
+
+test('managed fields are dropped, all else is kept', async () => {
+  const full = { metadata: { ...object('a', 'u1', 1).metadata, managedFields: [{ manager: 'x' }] }, future: 1 };
+  const rig = start({ watches: [[{ type: 'ADDED', object: full }, initialEnd(5), 'silence']] });
+  await rig.informer.whenSynced();
+  expect(rig.informer.get('a')).toEqual({ ...object('a', 'u1', 1), future: 1 });
+});
+
+test('waiting for the first list can be given up', async () => {
+  const rig = start({});
+  const stop = new AbortController();
+  const waiting = rig.informer.whenSynced(stop.signal);
+  stop.abort(new Error('enough'));
+  await expect(waiting).rejects.toThrow('enough');
+});

@@ -1,0 +1,186 @@
+/** Owns following one collection: a complete view first, then every change, through all that breaks on the way. */
+import { backoffDelay } from '../../util/backoff.ts';
+import { type Clock, sleep } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import type { Logger } from '../../util/log.ts';
+import type { KubeClient, WatchEvent, WatchOptions } from '../client.ts';
+import { keyOf } from '../object-key.ts';
+import type { Resource } from '../resources.ts';
+import {
+  isForbidden,
+  isGone,
+  isInvalid,
+  isNotFound,
+  isUnauthorized,
+  StatusError,
+  TransportError,
+} from '../status-error.ts';
+import type { KubeObject } from '../types.ts';
+
+export interface Selection {
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+}
+
+/** What the reflector tells: calls come in the server's order, one after the other. */
+export interface Sink<T extends KubeObject> {
+  /** Everything there is at `resourceVersion`: whatever was known before and isn't in it is gone. */
+  replace(items: readonly T[], resourceVersion: string): void;
+  apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void;
+  /** Nothing that is older than `resourceVersion` will come any more. */
+  advance(resourceVersion: string): void;
+}
+
+export interface ReflectorParts<T extends KubeObject> {
+  readonly client: KubeClient;
+  readonly resource: Resource<T>;
+  readonly selection: Selection;
+  readonly sink: Sink<T>;
+  /** Makes objects smaller the moment they arrive: thousands of whole ones, all at once, may not fit into memory. */
+  readonly transform: (object: T) => T;
+  /** Milliseconds that no pause exceeds while the server does not answer. */
+  readonly retryCapMs?: number | undefined;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+}
+
+/** Marks the bookmark after which a streamed list is complete. */
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+/** Seconds after which the server is asked to end a watch, so that load spreads over its replicas anew. */
+const WATCH_SECONDS = { least: 300, most: 600 };
+/** Milliseconds; the cap is client-go's, the base lets a single reset cost next to nothing. */
+const RETRY = { base: 200, cap: 30_000 };
+/** Failures in a row after which the remembered version is suspected of being the reason, and the list is read anew. */
+const FAILURES_BEFORE_RELIST = 5;
+/** Milliseconds: a watch that ends sooner without an event counts as failed, or a confused proxy makes us spin. */
+const SHORTEST_WATCH_MS = 1_000;
+
+export class Reflector<T extends KubeObject> {
+  readonly #parts: ReflectorParts<T>;
+  /** Where to go on; undefined where the whole list has to be read. */
+  #resourceVersion: string | undefined;
+  #failures = 0;
+  #streamedListRefused = false;
+
+  constructor(parts: ReflectorParts<T>) {
+    this.#parts = parts;
+  }
+
+  /** Follows until `signal` aborts; never rejects. */
+  async run(abort: AbortSignal): Promise<void> {
+    while (!abort.aborted) {
+      try {
+        await this.#follow(abort);
+      } catch (error) {
+        if (!abort.aborted) await this.#recover(error, abort);
+      }
+    }
+  }
+
+  async #follow(abort: AbortSignal): Promise<void> {
+    if (this.#resourceVersion === undefined && this.#streamedListRefused) await this.#list(abort);
+    const startedAt = this.#parts.clock.monotonic();
+    const before = this.#resourceVersion;
+    if (this.#resourceVersion === undefined) await this.#streamList(abort);
+    else await this.#watch(this.#open(abort, { resourceVersion: this.#resourceVersion }));
+    const lasted = this.#parts.clock.monotonic() - startedAt;
+    if (lasted < SHORTEST_WATCH_MS && before === this.#resourceVersion)
+      throw new Error(`the watch ended after ${lasted} ms`);
+  }
+
+  async #list(abort: AbortSignal): Promise<void> {
+    const { client, resource, selection, sink, transform } = this.#parts;
+    const list = await client.listAll(resource, { ...selection, abort });
+    sink.replace(
+      list.items.map((item) => transform(item)),
+      this.#advance(list),
+    );
+  }
+
+  /** One request for list and watch: the server sends what exists, a marked bookmark, and then the changes. */
+  async #streamList(abort: AbortSignal): Promise<void> {
+    let found: Map<string, T> | undefined = new Map();
+    for await (const event of this.#open(abort, { sendInitialEvents: true })) {
+      const { type, object } = accept(event);
+      if (!found) this.#take(type, object);
+      else if (type === 'DELETED') found.delete(keyOf(object));
+      else if (type !== 'BOOKMARK') found.set(keyOf(object), this.#parts.transform(object));
+      else if (isInitialEnd(object)) {
+        this.#parts.sink.replace([...found.values()], this.#advance(object));
+        found = undefined;
+      } else {
+        // An ordinary bookmark comes first only from a server that does not know the parameter.
+        this.#streamedListRefused = true;
+        return;
+      }
+    }
+  }
+
+  #open(abort: AbortSignal, options: WatchOptions): AsyncIterable<WatchEvent<T>> {
+    const { client, resource, selection, random } = this.#parts;
+    const { least, most } = WATCH_SECONDS;
+    const timeoutSeconds = Math.round(least + random() * (most - least));
+    return client.watch(resource, { ...selection, ...options, timeoutSeconds, abort });
+  }
+
+  async #watch(stream: AsyncIterable<WatchEvent<T>>): Promise<void> {
+    for await (const event of stream) {
+      const { type, object } = accept(event);
+      this.#take(type, object);
+    }
+  }
+
+  #take(type: Change<T>['type'], object: T): void {
+    if (type !== 'BOOKMARK') this.#parts.sink.apply(type, this.#parts.transform(object));
+    this.#parts.sink.advance(this.#advance(object));
+  }
+
+  #advance({ metadata }: { metadata: { resourceVersion?: string } }): string {
+    this.#resourceVersion = metadata.resourceVersion ?? '';
+    this.#failures = 0;
+    return this.#resourceVersion;
+  }
+
+  async #recover(thrown: unknown, abort: AbortSignal): Promise<void> {
+    const { clock, random, logger } = this.#parts;
+    if (this.#resourceVersion === undefined && isRefusalOfStreamedList(thrown)) this.#streamedListRefused = true;
+    if (isGone(thrown) || this.#isSuspect(thrown)) this.#resourceVersion = undefined;
+    const asked = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
+    // Who is told no is told so again: only a server that is away is worth hurrying for.
+    const cap = isForbidden(thrown) || isUnauthorized(thrown) ? RETRY.cap : (this.#parts.retryCapMs ?? RETRY.cap);
+    const delay = Math.max(asked, backoffDelay(this.#failures++, { ...RETRY, cap, random }));
+    const fields = { problem: messageOf(thrown), retryInMs: Math.round(delay) };
+    // A broken stream is daily business; what does not mend at the second try is worth a person's time.
+    if (this.#failures > 2 || isDenial(thrown)) logger.warn('cannot follow the resource', fields);
+    else logger.debug('following the resource was interrupted', fields);
+    await sleep(clock, delay, abort).catch(() => undefined);
+  }
+
+  /** A server that cannot be reached says nothing about the version; one that answers and fails again and again does. */
+  #isSuspect(thrown: unknown): boolean {
+    return this.#failures + 1 >= FAILURES_BEFORE_RELIST && !(thrown instanceof TransportError);
+  }
+}
+
+type Change<T extends KubeObject> = Exclude<WatchEvent<T>, { type: 'ERROR' }>;
+
+/** The server reports what goes wrong inside a stream, an expired version above all, as an event. */
+function accept<T extends KubeObject>(event: WatchEvent<T>): Change<T> {
+  if (event.type === 'ERROR') throw new StatusError(event.object);
+  return event;
+}
+
+function isInitialEnd(bookmark: KubeObject): boolean {
+  return bookmark.metadata.annotations?.[INITIAL_EVENTS_END] === 'true';
+}
+
+/** Servers without the feature answer Invalid; older proxies and aggregated servers BadRequest. */
+function isRefusalOfStreamedList(error: unknown): boolean {
+  return isInvalid(error) || (error instanceof StatusError && error.code === 400);
+}
+
+function isDenial(error: unknown): boolean {
+  return isForbidden(error) || isUnauthorized(error) || isNotFound(error);
+}

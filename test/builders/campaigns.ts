@@ -1,8 +1,0 @@
-/** Owns campaigns for tests: running, well so far, and without problems, unless told otherwise. */
-import type { Campaign, Stage } from '../../src/engine/model.ts';
-import { later } from './times.ts';
-
-export function buildCampaign(stages: readonly Stage[], more: Partial<Campaign> = {}): Campaign {
-  const source = { apiVersion: 'example.com/v1', kind: 'Plan', name: 'plan', uid: 'plan-uid', created: later(0) };
-  return { source, id: 'run-1', phase: 'running', blocked: false, stages, problems: [], ...more };
-}

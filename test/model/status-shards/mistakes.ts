@@ -1,0 +1,97 @@
+/** Owns the mistakes that are planted in leaders of plans with status shards, each with the invariant that it breaks. */
+import type { Plan } from '../../../src/api/autopilot/plan.ts';
+import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
+import { TARGET_STATES } from '../../../src/dialects/autopilot/states.ts';
+import { withLists } from '../../../src/dialects/autopilot/status-shards/target-lists.ts';
+import type { StatusSharding } from '../../../src/engine/dialect.ts';
+import { configureShards, type NamedShardConfiguration } from './configurations.ts';
+import { type Objects, realShardLeader, type ShardLeader, SMALL_SHARDS, shardLeaderWith } from './shard-leader.ts';
+import { PLAN } from './shards-world.ts';
+
+export interface ShardMistake {
+  readonly name: string;
+  readonly configuration: NamedShardConfiguration;
+  readonly leader: ShardLeader;
+  readonly breaks: string;
+}
+
+/** Takes back what a status shard says of a target that its own view shows in flight, as Refit once did. */
+const takesBack = withShards({
+  split: (plan, record, world, now) => {
+    const told = SMALL_SHARDS.split(plan, record, world, now);
+    return { ...told, writes: SMALL_SHARDS.split(plan, withNobodyInFlight(record), world, now).writes };
+  },
+});
+
+function withNobodyInFlight(record: Plan): Plan {
+  return withLists(record, ({ entries }) =>
+    entries.map((entry) =>
+      entry.state === TARGET_STATES.intended ? { ...entry, state: TARGET_STATES.pending } : entry,
+    ),
+  );
+}
+
+/** Takes its own cache's word for what status shards hold. */
+const asksNoShard = withShards({ holding: () => [] });
+
+/** Writes the plan first, and its status shards once that is done. */
+const planFirst: ShardLeader = async (view) => {
+  const { first, next } = await realShardLeader(view);
+  const isFirstRecord = first.some(({ object }) => object.metadata.resourceVersion === undefined);
+  return next.length === 0 || isFirstRecord ? { first, next } : { first: [], next: [...next, ...first] };
+};
+
+/** Signals as soon as it decides to, beside the write that records it. */
+const ahead: ShardLeader = async (view) => {
+  const { first, next } = await realShardLeader(view);
+  const record = next.at(-1);
+  if (!record) return { first, next };
+  const recorded = (objects: Objects): Objects => new Map([...objects, [PLAN, record.object]]);
+  const early = await realShardLeader({ seen: recorded(view.seen), current: recorded(view.current) });
+  return { first: [...first, ...early.first], next };
+};
+
+const withoutLimit = shardLeaderWith({
+  ...autopilot,
+  shards: SMALL_SHARDS,
+  resolve: (...given) => {
+    const rollout = autopilot.resolve(...given);
+    return { ...rollout, stages: rollout.stages.map((stage) => ({ ...stage, maxInFlight: Infinity })) };
+  },
+});
+
+/** Takes a node that was told to move for one that has. */
+const tooEarly = shardLeaderWith({
+  ...autopilot,
+  shards: SMALL_SHARDS,
+  signal: {
+    ...autopilot.signal,
+    read: (...given) => {
+      const seen = autopilot.signal.read(...given);
+      return seen.kind === 'sent' ? { ...seen, kind: 'succeeded' } : seen;
+    },
+  },
+});
+
+function withShards(changed: Partial<StatusSharding<Plan>>): ShardLeader {
+  return shardLeaderWith({ ...autopilot, shards: { ...SMALL_SHARDS, ...changed } });
+}
+
+const oneByOne = configureShards('w1 w2', 1, 0);
+const together = configureShards('w1 w2', 2, 0);
+const failing = configureShards('w1 w2:bad', 2, 0);
+
+export const SHARD_MISTAKES: readonly ShardMistake[] = [
+  { name: 'an end is taken back', configuration: together, leader: takesBack, breaks: 'nothing-taken-back' },
+  { name: 'no status shard is asked for', configuration: oneByOne, leader: asksNoShard, breaks: 'started-once' },
+  { name: 'the plan before its status shards', configuration: oneByOne, leader: planFirst, breaks: 'started-once' },
+  { name: 'a signal before its intent', configuration: oneByOne, leader: ahead, breaks: 'intent-before-signal' },
+  { name: 'no limit on workers', configuration: oneByOne, leader: withoutLimit, breaks: 'signals-within-slots' },
+  {
+    name: 'a signal is taken for its end',
+    configuration: failing,
+    leader: tooEarly,
+    breaks: 'no-signal-for-what-is-done',
+  },
+  { name: 'a signal is taken for its end', configuration: failing, leader: tooEarly, breaks: 'told-as-it-is' },
+];

@@ -1,0 +1,90 @@
+/** Owns what must hold of a plan with status shards, in the words of docs/safety.md. */
+import type { Plan } from '../../../src/api/autopilot/plan.ts';
+import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
+import { TARGET_STATES } from '../../../src/dialects/autopilot/states.ts';
+import { listsOf } from '../../../src/dialects/autopilot/status-shards/target-lists.ts';
+import type { SignalData } from '../../../src/signal/codec.ts';
+
+export interface ShardGlance {
+  /** With all that its status shards hold. */
+  readonly plan: Plan;
+  /** What it holds itself: all versions, oldest first. */
+  readonly listed: readonly Plan[];
+  /** Each with all its versions, oldest first. */
+  readonly shards: readonly (readonly StatusShard[])[];
+  /** By node: the signal on each of its versions, oldest first. */
+  readonly signals: ReadonlyMap<string, readonly (SignalData | undefined)[]>;
+}
+
+interface ShardInvariant {
+  readonly name: string;
+  /** True for what must hold once the run has come to its end. */
+  readonly atRest?: boolean;
+  readonly holds: (glance: ShardGlance, slots: number) => boolean;
+}
+
+const isOpen = (signal: SignalData | undefined): boolean => signal !== undefined && !signal.status;
+
+/** Of each node: what the record says of it, once for each place where it does, and what it bears. */
+function everyNode({ plan, signals }: ShardGlance, holds: (states: string[], signal?: SignalData) => boolean): boolean {
+  const entries = listsOf(plan).flatMap((list) => list.entries);
+  return [...signals].every(([node, all]) => {
+    const states = entries.filter(({ name }) => name === node).map(({ state }) => state);
+    return holds(states, all.at(-1));
+  });
+}
+
+/** What a record must say of a node in the end. */
+function endOf(signal: SignalData | undefined): string {
+  const answers = new Map([
+    ['Completed', TARGET_STATES.done],
+    ['Failed', TARGET_STATES.failed],
+  ]);
+  return answers.get(signal?.status?.status ?? '') ?? (signal ? 'none' : TARGET_STATES.pending);
+}
+
+/** How often a plan begins to list the node as in flight. */
+function startsOf(listed: readonly Plan[], node: string): number {
+  const inFlight = listed.map((plan) =>
+    listsOf(plan).some(({ entries }) =>
+      entries.some(({ name, state }) => name === node && state === TARGET_STATES.intended),
+    ),
+  );
+  return inFlight.filter((is, at) => is && !inFlight[at - 1]).length;
+}
+
+/** Once a status shard tells of the end of a target, each later version of it does. */
+function takesNothingBack(versions: readonly StatusShard[]): boolean {
+  return versions.every(({ pending }, at) => {
+    const settled = versions.slice(0, at).flatMap((version) => version.settled ?? []);
+    return !settled.some(({ targets }) => targets.some((name) => pending.includes(name)));
+  });
+}
+
+export const SHARD_INVARIANTS: readonly ShardInvariant[] = [
+  {
+    name: 'signals-within-slots',
+    holds: ({ signals }, slots) => [...signals.values()].filter((all) => isOpen(all.at(-1))).length <= slots,
+  },
+  {
+    name: 'intent-before-signal',
+    holds: (glance) => everyNode(glance, (states, signal) => !signal || !states.includes(TARGET_STATES.pending)),
+  },
+  {
+    name: 'no-signal-for-what-is-done',
+    holds: (glance) => everyNode(glance, (states, signal) => !isOpen(signal) || !states.includes(TARGET_STATES.done)),
+  },
+  {
+    name: 'started-once',
+    holds: ({ listed, signals }) => [...signals.keys()].every((name) => startsOf(listed, name) <= 1),
+  },
+  {
+    name: 'nothing-taken-back',
+    holds: ({ shards }) => shards.every(takesNothingBack),
+  },
+  {
+    name: 'told-as-it-is',
+    atRest: true,
+    holds: (glance) => everyNode(glance, (states, signal) => states.join() === endOf(signal)),
+  },
+];

@@ -1,0 +1,118 @@
+/** Owns running the real reconciler once for a plan with status shards, on a view that the model has chosen, and catching its requests. */
+import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
+import { statusShards } from '../../../src/api/refit/status-shard.ts';
+import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
+import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/split.ts';
+import type { Dialect } from '../../../src/engine/dialect.ts';
+import type { View } from '../../../src/engine/observe/own-writes.ts';
+import { viewsOf } from '../../../src/engine/observe/world.ts';
+import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
+import { createReconciler } from '../../../src/engine/reconciler.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { nodes } from '../../../src/kube/resources.ts';
+import { StatusError } from '../../../src/kube/status-error.ts';
+import type { KubeObject } from '../../../src/kube/types.ts';
+import { controlNodes } from '../../../src/signal/names.ts';
+import { sameJson } from '../../../src/util/json.ts';
+import { NOW } from '../cluster.ts';
+import { NoMemory } from '../leader.ts';
+
+/** Objects by kind and name, such as `nodes/w1`. */
+export type Objects = ReadonlyMap<string, KubeObject>;
+
+export interface ShardView {
+  /** As caches show them. */
+  readonly seen: Objects;
+  /** As the API server has them. */
+  readonly current: Objects;
+}
+
+export interface Request {
+  readonly key: string;
+  /** What is written: of an object with a status, either that or the rest. */
+  readonly part: 'all' | 'status' | 'rest';
+  readonly object: KubeObject;
+}
+
+/** One round of a leader: what it asks for at once, and after that, one by one. */
+export interface Round<R = Request> {
+  readonly first: readonly R[];
+  readonly next: readonly R[];
+}
+
+export type ShardLeader = (view: ShardView) => Promise<Round>;
+
+/** Two targets in a status shard, and no plan so small that it does without. */
+export const SMALL_SHARDS = shardsOfSizes({ plan: 1, shard: 2, failures: 1 });
+
+/** A fresh process each time, for one round: what would follow it is decided anew, on whatever is seen then. */
+export function shardLeaderWith(dialect: Dialect<Plan>): ShardLeader {
+  return async ({ seen, current }) => {
+    const round = { first: [] as Request[], next: [] as Request[] };
+    const over = new AbortController();
+    const reconcile = createReconciler<Plan>({
+      dialect,
+      client: catching(current, round, () => over.abort()),
+      ownWrites: new NoMemory(),
+      plans: viewOf<Plan>(seen, plans.plural),
+      views: viewsOf([controlNodes, nodes, statusShards].map((kind) => [kind, viewOf(seen, kind.plural)])),
+      policyFor: () => ({ ...DEFAULT_POLICY, targetDeadlineMs: Infinity }),
+      clock: { now: () => NOW, monotonic: () => 0, schedule: () => () => undefined },
+      prober: { askControlPlane: async () => await Promise.resolve([]) },
+    });
+    await reconcile('autopilot', { abort: over.signal }).catch((error: unknown) => {
+      if (!over.signal.aborted) throw error;
+    });
+    return round;
+  };
+}
+
+export const realShardLeader = shardLeaderWith({ ...autopilot, shards: SMALL_SHARDS });
+
+/** Everything seems to be written but the status of the plan: with that, or with what nodes are told, a round ends. */
+function catching(
+  current: Objects,
+  { first, next }: { first: Request[]; next: Request[] },
+  endRound: () => void,
+): KubeClient {
+  const refusal = (code: number, reason: string): StatusError => new StatusError({ kind: 'Status', code, reason });
+  const client: Pick<KubeClient, 'get' | 'create' | 'replace' | 'raw'> = {
+    raw: async () => await Promise.resolve({ status: 404, body: '' }),
+    get: async <T extends KubeObject>({ plural }: { plural: string }, name: string) => {
+      const found = current.get(`${plural}/${name}`);
+      return found ? await Promise.resolve(found as T) : await Promise.reject(refusal(404, 'NotFound'));
+    },
+    create: async ({ plural }, object) => {
+      first.push({ key: `${plural}/${object.metadata.name}`, part: 'all', object });
+      return await Promise.resolve(object);
+    },
+    replace: async ({ plural }, object, { subresource } = {}) => {
+      const key = `${plural}/${object.metadata.name}`;
+      if (plural !== plans.plural) {
+        first.push({ key, part: 'all', object });
+        endRound();
+        return await Promise.resolve(object);
+      }
+      if (subresource !== undefined) {
+        next.push({ key, part: 'status', object });
+        return await Promise.reject(refusal(409, 'Conflict'));
+      }
+      const { status: _, ...rest } = (current.get(key) ?? {}) as Partial<Plan>;
+      // What changes nothing makes no new version.
+      if (sameJson(rest, object)) return await Promise.resolve(object);
+      next.push({ key, part: 'rest', object });
+      const resourceVersion = String(Number(object.metadata.resourceVersion) + 1);
+      return await Promise.resolve({ ...object, metadata: { ...object.metadata, resourceVersion } });
+    },
+  };
+  return client as KubeClient;
+}
+
+function viewOf<T extends KubeObject>(objects: Objects, plural: string): View<T> {
+  const own = [...objects].flatMap(([key, object]) => (key.startsWith(`${plural}/`) ? [object as T] : []));
+  return {
+    get: (name) => own.find(({ metadata }) => metadata.name === name),
+    list: () => own,
+    resourceVersion: () => undefined,
+  };
+}

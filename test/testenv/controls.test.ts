@@ -1,0 +1,357 @@
+/** The proof that people can order a plan about on a real API server, by the rights of the documented operator and no others. */
+import { globSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startCluster } from '../../sandbox/cluster/cluster.ts';
+import { createControlNode } from '../../sandbox/cluster/objects.ts';
+import { buildStandIn } from '../../sandbox/hosts/stand-in.ts';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { cattlePlans } from '../../src/api/cattle/plan.ts';
+import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../src/engine/model/controls.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { leases } from '../../src/kube/resources.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
+import { controlNodes } from '../../src/signal/names.ts';
+import { buildCattlePlan } from '../builders/cattle-plans.ts';
+import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { PATIENCE, Puppets } from './puppets.ts';
+import { RefitProcess, type RefitResult, runRefit } from './refit-process.ts';
+
+let admin: KubeClient;
+let operator = '';
+let viewer = '';
+
+beforeAll(async () => {
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  operator = await kubeconfigFor('operator');
+  viewer = await kubeconfigFor('viewer');
+});
+afterAll(() => admin.close());
+
+async function order(...args: readonly string[]): Promise<RefitResult> {
+  return await runRefit(...args, '--kubeconfig', operator);
+}
+
+/** Ends well, and says so on standard output. */
+async function ordered(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await order(...args);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
+  return stdout.join('\n');
+}
+
+async function refused(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await order(...args);
+  expect({ code, stdout, lines: stderr.length }).toEqual({ code: 1, stdout: [], lines: 1 });
+  return stderr[0] ?? '';
+}
+
+describe('while a controller leads', () => {
+  let controller: RefitProcess;
+  beforeAll(async () => {
+    const path = await kubeconfigFor('controller');
+    controller = new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '3s');
+  });
+  afterAll(async () => expect(await controller.stop('SIGTERM')).toBe(0));
+
+  test('a pause lets what is under way finish and nothing new start; resume goes on', async () => {
+    await using puppets = await Puppets.create(admin, 'order-w1', 'order-w2');
+    await puppets.plan(1);
+    await puppets.says('order-w1', 'Restart');
+
+    expect(await ordered('pause')).toMatch(
+      /^Plan autopilot \(id1\) is paused\.\nUnder way, and finishing: order-w1 is at Restart/,
+    );
+    expect(await ordered('pause', '--plan', 'plan/autopilot')).toMatch(/^Plan autopilot \(id1\) is paused already\./);
+    await puppets.says('order-w1', 'Completed');
+    await puppets.until(async () =>
+      expect(await puppets.recorded()).toEqual({ 'order-w1': 'SignalCompleted', 'order-w2': 'SignalPending' }),
+    );
+    await puppets.until(async () => expect((await admin.get(plans, 'autopilot')).status?.state).toBe('Schedulable'));
+    const [why] = (await runRefit('why', '--kubeconfig', viewer)).stdout;
+    expect(why).toContain('the plan is paused: nothing new starts until refit resume');
+    expect(why).toContain('This ends when `refit resume` is given');
+    expect(await puppets.signal('order-w2')).toBeUndefined();
+
+    expect(await ordered('resume')).toBe('Plan autopilot (id1) goes on.\nNext: order-w2.');
+    await puppets.until(async () =>
+      expect(await eventsOf('autopilot')).toContain(
+        'Normal Resumed nothing holds targets back any more: next order-w2\n',
+      ),
+    );
+    await puppets.says('order-w2', 'Completed');
+    expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+    expect(await refused('pause')).toContain('REFIT_ORDER: Plan autopilot (id1) is done: nothing is left to pause');
+  });
+
+  test('an abort takes back what is not begun, lifts our cordons and no others, and lets the rest finish', async () => {
+    await using puppets = await Puppets.create(admin, 'order-a1', 'order-a2', 'order-a3', 'order-a4', 'order-a5');
+    for (const name of ['order-a2', 'order-a3']) await puppets.addLastingPod(name);
+    await puppets.cordonByHand('order-a3');
+    await puppets.plan(4);
+    await puppets.says('order-a1', 'Downloading');
+    for (const name of ['order-a2', 'order-a3']) await puppets.says(name, 'Cordoning');
+    await puppets.says('order-a4', 'Restart');
+    await puppets.until(async () => expect(await puppets.cordon('order-a2')).toBe('ours'));
+
+    const said = await ordered('abort', '--reason', 'wrong release');
+    expect(said.split('\n')).toEqual([
+      'Plan autopilot (id1) is aborted: wrong release.',
+      'Taken back: the signal of order-a1, order-a2, order-a3.',
+      'Lifted: the cordon of order-a2.',
+      expect.stringMatching(/^Under way, and finishing: order-a4 is at Restart \(for .*\)\.$/),
+      'The plan ends as failed once nothing is under way any more.',
+    ]);
+    for (const name of ['order-a1', 'order-a2', 'order-a3']) {
+      await puppets.until(async () => expect((await puppets.signal(name))?.status?.status).toBe('Failed'));
+      expect(await puppets.reason(name)).toBe('stopped by order: wrong release');
+    }
+    await puppets.until(async () => expect(await puppets.cordon('order-a2')).toBe('none'));
+    expect(await ordered('abort')).toMatch(/^Plan autopilot \(id1\) is being aborted already \(wrong release\)\./);
+    const [why] = (await runRefit('why', '--kubeconfig', viewer)).stdout;
+    expect(why).toContain(
+      'stopped by order: wrong release; nothing new starts, and what cannot be taken back finishes',
+    );
+
+    await puppets.says('order-a4', 'Completed');
+    expect(await puppets.end()).toEqual({
+      state: 'ApplyFailed',
+      description: 'Aborted: stopped by order: wrong release',
+    });
+    expect(await puppets.recorded()).toMatchObject({ 'order-a4': 'SignalCompleted', 'order-a5': 'SignalPending' });
+    expect([await puppets.cordon('order-a2'), await puppets.cordon('order-a3')]).toEqual(['none', 'foreign']);
+    expect(await puppets.signal('order-a5')).toBeUndefined();
+    for (const name of puppets.names)
+      expect((await puppets.node(name)).spec?.taints ?? []).not.toContainEqual(
+        expect.objectContaining({ key: 'upgrade.refit.dev/pending' }),
+      );
+    expect(await refused('retry', 'order-a1')).toContain('was aborted, so no node of it goes on: delete the plan');
+    expect(await refused('resume')).toContain('was aborted (wrong release), which no resume takes back');
+  });
+
+  test('a node that failed goes again, and the plan with it; what has not failed is refused', async () => {
+    await using puppets = await Puppets.create(admin, 'order-r1', 'order-r2');
+    await puppets.plan(1);
+    await puppets.says('order-r1', 'FailedDownload');
+    expect(await puppets.end()).toMatchObject({ state: 'ApplyFailed' });
+    const before = await puppets.signal('order-r1');
+
+    expect(await refused('retry', 'order-r9')).toContain('Plan autopilot (id1) has no order-r9 among its targets');
+    expect(await refused('retry', 'order-r2')).toContain(
+      'order-r2 of Plan autopilot (id1) has not failed: it is pending',
+    );
+    expect(await ordered('retry', 'order-r1')).toBe(
+      'order-r1 of Plan autopilot (id1) is tried again.\nIt waits for its turn and its gates like any other.',
+    );
+    await puppets.until(async () => expect((await puppets.signal('order-r1'))?.created).not.toBe(before?.created));
+    expect((await puppets.signal('order-r1'))?.status).toBeUndefined();
+    expect(await refused('retry', 'order-r1')).toContain(
+      'order-r1 of Plan autopilot (id1) has not failed: it is signalled',
+    );
+
+    await puppets.says('order-r1', 'FailedDownload');
+    expect(await puppets.end()).toMatchObject({ state: 'ApplyFailed' });
+    await ordered('retry', 'order-r1');
+    for (const name of puppets.names) await puppets.says(name, 'Completed');
+    expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+  });
+
+  test('a Plan that is deleted while it runs leaves no signal at work and no cordon of ours', async () => {
+    await using puppets = await Puppets.create(admin, 'order-d1', 'order-d2', 'order-d3', 'order-d4');
+    for (const name of ['order-d2', 'order-d3']) await puppets.addLastingPod(name);
+    await puppets.cordonByHand('order-d3');
+    await puppets.plan(3);
+    await puppets.says('order-d1', 'Downloading');
+    for (const name of ['order-d2', 'order-d3']) await puppets.says(name, 'Cordoning');
+    await puppets.until(async () => expect(await puppets.cordon('order-d2')).toBe('ours'));
+    await puppets.until(async () => expect((await puppets.node('order-d4')).spec?.taints).toHaveLength(1));
+    await admin.delete(plans, 'autopilot');
+    for (const name of ['order-d1', 'order-d2', 'order-d3']) {
+      await puppets.until(async () => expect((await puppets.signal(name))?.status?.status).toBe('Failed'));
+      expect(await puppets.reason(name)).toBe('its plan was deleted');
+    }
+    await puppets.until(async () => expect(await puppets.cordon('order-d2')).toBe('none'));
+    expect(await puppets.cordon('order-d3')).toBe('foreign');
+    await puppets.until(async () => expect((await puppets.node('order-d4')).spec?.taints ?? []).toEqual([]));
+  });
+
+  test('a ControlNode that is deleted while its Node is drained fails the plan, and leaves that Node no cordon', async () => {
+    const name = 'order-c1';
+    await using puppets = await Puppets.create(admin, name);
+    await puppets.addLastingPod(name);
+    await createControlNode(admin, name, '127.0.0.1', 'controller+worker');
+    const { metadata, ...rest } = buildPlan({
+      commands: [{ k0supdate: buildUpdate({ targets: { controllers: listed(name), workers: listed() } }) }],
+    });
+    await admin.create(plans, { ...rest, metadata: { name: metadata.name } });
+    await puppets.until(async () => {
+      const object = await admin.get(controlNodes, name);
+      const data = decodeSignal(object.metadata.annotations);
+      if (!data) throw new Error(`${name} has no signal`);
+      const signal = encodeSignal({ ...data, status: { status: 'Cordoning', timestamp: data.created } });
+      await admin.patch(controlNodes, name, { metadata: { annotations: signal } }, { type: 'merge' });
+    });
+    await puppets.until(async () => expect(await puppets.cordon(name)).toBe('ours'));
+
+    await admin.delete(controlNodes, name);
+    expect((await puppets.end()).state).toBe('ApplyFailed');
+    await puppets.until(async () => expect(await puppets.cordon(name)).toBe('none'));
+  });
+});
+
+test('whoever gives no reason is the reason', async () => {
+  await using puppets = await Puppets.create(admin, 'order-n1');
+  await puppets.plan(1);
+  await admin.delete(leases, LEADER_LEASE.name, LEADER_LEASE);
+  const said = await ordered('abort');
+  expect(said).toMatch(/^Plan autopilot \(id1\) is aborted: by \S+@\S+\.\n/);
+  expect(said).toMatch(/\nNo controller leads: nothing moves until a `refit controller` runs\.$/);
+});
+
+test('a viewer gives no orders, and nothing is written', async () => {
+  await using puppets = await Puppets.create(admin, 'order-v1');
+  const { metadata } = await puppets.plan(1);
+  for (const args of [['pause'], ['abort', '--reason', 'x']]) {
+    const { code, stdout, stderr } = await runRefit(...args, '--kubeconfig', viewer);
+    expect({ code, stdout }).toEqual({ code: 4, stdout: [] });
+    expect(stderr).toEqual([
+      expect.stringMatching(/^REFIT_FORBIDDEN: .*cannot patch resource "plans".*deploy\/rbac\.yaml/),
+    ]);
+  }
+  expect((await admin.get(plans, 'autopilot')).metadata.resourceVersion).toBe(metadata.resourceVersion);
+});
+
+test('a Plan of the system-upgrade-controller is paused and aborted the same way, and says what it cannot do', async () => {
+  const { metadata, ...rest } = buildCattlePlan('order-image', {
+    nodeSelector: { matchLabels: { pool: 'order-none' } },
+  });
+  const namespace = 'default';
+  await admin.create(cattlePlans, { ...rest, metadata: { name: metadata.name, namespace } }, { namespace });
+  const annotations = async (): Promise<object | undefined> =>
+    (await admin.get(cattlePlans, metadata.name, { namespace })).metadata.annotations;
+  try {
+    expect(await ordered('pause')).toMatch(/^Plan order-image \(\w+\) is paused\.\n/);
+    expect(await annotations()).toEqual({ [PAUSE_ANNOTATION]: expect.stringMatching(/^20\d\d-.*Z$/) as string });
+    expect(await ordered('resume', '--plan', 'cattle/default/order-image')).toContain('goes on.');
+    expect(await annotations()).toBeUndefined();
+    await ordered('abort', '--reason', 'wrong image');
+    expect(await annotations()).toEqual({ [ABORT_ANNOTATION]: 'wrong image' });
+    expect(await refused('retry', 'order-w1')).toContain('was aborted, so no node of it goes on: take the annotation');
+    await using puppets = await Puppets.create(admin, 'order-s1');
+    await puppets.plan(1);
+    const { code, stderr } = await order('pause');
+    expect(code).toBe(2);
+    expect(stderr[0]).toContain(
+      'could mean: autopilot/autopilot, cattle/default/order-image (name one of them with --plan)',
+    );
+  } finally {
+    await admin.delete(cattlePlans, metadata.name, { namespace });
+  }
+});
+
+test('without a plan, and with one of another name', async () => {
+  expect(await refused('pause')).toContain('REFIT_ORDER: there is no plan');
+  await using puppets = await Puppets.create(admin, 'order-p1');
+  await puppets.plan(1);
+  expect(await refused('pause', '--plan', 'plan/other')).toContain(
+    'there is no plan plan/other; there is autopilot/autopilot',
+  );
+});
+
+interface Spoilt {
+  readonly name: string;
+  /** Of the platform, in the plan. */
+  readonly field: 'url' | 'sha256';
+  readonly wrong: (downloads: string) => string;
+  readonly why: string;
+}
+
+const SPOILT: readonly Spoilt[] = [
+  {
+    name: 'a bad hash',
+    field: 'sha256',
+    wrong: () => 'ab'.repeat(32),
+    why: 'worker1: FailedDownload: sha256 of the download is .*, wanted (ab)+',
+  },
+  {
+    name: 'a release that crashes soon after it answered',
+    field: 'url',
+    wrong: (downloads) => `${downloads}/crashes/k0s`,
+    why: String.raw`worker1: Failed: crash loop: .* \(its previous version runs again\)`,
+  },
+];
+
+test.each(SPOILT)(
+  '$name: told by why and by events, mended in the plan, and tried again by a real agent',
+  async ({ field, wrong, why }) => {
+    const directory = await mkdtemp(join(tmpdir(), 'refit-orders-'));
+    const [from, to] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];
+    const crashes = join(directory, 'crashes');
+    await buildStandIn({ version: to, path: crashes, broken: 'crashes-later' });
+    const cluster = await startCluster({
+      plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
+      directory,
+      controllers: 0,
+      workers: 1,
+      version: from,
+      offers: [to],
+      files: { '/crashes/k0s': crashes },
+      restartDelayMs: 100,
+      agentFlags: ['--soak', '3s'],
+    });
+    try {
+      await cluster.startController('refit-controller');
+      const plan = cluster.plan({ id: 'spoilt', version: to, concurrent: 1 });
+      const platform = plan.spec.commands[0]?.k0supdate?.platforms['linux-amd64'] ?? { url: '' };
+      const right = platform[field];
+      platform[field] = wrong(cluster.downloads.url);
+      if (field === 'url') delete platform.sha256;
+      await cluster.client.create(plans, plan);
+      const state = async (): Promise<string | undefined> => (await admin.get(plans, 'autopilot')).status?.state;
+      await expect.poll(state, PATIENCE).toBe('ApplyFailed');
+      const [told] = (await runRefit('why', '--kubeconfig', viewer)).stdout;
+      expect(told).toMatch(new RegExp(`Why: ${why}\\. What to do: .*\`refit retry worker1\``));
+      for (const name of ['autopilot', 'worker1']) {
+        await expect
+          .poll(async () => await eventsOf(name), PATIENCE)
+          .toMatch(new RegExp(`^Warning TargetFailed ${why}$`, 'm'));
+      }
+      expect(await cluster.hosts[0]?.version()).toBe(from);
+
+      const path = `/spec/commands/0/k0supdate/platforms/linux-amd64/${field}`;
+      const patch = JSON.stringify([{ op: 'replace', path, value: right }]);
+      expect(
+        (
+          await kubectlAs('operator', [
+            'patch',
+            'plans.autopilot.k0sproject.io',
+            'autopilot',
+            '--type=json',
+            '-p',
+            patch,
+          ])
+        ).ok,
+      ).toBe(true);
+      await ordered('retry', 'worker1');
+      await expect.poll(state, PATIENCE).toBe('Completed');
+      expect(await cluster.hosts[0]?.version()).toBe(to);
+    } finally {
+      await admin.delete(plans, 'autopilot').catch(() => undefined);
+      await cluster.stop();
+      await rm(directory, { recursive: true });
+    }
+  },
+);
+
+/** Type, reason and message of each, a line. */
+async function eventsOf(name: string): Promise<string> {
+  const lines = 'jsonpath={range .items[*]}{.type} {.reason} {.message}{"\\n"}{end}';
+  const about = ['--field-selector', `involvedObject.name=${name}`];
+  return (await kubectlAs('viewer', ['get', 'events', '-A', ...about, '-o', lines])).stdout;
+}
