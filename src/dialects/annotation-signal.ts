@@ -3,7 +3,9 @@
  * annotations say about one target of one rollout.
  */
 import type { Signal, World } from '../engine/dialect.ts';
-import type { ForeignWork, Observation, Rollout, Signalling, Stage } from '../engine/model/model.ts';
+import type { Signalling } from '../engine/model/decided.ts';
+import type { ForeignWork, Observation } from '../engine/model/observed.ts';
+import type { Rollout, Stage } from '../engine/model/recorded.ts';
 import type { Step } from '../engine/policy/rollout-policy.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';

@@ -2,8 +2,10 @@
 import type { KubeClient } from '../kube/client.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject, Node } from '../kube/types.ts';
-import type { ForeignWork, Observation, Rollout, Signalling, Stage, Target } from './model/model.ts';
+import type { Signalling } from './model/decided.ts';
+import type { ForeignWork, Observation } from './model/observed.ts';
 import type { Reason } from './model/reasons.ts';
+import type { Rollout, Stage, Target } from './model/recorded.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 
 /** The objects that a decision may look at, as watches show them. Only what the dialect watches can be asked for. */

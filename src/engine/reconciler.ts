@@ -7,7 +7,7 @@ import { type Effects, endIdleDrains, isCurrent, prepareNodeActions, record, sen
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { decide, signalsOf } from './decide/decide.ts';
 import { nodeActionsOf } from './decide/node-actions.ts';
-import type { Decision, NodeAction, Probe } from './model/model.ts';
+import type { Decision, NodeAction, Probe } from './model/decided.ts';
 import { gather, type Known } from './observe/gather.ts';
 import type { View } from './observe/own-writes.ts';
 import { ProbeBackoff } from './observe/probe-backoff.ts';

@@ -2,8 +2,9 @@
 
 import * as fc from 'fast-check';
 import { NO_CONTROLS } from '../../src/engine/model/controls.ts';
-import type { Observation, Role, Rollout, Snapshot, Stage, Target, TargetFacts } from '../../src/engine/model/model.ts';
+import type { Observation, Snapshot, TargetFacts } from '../../src/engine/model/observed.ts';
 import { because } from '../../src/engine/model/reasons.ts';
+import type { Role, Rollout, Stage, Target } from '../../src/engine/model/recorded.ts';
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { failed, NONE, sent, succeeded, working } from './observations.ts';
 import { buildPolicy } from './rollout-policies.ts';

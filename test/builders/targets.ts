@@ -1,5 +1,5 @@
 /** Owns targets for tests: found at the beginning and waiting for its turn, unless told otherwise. */
-import type { RecordedState, Target } from '../../src/engine/model/model.ts';
+import type { RecordedState, Target } from '../../src/engine/model/recorded.ts';
 import { later } from './times.ts';
 
 export function buildTarget(name: string, state: RecordedState = 'pending', more: Partial<Target> = {}): Target {

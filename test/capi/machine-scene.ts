@@ -4,7 +4,7 @@ import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
 import { capi } from '../../src/dialects/capi/dialect.ts';
 import { type UpdateParts, updateMachine } from '../../src/dialects/capi/update-machine.ts';
-import type { EndpointHealth } from '../../src/engine/model/model.ts';
+import type { EndpointHealth } from '../../src/engine/model/observed.ts';
 import { OwnWrites } from '../../src/engine/observe/own-writes.ts';
 import { viewsOf } from '../../src/engine/observe/world.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';

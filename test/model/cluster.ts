@@ -1,6 +1,6 @@
 /** Owns the small clusters that are explored: their nodes and plan as the API server holds them at the start. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
-import type { Role } from '../../src/engine/model/model.ts';
+import type { Role } from '../../src/engine/model/recorded.ts';
 import type { KubeObject, Node } from '../../src/kube/types.ts';
 import { buildControlNode, buildNode } from '../builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';

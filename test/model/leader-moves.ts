@@ -1,7 +1,7 @@
 /** Owns everything a leader may do next: any number of leaders, each deciding on any mixture of versions it may still see. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import type { Role } from '../../src/engine/model/model.ts';
+import type { Role } from '../../src/engine/model/recorded.ts';
 import { gather } from '../../src/engine/observe/gather.ts';
 import { OwnWrites } from '../../src/engine/observe/own-writes.ts';
 import { freshWorld } from '../../src/engine/observe/world.ts';

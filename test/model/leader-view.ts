@@ -1,5 +1,5 @@
 /** Owns what leaders may see: every mixture of versions of all objects, and of what else each of them may know. */
-import type { DrainView } from '../../src/engine/model/model.ts';
+import type { DrainView } from '../../src/engine/model/observed.ts';
 import { product } from './product.ts';
 
 /** What there is to see: versions as numbers of contents, oldest first. */

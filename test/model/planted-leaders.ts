@@ -4,7 +4,7 @@ import { plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon.ts';
 import { ABORT_ANNOTATION } from '../../src/engine/model/controls.ts';
-import type { Rollout, Stage } from '../../src/engine/model/model.ts';
+import type { Rollout, Stage } from '../../src/engine/model/recorded.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
 import { sameJson } from '../../src/util/json.ts';

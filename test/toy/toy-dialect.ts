@@ -1,6 +1,6 @@
 /** Owns the toy of CONTRIBUTING.md: a dialect whose plan is a ConfigMap that tells which Nodes get which colour. */
 import type { Dialect } from '../../src/engine/dialect.ts';
-import type { Role, Rollout, Stage } from '../../src/engine/model/model.ts';
+import type { Role, Rollout, Stage } from '../../src/engine/model/recorded.ts';
 import { isRelevant } from '../../src/engine/observe/predicates.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';

@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { showStatus } from '../../src/cli/status/command.ts';
 import { prepareRollouts, type RolloutsParts } from '../../src/cmd/rollouts.ts';
-import { type Rollout } from '../../src/engine/model/model.ts';
+import { type Rollout } from '../../src/engine/model/recorded.ts';
 import { targetsIn } from '../../src/engine/model/stages.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../src/kube/client.ts';

@@ -1,5 +1,5 @@
 /** Owns which plan an order is for: the one that is named, or the only one it can mean. */
-import { isFinal } from '../../engine/model/model.ts';
+import { isFinal } from '../../engine/model/recorded.ts';
 import { RefitError } from '../../util/errors.ts';
 import type { Inspection } from '../status/observe.ts';
 

@@ -1,7 +1,7 @@
 /** Owns `refit pause` and `refit resume`: nothing new starts, and it goes on again. */
 
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
-import { isFinal } from '../../engine/model/model.ts';
+import { isFinal } from '../../engine/model/recorded.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { operatorOf } from '../operators.ts';

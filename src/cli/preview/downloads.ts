@@ -1,5 +1,5 @@
 /** Owns asking the servers of a plan's downloads whether they have them and how large they are, without fetching them. */
-import type { Rollout } from '../../engine/model/model.ts';
+import type { Rollout } from '../../engine/model/recorded.ts';
 import { messageOf } from '../../util/errors.ts';
 
 export interface Download {

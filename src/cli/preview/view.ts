@@ -1,5 +1,5 @@
 /** Owns what `refit preview` tells: a stable JSON form (docs/reference/cli.md), made of what `refit status` sees. */
-import type { RolloutPhase } from '../../engine/model/model.ts';
+import type { RolloutPhase } from '../../engine/model/recorded.ts';
 import type { LeaderView } from '../status/leader.ts';
 import type { PlanView } from '../status/view.ts';
 import type { Download } from './downloads.ts';

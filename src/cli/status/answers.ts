@@ -3,7 +3,8 @@
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/options.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
-import type { DrainView, EndpointHealth, Probe } from '../../engine/model/model.ts';
+import type { Probe } from '../../engine/model/decided.ts';
+import type { DrainView, EndpointHealth } from '../../engine/model/observed.ts';
 import type { Reason } from '../../engine/model/reasons.ts';
 import type { Known } from '../../engine/observe/gather.ts';
 import type { KubeObject } from '../../kube/types.ts';

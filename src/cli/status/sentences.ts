@@ -1,6 +1,6 @@
 /** Owns the sentences about targets: one for each while they are few, one for all at the same point where they are many. */
 
-import type { Wait } from '../../engine/model/model.ts';
+import type { Wait } from '../../engine/model/decided.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { age, listed } from '../phrases.ts';
 import { isMoving } from './stage-lines.ts';

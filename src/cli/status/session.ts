@@ -1,6 +1,6 @@
 /** Owns what every command that only looks works with: a connection, and the plans of all dialects that the cluster has. */
 import type { Dialect, Endpoint } from '../../engine/dialect.ts';
-import type { EndpointHealth } from '../../engine/model/model.ts';
+import type { EndpointHealth } from '../../engine/model/observed.ts';
 import { askControlPlane } from '../../engine/observe/api-server-health.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';

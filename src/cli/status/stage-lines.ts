@@ -1,5 +1,5 @@
 /** Owns the lines of stages: how far each one is, as one mark a target, or as counts where they are many. */
-import type { TargetPhase } from '../../engine/model/model.ts';
+import type { TargetPhase } from '../../engine/model/decided.ts';
 import { aligned } from '../table.ts';
 import type { Medium, Style } from './medium.ts';
 import type { StageView } from './view.ts';

@@ -4,17 +4,10 @@ import { stepEnd } from '../../engine/decide/deadlines.ts';
 import type { Explanation } from '../../engine/decide/explain.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/context.ts';
-import type {
-  Role,
-  Rollout,
-  RolloutPhase,
-  Snapshot,
-  Stage,
-  Target,
-  TargetPhase,
-  Wait,
-} from '../../engine/model/model.ts';
-import { isFinal } from '../../engine/model/model.ts';
+import type { TargetPhase, Wait } from '../../engine/model/decided.ts';
+import type { Snapshot } from '../../engine/model/observed.ts';
+import type { Role, Rollout, RolloutPhase, Stage, Target } from '../../engine/model/recorded.ts';
+import { isFinal } from '../../engine/model/recorded.ts';
 import { activeStage } from '../../engine/model/stages.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';

@@ -1,6 +1,6 @@
 /** Owns the table of `refit status -o wide`: one line for each target, with versions and reasons. */
 
-import type { Wait } from '../../engine/model/model.ts';
+import type { Wait } from '../../engine/model/decided.ts';
 import { age } from '../phrases.ts';
 import { table } from '../table.ts';
 import type { PlanView, TargetView } from './view.ts';

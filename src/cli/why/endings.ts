@@ -1,5 +1,5 @@
 /** Owns what ends each wait, in clauses that begin with "when"; what a person can do about it stands in the same clause. */
-import type { Wait } from '../../engine/model/model.ts';
+import type { Wait } from '../../engine/model/decided.ts';
 import type { ReasonCode } from '../../engine/model/reasons.ts';
 import type { PlanView } from '../status/view.ts';
 

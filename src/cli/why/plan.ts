@@ -1,5 +1,5 @@
 /** Owns the paragraph about a plan: what it waits for, since when and what ends that, or why it failed and what to do. */
-import type { Wait } from '../../engine/model/model.ts';
+import type { Wait } from '../../engine/model/decided.ts';
 import { mendingOf, operatorOf } from '../operators.ts';
 import { age, listed } from '../phrases.ts';
 import { noteLines } from '../status/notes.ts';

@@ -1,7 +1,7 @@
 /** Owns which parts a command has, in the order in which they run: image bundles, then controllers, then workers. */
 import type { AirgapUpdate, CommandStatus, K0sUpdate, PlanCommand } from '../../api/autopilot/plan.ts';
 import type { TargetSpec } from '../../api/autopilot/target.ts';
-import type { Role } from '../../engine/model/model.ts';
+import type { Role } from '../../engine/model/recorded.ts';
 
 export type Update = K0sUpdate | AirgapUpdate;
 

@@ -1,7 +1,7 @@
 /** Owns how a command's target specification becomes names: listed one by one, or selected, always in a fixed order. */
 import type { TargetSpec } from '../../api/autopilot/target.ts';
 import type { World } from '../../engine/dialect.ts';
-import type { Role } from '../../engine/model/model.ts';
+import type { Role } from '../../engine/model/recorded.ts';
 import { platformOf } from '../../engine/observe/gather.ts';
 import { nodes, type Resource } from '../../kube/resources.ts';
 import { type Fields, nodeFields, objectFields, parseFieldSelector, parseLabelSelector } from '../../kube/selectors.ts';

@@ -1,6 +1,6 @@
 /** Owns for which targets our leader cordons, drains and uncordons: as k0s decides it, so that exactly one of them does. */
 import type { Care, World } from '../../engine/dialect.ts';
-import type { Stage, Target } from '../../engine/model/model.ts';
+import type { Stage, Target } from '../../engine/model/recorded.ts';
 import { leases, nodes } from '../../kube/resources.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';

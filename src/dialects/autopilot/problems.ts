@@ -1,8 +1,8 @@
 /** Owns what can be wrong with a Plan beyond its schema: each problem names the field, what was found and what would be right. */
 import type { AirgapUpdate, K0sUpdate, Plan, PlanCommand } from '../../api/autopilot/plan.ts';
 import type { TargetSpec } from '../../api/autopilot/target.ts';
-import type { Role } from '../../engine/model/model.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
+import type { Role } from '../../engine/model/recorded.ts';
 import { type Matcher, parseFieldSelector, parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
 import { parseVersion } from '../../util/version.ts';
 import { FIELDS } from './discovery.ts';

@@ -1,7 +1,7 @@
 /** Owns the way from a rollout to the status of its Plan, word for word as scripts written for the original expect it. */
 import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
-import type { Rollout, Stage } from '../../engine/model/model.ts';
-import { isFinal } from '../../engine/model/model.ts';
+import type { Rollout, Stage } from '../../engine/model/recorded.ts';
+import { isFinal } from '../../engine/model/recorded.ts';
 import { textOf } from './recorded-reason.ts';
 import { PLAN_STATES, planStateOf, TARGET_STATES } from './states.ts';
 

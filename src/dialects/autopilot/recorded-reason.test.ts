@@ -1,7 +1,7 @@
 /** Owns the proof that a reason is the same after it was written into a status and read back by another leader. */
 import { expect, test } from 'vitest';
-import type { RolloutPhase } from '../../engine/model/model.ts';
 import { because, REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
+import type { RolloutPhase } from '../../engine/model/recorded.ts';
 import { reasonOf, textOf } from './recorded-reason.ts';
 
 const codes = Object.keys(REASONS) as ReasonCode[];

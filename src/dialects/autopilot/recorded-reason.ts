@@ -1,6 +1,7 @@
 /** Owns the text in which a reason stands in a Plan's status, so that whoever reads it back gets the same code. */
-import type { RolloutPhase } from '../../engine/model/model.ts';
+
 import { because, REASONS, type Reason, type ReasonCode } from '../../engine/model/reasons.ts';
+import type { RolloutPhase } from '../../engine/model/recorded.ts';
 
 /** What a reason most likely is, by the phase that the state beside it tells: of these only the sentence is written. */
 const IMPLIED: Readonly<Partial<Record<RolloutPhase, ReasonCode>>> = {

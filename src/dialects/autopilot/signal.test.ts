@@ -8,7 +8,8 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { later } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { recordedObjects } from '../../../test/recordings.ts';
-import type { Observation, RecordedState, Rollout, Stage, Target } from '../../engine/model/model.ts';
+import type { Observation } from '../../engine/model/observed.ts';
+import type { RecordedState, Rollout, Stage, Target } from '../../engine/model/recorded.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { encodeAgentPolicy } from '../../signal/agent-policy.ts';
 import {

@@ -1,6 +1,6 @@
 /** Owns the table of state words, exactly as scripts written for the original compare them. */
 import { expect, test } from 'vitest';
-import type { RecordedState, RolloutPhase } from '../../engine/model/model.ts';
+import type { RecordedState, RolloutPhase } from '../../engine/model/recorded.ts';
 import { phaseOfPlan, planStateOf, recordedStateOf, TARGET_STATES } from './states.ts';
 
 test.each<[RolloutPhase, blocked: boolean, string]>([

@@ -1,5 +1,5 @@
 /** Owns the state words of a Plan's status, and what each of them means to the engine. */
-import type { RecordedState, RolloutPhase } from '../../engine/model/model.ts';
+import type { RecordedState, RolloutPhase } from '../../engine/model/recorded.ts';
 
 export const PLAN_STATES = {
   schedulableWait: 'SchedulableWait',

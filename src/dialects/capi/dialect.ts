@@ -1,6 +1,7 @@
 /** Owns the Cluster API front door: a Node on which an update of its Machine was asked for as a rollout of the engine. */
 import type { Dialect, World } from '../../engine/dialect.ts';
-import type { ForeignWork, Rollout } from '../../engine/model/model.ts';
+import type { ForeignWork } from '../../engine/model/observed.ts';
+import type { Rollout } from '../../engine/model/recorded.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';

@@ -1,6 +1,6 @@
 /** Owns the way from the Machine in a hook's body, which tells neither uid nor status, to its Node. */
 import { CONTROL_PLANE_LABEL, machines } from '../../api/capi/machine.ts';
-import type { Role } from '../../engine/model/model.ts';
+import type { Role } from '../../engine/model/recorded.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isNotFound } from '../../kube/status-error.ts';

@@ -1,8 +1,8 @@
 /** Owns what stands on a Node about the update of its Machine: what was asked for, and how far that is recorded to be. */
 import { z } from 'zod';
 import { withoutControls } from '../../engine/model/controls.ts';
-import type { RecordedState, Role, RolloutPhase } from '../../engine/model/model.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
+import type { RecordedState, Role, RolloutPhase } from '../../engine/model/recorded.ts';
 import type { KubeObject } from '../../kube/types.ts';
 
 /** The request: it makes the Node a plan. Whoever takes it away lets the same update be asked for once more. */

@@ -1,6 +1,6 @@
 /** Owns the way from a Node with a request to a rollout of one target, and back to the record on that Node. */
 import { machines } from '../../api/capi/machine.ts';
-import type { Rollout, Stage } from '../../engine/model/model.ts';
+import type { Rollout, Stage } from '../../engine/model/recorded.ts';
 import { apiVersionOf } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';

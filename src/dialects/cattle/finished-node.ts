@@ -1,6 +1,6 @@
 /** Owns what a node is given once it is done: the labels of its Plan, and pods again. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import type { Rollout, Stage } from '../../engine/model/model.ts';
+import type { Rollout, Stage } from '../../engine/model/recorded.ts';
 import type { Node } from '../../kube/types.ts';
 import { hashLabelOf } from './names.ts';
 

@@ -8,7 +8,7 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import type { Instruction, World } from '../../engine/dialect.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
-import { type Rollout } from '../../engine/model/model.ts';
+import { type Rollout } from '../../engine/model/recorded.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { jobs, nodes, secrets } from '../../kube/resources.ts';

@@ -1,6 +1,6 @@
 /** Owns the way from a rollout to the status of its Plan, in the conditions that scripts for the original wait for. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import type { Rollout } from '../../engine/model/model.ts';
+import type { Rollout } from '../../engine/model/recorded.ts';
 import { targetsIn } from '../../engine/model/stages.ts';
 import { sameJson } from '../../util/json.ts';
 import { openAt } from '../../util/maintenance-windows.ts';

@@ -1,7 +1,8 @@
 /** Owns the Job signal: a node is told to move by a Job of its own, answers by its conditions, and is labelled when done. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Signal, World } from '../../engine/dialect.ts';
-import type { Observation, Rollout } from '../../engine/model/model.ts';
+import type { Observation } from '../../engine/model/observed.ts';
+import type { Rollout } from '../../engine/model/recorded.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Condition, Job } from '../../kube/types.ts';
 import type { CattleConfig } from './config.ts';

@@ -1,8 +1,8 @@
 /** Owns the kubeadm front door: the recorded request as a rollout of the engine, and its signal over SSH. */
 
 import type { Dialect, World } from '../../engine/dialect.ts';
-import type { Rollout, Stage } from '../../engine/model/model.ts';
 import { because } from '../../engine/model/reasons.ts';
+import type { Rollout, Stage } from '../../engine/model/recorded.ts';
 import { sourceOf } from '../../engine/model/source.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import { nodes } from '../../kube/resources.ts';

@@ -1,6 +1,6 @@
 /** Owns the object that a rollout is recorded in: a ConfigMap with the frozen request and the record of its progress. */
 import { z } from 'zod';
-import type { Rollout } from '../../engine/model/model.ts';
+import type { Rollout } from '../../engine/model/recorded.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Manifest } from './manifest.ts';

@@ -1,7 +1,8 @@
 /** Owns the signal over SSH: work is begun on a host, and its Node tells how far it is. */
 import { withoutCordon } from '../../drain/cordon.ts';
 import type { Care, Instruction, Signal } from '../../engine/dialect.ts';
-import type { Observation, Rollout, Stage, Target } from '../../engine/model/model.ts';
+import type { Observation } from '../../engine/model/observed.ts';
+import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
 import type { Step } from '../../engine/policy/rollout-policy.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';

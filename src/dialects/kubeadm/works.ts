@@ -1,5 +1,5 @@
 /** Owns the contract of whoever works on hosts. */
-import type { Target } from '../../engine/model/model.ts';
+import type { Target } from '../../engine/model/recorded.ts';
 
 /** What a host is brought forward in: all of it in one go, or its part of the control plane first and its kubelet later. */
 export type Part = 'kubeadm' | 'kubelet';

@@ -1,6 +1,6 @@
 /** Owns how often a large rollout is looked at and written: many changes at a time, and none of them late. */
 
-import type { Rollout, Target } from '../model/model.ts';
+import type { Rollout, Target } from '../model/recorded.ts';
 import { activeStage } from '../model/stages.ts';
 import { limitOf } from '../schedule/slots.ts';
 import { isLarge } from './status-shards.ts';

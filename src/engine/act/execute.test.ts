@@ -11,8 +11,9 @@ import { nodes, type Resource } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Dialect, World } from '../dialect.ts';
-import type { Rollout, Signalling } from '../model/model.ts';
+import type { Signalling } from '../model/decided.ts';
 import { because } from '../model/reasons.ts';
+import type { Rollout } from '../model/recorded.ts';
 import { OwnWrites } from '../observe/own-writes.ts';
 import { prepareNodeActions, record, send } from './execute.ts';
 

@@ -10,7 +10,8 @@ import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import type { Dialect, Instruction, World } from '../dialect.ts';
 import { pendingOwnerOf } from '../model/cordon-owners.ts';
-import type { NodeAction, Rollout } from '../model/model.ts';
+import type { NodeAction } from '../model/decided.ts';
+import type { Rollout } from '../model/recorded.ts';
 
 /** To be carried out in this order, each only where the one before was. */
 export function instructionsFor(

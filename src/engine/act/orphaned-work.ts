@@ -4,7 +4,7 @@ import type { Clock } from '../../util/clock.ts';
 import { decide } from '../decide/decide.ts';
 import type { OrphanedPlan, World } from '../dialect.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { NodeAction } from '../model/model.ts';
+import type { NodeAction } from '../model/decided.ts';
 import { gatherFacts } from '../observe/gather.ts';
 import type { View } from '../observe/own-writes.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';

@@ -8,7 +8,7 @@ import { buildTablePlan, tableDialect } from '../../../test/builders/table-diale
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Dialect, Instruction, World } from '../dialect.ts';
-import type { RecordedState, Rollout } from '../model/model.ts';
+import type { RecordedState, Rollout } from '../model/recorded.ts';
 import { areNotYetSignalled } from './release.ts';
 
 const WORLD: World = { get: () => undefined, list: () => [] };

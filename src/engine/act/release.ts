@@ -3,7 +3,8 @@ import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Dialect, Instruction, World } from '../dialect.ts';
-import type { Rollout, Signalling } from '../model/model.ts';
+import type { Signalling } from '../model/decided.ts';
+import type { Rollout } from '../model/recorded.ts';
 import { areUnchanged } from './status-shards.ts';
 
 /**

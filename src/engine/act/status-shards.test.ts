@@ -8,7 +8,7 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { later } from '../../../test/builders/times.ts';
 import { nodes } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import type { Rollout, Target } from '../model/model.ts';
+import type { Rollout, Target } from '../model/recorded.ts';
 import { withTargets } from '../model/stages.ts';
 import { areUnchanged, exceedPlan, mostInFlight, restingOn } from './status-shards.ts';
 

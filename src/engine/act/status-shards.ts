@@ -2,8 +2,8 @@
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import type { Seen } from '../dialect.ts';
-import type { Rollout, Target } from '../model/model.ts';
-import { isFinal } from '../model/model.ts';
+import type { Rollout, Target } from '../model/recorded.ts';
+import { isFinal } from '../model/recorded.ts';
 
 /** Targets that a plan holds at most, however short their names are; of a larger one status shards beside it hold them. */
 export const PLAN_HOLDS = 5_000;

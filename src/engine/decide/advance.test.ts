@@ -8,7 +8,8 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import type { EndpointHealth, Rollout, Stage, TargetFacts } from '../model/model.ts';
+import type { EndpointHealth, TargetFacts } from '../model/observed.ts';
+import type { Rollout, Stage } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { decide } from './decide.ts';
 

@@ -2,9 +2,10 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/context.ts';
 import { abortReason } from '../model/controls.ts';
-import type { RecordedState, Rollout, Snapshot, Stage, Target } from '../model/model.ts';
-import { isFinal } from '../model/model.ts';
+import type { Snapshot } from '../model/observed.ts';
 import { because, isUnasked, type Reason } from '../model/reasons.ts';
+import type { RecordedState, Rollout, Stage, Target } from '../model/recorded.ts';
+import { isFinal } from '../model/recorded.ts';
 import { activeStage, targetsIn, withTargets } from '../model/stages.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type Choice, chooseTargets } from '../schedule/candidates.ts';

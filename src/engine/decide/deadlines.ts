@@ -1,5 +1,6 @@
 /** Owns when a target counts as late: by the recorded time of its attempt, and by what this process watched itself. */
-import type { Observation, Target, TargetFacts } from '../model/model.ts';
+import type { Observation, TargetFacts } from '../model/observed.ts';
+import type { Target } from '../model/recorded.ts';
 import type { RolloutPolicy, Step } from '../policy/rollout-policy.ts';
 
 /**

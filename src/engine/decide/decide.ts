@@ -5,8 +5,10 @@
 
 import { factsOf } from '../gates/context.ts';
 import { ownerOf } from '../model/cordon-owners.ts';
-import type { Decision, Rollout, Signalling, Snapshot } from '../model/model.ts';
-import { isFinal } from '../model/model.ts';
+import type { Decision, Signalling } from '../model/decided.ts';
+import type { Snapshot } from '../model/observed.ts';
+import type { Rollout } from '../model/recorded.ts';
+import { isFinal } from '../model/recorded.ts';
 import { activeStage } from '../model/stages.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { advance } from './advance.ts';

@@ -8,7 +8,9 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import type { Decision, EndpointHealth, RecordedState, Role, TargetFacts } from '../model/model.ts';
+import type { Decision } from '../model/decided.ts';
+import type { EndpointHealth, TargetFacts } from '../model/observed.ts';
+import type { RecordedState, Role } from '../model/recorded.ts';
 import { decide } from './decide.ts';
 
 const POLICY = buildPolicy();

@@ -3,8 +3,10 @@
 import { evaluate } from '../gates/chain.ts';
 import { factsOf, gateInput, type Look } from '../gates/context.ts';
 import { AFTER, BEFORE } from '../gates/registry.ts';
-import type { RecordedState, Snapshot, Stage, Target, TargetFacts, TargetPhase } from '../model/model.ts';
+import type { TargetPhase } from '../model/decided.ts';
+import type { Snapshot, TargetFacts } from '../model/observed.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
+import type { RecordedState, Stage, Target } from '../model/recorded.ts';
 import { type Effect, type ObservedState, TRANSITIONS } from '../model/transitions.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';

@@ -1,6 +1,8 @@
 /** Owns the explanation for people: no decision hangs on what holds targets that others were let past, and people ask all the same. */
 
-import { isFinal, type Snapshot, type Target, type Wait } from '../model/model.ts';
+import { type Wait } from '../model/decided.ts';
+import { type Snapshot } from '../model/observed.ts';
+import { isFinal, type Target } from '../model/recorded.ts';
 import { activeStage } from '../model/stages.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { chooseTargets } from '../schedule/candidates.ts';

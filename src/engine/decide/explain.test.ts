@@ -8,7 +8,9 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import type { EndpointHealth, Rollout, Snapshot, TargetFacts, Wait } from '../model/model.ts';
+import type { Wait } from '../model/decided.ts';
+import type { EndpointHealth, Snapshot, TargetFacts } from '../model/observed.ts';
+import type { Rollout } from '../model/recorded.ts';
 import { decide } from './decide.ts';
 import { explain } from './explain.ts';
 

@@ -2,9 +2,11 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/context.ts';
 import { abortReason } from '../model/controls.ts';
-import type { Probe, Rollout, Snapshot, Stage, Target, TargetPhase, Wait } from '../model/model.ts';
-import { isFinal } from '../model/model.ts';
+import type { Probe, TargetPhase, Wait } from '../model/decided.ts';
+import type { Snapshot } from '../model/observed.ts';
 import { because } from '../model/reasons.ts';
+import type { Rollout, Stage, Target } from '../model/recorded.ts';
+import { isFinal } from '../model/recorded.ts';
 import { activeStage } from '../model/stages.ts';
 import { isUnanswered, type Unanswered, untilAsked } from '../observe/probe-backoff.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';

@@ -8,17 +8,10 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
-import type {
-  Decision,
-  DrainView,
-  NodeView,
-  Observation,
-  RecordedState,
-  Role,
-  Stage,
-  TargetFacts,
-} from '../model/model.ts';
+import type { Decision } from '../model/decided.ts';
+import type { DrainView, NodeView, Observation, TargetFacts } from '../model/observed.ts';
 import { because } from '../model/reasons.ts';
+import type { RecordedState, Role, Stage } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { decide } from './decide.ts';
 

@@ -1,7 +1,8 @@
 /** Owns trying failed targets again because somebody ordered it. */
 import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/context.ts';
-import type { Rollout, Snapshot, Stage, Target } from '../model/model.ts';
+import type { Snapshot } from '../model/observed.ts';
+import type { Rollout, Stage, Target } from '../model/recorded.ts';
 import { targetsIn, withTargets } from '../model/stages.ts';
 
 /** Milliseconds: finer than that no time is recorded. */

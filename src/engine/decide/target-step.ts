@@ -1,6 +1,7 @@
 /** Owns what comes of looking at one target: where it is, what is to be recorded of it, and what is to be done. */
-import type { NodeAction, Probe, RecordedState, TargetPhase } from '../model/model.ts';
+import type { NodeAction, Probe, TargetPhase } from '../model/decided.ts';
 import type { Reason } from '../model/reasons.ts';
+import type { RecordedState } from '../model/recorded.ts';
 import type { Effect } from '../model/transitions.ts';
 
 export interface Progress {

@@ -1,5 +1,5 @@
 /** Gate: no kubelet gets newer than an API server is now, of controllers outside of the plan too. */
-import type { ApiServerVersion } from '../model/model.ts';
+import type { ApiServerVersion } from '../model/observed.ts';
 import type { Reason } from '../model/reasons.ts';
 import { broughtTo, momentAfter } from '../observe/recorded-versions.ts';
 import { judgeVersions } from '../policy/version-rules.ts';

@@ -1,7 +1,8 @@
 /** Owns what gates are asked with, gathered for one target. */
 import type { Node } from '../../kube/types.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { Rollout, Snapshot, Stage, Target, TargetFacts } from '../model/model.ts';
+import type { Snapshot, TargetFacts } from '../model/observed.ts';
+import type { Rollout, Stage, Target } from '../model/recorded.ts';
 import { stagesBefore, targetsIn } from '../model/stages.ts';
 import { censusOf, type NodeCensus } from '../policy/node-census.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';

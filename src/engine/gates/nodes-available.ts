@@ -1,6 +1,7 @@
 /** Gate: of all nodes of the cluster only so many may be unavailable at a time, whatever made them so. */
-import type { Target } from '../model/model.ts';
+
 import { because } from '../model/reasons.ts';
+import type { Target } from '../model/recorded.ts';
 import type { NodeCensus } from '../policy/node-census.ts';
 import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
 import { PASS, type Verdict } from './types.ts';

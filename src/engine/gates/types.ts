@@ -1,6 +1,8 @@
 /** Owns the contract of gates and verifiers: checks that answer pass, wait or stop with a reason, from gathered input only. */
-import type { Probe, Snapshot, Stage, Target, TargetFacts } from '../model/model.ts';
+import type { Probe } from '../model/decided.ts';
+import type { Snapshot, TargetFacts } from '../model/observed.ts';
 import type { Reason } from '../model/reasons.ts';
+import type { Stage, Target } from '../model/recorded.ts';
 import type { NodeCensus } from '../policy/node-census.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 

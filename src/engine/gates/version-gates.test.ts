@@ -6,7 +6,7 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { Stage } from '../model/model.ts';
+import type { Stage } from '../model/recorded.ts';
 import type { VersionRule } from '../policy/rollout-policy.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import type { GateInput, Verdict } from './types.ts';

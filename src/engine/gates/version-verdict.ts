@@ -1,6 +1,6 @@
 /** Owns what the rules about versions say of a rollout: each target by what it runs now, and by what earlier stages bring it. */
 
-import type { Snapshot } from '../model/model.ts';
+import type { Snapshot } from '../model/observed.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { judgeVersions, type VersionVerdict } from '../policy/version-rules.ts';

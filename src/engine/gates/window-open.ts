@@ -2,8 +2,8 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { nextStart, openAt } from '../../util/maintenance-windows.ts';
-import type { Target } from '../model/model.ts';
 import { because, type ReasonCode } from '../model/reasons.ts';
+import type { Target } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { PASS, type Verdict } from './types.ts';
 

@@ -16,8 +16,9 @@ import {
   RETRY_ANNOTATION,
   withRetry,
 } from './controls.ts';
-import type { Observation, Stage } from './model.ts';
+import type { Observation } from './observed.ts';
 import { because } from './reasons.ts';
+import type { Stage } from './recorded.ts';
 
 const on = (annotations: Record<string, string>) => controlsOn({ metadata: { name: 'plan', annotations } });
 

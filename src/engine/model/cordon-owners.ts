@@ -1,6 +1,6 @@
 /** Owns the words in which cordons, taints and drains name the rollout they are for, so that they never outlive it. */
 import { readOwner, writeOwner } from '../../drain/owner.ts';
-import type { Rollout, Source, Target } from './model.ts';
+import type { Rollout, Source, Target } from './recorded.ts';
 
 export function ownerOf(
   { source: { uid, kind } }: { readonly source: Pick<Source, 'uid' | 'kind'> },

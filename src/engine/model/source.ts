@@ -1,7 +1,7 @@
 /** Owns where a rollout comes from: the plan's own object, as everybody else can find it again. */
 import { apiVersionOf, type Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import type { Source } from './model.ts';
+import type { Source } from './recorded.ts';
 
 export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata }: P): Source {
   return {

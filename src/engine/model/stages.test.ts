@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
-import type { RecordedState } from './model.ts';
+import type { RecordedState } from './recorded.ts';
 import { activeStage, isSettled, targetsIn, withTargets } from './stages.ts';
 
 test.each<[RecordedState, boolean]>([

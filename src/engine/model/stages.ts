@@ -1,5 +1,5 @@
 /** Owns reading and replacing parts of a rollout: the active stage, what is in flight, what has failed. */
-import type { RecordedState, Rollout, Stage, Target } from './model.ts';
+import type { RecordedState, Rollout, Stage, Target } from './recorded.ts';
 
 const SETTLED: ReadonlySet<RecordedState> = new Set(['done', 'failed', 'missing', 'unsupported']);
 

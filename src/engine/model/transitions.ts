@@ -1,5 +1,7 @@
 /** Owns the transition table of a target as data: what is recorded × what is seen → where it is, and what follows. */
-import type { Observation, RecordedState, TargetPhase } from './model.ts';
+import type { TargetPhase } from './decided.ts';
+import type { Observation } from './observed.ts';
+import type { RecordedState } from './recorded.ts';
 
 /**
  * What can be seen of a target: the node's own words, that it waits for the leader, that there is no node, or that its

@@ -1,6 +1,6 @@
 /** Owns the table of answers from API servers: only 2xx is ready, and whatever else came is told. */
 import { describe, expect, test } from 'vitest';
-import type { EndpointHealth } from '../model/model.ts';
+import type { EndpointHealth } from '../model/observed.ts';
 import { askControlPlane } from './api-server-health.ts';
 
 const answers: Readonly<Record<string, () => Promise<number>>> = {

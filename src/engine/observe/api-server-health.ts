@@ -1,7 +1,7 @@
 /** Owns asking every API server of the control plane whether it is ready. */
 import { messageOf } from '../../util/errors.ts';
 import type { Endpoint } from '../dialect.ts';
-import type { EndpointHealth } from '../model/model.ts';
+import type { EndpointHealth } from '../model/observed.ts';
 
 /** Asks `/readyz` of one address and answers with the HTTP status; rejects where no answer comes in time. */
 export type AskReadyz = (host: string) => Promise<number>;

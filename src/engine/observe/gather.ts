@@ -5,18 +5,9 @@ import type { Condition, KubeObject, Node } from '../../kube/types.ts';
 import type { Dialect, World } from '../dialect.ts';
 import { controlsOn } from '../model/controls.ts';
 import { ownerOf } from '../model/cordon-owners.ts';
-import type {
-  DrainView,
-  EndpointHealth,
-  NodeView,
-  Observation,
-  Rollout,
-  Snapshot,
-  Stage,
-  Target,
-  TargetFacts,
-} from '../model/model.ts';
+import type { DrainView, EndpointHealth, NodeView, Observation, Snapshot, TargetFacts } from '../model/observed.ts';
 import type { Reason } from '../model/reasons.ts';
+import type { Rollout, Stage, Target } from '../model/recorded.ts';
 import type { Unanswered } from './probe-backoff.ts';
 import { isAlive } from './staleness.ts';
 import type { WatchFacts } from './watch-times.ts';

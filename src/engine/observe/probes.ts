@@ -7,8 +7,10 @@ import type { KubeObject } from '../../kube/types.ts';
 import { messageOf } from '../../util/errors.ts';
 import { settleAll } from '../../util/settle.ts';
 import type { Dialect, Endpoint, World } from '../dialect.ts';
-import type { EndpointHealth, Probe, Target } from '../model/model.ts';
+import type { Probe } from '../model/decided.ts';
+import type { EndpointHealth } from '../model/observed.ts';
 import { because, type Reason } from '../model/reasons.ts';
+import type { Target } from '../model/recorded.ts';
 import type { ProbeBackoff, Unanswered } from './probe-backoff.ts';
 
 /** What is asked by ways of its own, not of the dialect. */

@@ -1,7 +1,7 @@
 /** Owns what a plan has brought its targets to so far, as recorded: their objects tell of it a moment later. */
 import { onceForEach } from '../../util/memo.ts';
 import type { Waiting } from '../gates/types.ts';
-import type { Role, Stage } from '../model/model.ts';
+import type { Role, Stage } from '../model/recorded.ts';
 import { isSettled } from '../model/stages.ts';
 
 export interface Brought {

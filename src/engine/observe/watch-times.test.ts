@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { working } from '../../../test/builders/observations.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE } from '../../../test/builders/times.ts';
-import type { Observation, RecordedState } from '../model/model.ts';
+import type { Observation } from '../model/observed.ts';
+import type { RecordedState } from '../model/recorded.ts';
 import { WatchTimes } from './watch-times.ts';
 
 const [download, restart] = [working('Downloading'), working('Restart')];

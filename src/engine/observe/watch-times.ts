@@ -1,6 +1,7 @@
 /** Owns how long this process has seen each target say the same, so that nobody is judged by another machine's clock. */
 import type { Clock } from '../../util/clock.ts';
-import type { Observation, RecordedState, Target, TargetFacts } from '../model/model.ts';
+import type { Observation, TargetFacts } from '../model/observed.ts';
+import type { RecordedState, Target } from '../model/recorded.ts';
 
 export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;
 

@@ -1,7 +1,7 @@
 /** Owns the table of what is refused, or only told, of downloads that nobody can verify. */
 import { expect, test } from 'vitest';
 import { buildStage } from '../../../test/builders/stages.ts';
-import type { Payload, Stage } from '../model/model.ts';
+import type { Payload, Stage } from '../model/recorded.ts';
 import { payloadProblems, unverifiedDownloads } from './payload-rules.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 

@@ -1,6 +1,7 @@
 /** Owns what is asked of downloads: a hash to verify them by, and a connection that nobody can write into. */
-import type { Stage } from '../model/model.ts';
+
 import { because, type Reason } from '../model/reasons.ts';
+import type { Stage } from '../model/recorded.ts';
 import type { RolloutPolicy } from './rollout-policy.ts';
 
 /** Why the policy refuses the plan's downloads, one reason for each. */

@@ -1,6 +1,6 @@
 /** Owns the table of which versions a plan may lead through, stage after stage. */
 import { expect, test } from 'vitest';
-import type { ApiServerVersion } from '../model/model.ts';
+import type { ApiServerVersion } from '../model/observed.ts';
 import type { VersionRule } from './rollout-policy.ts';
 import { judgeVersions, type VersionStage } from './version-rules.ts';
 

@@ -1,7 +1,8 @@
 /** Owns which versions a plan may lead through: no minor version skipped, nothing lowered, no kubelet newer than an API server. */
 import { compareVersions, parseVersion, type Version } from '../../util/version.ts';
-import type { ApiServerVersion, Role } from '../model/model.ts';
+import type { ApiServerVersion } from '../model/observed.ts';
 import { because, type Reason } from '../model/reasons.ts';
+import type { Role } from '../model/recorded.ts';
 import type { VersionRule } from './rollout-policy.ts';
 
 /** A stage that changes the version of its targets; in the order in which the plan runs them. */

@@ -5,8 +5,9 @@ import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTablePlan, tableDialect } from '../../../test/builders/table-dialect.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
-import type { Rollout, Wait } from '../model/model.ts';
+import type { Wait } from '../model/decided.ts';
 import { because } from '../model/reasons.ts';
+import type { Rollout } from '../model/recorded.ts';
 import { OwnWrites } from '../observe/own-writes.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn, conditionsOf, newsOf, tellConditions } from './conditions.ts';
 

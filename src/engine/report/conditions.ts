@@ -4,9 +4,10 @@ import type { Resource } from '../../kube/resources.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { Condition, KubeObject } from '../../kube/types.ts';
 import { withCondition } from '../../runtime/conditions.ts';
-import type { Rollout, Wait } from '../model/model.ts';
-import { isFinal } from '../model/model.ts';
+import type { Wait } from '../model/decided.ts';
 import { isUnasked } from '../model/reasons.ts';
+import type { Rollout } from '../model/recorded.ts';
+import { isFinal } from '../model/recorded.ts';
 import type { OwnWrites } from '../observe/own-writes.ts';
 import type { Announcement } from './plan-events.ts';
 

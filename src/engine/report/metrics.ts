@@ -1,8 +1,10 @@
 /** Owns what is measured of a rollout at each decision. */
 import type { Metrics } from '../../runtime/metrics.ts';
 import { factsOf } from '../gates/context.ts';
-import type { Decision, Rollout, Snapshot } from '../model/model.ts';
+import type { Decision } from '../model/decided.ts';
+import type { Snapshot } from '../model/observed.ts';
 import { isUnasked } from '../model/reasons.ts';
+import type { Rollout } from '../model/recorded.ts';
 
 /** Of a decision that nothing more is recorded for. */
 export function measurePlan(

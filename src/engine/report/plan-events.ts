@@ -1,6 +1,7 @@
 /** Owns the story of a rollout: from what was recorded before and what is recorded now to the events that people read. */
-import type { Rollout, Wait } from '../model/model.ts';
+import type { Wait } from '../model/decided.ts';
 import { because, type Reason } from '../model/reasons.ts';
+import type { Rollout } from '../model/recorded.ts';
 import { targetsIn } from '../model/stages.ts';
 import { unverifiedDownloads } from '../policy/payload-rules.ts';
 

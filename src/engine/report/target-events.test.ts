@@ -7,8 +7,9 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
-import type { Observation, RecordedState } from '../model/model.ts';
+import type { Observation } from '../model/observed.ts';
 import { because } from '../model/reasons.ts';
+import type { RecordedState } from '../model/recorded.ts';
 import { nodeActionEvents, signalEvents, type TargetAnnouncement, targetEvents } from './target-events.ts';
 
 const rolloutOf = (state: RecordedState) =>

@@ -3,8 +3,10 @@ import { formatDuration } from '../../util/duration.ts';
 import { isLarge } from '../act/status-shards.ts';
 import { progressOf } from '../decide/evaluate-target.ts';
 import { factsOf } from '../gates/context.ts';
-import type { NodeAction, Rollout, Signalling, Snapshot, Stage, Target } from '../model/model.ts';
+import type { NodeAction, Signalling } from '../model/decided.ts';
+import type { Snapshot } from '../model/observed.ts';
 import { because, type Reason } from '../model/reasons.ts';
+import type { Rollout, Stage, Target } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Announcement } from './plan-events.ts';
 

@@ -7,7 +7,7 @@ import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { T0 } from '../../../test/builders/times.ts';
-import type { TargetFacts } from '../model/model.ts';
+import type { TargetFacts } from '../model/observed.ts';
 import { chooseTargets } from './candidates.ts';
 
 const sick = { ready: false };

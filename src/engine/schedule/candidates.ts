@@ -5,8 +5,10 @@ import { censusFor, factsOf, gateInput } from '../gates/context.ts';
 import { drainPossible } from '../gates/drain-possible.ts';
 import { BEFORE } from '../gates/registry.ts';
 import { versionsFollow } from '../gates/versions-follow.ts';
-import type { Probe, Snapshot, Stage, Target } from '../model/model.ts';
+import type { Probe } from '../model/decided.ts';
+import type { Snapshot } from '../model/observed.ts';
 import { because, type Reason } from '../model/reasons.ts';
+import type { Stage, Target } from '../model/recorded.ts';
 import { withBusy } from '../policy/node-census.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 

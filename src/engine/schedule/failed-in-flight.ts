@@ -1,6 +1,7 @@
 /** Owns who was given up and is still at work: what moves counts against the limits, whatever is recorded of it. */
 import { factsOf } from '../gates/context.ts';
-import type { Snapshot, Target } from '../model/model.ts';
+import type { Snapshot } from '../model/observed.ts';
+import type { Target } from '../model/recorded.ts';
 import { isAlive, STALE_AFTER_MS } from '../observe/staleness.ts';
 
 export interface FailedInFlight {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
-import type { RecordedState, Role } from '../model/model.ts';
+import type { RecordedState, Role } from '../model/recorded.ts';
 import { freeSlots, limitOf } from './slots.ts';
 
 test.each<[string, Role, number, RecordedState[], { limit: number; free: number }]>([

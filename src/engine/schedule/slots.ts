@@ -1,6 +1,6 @@
 /** Owns how many targets of a stage may start now. */
 import { onceForEach } from '../../util/memo.ts';
-import type { RecordedState, Stage } from '../model/model.ts';
+import type { RecordedState, Stage } from '../model/recorded.ts';
 
 /** Two controllers at once can cost the quorum, so no plan may ask for that. */
 const CONTROLLERS_IN_FLIGHT = 1;

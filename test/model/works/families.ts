@@ -1,6 +1,7 @@
 /** Owns the smallest dialects whose work is not a signal on an object: one that creates Jobs, one that begins work elsewhere. */
 import type { Dialect } from '../../../src/engine/dialect.ts';
-import type { Observation, Rollout } from '../../../src/engine/model/model.ts';
+import type { Observation } from '../../../src/engine/model/observed.ts';
+import type { Rollout } from '../../../src/engine/model/recorded.ts';
 import { jobs, nodes, type Resource } from '../../../src/kube/resources.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';

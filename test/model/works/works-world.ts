@@ -1,5 +1,5 @@
 /** Owns the world of works as a model to explore: a plan, what tells of each work, works themselves, and what is asked for. */
-import type { Rollout, Target } from '../../../src/engine/model/model.ts';
+import type { Rollout, Target } from '../../../src/engine/model/recorded.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';
 import { contentOf, objectAt } from '../node-state.ts';

@@ -5,7 +5,7 @@ import { plans } from '../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
 import { exceedPlan, PLAN_HOLDS } from '../../../engine/act/status-shards.ts';
 import type { Instruction, Seen, StatusSharding, World } from '../../../engine/dialect.ts';
-import type { RecordedState, Target } from '../../../engine/model/model.ts';
+import type { RecordedState, Target } from '../../../engine/model/recorded.ts';
 import { apiVersionOf } from '../../../kube/resources.ts';
 import { phaseOfPlan, recordedStateOf } from '../states.ts';
 import { type Mark, markOf, shardName, withMark } from './mark.ts';
