@@ -27,9 +27,9 @@ type Part = (typeof PARTS)[number];
 
 const HELP = `Usage: npm run bench [-- options] [part]…
 
-Measures Refit on a real kube-apiserver (built on first use, see docs/testenv.md): its client beside the official one, a
+Measures Refit on a real kube-apiserver (built on first use, see docs/internals/testenv.md): its client beside the official one, a
 plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. On an API server in memory: drains, and a
-plan over ${MANY} workers. Takes some ten minutes; docs/benchmark.md explains every figure. Nothing is left behind.
+plan over ${MANY} workers. Takes some ten minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
 
   part           only these of ${PARTS.join(', ')}
   --only <part>  the same, of one

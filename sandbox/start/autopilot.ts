@@ -24,7 +24,7 @@ export const autopilot: Demonstration = {
   ],
   flags: { real: { type: 'boolean' }, fail: { type: 'string' } },
   help: {
-    '--real': 'on a real kube-apiserver and etcd, built on first use (see docs/testenv.md)',
+    '--real': 'on a real kube-apiserver and etcd, built on first use (see docs/internals/testenv.md)',
     '--fail <node>': 'this node, such as worker2, gets a damaged download',
   },
   async run(flags, ground) {

@@ -33,7 +33,7 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
     name: 'the system-upgrade-controller',
     limit: 'its Job has failed or taken its whole time',
     takeBack: 'take the annotation upgrade.refit.dev/abort off the Plan',
-    mend: 'mend the cause, and give the Plan another version; docs/cattle.md has how a node goes again with the same one',
+    mend: 'mend the cause, and give the Plan another version; docs/guides/system-upgrade-controller.md has how a node goes again with the same one',
     again: (node, { name, namespace }) => {
       const label = hashLabelOf(name);
       const job = `-n ${namespace} -l ${PLAN_LABEL}=${name},${NODE_LABEL}=${node}`;

@@ -48,7 +48,7 @@ test('two problems: both, each with field, what was found and what would be righ
   expect(await lineOf(path)).toBe(
     `REFIT_FILE: ${path}: spec.id must name this run, such as "2026-11-20"; found ""; ` +
       'spec.commands[0].k0supdate.version must be a version such as "v1.36.3+k0s.0"; found "latest" ' +
-      '(correct that; docs/autopilot.md says more)',
+      '(correct that; docs/guides/k0s.md says more)',
   );
 });
 
@@ -75,7 +75,7 @@ test('an UpgradePolicy: that it can be read, or every field that cannot', async 
   const wrong = await lineOf(await file(`${head}spec: {soak: 0h, windows: [${window.replace('Berlin', 'Bonn')}]}\n`));
   expect(wrong).toContain('UpgradePolicy nightly: spec.soak must be a time above zero');
   expect(wrong).toContain('spec.windows[0].timeZone must be');
-  expect(wrong).toMatch(/\(correct that; docs\/policy\.md says more\)$/);
+  expect(wrong).toMatch(/\(correct that; docs\/guides\/policy\.md says more\)$/);
   expect(await lineOf(await file(`${head}spec: {failureBudgets: 3}\n`))).toContain(
     'spec: has no member failureBudgets',
   );

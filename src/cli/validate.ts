@@ -32,12 +32,12 @@ interface Judgement {
 function judgePlan(plan: Plan): Judgement {
   const commands = plan.spec.commands.length;
   const title = `Plan ${plan.metadata.name} (${plan.spec.id}) with ${commands} command${commands === 1 ? '' : 's'}`;
-  return { title: `${title} can be carried out`, problems: problemsOf(plan), page: 'docs/autopilot.md' };
+  return { title: `${title} can be carried out`, problems: problemsOf(plan), page: 'docs/guides/k0s.md' };
 }
 
 function judgePolicy(policy: UpgradePolicy): Judgement {
   const title = `UpgradePolicy ${policy.metadata.name} can be read`;
-  return { title, problems: readPolicy(policy).problems, page: 'docs/policy.md' };
+  return { title, problems: readPolicy(policy).problems, page: 'docs/guides/policy.md' };
 }
 
 /** Rejects with REFIT_FILE. */

@@ -52,12 +52,12 @@ export const ERRORS = {
   REFIT_SSH: {
     meaning: 'A host cannot be reached over SSH, is not who it was, or fails at a step.',
     exit: EXIT.unreachable,
-    hint: 'try `ssh` by hand with the same user, key and known hosts; see docs/kubeadm.md',
+    hint: 'try `ssh` by hand with the same user, key and known hosts; see docs/guides/kubeadm.md',
   },
   REFIT_REFUSED: {
     meaning: 'The cluster cannot be upgraded as asked for: a rule stands against it.',
     exit: EXIT.failed,
-    hint: 'see docs/kubeadm.md for the rules',
+    hint: 'see docs/guides/kubeadm.md for the rules',
   },
   REFIT_ORDER: {
     meaning: 'What was ordered makes no sense for this plan, or this node of it.',
@@ -78,7 +78,7 @@ export const ERRORS = {
   REFIT_TESTENV: {
     meaning: 'The real control plane for tests cannot be built or started.',
     exit: EXIT.failed,
-    hint: 'see docs/testenv.md',
+    hint: 'see docs/internals/testenv.md',
   },
   REFIT_INTERNAL: {
     meaning: 'Something happened that nobody thought of.',

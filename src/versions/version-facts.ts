@@ -62,7 +62,7 @@ export interface NodeFacts {
 export type Severity = 'hard' | 'force' | 'warn';
 
 export interface Finding {
-  /** Rule of docs/kubeadm.md. */
+  /** Rule of docs/guides/kubeadm.md. */
   readonly rule: string;
   readonly severity: Severity;
   /** One sentence. */

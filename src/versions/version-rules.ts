@@ -1,6 +1,6 @@
 /**
  * Owns which versions may meet and follow each other: one pure function over facts. R1 to R14 restate the version skew policy
- * of Kubernetes, Km, Ks and Kd the rules of kubeadm itself; docs/kubeadm.md has each in one sentence.
+ * of Kubernetes, Km, Ks and Kd the rules of kubeadm itself; docs/guides/kubeadm.md has each in one sentence.
  */
 import { compareVersions, parseVersion, type Version } from '../util/version.ts';
 import { etcdFindings } from './etcd-rules.ts';

@@ -8,17 +8,17 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
   {
     name: 'emptied-before-swap',
     sentence:
-      'While a signal stands that its agent has not given up, a Node whose service runs another file than the one at the path has no pods that a drain evicts.',
+      'While a signal is open and its agent has not given up, a Node whose service runs another file than the one at the path has no pods that a drain evicts.',
     upheldBy:
-      '`engine/assist.ts`: cordon, then drain, then the word to go on; `agent/update-steps.ts`: no swap before it',
+      '`src/engine/decide/cordon-and-drain.ts`: cordon, then drain, then acknowledge; `src/agent/steps/update-steps.ts`: no swap before that',
     holds: ({ nodes }) => nodes.every((node) => !node.host.hasPods || !runsAnother(node.host) || !isSwapping(node)),
   },
   {
     name: 'closed-while-swapped',
     sentence:
-      'While a signal stands that its agent has not given up, a Node whose service runs another file than the one at the path is cordoned.',
+      'While a signal is open and its agent has not given up, a Node whose service runs another file than the one at the path is cordoned.',
     upheldBy:
-      '`engine/assist.ts`, `agent/update-steps.ts`: the cordon comes before the swap, and goes after the proof; `engine/node actions.ts`: none is lifted from a node at work',
+      '`src/engine/decide/cordon-and-drain.ts`, `src/agent/steps/update-steps.ts`: cordon before the swap, uncordon after the proof; `src/engine/decide/node-actions.ts`: never uncordons a node at work',
     holds: ({ nodes }) =>
       nodes
         .filter(({ spec, host }) => spec.role === 'worker' && runsAnother(host))
@@ -27,14 +27,14 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
   {
     name: 'closed-by-others',
     sentence: 'A Node that somebody else cordoned stays cordoned.',
-    upheldBy: '`drain/cordon.ts`: a cordon of ours bears its owner, and no other is lifted',
+    upheldBy: '`src/drain/cordon.ts`: our cordons name their owner, and no other cordon is removed',
     holds: ({ nodes }) => nodes.every(({ keptClosed, object }) => !keptClosed || isClosed(object)),
   },
   {
     name: 'no-cordon-left',
-    sentence: 'At the end of a run no Node bears a cordon, a mark or a taint of ours.',
+    sentence: 'At the end of a run no Node has a cordon, a mark or a taint of ours.',
     upheldBy:
-      '`engine/node actions.ts`: what a settled target needs no more is tidied; `agent/update-steps.ts`: taken back before a failure is told',
+      '`src/engine/decide/node-actions.ts`: cleans up after each settled target; `src/agent/steps/update-steps.ts`: uncordons before it reports a failure',
     atRest: true,
     holds: ({ nodes }) =>
       nodes.every(({ object }) => cordonOwner(object) === undefined && pendingOwner(object) === undefined),
@@ -42,9 +42,9 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
   {
     name: 'nothing-half-done',
     sentence:
-      'At the end of a run, however it ended, every signal is over, and every node runs what is at its path: but for those that lost their power, and those whose agent told that the old file could not be put back.',
+      'At the end of a run, however it ended, every signal is over, and every node runs the file at its path. Exceptions: nodes without power, and nodes whose agent reported that it could not put the old file back.',
     upheldBy:
-      '`engine/node actions.ts`: signals are withdrawn while that is possible; `agent/update-steps.ts`: what was touched is brought to an end',
+      '`src/engine/decide/node-actions.ts`: cancels signals while that is possible; `src/agent/steps/update-steps.ts`: finishes what it has begun',
     atRest: true,
     holds: ({ nodes }) =>
       nodes.every((node) => node.host.dark || (isAtRest(node) && (!isInMotion(node.host) || isLost(node)))),

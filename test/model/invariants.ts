@@ -14,14 +14,14 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
   {
     name: 'one-controller-in-motion',
     sentence: 'At most one controller is in motion.',
-    upheldBy: '`engine/schedule/slots.ts`: one slot for controllers, taken from recorded intent to recorded end',
+    upheldBy: '`src/engine/schedule/slots.ts`: one slot for controllers, taken from recorded intent to recorded end',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }) => moving(nodes, 'controller').length <= 1,
   },
   {
     name: 'controllers-before-workers',
-    sentence: 'While a worker is in motion, every controller runs what the command of that worker brings.',
-    upheldBy: '`engine/stages.ts`: only the first stage with an unsettled target is active',
+    sentence: 'While a worker is in motion, every controller runs the version that the worker is to get.',
+    upheldBy: '`src/engine/model/stages.ts`: only the first stage with an unsettled target is active',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }) =>
       moving(nodes, 'worker').every(({ signal }) =>
@@ -32,7 +32,7 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
     name: 'concurrent-workers',
     sentence: 'Never more workers are in motion than `concurrent` allows.',
     upheldBy:
-      '`engine/schedule/slots.ts`; `engine/execute.ts`: every record carries the resourceVersion it was decided on',
+      '`src/engine/schedule/slots.ts`; `src/engine/act/execute.ts`: every record carries the resourceVersion that the decision used',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }, { concurrent }) => moving(nodes, 'worker').length <= concurrent,
   },
@@ -42,8 +42,8 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   {
     name: 'intent-before-signal',
     sentence:
-      'Every signal of the plan on an object is one whose intent the plan records: but for what is on its way when the plan is aborted, and for what is left of an attempt that is to be made again.',
-    upheldBy: '`engine/decide.ts`: signals only for what is already recorded',
+      'For every signal of the plan on an object, the plan records the intent. Exceptions: a signal still in transit when the plan is aborted, and what is left of an attempt that will be retried.',
+    upheldBy: '`src/engine/decide/decide.ts`: signals only targets whose intent is recorded',
     holds: (glance) =>
       glance.isAborted ||
       signalled(glance).every(
@@ -52,8 +52,8 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   },
   {
     name: 'no-signal-for-what-is-done',
-    sentence: 'A signal that no agent has answered is not for a target that is recorded as done.',
-    upheldBy: '`engine/execute.ts`: the plan is asked for anew between the look at the object and the write',
+    sentence: 'No signal without a report is for a target that is recorded as done.',
+    upheldBy: '`src/engine/act/execute.ts`: the plan is read again between reading the object and writing it',
     holds: (glance) =>
       signalled(glance).every(
         (node) => node.signal?.status !== undefined || stateOf(glance, node) !== 'SignalCompleted',
@@ -61,9 +61,8 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   },
   {
     name: 'signals-within-slots',
-    sentence:
-      'Never more than one controller, and never more workers than `concurrent`, carry a signal that is not over.',
-    upheldBy: '`engine/schedule/slots.ts`; `engine/schedule/candidates.ts`: list order, never chance',
+    sentence: 'At most one controller, and at most `concurrent` workers, carry an open signal.',
+    upheldBy: '`src/engine/schedule/slots.ts`; `src/engine/schedule/candidates.ts`: list order, never random',
     holds: ({ nodes }, { concurrent }) =>
       nodes.filter(({ spec, signal }) => spec.role === 'controller' && isOpen(signal)).length <= 1 &&
       nodes.filter(({ spec, signal }) => spec.role === 'worker' && isOpen(signal)).length <= concurrent,
@@ -74,7 +73,7 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   {
     name: 'runnable-binary',
     sentence: 'The path of the binary always holds a file that can be executed.',
-    upheldBy: '`agent/next-step.ts`: a trial run before the swap; `agent/durable-files.ts`: one rename',
+    upheldBy: '`src/agent/next-step.ts`: a trial run before the swap; `src/agent/state/durable-files.ts`: one rename',
     alsoSeenBy: '`test/agent/crash-points.test.ts`',
     holds: ({ nodes }) =>
       nodes.every(
@@ -83,8 +82,8 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   },
   {
     name: 'way-back',
-    sentence: 'Until the file at the path was seen running, the previous path holds one that was.',
-    upheldBy: '`agent/next-step.ts`: before the swap the binary is kept, and only one that the service runs',
+    sentence: 'Until the file at the path has run, the previous path holds a file that has.',
+    upheldBy: '`src/agent/next-step.ts`: before the swap the binary that the service runs is saved',
     alsoSeenBy: '`test/agent/crash-points.test.ts`',
     holds: ({ nodes }) =>
       nodes.every(
@@ -93,8 +92,9 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   },
   {
     name: 'done-runs-it',
-    sentence: 'A target that is recorded as done runs what was wanted, and rests.',
-    upheldBy: '`agent/next-step.ts`: another process must show the version; `engine/gates/registry.ts`: verifiers',
+    sentence: 'A target that is recorded as done runs the wanted version and is not in motion.',
+    upheldBy:
+      '`src/agent/next-step.ts`: another process must show the version; `src/engine/gates/registry.ts`: verifiers',
     alsoSeenBy: OUTSIDE,
     holds: (glance) =>
       settled(glance, 'SignalCompleted').every(
@@ -103,16 +103,17 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   },
   {
     name: 'rolled-back-rests',
-    sentence: 'A target that says it is rolled back runs what is at the path again, and no restart of it is pending.',
-    upheldBy: '`agent/next-step.ts`: the old version is seen, from a process that nobody told to end',
+    sentence: 'A target that reports a roll-back runs the file at the path again, and no restart is pending.',
+    upheldBy: '`src/agent/next-step.ts`: a process that was not asked to stop must show the old version',
     holds: (glance) =>
       settled(glance, 'SignalApplyFailed').every(({ node }) => !isRolledBack(node) || !isInMotion(node.host)),
   },
   {
     name: 'downloaded-once',
     sentence:
-      'No node downloads a whole payload twice in one attempt, unless the plan is aborted and what it had was thrown away.',
-    upheldBy: '`agent/journal.ts`: a phase after the download; `agent/download.ts`: what is staged is taken',
+      'No node downloads a whole payload twice in one attempt, unless the plan was aborted and the download was removed.',
+    upheldBy:
+      '`src/agent/journal.ts`: a phase after the download; `src/agent/download/download.ts`: a staged file is used again',
     alsoSeenBy: '`test/agent/kill-runs.test.ts`',
     holds: ({ nodes, isAborted }) =>
       isAborted || nodes.every(({ host: { fetched } }) => new Set(fetched).size === fetched.length),

@@ -1,7 +1,7 @@
-/** Owns docs/safety.md as a file. */
+/** Owns docs/internals/safety.md as a file. */
 import { readFileSync, writeFileSync } from 'node:fs';
 
-const PAGE = new URL('../../docs/safety.md', import.meta.url);
+const PAGE = new URL('../../docs/internals/safety.md', import.meta.url);
 
 export function readPage(): string {
   return readFileSync(PAGE, 'utf8');

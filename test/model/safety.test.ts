@@ -1,4 +1,4 @@
-/** Owns the exploration of every configuration: no invariant breaks anywhere, and docs/safety.md tells what was explored. */
+/** Owns the exploration of every configuration: no invariant breaks anywhere, and docs/internals/safety.md tells what was explored. */
 import { expect, test } from 'vitest';
 import { CONFIGURATIONS, LARGE } from './configurations.ts';
 import { explore, printViolation } from './explorer.ts';
@@ -7,7 +7,7 @@ import { configurationRow, invariantRows, namesIn, withTable } from './safety-pa
 import { readPage } from './safety-page-file.ts';
 import { World } from './world.ts';
 
-const REFRESH = 'docs/safety.md is older than the code: npm run safety writes it anew';
+const REFRESH = 'docs/internals/safety.md is older than the code: npm run safety writes it anew';
 
 test.each(CONFIGURATIONS)('$name', async (configuration) => {
   const exploration = await explore(new World(configuration).model());
@@ -19,14 +19,14 @@ test.each(CONFIGURATIONS)('$name', async (configuration) => {
   expect(readPage().split('\n'), REFRESH).toContain(row);
 });
 
-test('docs/safety.md names every invariant, and no configuration beside these', () => {
+test('docs/internals/safety.md names every invariant, and no configuration beside these', () => {
   const page = readPage();
   expect(withTable(page, 'invariants', invariantRows()), REFRESH).toBe(page);
   expect(namesIn(page, 'configurations')).toEqual(CONFIGURATIONS.map(({ name }) => name));
   expect(namesIn(page, 'large-configurations')).toEqual(LARGE.map(({ name }) => name));
 });
 
-test('docs/safety.md says of every invariant what upholds it in each dialect', () => {
+test('docs/internals/safety.md says of every invariant what upholds it in each dialect', () => {
   const section =
     readPage()
       .split('\n## ')

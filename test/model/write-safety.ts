@@ -1,4 +1,4 @@
-/** Owns `npm run safety`: explores every configuration, plants every mistake, and writes the tables of docs/safety.md. */
+/** Owns `npm run safety`: explores every configuration, plants every mistake, and writes the tables of docs/internals/safety.md. */
 import type { Configuration } from './cluster.ts';
 import { CONFIGURATIONS, LARGE } from './configurations.ts';
 import { explore, printViolation } from './explorer.ts';
@@ -74,8 +74,8 @@ const tables = {
   mistakes: await mistakeRows(),
   configurations: await configurationRows(CONFIGURATIONS),
   works: await workRows(),
-  shards: await shardRows(SHARD_CONFIGURATIONS),
-  'large-status shards': await shardRows(LARGE_SHARD_CONFIGURATIONS),
+  'status-shards': await shardRows(SHARD_CONFIGURATIONS),
+  'large-status-shards': await shardRows(LARGE_SHARD_CONFIGURATIONS),
   'large-configurations': await configurationRows(LARGE),
 };
 writePage(Object.entries(tables).reduce((page, [name, rows]) => withTable(page, name, rows), readPage()));

@@ -4,7 +4,7 @@
 export type Complaint = string | undefined;
 
 export interface Mutation {
-  /** Number of the weakness of the original in `docs/parity-autopilot.md`. */
+  /** Number of the weakness of the original in `docs/internals/parity-autopilot.md`. */
   readonly weakness: number;
   /** What the mutated part lacks. */
   readonly without: string;

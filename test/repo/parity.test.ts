@@ -7,7 +7,7 @@ import { LEADER_MUTATIONS } from '../parity/leader-mutations.ts';
 import { MODEL_MUTATIONS } from '../parity/model-mutations.ts';
 import { ROOT } from './tree.ts';
 
-const PAGE = readFileSync(`${ROOT}docs/parity-autopilot.md`, 'utf8');
+const PAGE = readFileSync(`${ROOT}docs/internals/parity-autopilot.md`, 'utf8');
 const WEAKNESSES = Array.from({ length: 69 }, (_, index) => index + 1);
 
 interface Claim {

@@ -9,7 +9,7 @@ import { parseDuration } from '../../src/util/duration.ts';
 import { buildUpgradePolicy } from '../builders/policies.ts';
 import { ROOT } from './tree.ts';
 
-const PAGE = readFileSync(`${ROOT}docs/policy.md`, 'utf8');
+const PAGE = readFileSync(`${ROOT}docs/guides/policy.md`, 'utf8');
 
 const examples = [...PAGE.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
   ([, text = '']) => (parse(text) as { spec: UpgradePolicySpec }).spec,

@@ -1,4 +1,4 @@
-/** Shows that the control plane of the tests is what docs/testenv.md promises: audited, restartable, gone without a trace. */
+/** Shows that the control plane of the tests is what docs/internals/testenv.md promises: audited, restartable, gone without a trace. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';

@@ -1,4 +1,4 @@
-/** Shows on the real API server that each documented user may do what docs/testenv.md says, and nothing else. */
+/** Shows on the real API server that each documented user may do what docs/internals/testenv.md says, and nothing else. */
 
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

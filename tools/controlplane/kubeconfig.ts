@@ -8,7 +8,7 @@ import { pkiPath } from './arguments.ts';
 import { issueClient, type KeyPair, type Subject, type Validity, validFrom } from './certs.ts';
 import { applyManifest } from './kubectl.ts';
 
-/** See docs/testenv.md for what each may do; `node` is a worker's kubelet, `controlNode` the agent on a controller. */
+/** See docs/internals/testenv.md for what each may do; `node` is a worker's kubelet, `controlNode` the agent on a controller. */
 export type User =
   | 'admin'
   | 'controller'

@@ -14,7 +14,7 @@ export interface Duration {
   readonly samples: number;
 }
 
-/** A node of k0s, from its signal to its last word, with nothing to drain and next to nothing to download: docs/benchmark.md. */
+/** A node of k0s, from its signal to its last word, with nothing to drain and next to nothing to download: docs/internals/benchmark.md. */
 const ASSUMED_MS = 20_000;
 
 /** Waves one after the other; undefined where nothing is left to do. */

@@ -1,6 +1,6 @@
 /**
  * Owns `npm run lab`: every single fault at every place, then mixtures by chance for as many minutes as are given, and the
- * tables of docs/lab.md. `--minutes` 0 where absent, `--seed` of the first mixture.
+ * tables of docs/internals/lab.md. `--minutes` 0 where absent, `--seed` of the first mixture.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -13,7 +13,7 @@ import { describe, isFine, play } from './mishaps.ts';
 import { Outcomes } from './outcomes.ts';
 import { SWEEPS, tryOut } from './sweeps.ts';
 
-const PAGE = new URL('../../../docs/lab.md', import.meta.url);
+const PAGE = new URL('../../../docs/internals/lab.md', import.meta.url);
 const SEED = 1;
 
 async function sweepCalls(outcomes: Outcomes): Promise<void> {

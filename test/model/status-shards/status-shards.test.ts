@@ -8,7 +8,7 @@ import { SHARD_MISTAKES } from './mistakes.ts';
 import { SHARD_INVARIANTS } from './shard-invariants.ts';
 import { ShardsWorld } from './shards-world.ts';
 
-const REFRESH = 'docs/safety.md is older than the code: npm run safety writes it anew';
+const REFRESH = 'docs/internals/safety.md is older than the code: npm run safety writes it anew';
 
 test.each(SHARD_CONFIGURATIONS)('$name', async (configuration) => {
   const exploration = await explore(new ShardsWorld(configuration));
@@ -18,12 +18,12 @@ test.each(SHARD_CONFIGURATIONS)('$name', async (configuration) => {
   expect(readPage().split('\n'), REFRESH).toContain(shardRow(configuration, exploration));
 });
 
-test('docs/safety.md names every invariant of plans with status shards, and no configuration beside these', () => {
+test('docs/internals/safety.md names every invariant of plans with status shards, and no configuration beside these', () => {
   const page = readPage();
   const [, section = ''] = page.split('The same for [plans with status shards]');
   expect(SHARD_INVARIANTS.filter(({ name }) => !section.includes(`\`${name}\``))).toEqual([]);
-  expect(namesIn(page, 'status shards')).toEqual(SHARD_CONFIGURATIONS.map(({ name }) => name));
-  expect(namesIn(page, 'large-status shards')).toEqual(LARGE_SHARD_CONFIGURATIONS.map(({ name }) => name));
+  expect(namesIn(page, 'status-shards')).toEqual(SHARD_CONFIGURATIONS.map(({ name }) => name));
+  expect(namesIn(page, 'large-status-shards')).toEqual(LARGE_SHARD_CONFIGURATIONS.map(({ name }) => name));
 });
 
 test.each(SHARD_MISTAKES)('$name: found by $breaks', async ({ configuration, leader, breaks }) => {

@@ -44,7 +44,7 @@ interface WorkInvariant {
 
 const UNDER_WAY = (place: Place | undefined): boolean => place?.work === 'begun';
 
-/** The invariants of docs/safety.md, in the words of works. */
+/** The invariants of docs/internals/safety.md, in the words of works. */
 const WORK_INVARIANTS: readonly WorkInvariant[] = [
   {
     name: 'concurrent-workers',

@@ -6,7 +6,7 @@ import { WORK_CONFIGURATIONS, workRow } from './configurations.ts';
 import { WORK_MISTAKES } from './mistakes.ts';
 import { WorksWorld } from './works-world.ts';
 
-const REFRESH = 'docs/safety.md is older than the code: npm run safety writes it anew';
+const REFRESH = 'docs/internals/safety.md is older than the code: npm run safety writes it anew';
 
 test.each(WORK_CONFIGURATIONS)('$name', async (configuration) => {
   const exploration = await explore(new WorksWorld(configuration));
