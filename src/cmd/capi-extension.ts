@@ -1,6 +1,6 @@
 /** Owns `refit capi-extension`: names everything that this process starts. */
 import { join } from 'node:path';
-import type { ExtensionFlags } from '../cli/program.ts';
+import type { ControllerFlags } from '../cli/options.ts';
 import { capi } from '../dialects/capi/dialect.ts';
 import { startExtensionServer } from '../dialects/capi/extension-server.ts';
 import { hookService } from '../dialects/capi/hook-service.ts';
@@ -13,6 +13,19 @@ import { prometheusMetrics } from '../runtime/metrics-prometheus.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT } from '../util/errors.ts';
 import { prepareRollouts } from './rollouts.ts';
+
+export interface ExtensionFlags extends ControllerFlags {
+  /** Of the cluster with the Machines; the other one's if not set. */
+  readonly managementKubeconfig?: string;
+  /** `host:port`. */
+  readonly address: string;
+  readonly certDir: string;
+  readonly clientCa?: string;
+  readonly payloadUrl: string;
+  readonly checksumUrl?: string;
+  /** Milliseconds. */
+  readonly callTimeout: number;
+}
 
 /** In the cluster that has the Nodes; see deploy/rbac-capi.yaml. */
 const LEASE = { namespace: 'refit-system', name: 'refit-capi-extension' };

@@ -1,5 +1,5 @@
 /** Owns `refit controller`: names everything that this process starts. */
-import type { ControllerFlags } from '../cli/program.ts';
+import type { ControllerFlags } from '../cli/options.ts';
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';

@@ -1,13 +1,16 @@
-/** Owns the commands that give orders: names who gives them, and what they look through. */
+/** Runs `refit pause`, `resume`, `abort` and `retry` on this cluster's dialects. */
 import { hostname, userInfo } from 'node:os';
 import { abort as abortPlan } from '../cli/controls/abort.ts';
-import { applyControl } from '../cli/controls/command.ts';
+import { applyControl, type ControlFlags } from '../cli/controls/command.ts';
 import { pause, resume } from '../cli/controls/pause.ts';
 import { retry } from '../cli/controls/retry.ts';
 import { standardOutput } from '../cli/output.ts';
-import type { AbortFlags, ControlFlags } from '../cli/program.ts';
 import { DIALECTS } from '../dialects/registry.ts';
 import { systemClock } from '../util/clock.ts';
+
+export interface AbortFlags extends ControlFlags {
+  readonly reason?: string;
+}
 
 const PARTS = { dialects: DIALECTS, clock: systemClock, output: standardOutput };
 

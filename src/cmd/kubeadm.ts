@@ -1,10 +1,9 @@
-/** Owns `refit kubeadm`: names what both of its commands work with. */
+/** Runs `refit kubeadm plan` and `refit kubeadm apply` in this terminal. */
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline/promises';
 import { applyKubeadm, planKubeadm } from '../cli/kubeadm/command.ts';
-import type { KubeadmParts } from '../cli/kubeadm/session.ts';
+import type { KubeadmApplyFlags, KubeadmFlags, KubeadmParts } from '../cli/kubeadm/session.ts';
 import { standardOutput } from '../cli/output.ts';
-import type { KubeadmApplyFlags, KubeadmFlags } from '../cli/program.ts';
 import { systemClock } from '../util/clock.ts';
 import { jsonLogger } from '../util/log.ts';
 
@@ -20,7 +19,7 @@ function partsOf(abort: AbortSignal): KubeadmParts {
   return {
     clock: systemClock,
     output: standardOutput,
-    // The view tells what happens; the log only what needs attention.
+    // The status view shows progress.
     log: jsonLogger(
       (line) => process.stderr.write(line),
       () => systemClock.now(),

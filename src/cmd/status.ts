@@ -1,8 +1,9 @@
-/** Owns the commands that only look: names what they look through and where they write. */
+/** Runs the commands that only read: `refit status`, `why` and `preview`. */
+
+import type { ConnectionFlags } from '../cli/options.ts';
 import { standardOutput } from '../cli/output.ts';
-import { showPreview } from '../cli/preview/command.ts';
-import type { ConnectionFlags, PreviewFlags, StatusFlags } from '../cli/program.ts';
-import { showStatus } from '../cli/status/command.ts';
+import { type PreviewFlags, showPreview } from '../cli/preview/command.ts';
+import { type StatusFlags, showStatus } from '../cli/status/command.ts';
 import { stateOf } from '../cli/status/text.ts';
 import type { PlanView } from '../cli/status/view.ts';
 import { showWhy } from '../cli/why/command.ts';

@@ -4,14 +4,19 @@ import type { KubeClient } from '../../kube/client.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
+import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
-import type { ControlFlags } from '../program.ts';
 import { askLeader, type LeaderView } from '../status/leader.ts';
 import { notesOf } from '../status/notes.ts';
 import { inspect, viewAt } from '../status/observe.ts';
 import { inSession, type LookParts, type Session } from '../status/session.ts';
 import { choosePlan } from './choose-plan.ts';
 import type { Decide, Order, Seen } from './control.ts';
+
+export interface ControlFlags extends ConnectionFlags {
+  /** As `choosePlan` takes it. */
+  readonly plan?: string;
+}
 
 /** Somebody else wrote in between, which leaders do often: each time the plan is looked at afresh. */
 const MAX_TRIES = 10;

@@ -7,10 +7,9 @@ import { sleep } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import type { Output } from '../output.ts';
-import type { KubeadmApplyFlags, KubeadmFlags } from '../program.ts';
 import { planLines } from './plan-text.ts';
 import { carryOut } from './run.ts';
-import { inSession, type KubeadmParts, type Session } from './session.ts';
+import { inSession, type KubeadmApplyFlags, type KubeadmFlags, type KubeadmParts, type Session } from './session.ts';
 import { probeAll, surveyCluster } from './survey.ts';
 
 /** Milliseconds for an API server whose manifest was put back. */

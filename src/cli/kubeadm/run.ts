@@ -25,10 +25,9 @@ import { createInformer } from '../../kube/watch/informer.ts';
 import { createManager } from '../../runtime/manager.ts';
 import { sleep } from '../../util/clock.ts';
 import { EXIT } from '../../util/errors.ts';
-import type { KubeadmApplyFlags } from '../program.ts';
 import { showStatus } from '../status/command.ts';
 import { loadOnce } from '../status/load.ts';
-import type { Session } from './session.ts';
+import type { KubeadmApplyFlags, Session } from './session.ts';
 
 const READYZ_TIMEOUT_MS = 5000;
 /** Milliseconds to win a lock that nobody holds before anybody is told that it is waited for. */

@@ -8,8 +8,18 @@ import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/log.ts';
+import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
-import type { KubeadmFlags } from '../program.ts';
+
+export interface KubeadmFlags extends ConnectionFlags {
+  readonly manifest: string;
+}
+
+export interface KubeadmApplyFlags extends KubeadmFlags {
+  readonly yes?: boolean;
+  /** Milliseconds. */
+  readonly leaseDuration: number;
+}
 
 export interface KubeadmParts {
   readonly clock: Clock;

@@ -5,7 +5,7 @@ import { readObject } from '../../api/read-object.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
-import type { PreviewFlags } from '../program.ts';
+import type { ConnectionFlags } from '../options.ts';
 import { askLeader } from '../status/leader.ts';
 import { type Inspection, inspect, type Looking, viewAt } from '../status/observe.ts';
 import { inSession, type LoadedDialect, type LookParts, type Session } from '../status/session.ts';
@@ -17,6 +17,12 @@ import { policyRule } from './policy-rule.ts';
 import { renderPreview } from './text.ts';
 import { type DrainPreviews, type PlanPreview, previewOf } from './view.ts';
 import { stagePreview } from './waves.ts';
+
+export interface PreviewFlags extends ConnectionFlags {
+  readonly file?: string;
+  readonly downloads: boolean;
+  readonly output: 'text' | 'json';
+}
 
 /** Dialects whose plans are written as files; their objects are the only ones that a file may hold. */
 const KINDS = [planKind, cattlePlanKind] as const;

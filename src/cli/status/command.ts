@@ -1,11 +1,16 @@
 /** Owns `refit status`: one look, or a watch that ends when every plan has ended. */
 import { EXIT } from '../../util/errors.ts';
-import type { StatusFlags } from '../program.ts';
-import { render } from './render.ts';
+import type { ConnectionFlags } from '../options.ts';
+import { type Form, render } from './render.ts';
 import { reporter } from './reporter.ts';
 import { inSession, type LookParts, lookOnce } from './session.ts';
 import type { PlanView } from './view.ts';
 import { type WatchParts, watchPlans } from './watch.ts';
+
+export interface StatusFlags extends ConnectionFlags {
+  readonly output: Form;
+  readonly watch?: boolean;
+}
 
 export interface StatusParts extends LookParts {
   /** Hears of every look that a watch takes. */

@@ -1,11 +1,12 @@
 /** Owns the output forms of `refit status`: text, wide, json and yaml. */
 import type { Output } from '../output.ts';
-import type { Form } from './forms.ts';
 import { type Medium, mediumOf } from './medium.ts';
 import { renderNotes } from './notes.ts';
 import { renderPlan } from './text.ts';
 import type { PlanView, StatusView } from './view.ts';
 import { renderTargets } from './wide.ts';
+
+export type Form = 'text' | 'wide' | 'json' | 'yaml';
 
 type Look = Pick<Output, 'hasColours' | 'size'>;
 

@@ -1,8 +1,7 @@
 /** Owns how a watch is told: in place on a terminal, line by line into a pipe, or as a row of documents. */
 import { type Output, Screen } from '../output.ts';
 import { changesBetween } from './changes.ts';
-import type { Form } from './forms.ts';
-import { render, renderLines } from './render.ts';
+import { type Form, render, renderLines } from './render.ts';
 import type { StatusView } from './view.ts';
 
 export type Tell = (view: StatusView, now: number) => Promise<void>;

@@ -1,7 +1,7 @@
 /** Owns `refit why`: what `refit status` sees, told as one paragraph for each plan, or for one node. */
 import { EXIT } from '../../util/errors.ts';
+import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
-import type { ConnectionFlags } from '../program.ts';
 import { inSession, type LookParts, lookOnce } from '../status/session.ts';
 import type { StatusView } from '../status/view.ts';
 import { explainNode } from './node.ts';

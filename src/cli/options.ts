@@ -1,0 +1,76 @@
+/** The options that several commands share, with what they parse to. */
+import { InvalidArgumentError, Option } from 'commander';
+import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
+import { formatDuration, parseDuration } from '../util/duration.ts';
+import type { LogLevel } from '../util/log.ts';
+
+export interface ConnectionFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  /** Port of the API server on every controller; the kubeconfig's if not set. */
+  readonly apiPort?: number;
+}
+
+export function connectionOptions(): Option[] {
+  return [
+    new Option(
+      '--kubeconfig <file>',
+      "kubeconfig to use; default: KUBECONFIG, the pod's service account, ~/.kube/config",
+    ),
+    new Option('--context <name>', 'context of the kubeconfig; default: its current context'),
+    new Option(
+      '--api-port <port>',
+      'port of the API server on every controller; default: that of the server in the kubeconfig',
+    ).argParser(parsePort),
+  ];
+}
+
+/** Of every process that stands for election. */
+export interface ControllerFlags extends ConnectionFlags {
+  /** Milliseconds. */
+  readonly leaseDuration: number;
+  /** Milliseconds; Infinity for no deadline. */
+  readonly targetDeadline: number;
+  /** `host:port`; no HTTP server if not set. */
+  readonly healthAddress?: string;
+  readonly logLevel: LogLevel;
+}
+
+export function controllerOptions(): Option[] {
+  const { targetDeadlineMs } = DEFAULT_POLICY;
+  return [
+    ...connectionOptions(),
+    leaseDuration('how long a leader that stopped renewing keeps the lease, in whole seconds'),
+    new Option('--target-deadline <time>', 'time for one node, from its signal on; 0 for no deadline')
+      .argParser((text) => (text === '0' ? Number.POSITIVE_INFINITY : parseTime(text)))
+      .default(targetDeadlineMs, formatDuration(targetDeadlineMs)),
+    new Option('--health-address <host:port>', 'serve /healthz, /readyz and /metrics at this address'),
+    new Option('--log-level <level>', 'lowest level to log')
+      .choices(['debug', 'info', 'warn', 'error'])
+      .default('info'),
+  ];
+}
+
+export function leaseDuration(description: string): Option {
+  return new Option('--lease-duration <time>', description).argParser(parseLease).default(15_000, '15s');
+}
+
+/** @throws InvalidArgumentError for anything but a duration */
+export function parseTime(text: string): number {
+  const milliseconds = parseDuration(text);
+  if (milliseconds !== undefined) return milliseconds;
+  throw new InvalidArgumentError('a duration is a number with ms, s, m or h, such as 90s');
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
+  throw new InvalidArgumentError('a port is a number from 1 to 65535');
+}
+
+/** A Lease counts in whole seconds. */
+function parseLease(text: string): number {
+  const milliseconds = parseTime(text);
+  if (milliseconds % 1000 === 0) return milliseconds;
+  throw new InvalidArgumentError('a lease duration is in whole seconds');
+}

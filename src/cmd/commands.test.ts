@@ -1,0 +1,165 @@
+/** Shows which command lines are accepted, what the commands get, and the one line for everything else. */
+
+import { expect, test } from 'vitest';
+import type { CommandSpec } from '../cli/program.ts';
+import { runProgram } from '../cli/program.ts';
+import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
+import { ERRORS, RefitError } from '../util/errors.ts';
+import { COMMANDS } from './commands.ts';
+
+interface Run {
+  readonly called: unknown[];
+  readonly written: string;
+  readonly exitCode: number;
+}
+
+/** Runs one line; every command but `version` answers with `answer`. */
+async function run(line: string, answer = 0): Promise<Run> {
+  const called: unknown[] = [];
+  let written = '';
+  const recording = (spec: CommandSpec, path: string): CommandSpec => {
+    const { run: real, commands = [], ...rest } = spec;
+    const name = `${path}${spec.name}`;
+    return {
+      ...rest,
+      commands: commands.map((each) => recording(each, `${name} `)),
+      ...(real && {
+        run:
+          name === 'version'
+            ? real
+            : async (flags: object, { argument }) => {
+                called.push(name, ...(argument === undefined ? [] : [argument]), flags);
+                return await Promise.resolve(answer);
+              },
+      }),
+    };
+  };
+  const exitCode = await runProgram(
+    line.split(' '),
+    COMMANDS.map((each) => recording(each, '')),
+    {
+      abort: new AbortController().signal,
+      write: (text) => {
+        written += text;
+      },
+    },
+  );
+  return { called, written, exitCode };
+}
+
+test.each<[string, string, object | string]>([
+  ['status', 'status', { output: 'text' }],
+  ['status -w -o json', 'status', { output: 'json', watch: true }],
+  ['status --watch --output wide', 'status', { output: 'wide', watch: true }],
+  [
+    'status --kubeconfig a --context b --api-port 9443',
+    'status',
+    { output: 'text', kubeconfig: 'a', context: 'b', apiPort: 9443 },
+  ],
+  [
+    'controller',
+    'controller',
+    { leaseDuration: 15_000, targetDeadline: DEFAULT_POLICY.targetDeadlineMs, logLevel: 'info' },
+  ],
+  [
+    'controller --lease-duration 3s --target-deadline 0 --health-address :8080 --log-level debug',
+    'controller',
+    { leaseDuration: 3000, targetDeadline: Infinity, healthAddress: ':8080', logLevel: 'debug' },
+  ],
+  [
+    'controller --target-deadline 90m',
+    'controller',
+    { leaseDuration: 15_000, targetDeadline: 5_400_000, logLevel: 'info' },
+  ],
+  [
+    'capi-extension --payload-url u --call-timeout 5s',
+    'capi-extension',
+    {
+      payloadUrl: 'u',
+      address: '127.0.0.1:9443',
+      certDir: '/tmp/k8s-webhook-server/serving-certs',
+      callTimeout: 5000,
+      leaseDuration: 15_000,
+      targetDeadline: DEFAULT_POLICY.targetDeadlineMs,
+      logLevel: 'info',
+    },
+  ],
+  ['why w1 --context b', 'why', 'w1'],
+  ['preview', 'preview', { output: 'text', downloads: true }],
+  ['preview -f plan.yaml -o json', 'preview', { output: 'json', file: 'plan.yaml', downloads: true }],
+  ['preview --no-downloads', 'preview', { output: 'text', downloads: false }],
+  ['pause', 'pause', {}],
+  ['resume --plan plan/autopilot', 'resume', { plan: 'plan/autopilot' }],
+  ['abort --reason wrong', 'abort', { reason: 'wrong' }],
+  ['retry w1 --plan autopilot', 'retry', 'w1'],
+  ['validate plan.yaml', 'validate', 'plan.yaml'],
+  ['kubeadm plan', 'kubeadm plan', { manifest: 'cluster.yaml' }],
+  [
+    'kubeadm apply -m other.yaml -y --lease-duration 2s --api-port 16443',
+    'kubeadm apply',
+    { manifest: 'other.yaml', yes: true, leaseDuration: 2000, apiPort: 16_443 },
+  ],
+])('%s', async (line, command, given) => {
+  const { called, exitCode } = await run(line, 4);
+  expect(called[0]).toBe(command);
+  expect(called[1]).toEqual(given);
+  expect(exitCode).toBe(4);
+});
+
+test.each<[string, string]>([
+  ['stat', "unknown command 'stat' (Did you mean status?)"],
+  ['status extra', "too many arguments for 'status'. Expected 0 arguments but got 1: extra."],
+  ['status --watsch', "unknown option '--watsch' (Did you mean --watch?)"],
+  [
+    'status -o xml',
+    "option '-o, --output <form>' argument 'xml' is invalid. Allowed choices are text, wide, json, yaml.",
+  ],
+  ['status --kubeconfig', "option '--kubeconfig <file>' argument missing"],
+  ...['0', '65536', '1.5', 'https', ''].map((port): [string, string] => [
+    `status --api-port ${port}`,
+    `option '--api-port <port>' argument '${port}' is invalid. a port is a number from 1 to 65535`,
+  ]),
+  [
+    'controller --lease-duration 1500ms',
+    "option '--lease-duration <time>' argument '1500ms' is invalid. a lease duration is in whole seconds",
+  ],
+  ...['lease-duration', 'target-deadline'].map((option): [string, string] => [
+    `controller --${option} 90`,
+    `option '--${option} <time>' argument '90' is invalid. a duration is a number with ms, s, m or h, such as 90s`,
+  ]),
+  [
+    'controller --log-level loud',
+    "option '--log-level <level>' argument 'loud' is invalid. Allowed choices are debug, info, warn, error.",
+  ],
+  ['capi-extension', "required option '--payload-url <template>' not specified"],
+  ['retry', "missing required argument 'node'"],
+  ['validate', "missing required argument 'file'"],
+  ['validate a b', "too many arguments for 'validate'. Expected 1 argument but got 2: a, b."],
+])('refit %s: one line, exit code 2', async (line, message) => {
+  const error: unknown = await run(line).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(RefitError);
+  const { code, line: told, exitCode } = error as RefitError;
+  expect({ code, told, exitCode }).toEqual({
+    code: 'REFIT_USAGE',
+    told: `REFIT_USAGE: ${message} (${ERRORS.REFIT_USAGE.hint})`,
+    exitCode: 2,
+  });
+});
+
+test.each(['--help', 'status --help', 'help controller', '-h'])('refit %s is no error', async (line) => {
+  const { written, exitCode, called } = await run(line);
+  expect(written).toContain('Usage: refit');
+  expect({ exitCode, called }).toEqual({ exitCode: 0, called: [] });
+});
+
+test('version', async () => {
+  expect((await run('version')).written).toMatch(/^refit \d+\.\d+\.\d+\n$/);
+});
+
+test('what a command throws is not taken for a usage error', async () => {
+  const thrown = new Error('odd');
+  const fail = async (): Promise<number> => await Promise.reject(thrown);
+  const commands = COMMANDS.map((each) => ({ ...each, run: fail }));
+  const call = { abort: new AbortController().signal, write: () => undefined };
+  await expect(runProgram(['status'], commands, call)).rejects.toBe(thrown);
+});

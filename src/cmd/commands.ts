@@ -1,0 +1,162 @@
+/** Lists the commands of `refit`. Adding one: a file in src/cli, an entry here, and a section in docs/reference/cli.md. */
+import { Argument, Option } from 'commander';
+import type { ControlFlags } from '../cli/controls/command.ts';
+import type { KubeadmApplyFlags, KubeadmFlags } from '../cli/kubeadm/session.ts';
+import {
+  type ConnectionFlags,
+  type ControllerFlags,
+  connectionOptions,
+  controllerOptions,
+  leaseDuration,
+  parseTime,
+} from '../cli/options.ts';
+import type { PreviewFlags } from '../cli/preview/command.ts';
+import type { CommandSpec } from '../cli/program.ts';
+import type { StatusFlags } from '../cli/status/command.ts';
+import type { Form } from '../cli/status/render.ts';
+import { VERSION } from '../cli/version.ts';
+import type { ExtensionFlags } from './capi-extension.ts';
+import type { AbortFlags } from './controls.ts';
+
+const FORMS: readonly Form[] = ['text', 'wide', 'json', 'yaml'];
+
+/** Each command imports what it runs only when it runs. */
+export const COMMANDS: readonly CommandSpec[] = [
+  {
+    name: 'controller',
+    summary: 'Carries out Plans. Run two or more: one leads, the others stand by.',
+    options: controllerOptions(),
+    run: async (flags: ControllerFlags, { abort }) =>
+      await (await import('./controller.ts')).runController(flags, abort),
+  },
+  {
+    name: 'capi-extension',
+    summary: 'Upgrades Machines of Cluster API in place.',
+    options: [...extensionOptions(), ...controllerOptions()],
+    run: async (flags: ExtensionFlags, { abort }) =>
+      await (await import('./capi-extension.ts')).runCapiExtension(flags, abort),
+  },
+  // Never gets here: refit.ts runs it without loading this list.
+  { name: 'agent', summary: 'Upgrades the node it runs on; see refit agent --help.' },
+  {
+    name: 'status',
+    summary: 'Shows the state of every plan: what runs, what waits and why, what comes next.',
+    options: [
+      ...connectionOptions(),
+      new Option('-w, --watch', 'follow until all plans have ended: exit code 0 if all are done, else 1'),
+      new Option('-o, --output <form>', 'output format').choices(FORMS).default('text'),
+    ],
+    run: async (flags: StatusFlags, { abort }) => await (await import('./status.ts')).runStatus(flags, abort),
+  },
+  {
+    name: 'why',
+    summary: 'Explains why a plan or a node waits or failed, and what to do.',
+    argument: new Argument('[node]', 'explain only this node'),
+    options: connectionOptions(),
+    run: async (flags: ConnectionFlags, { argument, abort }) =>
+      await (await import('./status.ts')).runWhy(argument, flags, abort),
+  },
+  {
+    name: 'preview',
+    summary: 'Shows which nodes would be upgraded in which order, and what the gates say. Writes nothing.',
+    options: [
+      ...connectionOptions(),
+      new Option('-f, --file <file>', 'file with one Plan; default: the plans of the cluster that have not ended'),
+      new Option('-o, --output <form>', 'output format').choices(['text', 'json']).default('text'),
+      new Option('--no-downloads', 'do not check the download servers; default: each download is checked'),
+    ],
+    notes: 'For a kubeadm manifest use `refit kubeadm plan`. Updates of Cluster API have no file.',
+    run: async (flags: PreviewFlags, { abort }) => await (await import('./status.ts')).runPreview(flags, abort),
+  },
+  control('pause', 'Pauses a plan: no new node starts, nodes in progress finish.', {
+    run: async (flags: ControlFlags, { abort }) => await (await import('./controls.ts')).runPause(flags, abort),
+  }),
+  control('resume', 'Resumes a paused plan.', {
+    run: async (flags: ControlFlags, { abort }) => await (await import('./controls.ts')).runResume(flags, abort),
+  }),
+  control('abort', 'Ends a plan: nodes not yet started are released, nodes in progress finish.', {
+    options: [new Option('--reason <text>', 'why, shown with the plan; default: who ran this command')],
+    run: async (flags: AbortFlags, { abort }) => await (await import('./controls.ts')).runAbort(flags, abort),
+  }),
+  control('retry', 'Tries a failed node again, and continues its plan.', {
+    argument: new Argument('<node>', 'name of the node'),
+    run: async (flags: ControlFlags, { argument = '', abort }) =>
+      await (await import('./controls.ts')).runRetry(argument, flags, abort),
+  }),
+  {
+    name: 'validate',
+    summary: 'Checks a file with a Plan or an UpgradePolicy, without a cluster.',
+    argument: new Argument('<file>', 'file with one Plan or UpgradePolicy'),
+    run: async (_flags, { argument = '', write }) =>
+      await (await import('../cli/validate.ts')).validate(argument, write),
+  },
+  {
+    name: 'kubeadm',
+    summary: 'Upgrades a kubeadm cluster over SSH, as its manifest says.',
+    commands: [
+      {
+        name: 'plan',
+        summary: 'Shows what apply would do, and every rule that forbids it. Changes nothing.',
+        options: kubeadmOptions(),
+        run: async (flags: KubeadmFlags, { abort }) =>
+          await (await import('./kubeadm.ts')).runKubeadmPlan(flags, abort),
+      },
+      {
+        name: 'apply',
+        summary: 'Shows the plan, asks, and carries it out. Run it again to continue after an interruption.',
+        options: [
+          ...kubeadmOptions(),
+          new Option('-y, --yes', 'do not ask'),
+          leaseDuration('how long a run that was killed keeps the lock, in whole seconds'),
+        ],
+        run: async (flags: KubeadmApplyFlags, { abort }) =>
+          await (await import('./kubeadm.ts')).runKubeadmApply(flags, abort),
+      },
+    ],
+  },
+  {
+    name: 'version',
+    summary: 'Prints the version of Refit.',
+    run: async (_flags, { write }) => {
+      write(`refit ${VERSION}\n`);
+      return await Promise.resolve(0);
+    },
+  },
+];
+
+/** A command that changes one plan. */
+function control(
+  name: string,
+  summary: string,
+  { options = [], ...rest }: Pick<CommandSpec, 'argument' | 'options' | 'run'>,
+): CommandSpec {
+  const plan = new Option(
+    '--plan <kind/name>',
+    'the plan; default: the only one that has not ended, else the last one',
+  );
+  return { name, summary, options: [...connectionOptions(), plan, ...options], ...rest };
+}
+
+function extensionOptions(): Option[] {
+  return [
+    new Option('--payload-url <template>', 'URL of a version, with {version}, {os} and {arch}').makeOptionMandatory(),
+    new Option('--checksum-url <template>', 'URL of its SHA-256, in the same form; default: none is checked'),
+    new Option('--address <host:port>', 'serve the hooks at this address').default('127.0.0.1:9443'),
+    new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; read again when they change').default(
+      '/tmp/k8s-webhook-server/serving-certs',
+    ),
+    new Option('--client-ca <file>', 'CA of the client certificates; default: no client certificate is needed'),
+    new Option('--call-timeout <time>', 'time for a call, unless its caller allows more')
+      .argParser(parseTime)
+      .default(10_000, '10s'),
+    new Option(
+      '--management-kubeconfig <file>',
+      'kubeconfig of the cluster with the Machines; default: that of the Nodes',
+    ),
+  ];
+}
+
+function kubeadmOptions(): Option[] {
+  const manifest = new Option('-m, --manifest <file>', 'hosts, how to reach them, and the wanted version');
+  return [...connectionOptions(), manifest.default('cluster.yaml')];
+}
