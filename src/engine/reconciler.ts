@@ -2,9 +2,12 @@
 import { splitKey } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
-import { heldBackMs, restOf } from './act/batching.ts';
-import { type Effects, endIdleDrains, isCurrent, prepareNodeActions, record, send } from './act/execute.ts';
+import { batchMs, restOf } from './act/batching.ts';
+import { type Effects, isCurrent } from './act/effects.ts';
+import { endIdleDrains, prepareNodeActions } from './act/node-actions.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
+import { record } from './act/record.ts';
+import { send } from './act/signal.ts';
 import { decide, signalsOf } from './decide/decide.ts';
 import { nodeActionsOf } from './decide/node-actions.ts';
 import type { Decision, NodeAction, Probe } from './model/decided.ts';
@@ -94,7 +97,7 @@ async function take<P extends KubeObject>(
     await probeAll(options, answers, decision.probes, turn);
     return undefined;
   }
-  const heldMs = decision.record ? heldBackMs(snapshot.rollout, decision.record, now) : 0;
+  const heldMs = decision.record ? batchMs(snapshot.rollout, decision.record, now) : 0;
   if (decision.record && heldMs === 0) {
     if (!(await record(options, turn.world, turn.plan, snapshot.rollout, decision.record, now))) return LOOK_AGAIN;
     options.reporter?.recorded(turn, decision.record, decision.waits);

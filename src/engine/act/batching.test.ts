@@ -6,7 +6,7 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout, Target } from '../model/recorded.ts';
 import { withTargets } from '../model/stages.ts';
-import { heldBackMs, restOf } from './batching.ts';
+import { batchMs, restOf } from './batching.ts';
 import { PLAN_HOLDS } from './status-shards.ts';
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index}`);
@@ -38,7 +38,7 @@ const SOON = T0 + 1000;
 
 test('a rollout that a plan can hold is looked at and written at every change', () => {
   const small = running(PLAN_HOLDS);
-  expect([restOf(small), heldBackMs(small, moved(small, 1, 'done'), SOON)]).toEqual([undefined, 0]);
+  expect([restOf(small), batchMs(small, moved(small, 1, 'done'), SOON)]).toEqual([undefined, 0]);
 });
 
 test('a larger one is not looked at all the time', () => {
@@ -57,7 +57,7 @@ describe('a record of a large rollout', () => {
     ['a gate that holds all back is told at once', { ...LARGE, blocked: true }, SOON, 0],
     ['a failure is told at once', { ...moved(LARGE, 1, 'failed'), reason: because('TargetFailed', 'w0: no') }, SOON, 0],
   ])('%s', (_name, after, now, wanted) => {
-    expect(heldBackMs(LARGE, after, now)).toBe(wanted);
+    expect(batchMs(LARGE, after, now)).toBe(wanted);
   });
 
   test('a time in the future holds nothing back: the clock that wrote it was wrong', () => {
@@ -65,16 +65,16 @@ describe('a record of a large rollout', () => {
     if (!first || !second) throw new Error('there are thousands');
     const before = withTargets(LARGE, [{ ...first, state: 'done', since: later(HOUR) }]);
     const after = withTargets(before, [{ ...second, state: 'done', since: later(1000) }]);
-    expect([SOON, T0 + 10_000].map((now) => heldBackMs(before, after, now))).toEqual([9_000, 0]);
+    expect([SOON, T0 + 10_000].map((now) => batchMs(before, after, now))).toEqual([9_000, 0]);
   });
 
   test('the first never waits', () => {
-    expect(heldBackMs({ ...LARGE, phase: 'new' }, LARGE, SOON)).toBe(0);
+    expect(batchMs({ ...LARGE, phase: 'new' }, LARGE, SOON)).toBe(0);
   });
 
   test('the end of a stage never waits', () => {
     const controller = buildStage('controller', ['c1']);
     const before = { ...LARGE, stages: [controller, ...LARGE.stages] };
-    expect(heldBackMs(before, moved(before, 1, 'done'), SOON)).toBe(0);
+    expect(batchMs(before, moved(before, 1, 'done'), SOON)).toBe(0);
   });
 });

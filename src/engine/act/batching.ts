@@ -1,34 +1,30 @@
-/** Owns how often a large rollout is looked at and written: many changes at a time, and none of them late. */
-
+/** Batches the records of a large rollout: many changes in one write, and none of them late. */
 import type { Rollout, Target } from '../model/recorded.ts';
 import { activeStage } from '../model/stages.ts';
 import { limitOf } from '../schedule/slots.ts';
 import { isLarge } from './status-shards.ts';
 
-/** Milliseconds between two looks at a large rollout, each of which reads all of its targets. */
+/** Milliseconds between two decisions on a large rollout: each reads all of its targets. */
 const REST_MS = 1_000;
-/** Milliseconds that a change waits for others at most. */
-const HELD_MS = 10_000;
-/**
- * A record is due once one slot in so many has changed hands. It lists everything in flight, some 100 bytes each: so each
- * target costs as many times 100 bytes, and not more than 1 slot in 16 is idle for it.
- */
+/** Milliseconds that a change may wait for more. */
+const BATCH_MS = 10_000;
+/** A record is due once 1 slot in 16 has changed. It lists everything in flight, so recording each change alone costs too much. */
 const SLOTS_PER_CHANGE = 16;
 
-/** Undefined where every change is looked at on its own, as in smaller ones. */
+/** Undefined for a smaller rollout: every change is decided on at once. */
 export function restOf(rollout: Rollout): number | undefined {
   return isLarge(rollout) ? REST_MS : undefined;
 }
 
-/** Milliseconds for which the record had better wait for more; 0 where it is due. `now` in ms. */
-export function heldBackMs(before: Rollout, after: Rollout, now: number): number {
+/** Milliseconds to wait for more changes before recording; 0 if the record is due. `now` in ms. */
+export function batchMs(before: Rollout, after: Rollout, now: number): number {
   const stage = activeStage(before);
   if (!isLarge(before) || !stage || !isMereProgress(before, after)) return 0;
   if (changedSlots(before, after) * SLOTS_PER_CHANGE >= limitOf(stage)) return 0;
-  return Math.max(0, lastRecordOf(before, now) + HELD_MS - now);
+  return Math.max(0, lastRecordOf(before, now) + BATCH_MS - now);
 }
 
-/** Whoever is done and whoever follows can wait. What ends, fails or begins anew is for others to know at once. */
+/** Progress can wait. A change of phase, stage or reason is recorded at once. */
 function isMereProgress(before: Rollout, after: Rollout): boolean {
   return (
     before.phase === 'running' &&
@@ -39,7 +35,7 @@ function isMereProgress(before: Rollout, after: Rollout): boolean {
   );
 }
 
-/** One that is done and the one that follows it change one slot. */
+/** A target that is done and its successor change one slot. */
 function changedSlots(before: Rollout, after: Rollout): number {
   const known = new Set<Target>(before.stages.flatMap(({ targets }) => targets));
   const moved = after.stages.flatMap(({ targets }) => targets.filter((target) => !known.has(target)));
@@ -47,7 +43,7 @@ function changedSlots(before: Rollout, after: Rollout): number {
   return Math.max(started, moved.length - started);
 }
 
-/** What is said to have been recorded later than now was written by a clock that has been put right since, and says nothing. */
+/** Ignores times in the future: a clock that was wrong wrote them. */
 function lastRecordOf({ stages }: Rollout, now: number): number {
   let last = 0;
   for (const { targets } of stages) {

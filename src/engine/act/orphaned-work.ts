@@ -1,4 +1,4 @@
-/** Owns what is done for nodes whose plan is gone: each is brought to an end, and keeps no cordon of ours. */
+/** Ends orphaned work: cancels the signals of plans that are gone, and removes our cordons. */
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../util/clock.ts';
 import { decide } from '../decide/decide.ts';
@@ -9,35 +9,36 @@ import { gatherFacts } from '../observe/gather.ts';
 import type { View } from '../observe/own-writes.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import type { Reporter } from '../report/reporter.ts';
-import { type Effects, prepareNodeActions } from './execute.ts';
+import type { Effects } from './effects.ts';
+import { prepareNodeActions } from './node-actions.ts';
 
 interface Parts<P extends KubeObject> extends Effects<P> {
   readonly clock: Clock;
   readonly reporter?: Pick<Reporter<P>, 'cleared'> | undefined;
 }
 
-/** A write that somebody came before, or a node that has to say a word first. */
+/** After a conflicting write, or while a node has yet to answer. */
 const RECHECK_MS = 1000;
 
 /**
- * A plan that is gone is decided on as a rollout that is over: signals are withdrawn, cordons lifted. That it is gone is
- * asked past all caches: a node may show the signal of a plan that no cache shows yet.
+ * A plan that is gone is decided on as a rollout that has ended. The API server is asked whether it is gone: a node may
+ * show the signal of a plan that no cache shows yet.
  */
 export async function cleanUpOrphanedWork<P extends KubeObject>(
   parts: Parts<P>,
   world: World,
-  seen: Pick<View<P>, 'list'>,
+  cached: Pick<View<P>, 'list'>,
 ): Promise<{ readonly requeueAfterMs?: number }> {
   const { dialect, client, clock, reporter, abort } = parts;
   const nodeActionsAmong = (plans: readonly P[]) =>
     (dialect.orphanedPlans?.(world, plans) ?? []).map((orphanedPlan) => nodeActionsFor(parts, world, orphanedPlan));
-  if (nodeActionsAmong(seen.list()).every(({ nodeActions }) => nodeActions.length === 0)) return {};
+  if (nodeActionsAmong(cached.list()).every(({ nodeActions }) => nodeActions.length === 0)) return {};
   const { plans, namespace, fieldSelector } = dialect;
   const { items } = await client.listAll(plans, { abort, namespace, fieldSelector });
   const left = nodeActionsAmong(items).filter(({ nodeActions }) => nodeActions.length > 0);
   for (const { rollout, nodeActions } of left) {
-    for (const slice of prepareNodeActions(parts, world, rollout, nodeActions, clock.now())) {
-      await slice.run((nodeAction) => reporter?.cleared(world, rollout, nodeAction));
+    for (const batch of prepareNodeActions(parts, world, rollout, nodeActions, clock.now())) {
+      await batch.run((nodeAction) => reporter?.cleared(world, rollout, nodeAction));
     }
   }
   return left.length > 0 ? { requeueAfterMs: RECHECK_MS } : {};

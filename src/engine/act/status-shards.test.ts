@@ -10,7 +10,8 @@ import { nodes } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { Rollout, Target } from '../model/recorded.ts';
 import { withTargets } from '../model/stages.ts';
-import { areUnchanged, exceedPlan, mostInFlight, restingOn } from './status-shards.ts';
+import { areUnchanged } from './effects.ts';
+import { exceedPlan, mostInFlight, restingOn } from './status-shards.ts';
 
 const named = (count: number, length: number): { name: string }[] =>
   Array.from({ length: count }, (_, index) => ({ name: String(index).padStart(length, 'w') }));

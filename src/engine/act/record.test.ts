@@ -1,4 +1,4 @@
-/** Owns the table of what may be given back on an abort: only what nobody has been told, as the server itself says. */
+/** Which targets an abort may release: those without a signal, as the API server says. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
@@ -9,7 +9,7 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Dialect, Instruction, World } from '../dialect.ts';
 import type { RecordedState, Rollout } from '../model/recorded.ts';
-import { areNotYetSignalled } from './release.ts';
+import { areNotYetSignalled } from './record.ts';
 
 const WORLD: World = { get: () => undefined, list: () => [] };
 
@@ -21,7 +21,7 @@ function telling(instruction: Instruction | undefined): Dialect<ReturnType<typeo
   return { ...tableDialect, signal: { ...tableDialect.signal, send: () => instruction } };
 }
 
-async function mayGiveBack(api: MemoryApi, instruction: Instruction | undefined, after: RecordedState) {
+async function mayRelease(api: MemoryApi, instruction: Instruction | undefined, after: RecordedState) {
   const parts = { dialect: telling(instruction), client: api.client };
   return await areNotYetSignalled(parts, WORLD, buildTablePlan({}), rolloutWith('intended'), rolloutWith(after));
 }
@@ -29,22 +29,22 @@ async function mayGiveBack(api: MemoryApi, instruction: Instruction | undefined,
 test('an object that is as it was seen was told nothing; one that was written since may have been', async () => {
   const api = new MemoryApi();
   const object = api.put(nodes, buildNode('w1'));
-  expect(await mayGiveBack(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(true);
+  expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(true);
   api.put(nodes, object);
-  expect(await mayGiveBack(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(false);
+  expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(false);
 });
 
 test('a Job that is there was created by somebody', async () => {
   const api = new MemoryApi();
   const told = { kind: 'create', resource: jobs, object: { metadata: { name: 'job' } } } as const;
-  expect(await mayGiveBack(api, told, 'pending')).toBe(true);
+  expect(await mayRelease(api, told, 'pending')).toBe(true);
   api.put(jobs, { metadata: { name: 'job' } });
-  expect(await mayGiveBack(api, told, 'pending')).toBe(false);
+  expect(await mayRelease(api, told, 'pending')).toBe(false);
 });
 
 test('what is recorded as anything else is not asked about', async () => {
   const api = new MemoryApi();
   const object = buildNode('gone');
-  expect(await mayGiveBack(api, { kind: 'replace', resource: nodes, object }, 'done')).toBe(true);
+  expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'done')).toBe(true);
   expect(api.calls).toEqual([]);
 });

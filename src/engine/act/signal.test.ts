@@ -1,4 +1,4 @@
-/** Owns the proof that signals are written on exactly what was decided on, and on nothing that has changed since. */
+/** Proves that a signal is written only on an object that is as decided on. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
@@ -12,10 +12,10 @@ import { StatusError } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Dialect, World } from '../dialect.ts';
 import type { Signalling } from '../model/decided.ts';
-import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/recorded.ts';
 import { OwnWrites } from '../observe/own-writes.ts';
-import { prepareNodeActions, record, send } from './execute.ts';
+import { record } from './record.ts';
+import { send } from './signal.ts';
 
 const plans: Resource = { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false };
 const plan: KubeObject = { metadata: { name: 'plan', resourceVersion: '7' } };
@@ -117,48 +117,4 @@ test('every request ends with the signal of its reconcile', async () => {
   await record(effects, world, buildTablePlan({ workers: ['w1'] }), rollout, rollout, 0);
   await send(effects, world, plan, rollout, signals.slice(0, 1));
   expect(given.map((options) => options.abort)).toEqual([abort, abort, abort]);
-});
-
-test('a withdrawal that the dialect has no way to write is nothing written: it must not be decided on at once again', async () => {
-  const dialect = { signal: {} } as unknown as Dialect;
-  const effects = { dialect, client: {} as KubeClient, ownWrites: new OwnWrites() };
-  const reason = because('Aborted', 'stopped by order');
-  const target = buildTarget('w1', 'intended');
-  const nodeActions = [{ kind: 'cancel', stage, target, reason } as const];
-  const [slice] = prepareNodeActions(effects, buildWorld([], []), buildRollout([stage]), nodeActions, 0);
-  expect(await slice?.run(() => undefined)).toBe(false);
-});
-
-test('thousands of node actions are run a hundred at a time, each on its object as it was before the first', async () => {
-  const names = Array.from({ length: 1000 }, (_, index) => `w${index}`);
-  const worldAt = (resourceVersion: string): World =>
-    buildWorld(
-      [],
-      names.map((name) => buildNode(name, { resourceVersion })),
-    );
-  let world = worldAt('1');
-  const changed = worldAt('2');
-  let [underWay, most] = [0, 0];
-  const written = new Map<string, string | undefined>();
-  const client = {
-    replace: async (_resource: Resource, object: KubeObject) => {
-      most = Math.max(most, ++underWay);
-      world = changed;
-      written.set(object.metadata.name, object.metadata.resourceVersion);
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      underWay--;
-      return object;
-    },
-  } as unknown as KubeClient;
-  const effects = { dialect: tableDialect as unknown as Dialect, client, ownWrites: new OwnWrites() };
-  const moving: World = { get: (...args) => world.get(...args), list: (resource) => world.list(resource) };
-  const large = buildStage('worker', names);
-  const nodeActions = large.targets.map(
-    (target) => ({ kind: 'taint', stage: large, target, node: target.name }) as const,
-  );
-  const slices = prepareNodeActions(effects, moving, buildRollout([large]), nodeActions, 0);
-  for (const slice of slices) expect(await slice.run(() => undefined)).toBe(true);
-  expect(slices.flatMap((slice) => slice.nodeActions)).toEqual(nodeActions);
-  expect(most).toBe(100);
-  expect(written).toEqual(new Map(names.map((name) => [name, '1'])));
 });

@@ -1,0 +1,162 @@
+/** Carries out node actions: cordon, drain, uncordon, taint, acknowledge, cancel and clean up. */
+import {
+  withCordon,
+  withoutAnyCordon,
+  withoutCordon,
+  withoutPendingTaint,
+  withPendingTaint,
+} from '../../drain/cordon.ts';
+import { nodes } from '../../kube/resources.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
+import { settleAll } from '../../util/settle.ts';
+import type { Dialect, Instruction, World } from '../dialect.ts';
+import { factsOf } from '../gates/context.ts';
+import { ownerOf, pendingOwnerOf } from '../model/cordon-owners.ts';
+import type { NodeAction } from '../model/decided.ts';
+import type { Snapshot } from '../model/observed.ts';
+import type { Rollout } from '../model/recorded.ts';
+import { areUnchanged, carryOut, type Effects } from './effects.ts';
+
+/** Each is one or two writes, and aborting a large plan asks for thousands. */
+const NODE_ACTIONS_AT_ONCE = 100;
+
+/** Node actions that rest on one check of the plan. */
+export interface NodeActionBatch {
+  readonly nodeActions: readonly NodeAction[];
+  /** Calls `onDone` for each that was done. True if any was, so that the next decision may differ. */
+  run(onDone: (nodeAction: NodeAction) => void): Promise<boolean>;
+}
+
+/**
+ * Run the batches in order, each only if the plan is unchanged. All writes are prepared now: a late batch must not act on
+ * an object that has changed in between. `now` (ms) is written to the targets.
+ */
+export function prepareNodeActions<P extends KubeObject>(
+  effects: Effects<P>,
+  world: World,
+  rollout: Rollout,
+  nodeActions: readonly NodeAction[],
+  now: number,
+): NodeActionBatch[] {
+  const prepared = nodeActions.map((nodeAction) => ({
+    nodeAction,
+    run: prepareNodeAction(effects, world, rollout, nodeAction, now),
+  }));
+  return Array.from({ length: Math.ceil(nodeActions.length / NODE_ACTIONS_AT_ONCE) }, (_, index) => {
+    const [first, end] = [index * NODE_ACTIONS_AT_ONCE, (index + 1) * NODE_ACTIONS_AT_ONCE];
+    const batch = prepared.slice(first, end);
+    const run: NodeActionBatch['run'] = async (onDone) => {
+      const running = batch.map(async (each) => {
+        const isDone = await each.run();
+        if (isDone) onDone(each.nodeAction);
+        return isDone;
+      });
+      return (await settleAll(running)).includes(true);
+    };
+    return { nodeActions: batch.map(({ nodeAction }) => nodeAction), run };
+  });
+}
+
+function prepareNodeAction<P extends KubeObject>(
+  effects: Effects<P>,
+  world: World,
+  rollout: Rollout,
+  nodeAction: NodeAction,
+  now: number,
+): () => Promise<boolean> {
+  if (nodeAction.kind === 'drain') {
+    const object = world.get(nodes, nodeAction.node);
+    return async () => object !== undefined && (await beginDrain(effects, rollout, nodeAction, object));
+  }
+  const endsDrain =
+    nodeAction.kind === 'acknowledge' ||
+    nodeAction.kind === 'cancel' ||
+    (nodeAction.kind === 'clean-up' && nodeAction.cordon);
+  const instructions = instructionsFor(effects.dialect, world, rollout, nodeAction, now);
+  return async () => {
+    if (endsDrain && nodeAction.node !== undefined) effects.drains?.forget(nodeAction.node);
+    // In order: each is right only after the one before.
+    for (const instruction of instructions) {
+      if (!(await carryOut(effects, instruction))) return false;
+    }
+    return instructions.length > 0;
+  };
+}
+
+/** A cache may show the cordon of a node that was uncordoned since: pods are only evicted from a cordoned node. */
+async function beginDrain<P extends KubeObject>(
+  { client, drains, abort }: Effects<P>,
+  rollout: Rollout,
+  { node, target, options }: Extract<NodeAction, { kind: 'drain' }>,
+  object: Node,
+): Promise<boolean> {
+  if (!drains || !(await areUnchanged(client, [{ resource: nodes, object }], abort))) return false;
+  const owner = ownerOf(rollout, target);
+  drains.begin(node, owner, options);
+  return drains.stateOf(node, owner) !== undefined;
+}
+
+/** Ends drains that no target waits for any more, as after a failure: an uncordoned node keeps the pods that it gets. */
+export function endIdleDrains({ drains }: Pick<Effects<never>, 'drains'>, snapshot: Snapshot): void {
+  for (const target of snapshot.rollout.stages.flatMap(({ targets }) => targets)) {
+    const { drain, node, observation } = factsOf(snapshot, target);
+    const isAsking = observation.kind === 'working' && observation.waitsFor === 'drain';
+    if (drain && node && !(isAsking && target.state === 'intended')) drains?.forget(node.name);
+  }
+}
+
+/** What the node action writes, in as few writes as possible. */
+function instructionsFor(
+  { signal }: Pick<Dialect, 'signal'>,
+  world: World,
+  rollout: Rollout,
+  nodeAction: Exclude<NodeAction, { kind: 'drain' }>,
+  now: number,
+): Instruction[] {
+  const { stage, target, kind } = nodeAction;
+  const node = nodeAction.node === undefined ? undefined : world.get(nodes, nodeAction.node);
+  const pending = pendingOwnerOf(rollout.source);
+  switch (kind) {
+    case 'cordon':
+      return changed(node, (before) => withCordon(withoutPendingTaint(before, pending), nodeAction.owner));
+    case 'taint':
+      return changed(node, (before) => withPendingTaint(before, pending));
+    case 'clean-up': {
+      const uncordon = nodeAction.cordon ? withoutCordon : unchanged;
+      return changed(node, (before) => uncordon(nodeAction.taint ? withoutPendingTaint(before, pending) : before));
+    }
+    case 'cancel':
+      return present(signal.cancel?.(world, rollout, stage, target, nodeAction.reason, now));
+    case 'acknowledge': {
+      const uncordon = UNCORDON[nodeAction.uncordon ?? 'never'];
+      return uncordonAndAcknowledge(node, uncordon, signal.acknowledge?.(world, rollout, stage, target, now));
+    }
+  }
+}
+
+function unchanged(node: Node): Node {
+  return node;
+}
+
+const UNCORDON = { never: unchanged, ours: withoutCordon, always: withoutAnyCordon };
+
+function changed(node: Node | undefined, change: (node: Node) => Node): Instruction[] {
+  const after = node && change(node);
+  return after === undefined || after === node ? [] : [{ kind: 'replace', resource: nodes, object: after }];
+}
+
+/** One write if the acknowledgement stands on the Node itself. */
+function uncordonAndAcknowledge(
+  node: Node | undefined,
+  uncordon: (node: Node) => Node,
+  answer: Instruction | undefined,
+): Instruction[] {
+  const isSame =
+    answer?.kind === 'replace' && answer.resource === nodes && answer.object.metadata.name === node?.metadata.name;
+  if (isSame) return [{ ...answer, object: uncordon(answer.object) }];
+  return [...changed(node, uncordon), ...present(answer)];
+}
+
+function present(instruction: Instruction | undefined): Instruction[] {
+  return instruction === undefined ? [] : [instruction];
+}

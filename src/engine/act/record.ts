@@ -1,0 +1,124 @@
+/** Records a decision: the status shards first, then the plan. */
+import type { KubeClient } from '../../kube/client.ts';
+import { isConflict, isNotFound } from '../../kube/status-error.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { settleAll } from '../../util/settle.ts';
+import type { Dialect, Instruction, Split, World } from '../dialect.ts';
+import type { Signalling } from '../model/decided.ts';
+import type { Rollout, Target } from '../model/recorded.ts';
+import { areUnchanged, carryOut, type Effects } from './effects.ts';
+import { restingOn } from './status-shards.ts';
+
+/** False if the plan, or an object that must be finished first, has changed: nothing is recorded then. `now` in ms. */
+export async function record<P extends KubeObject>(
+  effects: Effects<P>,
+  world: World,
+  plan: P,
+  before: Rollout,
+  after: Rollout,
+  now: number,
+): Promise<boolean> {
+  const { dialect } = effects;
+  if (!(await areNotYetSignalled(effects, world, plan, before, after))) return false;
+  for (const instruction of finishing(dialect, world, plan, before, after)) {
+    if (!(await carryOut(effects, instruction))) return false;
+  }
+  const projected = dialect.project(after, plan, now);
+  const split = dialect.shards?.split(plan, projected, world, now) ?? { plan: projected, writes: [] };
+  if (!(await writeShards(effects, world, plan, split, restingOn(before, after)))) return false;
+  return await writePlan(effects, split);
+}
+
+/**
+ * Shards are written before the plan, so that a target which ends is always recorded somewhere. Their versions and the
+ * plan's are independent: the plan is read again before a shard is written, and the shards before the plan is.
+ */
+async function writeShards<P extends KubeObject>(
+  effects: Effects<P>,
+  world: World,
+  plan: P,
+  { writes }: Split<P>,
+  targets: readonly Target[],
+): Promise<boolean> {
+  const { dialect, client, abort } = effects;
+  const holding = dialect.shards?.holding(plan, targets, world) ?? [];
+  const basis = writes.length > 0 ? [{ resource: dialect.plans, object: plan }, ...holding] : holding;
+  if (!(await areUnchanged(client, basis, abort))) return false;
+  const written = await settleAll(writes.map(async (instruction) => await carryOut(effects, instruction)));
+  return written.every(Boolean);
+}
+
+async function writePlan<P extends KubeObject>(
+  { dialect, client, ownWrites, abort }: Effects<P>,
+  { plan, counted }: Split<P>,
+): Promise<boolean> {
+  const options = { abort, ...(dialect.recordedIn === 'status' ? { subresource: 'status' } : {}) };
+  try {
+    const { metadata } = counted ? await client.replace(dialect.plans, counted, { abort }) : plan;
+    ownWrites.remember(dialect.plans, await client.replace(dialect.plans, { ...plan, metadata }, options));
+    return true;
+  } catch (error) {
+    if (isConflict(error) || isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+function finishing<P extends KubeObject>(
+  { signal }: Dialect<P>,
+  world: World,
+  plan: P,
+  before: Rollout,
+  after: Rollout,
+): Instruction[] {
+  const done = new Set(
+    before.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'done').map(({ key }) => key)),
+  );
+  return after.stages.flatMap((stage) =>
+    stage.targets
+      .filter(({ state, key }) => state === 'done' && !done.has(key))
+      .flatMap((target) => signal.finish?.(world, after, stage, target, plan) ?? []),
+  );
+}
+
+/**
+ * An abort releases targets that show no signal. A stale cache may hide a signal that another leader sent: the plan would
+ * end while the node still works. False if an object that a signal would be written to has changed.
+ */
+export async function areNotYetSignalled<P extends KubeObject>(
+  { dialect, client, abort }: Pick<Effects<P>, 'dialect' | 'client' | 'abort'>,
+  world: World,
+  plan: P,
+  before: Rollout,
+  after: Rollout,
+): Promise<boolean> {
+  const signals = released(before, after).flatMap((target) => dialect.signal.send(world, before, target, plan) ?? []);
+  const answers = await Promise.all(signals.map(async (each) => await isNotYetSignalled(client, each, abort)));
+  return answers.every(Boolean);
+}
+
+function released(before: Rollout, after: Rollout): Signalling[] {
+  const states = new Map(after.stages.flatMap(({ targets }) => targets.map(({ key, state }) => [key, state] as const)));
+  return before.stages.flatMap((stage) =>
+    stage.targets
+      .filter(({ key, state }) => state === 'intended' && states.get(key) === 'pending')
+      .map((target) => ({ stage, target, agent: {} })),
+  );
+}
+
+async function isNotYetSignalled(
+  client: KubeClient,
+  signal: Instruction,
+  abort: AbortSignal | undefined,
+): Promise<boolean> {
+  if (signal.kind === 'begin') return true;
+  const { kind, resource, object } = signal;
+  if (kind === 'replace') return await areUnchanged(client, [{ resource, object }], abort);
+  const { name, namespace } = object.metadata;
+  try {
+    await client.get(resource, name, { namespace, abort });
+    return false;
+  } catch (error) {
+    if (isNotFound(error)) return true;
+    throw error;
+  }
+}
