@@ -1,6 +1,6 @@
 /** Owns who carries a plan out, by dialect, and what there is to do once it has failed. */
 import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL } from '../dialects/cattle/names.ts';
-import { HOST_DEADLINE_MS } from '../dialects/kubeadm/policy.ts';
+import { HOST_DEADLINE_MS } from '../dialects/kubeadm/dialect.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { formatDuration } from '../util/duration.ts';
 import { listed } from './phrases.ts';

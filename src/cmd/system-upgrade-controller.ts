@@ -7,7 +7,7 @@ import { askChannel } from '../dialects/cattle/channel/channel.ts';
 import { channelController } from '../dialects/cattle/channel/channel-controller.ts';
 import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/cattle/config.ts';
 import { cattle } from '../dialects/cattle/dialect.ts';
-import { installMissing } from '../dialects/cattle/install.ts';
+import { installMissing } from '../dialects/cattle/install-crd.ts';
 import { rolloutController } from '../engine/controller.ts';
 import { listPolicies } from '../engine/policy/list-policies.ts';
 import { policyOfPlan } from '../engine/policy/plan-policy.ts';

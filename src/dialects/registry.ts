@@ -2,11 +2,11 @@
 import type { Dialect } from '../engine/dialect.ts';
 import { autopilot } from './autopilot/dialect.ts';
 import { capi } from './capi/dialect.ts';
-import { cattlePlansSeen } from './cattle/dialect.ts';
-import { kubeadmPlansSeen } from './kubeadm/dialect.ts';
+import { cattleView } from './cattle/dialect.ts';
+import { kubeadmView } from './kubeadm/dialect.ts';
 
 /** Whatever `refit status` shows, whoever carries it out. */
-export const DIALECTS: readonly Dialect[] = [autopilot, cattlePlansSeen, kubeadmPlansSeen, capi];
+export const DIALECTS: readonly Dialect[] = [autopilot, cattleView, kubeadmView, capi];
 
 /** Those of `refit controller`; the others have executables of their own. */
 export const CONTROLLER_DIALECTS: readonly Dialect[] = [autopilot];

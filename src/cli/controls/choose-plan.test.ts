@@ -9,7 +9,7 @@ import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { capi } from '../../dialects/capi/dialect.ts';
 import { withUpdate } from '../../dialects/capi/machine-update.ts';
-import { cattlePlansSeen } from '../../dialects/cattle/dialect.ts';
+import { cattleView } from '../../dialects/cattle/dialect.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -30,7 +30,7 @@ const machine = withUpdate(buildNode('n1'), {
 const PLANS: Readonly<Record<string, readonly [Dialect, KubeObject]>> = {
   open: [autopilot, buildPlan({}, statusOf('SchedulableWait', [], []))],
   over: [autopilot, buildPlan({}, statusOf('Warning', [], []))],
-  image: [cattlePlansSeen, buildCattlePlan('image')],
+  image: [cattleView, buildCattlePlan('image')],
   machine: [capi, machine],
 };
 

@@ -1,9 +1,9 @@
 /** Owns carrying a rollout out in the foreground: under the lock, through the engine, in view, until it has ended. */
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
+import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
 import { configMaps, newPlan, PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
-import { procedures } from '../../dialects/kubeadm/procedure.ts';
 import { Look } from '../../drain/drain-preview.ts';
 import { createDrains } from '../../drain/drains.ts';
 import { type RolloutParts, rolloutController } from '../../engine/controller.ts';
@@ -103,7 +103,7 @@ async function runRollout(
   const done = new AbortController();
   const working = AbortSignal.any([abort, done.signal]);
   const drains = createDrains({ client: writer, clock, random: jitter, log });
-  const works = procedures({ manifest, shells, writer, drains, clock, log, abort: working });
+  const works = hostUpgrades({ manifest, shells, writer, drains, clock, log, abort: working });
   const dialect = kubeadmDialect(works) as unknown as Dialect;
   const policies = (await listPolicies(client, abort)) && createInformer(client, upgradePolicies, { logger: log });
   const policyFor = (plan: KubeObject): RolloutPolicy => policyOfPlan(dialect, policies?.list() ?? [], plan);

@@ -1,6 +1,6 @@
 /** Owns the look at a kubeadm cluster from both sides, over SSH and through the API, that `plan` and `apply` rest on. */
 import { parse } from 'yaml';
-import { kubeadmPlansSeen } from '../../dialects/kubeadm/dialect.ts';
+import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
 import type { Manifest } from '../../dialects/kubeadm/manifest.ts';
 import { type ConfigMap, configMaps, PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
@@ -36,7 +36,7 @@ export async function surveyCluster(
     getIfAny(client, name, namespace, abort),
     listPolicies(client, abort),
   ]);
-  const policy = policyOfPlan(kubeadmPlansSeen, policies ?? [], { metadata: PLACE });
+  const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
   const drainPreviews = policy.drain.enabled
     ? await lookAheadAt(client, manifest, policy.drain.options, abort)
     : new Map();

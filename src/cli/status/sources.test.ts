@@ -7,7 +7,7 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { READY } from '../../../test/builders/views.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { cattlePlansSeen } from '../../dialects/cattle/dialect.ts';
+import { cattleView } from '../../dialects/cattle/dialect.ts';
 import { DEFAULT_DRAIN } from '../../drain/options.ts';
 import { sourcesOf } from './sources.ts';
 
@@ -35,6 +35,6 @@ test('a dialect that asks for nothing has nothing against a plan, and none of it
   const world = { get: () => undefined, list: () => [] };
   const plan = buildCattlePlan('p');
   const stage = buildStage('worker', ['w1']);
-  expect(await sources.preconditions(cattlePlansSeen, plan)).toEqual([]);
-  expect(await sources.drainDelegation(cattlePlansSeen, stage, buildTarget('w1'), world)).toBe(false);
+  expect(await sources.preconditions(cattleView, plan)).toEqual([]);
+  expect(await sources.drainDelegation(cattleView, stage, buildTarget('w1'), world)).toBe(false);
 });

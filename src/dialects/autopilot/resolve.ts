@@ -1,14 +1,20 @@
 /** Owns the way from a Plan to its rollout: as its status records it, or with its targets found for the first time. */
-import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
-import { plans } from '../../api/autopilot/plan.ts';
+import {
+  type AirgapUpdate,
+  type CommandStatus,
+  type K0sUpdate,
+  type Plan,
+  type PlanCommand,
+  plans,
+  type TargetStatus,
+} from '../../api/autopilot/plan.ts';
 import type { TargetSpec } from '../../api/autopilot/target.ts';
 import { mostInFlight } from '../../engine/act/status-shards.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { Reason } from '../../engine/model/reasons.ts';
-import type { Payload, Rollout, RolloutPhase, Stage, Target } from '../../engine/model/recorded.ts';
+import type { Payload, Role, Rollout, RolloutPhase, Stage, Target } from '../../engine/model/recorded.ts';
 import { sourceOf } from '../../engine/model/source.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { type Part, partsOf, type Update } from './command-parts.ts';
 import { discover, withoutControllers } from './discovery.ts';
 import { problemsOf } from './problems.ts';
 import { reasonOf } from './recorded-reason.ts';
@@ -111,4 +117,34 @@ function keyOf(command: number, { procedure, role }: Part, name: string): string
 function recordedReason(phase: RolloutPhase, commands: readonly CommandStatus[]): Reason | undefined {
   const description = commands.find((command) => command.description)?.description;
   return description === undefined ? undefined : reasonOf(description, phase);
+}
+
+export type Update = K0sUpdate | AirgapUpdate;
+
+export interface Part {
+  readonly procedure: 'k0supdate' | 'airgapupdate';
+  readonly role: Role;
+  /** Absent where the plan does not hold it any more. */
+  readonly update: Update | undefined;
+  readonly targets: TargetSpec | undefined;
+}
+
+/** Those of the plan, and of its record where it was recorded with more. An image that a release needs must be there first. */
+export function partsOf(
+  { k0supdate, airgapupdate }: PlanCommand,
+  recorded: Pick<CommandStatus, 'k0supdate' | 'airgapupdate'> = {},
+): Part[] {
+  const update = { procedure: 'k0supdate', update: k0supdate } as const;
+  const { controllers, workers } = k0supdate?.targets ?? {};
+  return [
+    ...(airgapupdate || recorded.airgapupdate
+      ? [{ procedure: 'airgapupdate', role: 'worker', update: airgapupdate, targets: airgapupdate?.workers } as const]
+      : []),
+    ...(k0supdate || recorded.k0supdate
+      ? ([
+          { ...update, role: 'controller', targets: controllers },
+          { ...update, role: 'worker', targets: workers },
+        ] as const)
+      : []),
+  ];
 }

@@ -1,4 +1,5 @@
 /** Owns what happens to the body of a call: decoded, answered in time, and never refused other than by a Failure. */
+
 import type { ZodType } from 'zod';
 import {
   canUpdateMachineRequest,
@@ -12,13 +13,11 @@ import { describeProblem } from '../../kube/transport/problems.ts';
 import { type ErrorCode, messageOf } from '../../util/errors.ts';
 import type { Json } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
-import { underWay } from './answers.ts';
 import { within } from './call-deadline.ts';
-import { answerCan } from './claim.ts';
-import { MACHINE_SHAPE, SET_SHAPE } from './parts.ts';
-import { redacted } from './redact.ts';
+import { answerCan } from './can-update.ts';
+import { MACHINE_SHAPE, SET_SHAPE } from './compared-fields.ts';
 import { discovery } from './routes.ts';
-import { type UpdateParts, updateMachine } from './update-machine.ts';
+import { type UpdateParts, underWay, updateMachine } from './update-machine.ts';
 
 export interface ServiceParts extends UpdateParts {
   readonly log: Logger;
@@ -76,4 +75,14 @@ function decode<T>(schema: ZodType<T>, body: Json): T {
 function refusal(hook: HookName, message: string): HookResponse {
   const head = { apiVersion: HOOK_GROUP, kind: `${hook}Response`, status: 'Failure', message } as const;
   return hook === 'UpdateMachine' ? ({ ...head, retryAfterSeconds: 0 } as HookResponse) : head;
+}
+
+const SECRET = /token|password|secret|^content$|^data$|key$/i;
+
+/** Names of objects are no secrets, but nobody needs them to tell one body from another. */
+export function redacted(body: Json): Json {
+  const text = JSON.stringify(body, (key, value: Json) =>
+    SECRET.test(key) && typeof value === 'string' ? '(redacted)' : value,
+  );
+  return JSON.parse(text) as Json;
 }

@@ -5,7 +5,7 @@ import { anyObject } from '../../../test/capi/arbitrary-json.ts';
 import { jsonPatch, mergePatch } from '../../../test/capi/triples.ts';
 import type { Patch } from '../../api/capi/hooks.ts';
 import type { Json } from '../../util/json.ts';
-import { type Change, differences } from './difference.ts';
+import { type Change, differences } from './json-diff.ts';
 import { applyPatch, writePatch } from './patch.ts';
 
 test.each<[string, Json, Json, Change[]]>([

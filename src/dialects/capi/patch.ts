@@ -1,7 +1,7 @@
 /** Owns patches of hooks: written from changes, and applied as callers apply them (RFC 6902 and RFC 7386). */
 import type { Patch } from '../../api/capi/hooks.ts';
 import { isRecord, type Json, sameJson } from '../../util/json.ts';
-import { type Change, valueAt, withChange } from './difference.ts';
+import { type Change, valueAt, withChange } from './json-diff.ts';
 
 /** A merge patch where one can say it, else a JSON patch that only adds and removes. */
 export function writePatch(object: unknown, changes: readonly Change[]): Patch {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { captured } from '../../../test/capi/captured.ts';
 import type { Json } from '../../util/json.ts';
-import { redacted } from './redact.ts';
+import { redacted } from './hook-service.ts';
 
 test.each<[string, Json, Json]>([
   [

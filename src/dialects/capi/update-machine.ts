@@ -1,14 +1,14 @@
 /** Owns the answer to UpdateMachine: the request is kept on the Node, and whoever is asked tells what stands there. */
+
 import { randomUUID } from 'node:crypto';
-import type { UpdateMachineRequest, UpdateMachineResponse } from '../../api/capi/hooks.ts';
+import { HOOK_GROUP, type UpdateMachineRequest, type UpdateMachineResponse } from '../../api/capi/hooks.ts';
 import { platformOf } from '../../engine/observe/gather.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseVersion } from '../../util/version.ts';
-import { DONE, failure, underWay } from './answers.ts';
-import { isDisabled } from './claim.ts';
+import { isDisabled } from './can-update.ts';
 import { type Clients, type Found, findNode } from './find-node.ts';
 import { type MachineUpdate, updateOn, withUpdate } from './machine-update.ts';
 import { findPayload, type PayloadSource, type ReadText } from './payload.ts';
@@ -101,4 +101,19 @@ function machineOf({ namespace, name }: Wanted): string {
 
 function kubeletOf({ status }: Node): string | undefined {
   return status?.nodeInfo?.kubeletVersion;
+}
+
+const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;
+/** Seconds; a call costs a few reads, and the steps of an update take seconds to minutes. */
+const RETRY_SECONDS = 2;
+
+export const DONE: UpdateMachineResponse = { ...HEAD, status: 'Success', retryAfterSeconds: 0 };
+
+export function underWay(message: string): UpdateMachineResponse {
+  return { ...HEAD, status: 'Success', message, retryAfterSeconds: RETRY_SECONDS };
+}
+
+/** Somebody has to look at it: the caller asks again all the same, with growing pauses. */
+export function failure(message: string): UpdateMachineResponse {
+  return { ...HEAD, status: 'Failure', message, retryAfterSeconds: 0 };
 }

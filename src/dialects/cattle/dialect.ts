@@ -28,7 +28,7 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
 }
 
 /** For those who only look, at the Plans of all namespaces: they may not read Secrets. */
-export const cattlePlansSeen: Dialect<CattlePlan> = seen({
+export const cattleView: Dialect<CattlePlan> = seen({
   name: 'system-upgrade-controller',
   namespace: '',
   job: DEFAULT_JOB_SETTINGS,

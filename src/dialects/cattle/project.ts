@@ -5,7 +5,7 @@ import { targetsIn } from '../../engine/model/stages.ts';
 import { sameJson } from '../../util/json.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
 import { conditionOf, type Verdict, withVerdicts } from './conditions.ts';
-import { NOT_READY, verdictsOf } from './judgement.ts';
+import { conditionsOf, NOT_READY } from './latest.ts';
 import { windowsOf } from './window.ts';
 
 /** Our own conditions; each is there only while it is true. */
@@ -17,7 +17,7 @@ const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE]);
 export function project(rollout: Rollout, plan: CattlePlan, now: number): CattlePlan {
   const applying = applyingOf(rollout);
   const own = [failedNodes(rollout), waiting(rollout), aborted(rollout)].flatMap((verdict) => verdict ?? []);
-  const verdicts = [completeness(rollout, plan, applying, now), ...verdictsOf(plan, rollout.problems), ...own];
+  const verdicts = [completeness(rollout, plan, applying, now), ...conditionsOf(plan, rollout.problems), ...own];
   const holding = new Set(own.map(({ type }) => type));
   const kept = (plan.status?.conditions ?? []).filter(({ type }) => !OWN_TYPES.has(type) || holding.has(type));
   const { latestVersion: _v, latestHash: _h, applying: _a, ...others } = plan.status ?? {};

@@ -13,14 +13,14 @@ import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/go-duration.ts';
 import { conditionOf } from './conditions.ts';
 import { hostnameOf, jobNameOf } from './job/job.ts';
-import { isRecorded, type Judgement, judge, type SecretLookup } from './judgement.ts';
+import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { DISABLED, HOSTNAME_LABEL, hashLabelOf } from './names.ts';
 import { ABORTED_TYPE, FAILED_TYPE, WAITING_TYPE } from './project.ts';
 import { selectorText } from './selector-text.ts';
 import { unfinishedJobs } from './signal.ts';
 
 export function resolve(plan: CattlePlan, world: World, now: number, secretOf: SecretLookup | undefined): Rollout {
-  const judgement = judge(plan, secretOf);
+  const judgement = resolveLatest(plan, secretOf);
   const targets = targetsOf(plan, world, now, judgement);
   return {
     source: sourceOf(cattlePlans, plan),
@@ -52,7 +52,7 @@ function restOf({ spec }: CattlePlan): Pick<Stage, 'restMs'> {
 }
 
 /** Nothing ends a Plan for good: a new version, a new node, a mended field or an order taken back begins it anew. */
-function phaseOf(plan: CattlePlan, judgement: Judgement, targets: readonly Target[]): RolloutPhase {
+function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]): RolloutPhase {
   if (!isRecorded(plan, judgement)) return 'new';
   if (judgement.problems.length > 0) return targets.some(({ state }) => state === 'intended') ? 'running' : 'invalid';
   if (isAborted(plan) && !targets.some(({ state }) => state === 'intended')) return 'failed';
@@ -72,7 +72,7 @@ function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefi
   return isFailure ? because('TargetFailed', message) : undefined;
 }
 
-function targetsOf(plan: CattlePlan, world: World, now: number, judgement: Judgement): Target[] {
+function targetsOf(plan: CattlePlan, world: World, now: number, judgement: Latest): Target[] {
   const { concurrency = 0 } = plan.spec ?? {};
   const stateOf = stateReader(plan, world, judgement);
   const isSelected = selectorOf(plan, judgement);
@@ -97,7 +97,7 @@ function doneSince({ metadata }: Node, plan: CattlePlan, world: World, hash: str
 }
 
 /** Without a selector, or with one that cannot be right, nobody is selected. */
-function selectorOf({ metadata, spec }: CattlePlan, { problems }: Judgement): (node: Node) => boolean {
+function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node: Node) => boolean {
   if (!spec?.nodeSelector || problems.length > 0) return () => false;
   const matches = parseLabelSelector(selectorText(spec.nodeSelector));
   const label = hashLabelOf(metadata.name);
@@ -111,7 +111,7 @@ function selectorOf({ metadata, spec }: CattlePlan, { problems }: Judgement): (n
  * A node is done when its label says so, and in flight while its host name stands in the status or any Job of the plan
  * works on it, be it for an earlier hash. What failed stays failed for this hash, whatever became of its Job.
  */
-function stateReader(plan: CattlePlan, world: World, { hash, problems }: Judgement): (node: Node) => RecordedState {
+function stateReader(plan: CattlePlan, world: World, { hash, problems }: Latest): (node: Node) => RecordedState {
   const isSameRun = plan.status?.latestHash === hash;
   const applying = new Set(isSameRun && problems.length === 0 ? plan.status?.applying : []);
   const failed = new Set(isSameRun ? conditionOf(plan, FAILED_TYPE)?.message?.split(', ') : []);

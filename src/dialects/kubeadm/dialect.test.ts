@@ -9,9 +9,9 @@ import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
 import type { Node } from '../../kube/types.ts';
 import { kubeadmDialect } from './dialect.ts';
+import type { HostUpgrade, HostUpgrades } from './host-upgrades.ts';
 import { type ConfigMap, newPlan, type Request } from './plan-object.ts';
 import { type Report, reportPatch } from './report.ts';
-import type { Work, Works } from './works.ts';
 
 const [NOW, ATTEMPT] = [Date.parse('2026-11-20T08:00:00Z'), '2026-11-20T08:00:00Z'];
 const REQUEST: Request = {
@@ -27,7 +27,7 @@ const planOf = (request: Request): ConfigMap => ({
   metadata: { name: 'refit-kubeadm', namespace: 'kube-system', uid: 'plan-uid', creationTimestamp: ATTEMPT },
 });
 const plan = planOf(REQUEST);
-const atWork = (working: boolean, calls: unknown[] = [], waiting = false): Works => ({
+const atWork = (working: boolean, calls: unknown[] = [], waiting = false): HostUpgrades => ({
   isAt: () => working,
   isWaiting: () => waiting,
   begin: async (work) => await Promise.resolve(void calls.push(work)),
@@ -59,7 +59,7 @@ interface Place {
 }
 
 /** The first target of that stage. */
-function placeOf(works: Works | undefined, object: Node, from: ConfigMap = plan, id = 'workers'): Place {
+function placeOf(works: HostUpgrades | undefined, object: Node, from: ConfigMap = plan, id = 'workers'): Place {
   const dialect = kubeadmDialect(works);
   const world = buildWorld([], [object]);
   const rollout = dialect.resolve(from, world, NOW);
@@ -69,7 +69,7 @@ function placeOf(works: Works | undefined, object: Node, from: ConfigMap = plan,
   return { dialect, world, rollout, stage, target };
 }
 
-function seen(works: Works | undefined, object: Node, from: ConfigMap = plan, id = 'workers'): string {
+function seen(works: HostUpgrades | undefined, object: Node, from: ConfigMap = plan, id = 'workers'): string {
   const { dialect, world, rollout, stage, target } = placeOf(works, object, from, id);
   const observation: Observation = dialect.signal.read(world, rollout, stage, target, from);
   if (observation.kind !== 'working') return observation.kind;
@@ -80,7 +80,7 @@ function seen(works: Works | undefined, object: Node, from: ConfigMap = plan, id
 }
 
 describe('what is seen of a target', () => {
-  test.each<[string, Works | undefined, Node, string]>([
+  test.each<[string, HostUpgrades | undefined, Node, string]>([
     ['nothing', atWork(false), node(), 'none'],
     ['begun, and not told yet', atWork(true), node(), 'sent'],
     ['at work', atWork(true), node({ touched: true }), 'working Kubeadm'],
@@ -197,7 +197,7 @@ test.each<[string, readonly string[], readonly string[], readonly string[]]>([
 ])(
   '%s: the leader applies, everybody else follows; workers as many as asked for',
   async (_name, kubelets, works, limits) => {
-    const begun: Work[] = [];
+    const begun: HostUpgrade[] = [];
     const dialect = kubeadmDialect(atWork(false, begun));
     const world = buildWorld([], []);
     const rollout = dialect.resolve(planOf({ ...REQUEST, kubelets: [...kubelets] }), world, NOW);

@@ -5,17 +5,18 @@ import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Stage } from '../../engine/model/recorded.ts';
 import { sourceOf } from '../../engine/model/source.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { nodes } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
+import type { HostUpgrades, Part } from './host-upgrades.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { type ConfigMap, configMaps, PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
-import { policyOf } from './policy.ts';
 import { care, LEADER, sshSignal } from './signal.ts';
-import type { Part, Works } from './works.ts';
 
 /** `works` is undefined for whoever only looks. */
-export function kubeadmDialect(works: Works | undefined): Dialect<ConfigMap> {
+export function kubeadmDialect(works: HostUpgrades | undefined): Dialect<ConfigMap> {
   return {
     name: 'kubeadm',
     plans: configMaps,
@@ -36,7 +37,7 @@ export function kubeadmDialect(works: Works | undefined): Dialect<ConfigMap> {
 }
 
 /** For whoever looks and never touches a host. */
-export const kubeadmPlansSeen: Dialect = kubeadmDialect(undefined);
+export const kubeadmView: Dialect = kubeadmDialect(undefined);
 
 function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
   const request = requestOf(plan);
@@ -72,4 +73,11 @@ function stagesOf(request: Request, now: number): Stage[] {
     stage('kubelets', 'controller', kubelets, 'kubelet'),
     stage('workers', 'worker', workers),
   ];
+}
+
+/** Milliseconds: an hour for the drain, and as much for kubeadm, which takes minutes and waits for up to five for each manifest. */
+export const HOST_DEADLINE_MS = 2 * 60 * 60 * 1000;
+
+export function policyOf(_plan: KubeObject, policy: RolloutPolicy): RolloutPolicy {
+  return policy.name === undefined ? { ...policy, targetDeadlineMs: HOST_DEADLINE_MS } : policy;
 }

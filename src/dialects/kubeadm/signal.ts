@@ -6,8 +6,8 @@ import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
 import type { Step } from '../../engine/policy/rollout-policy.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
+import type { HostUpgrade, HostUpgrades, Part } from './host-upgrades.ts';
 import { type Report, reportOn } from './report.ts';
-import type { Part, Work, Works } from './works.ts';
 
 /** The stage whose host runs `kubeadm upgrade apply`. */
 export const LEADER = 'leader';
@@ -19,7 +19,7 @@ export const DRAIN = 'Drain';
 const PARTS: Readonly<Record<string, Step>> = { [STAGE]: 'download', [DRAIN]: 'drain' };
 
 /** `works` is undefined for whoever only looks. */
-export function sshSignal(works: Works | undefined): Signal {
+export function sshSignal(works: HostUpgrades | undefined): Signal {
   return {
     read: (world, rollout, stage, target) => observe(world.get(nodes, target.name), works, rollout, stage, target),
     send: (_world, rollout, { stage, target }) =>
@@ -62,7 +62,7 @@ function isUntouched(report: Report | undefined, { key }: Target): boolean {
   return report?.target !== key || report.touched !== true;
 }
 
-function workOf({ source }: Rollout, stage: Stage, target: Target): Work {
+function workOf({ source }: Rollout, stage: Stage, target: Target): HostUpgrade {
   const { id, version } = stage;
   return { rollout: source.uid, target, version, verb: id === LEADER ? 'apply' : 'node', parts: partsOf(stage) };
 }
@@ -74,7 +74,7 @@ function begun(begin: () => Promise<void> | void): Instruction {
 /** Work that the process which must do it does not do was cut off with an earlier process: it is to be begun again. */
 function observe(
   node: Node | undefined,
-  works: Works | undefined,
+  works: HostUpgrades | undefined,
   { source }: Rollout,
   stage: Stage,
   target: Target,

@@ -5,13 +5,13 @@ import { anyObject } from '../../../../test/capi/arbitrary-json.ts';
 import { captured } from '../../../../test/capi/captured.ts';
 import { buildTriple, jsonPatch, mergePatch, type Specs } from '../../../../test/capi/triples.ts';
 import type { Patches, Triple } from '../../../api/capi/hooks.ts';
-import { applyPatches } from '../claim.ts';
-import { changesBetween, MACHINE_SHAPE, nameOf } from '../parts.ts';
+import { applyPatches } from '../can-update.ts';
+import { changesBetween, MACHINE_SHAPE, nameOf } from '../compared-fields.ts';
 import { writePatch } from '../patch.ts';
-import { type Claimant, type Composition, compose, desiredAt } from './composition.ts';
+import { type Candidate, type Composition, compose, desiredAt } from './composition.ts';
 
 /** Takes every change whose name passes, by honest patches. */
-function able(name: string, takes: (change: string) => boolean): Claimant {
+function able(name: string, takes: (change: string) => boolean): Candidate {
   return {
     name,
     async canUpdate(current, desired) {
@@ -27,7 +27,7 @@ function able(name: string, takes: (change: string) => boolean): Claimant {
 }
 
 /** Answers these patches, whatever it is asked. */
-function blunt(name: string, patches: Patches): Claimant {
+function blunt(name: string, patches: Patches): Candidate {
   return { name, canUpdate: async () => await Promise.resolve({ status: 'Success', ...patches }) };
 }
 
@@ -53,7 +53,7 @@ const told = ({ steps, uncovered, rejected }: Composition): string[] => [
 ];
 
 describe('who does what', () => {
-  test.each<[string, Claimant[], string[]]>([
+  test.each<[string, Candidate[], string[]]>([
     ['one can do all', [everything], [`everything: ${VERSION} ${SIZE} ${FILES}`]],
     ['three together', [versions, sizes, files], [`versions: ${VERSION}`, `sizes: ${SIZE}`, `files: ${FILES}`]],
     ['in another order', [files, versions, sizes], [`files: ${FILES}`, `versions: ${VERSION}`, `sizes: ${SIZE}`]],
@@ -71,7 +71,7 @@ describe('who does what', () => {
   });
 
   test('nothing to do asks nobody', async () => {
-    const never: Claimant = { name: 'never', canUpdate: async () => await Promise.reject(new Error('asked')) };
+    const never: Candidate = { name: 'never', canUpdate: async () => await Promise.reject(new Error('asked')) };
     expect(told(await compose(desired, desired, [never]))).toEqual([]);
   });
 

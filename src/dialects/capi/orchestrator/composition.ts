@@ -2,12 +2,12 @@
 import type { CanUpdateAnswer, HookObject, Patches, Triple } from '../../../api/capi/hooks.ts';
 import { messageOf } from '../../../util/errors.ts';
 import type { Json } from '../../../util/json.ts';
-import { applyPatches } from '../claim.ts';
-import { differences, valueAt, withChange } from '../difference.ts';
-import { changesBetween, isSameField, MACHINE_SHAPE, nameOf } from '../parts.ts';
+import { applyPatches } from '../can-update.ts';
+import { changesBetween, isSameField, MACHINE_SHAPE, nameOf } from '../compared-fields.ts';
+import { differences, valueAt, withChange } from '../json-diff.ts';
 
 /** One who can do a part of a change; asking must have no effect. */
-export interface Claimant {
+export interface Candidate {
   readonly name: string;
   canUpdate(current: Triple, desired: Triple): Promise<CanUpdateAnswer>;
 }
@@ -28,7 +28,7 @@ export interface Composition {
 }
 
 /** Asks one after the other, each with the Machine as those before leave it, and only while something is left. */
-export async function compose(current: Triple, desired: Triple, claimants: readonly Claimant[]): Promise<Composition> {
+export async function compose(current: Triple, desired: Triple, claimants: readonly Candidate[]): Promise<Composition> {
   const steps: Step[] = [];
   const rejected: { updater: string; reason: string }[] = [];
   let reached = current;

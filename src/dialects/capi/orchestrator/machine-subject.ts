@@ -3,7 +3,7 @@ import type { Triple } from '../../../api/capi/hooks.ts';
 import { type Machine, machines } from '../../../api/capi/machine.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { type Json, sameJson } from '../../../util/json.ts';
-import { differences, valueAt, withChange } from '../difference.ts';
+import { differences, valueAt, withChange } from '../json-diff.ts';
 import type { Run } from './run.ts';
 import type { Subject } from './runner.ts';
 

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import type { Triple, UpdateMachineAnswer } from '../../../api/capi/hooks.ts';
 import { type Clock, sleep } from '../../../util/clock.ts';
 import { stableStringify } from '../../../util/json.ts';
-import { type Claimant, compose, desiredAt } from './composition.ts';
+import { type Candidate, compose, desiredAt } from './composition.ts';
 import { after, begin, type Run } from './run.ts';
 
-export interface Updater extends Claimant {
+export interface Updater extends Candidate {
   /** Rejects where no answer comes. */
   update(desired: Triple): Promise<UpdateMachineAnswer>;
 }

@@ -10,7 +10,7 @@ import type { Clock } from '../../../util/clock.ts';
 import { messageOf } from '../../../util/errors.ts';
 import type { Logger } from '../../../util/log.ts';
 import { says, type Verdict, withVerdicts } from '../conditions.ts';
-import { mungeVersion } from './latest.ts';
+import { mungeVersion } from '../latest-hash.ts';
 
 export interface ChannelParts {
   readonly reader: KubeClient;

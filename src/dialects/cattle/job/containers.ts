@@ -1,11 +1,12 @@
 /** Owns the containers of a Job's pod: what runs, with which mounts and environment, in the order of the original. */
+
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
-import type { ContainerSpec, SecretSpec } from '../../../api/cattle/workload.ts';
+import type { ContainerSpec, DrainSpec, SecretSpec } from '../../../api/cattle/workload.ts';
 import type { Node } from '../../../kube/types.ts';
+import { formatGoDuration } from '../../../util/go-duration.ts';
 import type { JobSettings } from '../config.ts';
-import { shortenedName } from '../shortened-name.ts';
-import { drainArguments } from './drain.ts';
-import { withLatestTag } from './image.ts';
+import { CONTROLLER_LABEL, shortenedName } from '../names.ts';
+import { selectorText } from '../selector-text.ts';
 
 export interface Rendering {
   readonly plan: CattlePlan;
@@ -101,4 +102,32 @@ export function isWindows({ metadata: { labels } }: Node): boolean {
 function windowsContext(node: Node): unknown {
   if (!isWindows(node)) return undefined;
   return { windowsOptions: { hostProcess: true, runAsUserName: 'NT AUTHORITY\\SYSTEM' } };
+}
+
+/** The Jobs' own pods, and the controller's, are never drained. Throws SelectorError. */
+export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
+  const { deleteLocalData = true, deleteEmptydirData = true, ignoreDaemonSets = true, timeout } = drain;
+  const { skipWaitForDeleteTimeout = 0, gracePeriod } = drain;
+  const flags: readonly [boolean, ...string[]][] = [
+    [ignoreDaemonSets, '--ignore-daemonsets'],
+    [deleteLocalData && deleteEmptydirData, '--delete-emptydir-data'],
+    [drain.force === true, '--force'],
+    [timeout !== undefined, '--timeout', typeof timeout === 'number' ? formatGoDuration(timeout) : String(timeout)],
+    [gracePeriod !== undefined, '--grace-period', String(gracePeriod)],
+    [drain.disableEviction === true, '--disable-eviction=true'],
+    [skipWaitForDeleteTimeout > 0, '--skip-wait-for-delete-timeout', String(skipWaitForDeleteTimeout)],
+  ];
+  const selector = selectorText(drain.podSelector ?? {}, `!${CONTROLLER_LABEL}`);
+  const given = flags.flatMap(([isGiven, ...texts]) => (isGiven ? texts : []));
+  return ['drain', nodeName, '--pod-selector', selector, ...given];
+}
+
+const TAG = /^[\w][\w.-]{0,127}$/;
+const REPOSITORY = /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*$/;
+
+/** Whatever already has a tag or a digest, or is no reference at all, stays as it is written. */
+export function withLatestTag(image: string, version: string): string {
+  const afterHost = image.slice(image.lastIndexOf('/') + 1);
+  if (/[:@]/.test(afterHost) || !REPOSITORY.test(image) || !TAG.test(version)) return image;
+  return `${image.replace(/^(?:index\.)?docker\.io\/(?:library\/(?=[^/]+$))?/, '').replace(/^library\/(?=[^/]+$)/, '')}:${version}`;
 }

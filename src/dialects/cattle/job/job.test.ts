@@ -5,9 +5,8 @@ import { buildNode } from '../../../../test/builders/nodes.ts';
 
 import type { DrainSpec } from '../../../api/cattle/workload.ts';
 import { DEFAULT_JOB_SETTINGS, type JobSettings } from '../config.ts';
-import { shortenedName } from '../shortened-name.ts';
-import { drainArguments } from './drain.ts';
-import { withLatestTag } from './image.ts';
+import { shortenedName } from '../names.ts';
+import { drainArguments, withLatestTag } from './containers.ts';
 import { deadlineOf, jobNameOf, jobOf } from './job.ts';
 
 const HASH = '0e4e3f4e3f8b1e811d841099cb49e4712b93833bee0604115b9a141c';

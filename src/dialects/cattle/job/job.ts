@@ -11,10 +11,10 @@ import {
   hashLabelOf,
   NODE_LABEL,
   PLAN_LABEL,
+  shortenedName,
   TTL_ANNOTATION,
   VERSION_LABEL,
 } from '../names.ts';
-import { shortenedName } from '../shortened-name.ts';
 import { initContainers, type Rendering, secretVolumeName, upgradeContainer } from './containers.ts';
 
 export function jobNameOf(planName: string, nodeName: string, hash: string): string {

@@ -9,13 +9,13 @@ import { aborted } from '../../util/abort.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
+import type { HostUpgrade, HostUpgrades, Part } from './host-upgrades.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 import { configMaps } from './plan-object.ts';
 import { type Report, reportOn, reportPatch } from './report.ts';
 import { EXIT_BUSY, type HostStep, KUBELET_BODY, kubeadmBody, stageBody, stepScript } from './scripts.ts';
 import { DRAIN, STAGE, versionOf } from './signal.ts';
 import type { ShellResult, Shells } from './ssh.ts';
-import type { Part, Work, Works } from './works.ts';
 
 export interface ProcedureParts {
   readonly manifest: Manifest;
@@ -37,7 +37,7 @@ const PART_STEPS: Readonly<Record<Part, string>> = { kubeadm: 'Kubeadm', kubelet
 /** What a host does after its last step, until its Node tells the new version. */
 const VERIFY = 'Verify';
 
-export function procedures(parts: ProcedureParts): Works {
+export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   /** By key of the target. */
   const running = new Map<string, Procedure>();
   return {
@@ -65,7 +65,7 @@ export function procedures(parts: ProcedureParts): Works {
 
 class Procedure {
   readonly #parts: ProcedureParts;
-  readonly #work: Work;
+  readonly #work: HostUpgrade;
   readonly #stopping = new AbortController();
   readonly #abort: AbortSignal;
   readonly #emptied = Promise.withResolvers<void>();
@@ -76,7 +76,7 @@ class Procedure {
   #told: Promise<void> = Promise.resolve();
   #found: Found | undefined;
 
-  constructor(parts: ProcedureParts, work: Work) {
+  constructor(parts: ProcedureParts, work: HostUpgrade) {
     this.#parts = parts;
     this.#work = work;
     this.#abort = AbortSignal.any([parts.abort, this.#stopping.signal]);

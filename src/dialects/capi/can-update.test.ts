@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { captured } from '../../../test/capi/captured.ts';
 import { buildTriple, type Specs } from '../../../test/capi/triples.ts';
-import { answerCan, applyPatches } from './claim.ts';
-import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE, type Shape } from './parts.ts';
+import { answerCan, applyPatches } from './can-update.ts';
+import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE, type Shape } from './compared-fields.ts';
 
 const VERSION_PATCH = { patchType: 'JSONMergePatch', patch: 'eyJzcGVjIjp7InZlcnNpb24iOiJ2MS4zNS4xIn19' };
 const SET_PATCH = {

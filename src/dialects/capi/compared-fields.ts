@@ -1,7 +1,7 @@
 /** Owns which parts of the objects in a hook's body count: where each stands, how its changes are named, and what is ignored. */
 import type { HookObject, PatchKey, Triple } from '../../api/capi/hooks.ts';
 import { isRecord, type Json, sameJson } from '../../util/json.ts';
-import { type Change, differences, valueAt } from './difference.ts';
+import { type Change, differences, valueAt } from './json-diff.ts';
 
 interface Part {
   /** Begins the name of each of its changes. */

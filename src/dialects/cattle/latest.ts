@@ -4,12 +4,12 @@ import { because, type Reason } from '../../engine/model/reasons.ts';
 import { parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
 import type { Secret } from '../../kube/types.ts';
 import { parseGoDuration } from '../../util/go-duration.ts';
-import { hashedSecrets, latestHash, mungeVersion } from './channel/latest.ts';
 import { conditionOf, says, type Verdict } from './conditions.ts';
+import { hashedSecrets, latestHash, mungeVersion } from './latest-hash.ts';
 import { selectorText } from './selector-text.ts';
 import { windowsOf } from './window.ts';
 
-export interface Judgement {
+export interface Latest {
   /** As recorded where there are problems. */
   readonly version: string;
   readonly hash: string;
@@ -19,7 +19,7 @@ export interface Judgement {
 /** Whoever may not read Secrets takes the hash as it is recorded. */
 export type SecretLookup = (name: string) => Secret | undefined;
 
-export function judge(plan: CattlePlan, secretOf: SecretLookup | undefined): Judgement {
+export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefined): Latest {
   const { latestVersion = '', latestHash: recordedHash = '' } = plan.status ?? {};
   const recorded = { version: latestVersion, hash: recordedHash };
   const secrets = hashedSecrets(plan).map((name) => ({ name, secret: secretOf?.(name) }));
@@ -78,7 +78,7 @@ function unknownVersion(plan: CattlePlan): string {
 }
 
 /** What the judgement says in conditions. That a channel was read is said by whoever reads it. */
-export function verdictsOf({ spec }: CattlePlan, problems: readonly Reason[]): Verdict[] {
+export function conditionsOf({ spec }: CattlePlan, problems: readonly Reason[]): Verdict[] {
   const invalid = problems.find(({ code }) => code === 'InvalidPlan');
   if (invalid) return [{ type: 'Validated', status: 'False', reason: 'Error', message: invalid.message }];
   const validated: Verdict = { type: 'Validated', status: 'True', reason: 'PlanIsValid', message: '' };
@@ -96,8 +96,8 @@ export const NOT_READY: Verdict = {
 };
 
 /** True where the status says all that already. */
-export function isRecorded(plan: CattlePlan, { version, hash, problems }: Judgement): boolean {
+export function isRecorded(plan: CattlePlan, { version, hash, problems }: Latest): boolean {
   const { latestVersion = '', latestHash: recordedHash = '' } = plan.status ?? {};
-  const wanted = [...verdictsOf(plan, problems), ...(problems.length > 0 ? [NOT_READY] : [])];
+  const wanted = [...conditionsOf(plan, problems), ...(problems.length > 0 ? [NOT_READY] : [])];
   return latestVersion === version && recordedHash === hash && wanted.every((verdict) => says(plan, verdict));
 }

@@ -13,10 +13,10 @@ import { gather } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { jobs, nodes, secrets } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
-import { latestHash } from './channel/latest.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 import { jobOf } from './job/job.ts';
+import { latestHash } from './latest-hash.ts';
 
 const NAMESPACE = 'system-upgrade';
 const config = { name: 'controller', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };

@@ -1,7 +1,56 @@
-/** Owns the text in which fields of a Plan, named by its digest annotation, count into its hash. */
-import type { CattlePlan } from '../../../api/cattle/plan.ts';
-import { formatGoDuration, parseGoDuration } from '../../../util/go-duration.ts';
-import { isRecord } from '../../../util/json.ts';
+/** Owns the version that a Plan leads to, and the hash that tells one run from another. */
+
+import { createHash } from 'node:crypto';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { Secret } from '../../kube/types.ts';
+import { formatGoDuration, parseGoDuration } from '../../util/go-duration.ts';
+import { isRecord, stableStringify } from '../../util/json.ts';
+import { DIGEST_ANNOTATION } from './names.ts';
+
+/** A version as it may stand in a label: `v1.2.3+k3s1` becomes `v1.2.3-k3s1`. */
+export function mungeVersion(version: string): string {
+  return version.replaceAll('+', '-');
+}
+
+/** The Secrets that count into the hash, by name. */
+export function hashedSecrets({ spec }: CattlePlan): string[] {
+  return (spec?.secrets ?? []).filter(({ ignoreUpdates }) => ignoreUpdates !== true).map(({ name }) => name);
+}
+
+/** 56 hexadecimal digits; `secrets` are those that count, in the order of the plan. */
+export function latestHash(plan: CattlePlan, version: string, secrets: readonly Secret[]): string {
+  const paths = plan.metadata.annotations?.[DIGEST_ANNOTATION];
+  const parts = [
+    version,
+    plan.spec?.serviceAccountName ?? '',
+    ...(paths ? [digestOf(plan, paths)] : []),
+    ...secrets.map(secretHash),
+  ];
+  return createHash('sha224').update(parts.join('')).digest('hex');
+}
+
+/** Letters for digits that could form words. */
+const LETTERS: Readonly<Record<string, string>> = { '0': 'g', '1': 'h', '3': 'k', a: 'm', e: 't' };
+
+/** Ten characters; metadata but the name does not count. */
+export function secretHash({ metadata, type = '', data, immutable }: Secret): string {
+  const content = {
+    data: data ?? null,
+    ...(immutable === undefined ? {} : { immutable }),
+    kind: 'Secret',
+    name: metadata.name,
+    type,
+  };
+  const hex = createHash('sha256')
+    .update(escapeAsGo(stableStringify(content)))
+    .digest('hex');
+  return hex.slice(0, 10).replaceAll(/[013ae]/g, (digit) => LETTERS[digit] ?? digit);
+}
+
+/** Go writes JSON so that it can stand in HTML. */
+function escapeAsGo(json: string): string {
+  return json.replaceAll(/[<>&\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
 
 /** `paths` as in the annotation: commas between them, blanks are part of a path; members of lists cannot be named. */
 export function digestOf(plan: CattlePlan, paths: string): string {

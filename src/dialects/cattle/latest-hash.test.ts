@@ -1,10 +1,9 @@
 /** Owns the vectors of versions and hashes: published by users of the original, or seen from it. */
 import { describe, expect, test } from 'vitest';
-import { buildCattlePlan, type CattleSpec } from '../../../../test/builders/cattle-plans.ts';
-import type { CattlePlan } from '../../../api/cattle/plan.ts';
-import type { Secret } from '../../../kube/types.ts';
-import { secretHash } from '../job/secret-hash.ts';
-import { hashedSecrets, latestHash, mungeVersion } from './latest.ts';
+import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { Secret } from '../../kube/types.ts';
+import { hashedSecrets, latestHash, mungeVersion, secretHash } from './latest-hash.ts';
 
 const secret = (name: string, type: string, data?: Record<string, string>): Secret => ({
   metadata: { name },

@@ -2,8 +2,8 @@
 import { type CanUpdateResponse, HOOK_GROUP, type Patches, type Settings, type Triple } from '../../api/capi/hooks.ts';
 import type { Json } from '../../util/json.ts';
 import { parseVersion } from '../../util/version.ts';
-import { valueAt, withChange } from './difference.ts';
-import { changesBetween, nameOf, type PartChange, type Shape } from './parts.ts';
+import { changesBetween, nameOf, type PartChange, type Shape } from './compared-fields.ts';
+import { valueAt, withChange } from './json-diff.ts';
 import { applyPatch, writePatch } from './patch.ts';
 
 export interface CanRequest {
