@@ -8,20 +8,20 @@ import type { ActiveJournal, Journal } from './journal.ts';
 import { IDLE } from './journal.ts';
 import { isAtRest, isStanding, nextStep } from './next-step.ts';
 import { withStatus } from './object/report-writer.ts';
-import type { LookParts } from './observe.ts';
-import { Look } from './observe.ts';
+import type { ObserverParts } from './observe.ts';
+import { StepInputObserver } from './observe.ts';
 import type { StepInput } from './step-input.ts';
-import type { Outcome, Step } from './steps/step.ts';
+import type { Step, StepOutcome } from './steps/step.ts';
 import { journalAfter, journalBefore, noticed, resumed } from './transitions.ts';
 import { changeOrTimeout } from './wake-up.ts';
 
 /** An agent follows one object with one journal: a host that has two objects runs two agents. */
-export interface AgentParts extends LookParts {
+export interface AgentParts extends ObserverParts {
   readonly loadJournal: () => Promise<Journal>;
   /** Resolves once the journal is on the disk. */
   readonly saveJournal: (journal: Journal) => Promise<void>;
   /** Rejects only where the signal aborts. */
-  readonly perform: (step: Step, journal: ActiveJournal, abort: AbortSignal) => Promise<Outcome>;
+  readonly perform: (step: Step, journal: ActiveJournal, abort: AbortSignal) => Promise<StepOutcome>;
   readonly random: () => number;
 }
 
@@ -40,7 +40,7 @@ type AwaitStep = Extract<Step, { kind: 'await-service' | 'await-leader' }>;
 
 export class Agent {
   readonly #parts: AgentParts;
-  readonly #look: Look;
+  readonly #look: StepInputObserver;
   readonly #epoch: number;
   #journal: Journal = IDLE;
   #failures = 0;
@@ -48,7 +48,7 @@ export class Agent {
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
-    this.#look = new Look(parts);
+    this.#look = new StepInputObserver(parts);
     this.#epoch = parts.clock.now() - parts.clock.monotonic();
   }
 

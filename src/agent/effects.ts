@@ -18,7 +18,7 @@ import { tryOut } from './service/trial-run.ts';
 import type { Files } from './state/durable-files.ts';
 import { replaceDurably } from './state/durable-files.ts';
 import { pathsBeside, pathsIn } from './state/paths.ts';
-import type { Outcome, Step } from './steps/step.ts';
+import type { Step, StepOutcome } from './steps/step.ts';
 
 export interface EffectTools {
   readonly stateDirectory: string;
@@ -39,7 +39,7 @@ export interface EffectTools {
 
 /** Milliseconds that a binary has to print its version. */
 const TRIAL_TIMEOUT_MS = 10_000;
-const DONE: Outcome = { ok: true };
+const DONE: StepOutcome = { ok: true };
 /** Some ten seconds in all: as much as the time for the old version to run again leaves. */
 const INSISTENCE = { times: 8, base: 100, cap: 2_000 };
 
@@ -49,7 +49,7 @@ export async function perform(
   journal: ActiveJournal,
   tools: EffectTools,
   abort: AbortSignal,
-): Promise<Outcome> {
+): Promise<StepOutcome> {
   try {
     return isBundle(journal)
       ? await bundleEffectOf(step, journal, tools, abort)
@@ -65,7 +65,7 @@ async function updateEffectOf(
   { work, process, phase }: UpdateJournal,
   tools: EffectTools,
   abort: AbortSignal,
-): Promise<Outcome> {
+): Promise<StepOutcome> {
   const { planId, created, command } = work.signal;
   const { url, sha256, version, forceupdate } = command;
   const { staged, part, previous } = pathsBeside(work.binary);
@@ -139,7 +139,7 @@ async function bundleEffectOf(
   { work }: BundleJournal,
   tools: EffectTools,
   abort: AbortSignal,
-): Promise<Outcome> {
+): Promise<StepOutcome> {
   const { url, sha256, version } = work.signal.command;
   const { imagesDirectory, userAgent, files } = tools;
   const limits = limitsFor(tools.limits, work.policy);

@@ -14,10 +14,10 @@ import type { ExitCountParts } from './service/exits.ts';
 import { ExitCount } from './service/exits.ts';
 import type { HostFacts } from './service/host.ts';
 import { KubeletHeartbeat, type KubeletHeartbeatParts } from './service/kubelet-heartbeat.ts';
-import type { NodeFacts, StepInput } from './step-input.ts';
+import type { OwnNodeFacts, StepInput } from './step-input.ts';
 import type { Times } from './times.ts';
 
-export interface LookParts extends ExitCountParts, KubeletHeartbeatParts {
+export interface ObserverParts extends ExitCountParts, KubeletHeartbeatParts {
   readonly object: SignalObject;
   readonly observe: (journal: Journal) => Promise<HostFacts>;
   readonly duties: Duties;
@@ -28,12 +28,12 @@ export interface LookParts extends ExitCountParts, KubeletHeartbeatParts {
   readonly log: Logger;
 }
 
-export class Look {
-  readonly #parts: LookParts;
+export class StepInputObserver {
+  readonly #parts: ObserverParts;
   readonly #exits: ExitCount;
   readonly #news: KubeletHeartbeat;
 
-  constructor(parts: LookParts) {
+  constructor(parts: ObserverParts) {
     this.#parts = parts;
     this.#exits = new ExitCount(parts);
     this.#news = new KubeletHeartbeat(parts);
@@ -60,7 +60,7 @@ export class Look {
   async #askAbout(
     { signal, journal, host, policy }: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>,
     stop: AbortSignal,
-  ): Promise<NodeFacts> {
+  ): Promise<OwnNodeFacts> {
     if (asksWhoCordons(signal, journal)) return { cordoner: await this.#whoCordons(policy, stop) };
     return waitsForCordon(signal, journal, host) ? { isCordoned: await this.#parts.duties.hasCordon(stop) } : {};
   }

@@ -8,7 +8,7 @@ import type { LogLevel } from '../util/log.ts';
 import { usageError } from '../util/usage.ts';
 import type { DownloadLimits } from './download/download-limits.ts';
 import { type ControllerMode, isAddress } from './registration/control-node.ts';
-import type { ControllerFlags } from './registration/describe-controller.ts';
+import type { RegistrationFlags } from './registration/describe-controller.ts';
 import type { PlaceFlags } from './service/discovery/service-place.ts';
 import type { Times } from './times.ts';
 
@@ -21,7 +21,7 @@ export interface AgentOptions {
   /** What is not said is found from the running service. */
   readonly place: PlaceFlags;
   /** Of a ControlNode. */
-  readonly controller: ControllerFlags;
+  readonly controller: RegistrationFlags;
   /** Undefined: the file that the running service executes. */
   readonly binary: string | undefined;
   readonly stateDirectory: string;

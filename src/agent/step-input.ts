@@ -7,7 +7,7 @@ import type { HostFacts } from './service/host.ts';
 import type { Times } from './times.ts';
 
 /** What is known of the node that the host is; absent where it was not asked, or nobody knows. */
-export interface NodeFacts {
+export interface OwnNodeFacts {
   /** Who cordons it for this signal: asked only where `asksWhoCordons` says so. */
   readonly cordoner?: Cordoner;
   /** True where it bears a cordon of ours: asked only where `waitsForCordon` says so. */
@@ -25,7 +25,7 @@ export interface StepInput {
   readonly policy: AgentPolicy;
   readonly journal: Journal;
   readonly host: HostFacts;
-  readonly node: NodeFacts;
+  readonly node: OwnNodeFacts;
   /** Steady milliseconds: they start at any value and never jump. */
   readonly now: number;
   /** As the agent's flags say. */

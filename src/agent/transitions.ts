@@ -3,7 +3,7 @@ import type { SignalData } from '../signal/codec.ts';
 import type { ActiveJournal, BundleJournal, Failure, Journal, UpdateJournal, UpdatePhase, Way } from './journal.ts';
 import { IDLE, isBundle } from './journal.ts';
 import type { ProcessId } from './service/host.ts';
-import type { Outcome, Step } from './steps/step.ts';
+import type { Step, StepOutcome } from './steps/step.ts';
 
 /** The journal that must be on the disk before the step touches anything; the same object where nothing changes. */
 export function journalBefore(step: Step, journal: Journal, now: number): Journal {
@@ -21,7 +21,7 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
 }
 
 /** The journal once the step came to its outcome; the same object where a step that failed is to be taken again. */
-export function journalAfter(step: Step, journal: Journal, outcome: Outcome, now: number): Journal {
+export function journalAfter(step: Step, journal: Journal, outcome: StepOutcome, now: number): Journal {
   if (journal.phase === 'idle' || step.kind === 'clean-up') return IDLE;
   if (outcome.ok && step.kind === 'report') return entering(journal, step.status, now);
   if (isBundle(journal)) return step.kind === 'fetch-bundle' ? bundleAfter(journal, outcome) : journal;
@@ -86,7 +86,7 @@ const AFTER_FAILURE: Readonly<
     journal.failure === undefined || journal.way === 'stuck' ? journal : { ...journal, way: 'stuck' },
 };
 
-function bundleAfter(journal: BundleJournal, outcome: Outcome): BundleJournal {
+function bundleAfter(journal: BundleJournal, outcome: StepOutcome): BundleJournal {
   if (outcome.ok) return { ...journal, phase: 'placed' };
   return { ...journal, phase: 'missed', failure: { status: 'FailedDownload', reason: outcome.reason } };
 }

@@ -1,7 +1,7 @@
 /** Owns how a process carries plans out: one lease, one manager, and one controller for each dialect. */
 import { randomBytes } from 'node:crypto';
 import { upgradePolicies } from '../api/refit/upgrade-policy.ts';
-import { Look } from '../drain/drain-preview.ts';
+import { DrainPreviewer } from '../drain/drain-preview.ts';
 import { createDrains } from '../drain/drains.ts';
 import { rolloutController } from '../engine/controller.ts';
 import type { Dialect } from '../engine/dialect.ts';
@@ -126,7 +126,7 @@ function proberOf({ config, apiPort }: RolloutsParts, client: KubeClient, abort:
       const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, abort: stop };
       return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
     },
-    look: (stop = abort) => new Look(client, stop),
+    look: (stop = abort) => new DrainPreviewer(client, stop),
   };
 }
 

@@ -6,7 +6,7 @@ import type { Signal, World } from '../engine/dialect.ts';
 import type { Signalling } from '../engine/model/decided.ts';
 import type { ForeignWork, Observation } from '../engine/model/observed.ts';
 import type { Rollout, Stage } from '../engine/model/recorded.ts';
-import type { Step } from '../engine/policy/rollout-policy.ts';
+import type { TimedStep } from '../engine/policy/rollout-policy.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { type AgentPolicy, agentPolicyFor, encodeAgentPolicy } from '../signal/agent-policy.ts';
@@ -181,7 +181,7 @@ function cordonOf({ annotations }: KubeObject['metadata'], created: string, stat
 }
 
 const STEPS: Readonly<
-  Record<string, { part: Step; waitsFor?: 'drain' | 'uncordon'; cancellable?: boolean } | undefined>
+  Record<string, { part: TimedStep; waitsFor?: 'drain' | 'uncordon'; cancellable?: boolean } | undefined>
 > = {
   Downloading: { part: 'download', cancellable: true },
   Cordoning: { part: 'drain', waitsFor: 'drain', cancellable: true },

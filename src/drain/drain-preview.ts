@@ -20,7 +20,7 @@ export interface DrainPreview {
  * One look at any number of nodes: budgets, which are the same for all of them, are listed once, and only where a pod is to
  * go. Reads only. Rejects with what the API server refuses: no answer must not look like no obstacle.
  */
-export class Look {
+export class DrainPreviewer {
   readonly #client: KubeClient;
   readonly #abort: AbortSignal;
   #budgets: Promise<readonly PodDisruptionBudget[]> | undefined;

@@ -8,7 +8,7 @@ import type { Logger } from '../util/log.ts';
 import { Semaphore } from '../util/semaphore.ts';
 import type { DrainOptions } from './options.ts';
 import { nameSome } from './pod-names.ts';
-import { type Refusal, refusalOf } from './refusal.ts';
+import { type EvictionRefusal, refusalOf } from './refusal.ts';
 
 export interface EvictionParts {
   readonly client: KubeClient;
@@ -31,7 +31,7 @@ const PARALLEL = 16;
 interface Line {
   readonly pods: Map<string, Pod>;
   readonly turns: Semaphore;
-  refusal: Refusal;
+  refusal: EvictionRefusal;
   /** In a row. */
   refusals: number;
   /** Monotonic milliseconds. */
@@ -115,7 +115,7 @@ export class Evictions {
     }
   }
 
-  #join(pod: Pod, refusal: Refusal): Line {
+  #join(pod: Pod, refusal: EvictionRefusal): Line {
     const { clock, random, log } = this.#parts;
     const line = this.#lines.get(refusal.line) ?? openLine(refusal);
     this.#lines.set(refusal.line, line);
@@ -132,7 +132,7 @@ export class Evictions {
   }
 }
 
-function openLine(refusal: Refusal): Line {
+function openLine(refusal: EvictionRefusal): Line {
   return { pods: new Map(), turns: new Semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
 }
 

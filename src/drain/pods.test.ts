@@ -2,12 +2,12 @@
 import { expect, test } from 'vitest';
 import { buildPod, type PodTraits } from '../../test/builders/pods.ts';
 import { DEFAULT_DRAIN, type DrainOptions } from './options.ts';
-import { judgePod, sortPods, type Verdict } from './pods.ts';
+import { judgePod, type PodVerdict, sortPods } from './pods.ts';
 
-const EVICT: Verdict = { kind: 'evict' };
-const ENDING: Verdict = { kind: 'ending' };
-const left = (reason: string): Verdict => ({ kind: 'left', reason });
-const refused = (reason: string): Verdict => ({ kind: 'refused', reason });
+const EVICT: PodVerdict = { kind: 'evict' };
+const ENDING: PodVerdict = { kind: 'ending' };
+const left = (reason: string): PodVerdict => ({ kind: 'left', reason });
+const refused = (reason: string): PodVerdict => ({ kind: 'refused', reason });
 const DAEMON = left('belongs to a DaemonSet');
 const FINISHED = left('has finished');
 const LOCAL = refused('has data in an emptyDir volume, which would be lost');
@@ -20,7 +20,7 @@ const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z' };
 const daemon = { controller: 'DaemonSet/agent' };
 const lost = { controller: 'DaemonSet/lost' };
 
-test.each<[string, PodTraits, Verdict, Verdict]>([
+test.each<[string, PodTraits, PodVerdict, PodVerdict]>([
   ['of a ReplicaSet', {}, EVICT, EVICT],
   ['that is Pending', { phase: 'Pending' }, EVICT, EVICT],
   ['with an emptyDir', { emptyDir: true }, EVICT, LOCAL],

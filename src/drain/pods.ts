@@ -7,7 +7,7 @@ import type { DrainOptions } from './options.ts';
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
 /** `reason` completes the sentence that begins with the pod's name. */
-export type Verdict =
+export type PodVerdict =
   | { readonly kind: 'evict' }
   /** It is on its way out: waited for, and not evicted again. */
   | { readonly kind: 'ending' }
@@ -34,7 +34,7 @@ export type OrphanedCheck = (pod: Pod) => boolean;
  * As `kubectl drain` judges, but for pods that have finished: kubectl deletes them. They serve nobody and hold nothing
  * that the node needs, while their logs and results would be lost; the node comes back, so they stay.
  */
-export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: OrphanedCheck): Verdict {
+export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: OrphanedCheck): PodVerdict {
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return left('is run by the kubelet from a file');
   if (isFinished(pod)) return left('has finished');
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
@@ -51,7 +51,7 @@ export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: OrphanedCh
 
 export function sortPods(pods: readonly Pod[], options: DrainOptions, isOrphaned: OrphanedCheck): SortedPods {
   const judged = pods.map((pod) => ({ pod, verdict: judgePod(pod, options, isOrphaned) }));
-  const those = (kind: Verdict['kind']): Pod[] =>
+  const those = (kind: PodVerdict['kind']): Pod[] =>
     judged.filter(({ verdict }) => verdict.kind === kind).map(({ pod }) => pod);
   return {
     evict: those('evict'),
@@ -80,10 +80,10 @@ function hasLocalData({ spec }: Pod): boolean {
   return spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined) ?? false;
 }
 
-function left(reason: string): Verdict {
+function left(reason: string): PodVerdict {
   return { kind: 'left', reason };
 }
 
-function refused(reason: string): Verdict {
+function refused(reason: string): PodVerdict {
   return { kind: 'refused', reason };
 }

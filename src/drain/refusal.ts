@@ -4,7 +4,7 @@ import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { Pod } from '../kube/types.ts';
 import { messageOf } from '../util/errors.ts';
 
-export interface Refusal {
+export interface EvictionRefusal {
   /** Equal for pods that wait for the same: one of them asks for all. */
   readonly line: string;
   /** What people read, given the names of the pods; undefined where nothing is wrong. */
@@ -17,7 +17,7 @@ export interface Refusal {
 const BUDGET_CAUSE = /^The disruption budget (\S+) (.*?)\.?$/;
 
 /** Of whatever the eviction of `pod` threw. */
-export function refusalOf(thrown: unknown, pod: Pod): Refusal {
+export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   const waitMs = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
   const { name, namespace = '', uid } = pod.metadata;
   const [, budget, matter] = BUDGET_CAUSE.exec(messageOfCause(thrown, 'DisruptionBudget') ?? '') ?? [];

@@ -6,7 +6,7 @@ import type { KubeObject } from '../kube/types.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
-import { fromMapping, fromObject, generationChanged, type Predicate, type Source } from '../runtime/sources.ts';
+import { type EventSource, fromMapping, fromObject, generationChanged, type Predicate } from '../runtime/sources.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 import type { Dialect, Watched } from './dialect.ts';
@@ -104,6 +104,6 @@ function whenRelevant(watched: Watched): Predicate<KubeObject> {
 }
 
 /** A drain that went on wakes every plan: which of them it is for, their decisions know. */
-function fromDrains(drains: Drains, informer: Informer, keys: () => string[]): Source {
+function fromDrains(drains: Drains, informer: Informer, keys: () => string[]): EventSource {
   return { informer, start: (enqueue) => drains.onChange(() => keys().forEach((key) => enqueue(key))) };
 }

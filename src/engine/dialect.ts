@@ -140,7 +140,7 @@ export interface StatusSharding<P extends KubeObject> {
   /** Of the record that `project` made of the plan at `now` in ms: what it is to hold, and what is written before that. */
   split(plan: P, record: P, world: World, now: number): Split<P>;
   /** The status shards that hold these targets, as the world shows them; none where the plan holds everything. */
-  holding(plan: P, targets: readonly Target[], world: World): readonly Seen[];
+  holding(plan: P, targets: readonly Target[], world: World): readonly WorldObject[];
 }
 
 export interface Split<P extends KubeObject> {
@@ -152,7 +152,7 @@ export interface Split<P extends KubeObject> {
 }
 
 /** An object of the world on which a decision rests. */
-export interface Seen {
+export interface WorldObject {
   readonly resource: Resource;
   readonly object: KubeObject;
 }

@@ -50,7 +50,7 @@ export interface PatchOptions extends WriteOptions {
 export interface DeleteOptions extends RequestOptions {
   readonly uid?: string | undefined;
   readonly resourceVersion?: string | undefined;
-  readonly propagationPolicy?: 'Foreground' | 'Background' | 'OrphanedPlan' | undefined;
+  readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan' | undefined;
 }
 
 export interface EvictOptions extends RequestOptions {

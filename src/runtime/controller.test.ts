@@ -3,20 +3,20 @@ import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { TerminalError } from '../util/errors.ts';
 import { type Controller, type ReconcileContext, runController } from './controller.ts';
-import { type Metrics, noMetrics, type Outcome } from './metrics.ts';
-import type { Enqueue, Source } from './sources.ts';
+import { type Metrics, noMetrics, type ReconcileOutcome } from './metrics.ts';
+import type { Enqueue, EventSource } from './sources.ts';
 
 interface Rig {
   readonly clock: FakeClock;
   readonly enqueue: Enqueue;
-  readonly outcomes: Outcome[];
+  readonly outcomes: ReconcileOutcome[];
   readonly stop: () => void;
   readonly ended: Promise<void>;
 }
 
 function start(reconcile: Controller['reconcile'], options: Partial<Controller> = {}): Rig {
   const clock = new FakeClock();
-  const outcomes: Outcome[] = [];
+  const outcomes: ReconcileOutcome[] = [];
   let enqueue: Enqueue = () => undefined;
   const source = {
     start: (given: Enqueue) => {
@@ -25,7 +25,7 @@ function start(reconcile: Controller['reconcile'], options: Partial<Controller> 
         enqueue = () => undefined;
       };
     },
-  } as unknown as Source;
+  } as unknown as EventSource;
   const metrics: Metrics = { ...noMetrics, reconciled: (_controller, outcome) => outcomes.push(outcome) };
   const controller = { name: 'test', sources: [source], reconcile, concurrency: 2, timeoutMs: 60_000, ...options };
   const stopping = new AbortController();
@@ -37,7 +37,7 @@ function start(reconcile: Controller['reconcile'], options: Partial<Controller> 
   return { clock, enqueue: (key) => enqueue(key), outcomes, stop: () => stopping.abort(), ended };
 }
 
-test.each<[string, () => object | undefined, Outcome[], number]>([
+test.each<[string, () => object | undefined, ReconcileOutcome[], number]>([
   ['nothing', () => undefined, ['success'], 1],
   ['an empty result', () => ({}), ['success'], 1],
   ['a wish to come back', () => ({ requeueAfterMs: 1_000 }), ['requeue'], 11],

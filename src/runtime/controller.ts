@@ -2,9 +2,9 @@
 import { type Clock, systemClock } from '../util/clock.ts';
 import { messageOf, TerminalError } from '../util/errors.ts';
 import { type Logger, silentLogger } from '../util/log.ts';
-import { type Metrics, noMetrics, type Outcome } from './metrics.ts';
+import { type Metrics, noMetrics, type ReconcileOutcome } from './metrics.ts';
 import { createQueue, type WorkQueue } from './queue.ts';
-import type { Source } from './sources.ts';
+import type { EventSource } from './sources.ts';
 
 export interface ReconcileContext {
   /** Aborts when the time is over, or some seconds after the controller had to stop; pass it to every request. */
@@ -27,7 +27,7 @@ export interface ReconcileResult {
  */
 export interface Controller {
   readonly name: string;
-  readonly sources: readonly Source[];
+  readonly sources: readonly EventSource[];
   /** Called each time that it begins to run: what was seen when it last did may be long past. */
   begin?(): void;
   reconcile(key: string, context: ReconcileContext): Promise<ReconcileResult | void>;
@@ -106,7 +106,7 @@ class Worker {
     }
   }
 
-  async #process(key: string): Promise<{ outcome: Outcome; restMs?: number | undefined }> {
+  async #process(key: string): Promise<{ outcome: ReconcileOutcome; restMs?: number | undefined }> {
     const { queue, logger } = this.#parts;
     try {
       const { requeueAfterMs, restMs } = (await this.#reconcile(key)) ?? {};

@@ -1,6 +1,6 @@
-/** Owns leader-only work: it starts when the lease is won, stops when it is lost, and stops before it is given back. */
+/** Runs the work that only a leader does: from the moment the lease is won until it is lost or released. */
 import type { Election } from '../kube/election/election.ts';
-import type { Held } from '../kube/election/write-guard.ts';
+import type { Term } from '../kube/election/write-guard.ts';
 import { Group, type GroupParts, type Runnable } from './group.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -15,8 +15,8 @@ export class Leadership {
   readonly #parts: LeadershipParts;
   readonly #resign = new AbortController();
   #group: Group | undefined;
-  #rollout: Promise<void> | undefined;
-  /** Starts and stops one after the other: a new term waits for the end of the last one's work. */
+  #candidacy: Promise<void> | undefined;
+  /** Runs starts and stops one after the other: a new term waits until the work of the last one has ended. */
   #turn: Promise<void> = Promise.resolve();
   #stopped = false;
 
@@ -26,24 +26,24 @@ export class Leadership {
 
   start(): void {
     const { election } = this.#parts;
-    if (!election) return this.#change({ fencing: 0 });
-    election.onChange((held) => this.#change(held));
-    this.#rollout = election.run(this.#resign.signal);
+    if (!election) return this.#change({ number: 0 });
+    election.onChange((term) => this.#change(term));
+    this.#candidacy = election.run(this.#resign.signal);
   }
 
-  /** Ends the work, and only then the term. Rejects where the work does not end in time; the lease then runs out. */
+  /** Stops the work, then releases the lease. Rejects when the work does not stop in time; then the lease expires by itself. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#change(undefined);
     await this.#turn;
     this.#resign.abort(new Error('stopping'));
-    await this.#rollout;
+    await this.#candidacy;
   }
 
-  #change(held: Held | undefined): void {
+  #change(term: Term | undefined): void {
     const { metrics, onFailure } = this.#parts;
-    metrics.leading(held !== undefined);
-    const turn = this.#turn.then(async () => (held ? this.#begin() : await this.#end()));
+    metrics.leading(term !== undefined);
+    const turn = this.#turn.then(async () => (term ? this.#begin() : await this.#end()));
     turn.catch(onFailure);
     this.#turn = turn;
   }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
 import type { Election } from '../kube/election/election.ts';
-import type { Held } from '../kube/election/write-guard.ts';
+import type { Term } from '../kube/election/write-guard.ts';
 import { nodes } from '../kube/resources.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import type { Runnable } from './group.ts';
@@ -38,16 +38,16 @@ function runnable(diary: Diary, name: string): Runnable {
 }
 
 interface FakeElection extends Election {
-  change(held: Held | undefined): void;
+  change(held: Term | undefined): void;
 }
 
 function election(diary: Diary): FakeElection {
-  let listener: (held: Held | undefined) => void = () => undefined;
+  let listener: (held: Term | undefined) => void = () => undefined;
   return {
     identity: 'me',
     leader: () => 'me',
-    held: () => undefined,
-    permit: () => undefined,
+    term: () => undefined,
+    beginWrite: () => undefined,
     onChange: (given) => {
       listener = given;
       return () => undefined;
@@ -107,8 +107,8 @@ test('leader-only work comes and goes with the lease, and ends before the lease 
   const running = manager.run(stop.signal);
   await settle();
   expect(diary.join(' ')).toBe('+informer +election');
-  for (const held of [{ fencing: 1 }, undefined, { fencing: 3 }]) {
-    lease.change(held);
+  for (const term of [{ number: 1 }, undefined, { number: 3 }]) {
+    lease.change(term);
     await settle();
   }
   expect(diary.slice(2).join(' ')).toBe('+worker -worker +worker');
@@ -133,7 +133,7 @@ test('a new term waits until the work of the last one has ended', async () => {
   sync();
   const running = manager.run(stop.signal);
   await settle();
-  for (const held of [{ fencing: 1 }, undefined, { fencing: 2 }]) lease.change(held);
+  for (const term of [{ number: 1 }, undefined, { number: 2 }]) lease.change(term);
   await settle();
   expect(diary.slice(2).join(' ')).toBe('+slow -slow');
   await clock.advance(1_000);

@@ -2,7 +2,7 @@
 import type { RequestRecord } from '../kube/transport/requester.ts';
 
 /** How one reconcile ended; `terminal` will not be tried again. */
-export type Outcome = 'success' | 'requeue' | 'error' | 'terminal';
+export type ReconcileOutcome = 'success' | 'requeue' | 'error' | 'terminal';
 
 /** Words as everywhere else: phases, gates and reasons. */
 export interface PlanMeasure {
@@ -16,7 +16,7 @@ export interface PlanMeasure {
 }
 
 export interface Metrics {
-  reconciled(controller: string, outcome: Outcome, seconds: number): void;
+  reconciled(controller: string, outcome: ReconcileOutcome, seconds: number): void;
   queueDepth(controller: string, depth: number): void;
   /** Fits `ClientOptions.onRequest`. */
   requested(record: RequestRecord): void;

@@ -5,12 +5,12 @@ import type { Handler } from '../kube/watch/handler.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import {
   annotationsChanged,
+  type EventSource,
   fromIndex,
   fromMapping,
   fromObject,
   fromOwner,
   generationChanged,
-  type Source,
 } from './sources.ts';
 
 interface FakeInformer extends Informer {
@@ -26,7 +26,7 @@ function fakeInformer(byIndex: Informer['byIndex'] = () => []): FakeInformer {
   return { handlers, addHandler, byIndex } as unknown as FakeInformer;
 }
 
-function listen(source: Source): [string, number | undefined][] {
+function listen(source: EventSource): [string, number | undefined][] {
   const keys: [string, number | undefined][] = [];
   source.start((key, priority) => keys.push([key, priority]));
   return keys;

@@ -7,7 +7,7 @@ import type { Priority } from './queue.ts';
 
 export type Enqueue = (key: string, priority?: Priority) => void;
 
-export interface Source {
+export interface EventSource {
   /** What must be synced before the controller starts. */
   readonly informer: Informer;
   /** Enqueues from now on, first for everything there is; the returned function ends it. */
@@ -23,7 +23,7 @@ export interface SourceOptions<T extends KubeObject> {
 }
 
 /** The object's own key. */
-export function fromObject<T extends KubeObject>(informer: Informer<T>, options?: SourceOptions<T>): Source {
+export function fromObject<T extends KubeObject>(informer: Informer<T>, options?: SourceOptions<T>): EventSource {
   return fromMapping(informer, (object) => [keyOf(object)], options);
 }
 
@@ -35,7 +35,7 @@ export function fromOwner<T extends KubeObject>(
   informer: Informer<T>,
   kind: string,
   options?: SourceOptions<T>,
-): Source {
+): EventSource {
   const owners = ({ metadata }: T): string[] =>
     (metadata.ownerReferences ?? [])
       .filter((owner) => owner.kind === kind)
@@ -52,7 +52,7 @@ export function fromIndex<T extends KubeObject>(
   target: Informer,
   index: string,
   options?: SourceOptions<T>,
-): Source {
+): EventSource {
   return fromMapping(informer, (object) => target.byIndex(index, keyOf(object)).map(keyOf), options);
 }
 
@@ -61,7 +61,7 @@ export function fromMapping<T extends KubeObject>(
   informer: Informer<T>,
   keysOf: (object: T) => readonly string[],
   { when = () => true, priority }: SourceOptions<T> = {},
-): Source {
+): EventSource {
   return {
     informer,
     start: (enqueue) => {

@@ -11,7 +11,7 @@ export interface VersionFacts {
   readonly oldestMaintained?: number;
   readonly kubelets?: readonly KubeletFacts[];
   readonly kubeProxies?: readonly { readonly version: string; readonly kubelet?: string }[];
-  readonly controllers?: readonly ControllerFacts[];
+  readonly controllers?: readonly ControllerManagerFacts[];
   readonly kubectl?: string;
   readonly kubeadm?: KubeadmFacts;
   readonly etcd?: { readonly members: readonly string[]; readonly target: string };
@@ -32,7 +32,7 @@ export interface KubeletFacts {
 }
 
 /** kube-controller-manager, kube-scheduler or a cloud controller manager. */
-export interface ControllerFacts {
+export interface ControllerManagerFacts {
   readonly name: string;
   readonly version: string;
   /** The only API server it speaks to; absent where a load balancer may send it to any. */

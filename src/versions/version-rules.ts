@@ -6,7 +6,7 @@ import { compareVersions, parseVersion, type Version } from '../util/version.ts'
 import { etcdFindings } from './etcd-rules.ts';
 import { kubeadmFindings } from './kubeadm-rules.ts';
 import { nodeFindings } from './node-rules.ts';
-import type { ControllerFacts, Finding, KubeletFacts, VersionFacts } from './version-facts.ts';
+import type { ControllerManagerFacts, Finding, KubeletFacts, VersionFacts } from './version-facts.ts';
 
 /** Nothing is known of later minors of v1: what is not known is refused. */
 export const NEWEST_KNOWN = 37;
@@ -177,7 +177,7 @@ function proxyFindings(
 }
 
 function controllerFindings(
-  facts: ControllerFacts,
+  facts: ControllerManagerFacts,
   servers: readonly Version[],
   target: Version | undefined,
 ): Finding[] {

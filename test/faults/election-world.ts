@@ -1,6 +1,6 @@
 /** Owns a world of candidates under a seed: skewed clocks, halted processes, partitions, lost and late requests, and a judge. */
 import { createElection, type Election } from '../../src/kube/election/election.ts';
-import { guardedClient, type SignalOrigin } from '../../src/kube/election/write-guard.ts';
+import { guardedClient, type WriteGuard } from '../../src/kube/election/write-guard.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
 import type { Lease } from '../../src/kube/types.ts';
@@ -20,14 +20,14 @@ export interface WorldOptions {
   readonly network: 'prompt' | 'patient' | 'late';
   /** `version`: each write names the version it was made on, as all of Refit's writes to shared objects do. */
   readonly precondition: 'version' | 'none';
-  /** Replaces the fence of the candidates; for showing that the judge would see what it keeps out. */
-  readonly signalOrigin?: (election: Election) => SignalOrigin;
+  /** Replaces the candidates' write guard: shows that the judge would catch what the guard prevents. */
+  readonly writeGuard?: (election: Election) => WriteGuard;
 }
 
 /** One write as the server accepted it. */
 interface Accepted {
   readonly holder: string;
-  readonly fencing: number;
+  readonly term: number;
 }
 
 export interface Verdict {
@@ -40,7 +40,7 @@ export interface Verdict {
 
 const PLACE = { namespace: 'ns', name: 'leader' };
 const TIMES = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 };
-/** Clocks may differ by part of the tenth of the lease that the fence leaves free: far more than any real oscillator. */
+/** Clocks may differ by part of the tenth of the lease that the write guard leaves free: far more than any real oscillator. */
 const MAX_DRIFT = 0.01;
 const MINUTES = 20;
 /** Milliseconds a partition or a halt lasts at most: some end before the lease does, some long after. */
@@ -67,7 +67,7 @@ class World {
   readonly #random: () => number;
   readonly #clock = new FakeClock();
   readonly #server = new LeaseServer();
-  /** What leaders write to: each write carries holder and fencing number. */
+  /** What leaders write to: each write carries holder and term number. */
   readonly #register = new LeaseServer();
   readonly #accepted: Accepted[] = [];
   readonly #violations: string[] = [];
@@ -106,8 +106,8 @@ class World {
     const client = leaseClient(this.#server, link);
     const election = createElection({ client, ...PLACE, ...TIMES, identity: name, clock, random });
     const candidate: Candidate = { name, clock, election, partitioned: false, stop: new AbortController() };
-    election.onChange((held) => {
-      if (held) this.#terms++;
+    election.onChange((term) => {
+      if (term) this.#terms++;
     });
     this.#candidates.push(candidate);
     const { signal: abort } = candidate.stop;
@@ -115,18 +115,18 @@ class World {
     for (let index = 0; index < WRITERS.count; index++) this.#ended.push(this.#work(candidate, link, abort));
   }
 
-  /** Writes as fast as the fence and the network allow. */
+  /** Writes as fast as the write guard and the network allow. */
   async #work({ name, clock, election }: Candidate, link: Link, abort: AbortSignal): Promise<void> {
-    const signalOrigin = this.#options.signalOrigin?.(election) ?? election;
+    const writeGuard = this.#options.writeGuard?.(election) ?? election;
     const judging: Link = async (apply, options, mutating) =>
       await link(() => (mutating ? this.#judged(apply) : apply()), options, mutating);
-    const client = guardedClient(leaseClient(this.#register, judging), signalOrigin);
+    const client = guardedClient(leaseClient(this.#register, judging), writeGuard);
     while (!abort.aborted) {
       await sleep(clock, WRITERS.pauseMs, abort).catch(() => undefined);
       const seen = await client.get(leases, 'register', { deadlineMs: 3_000 }).catch(() => undefined);
-      const held = signalOrigin.held();
-      if (!seen || !held) continue;
-      const note = { holderIdentity: name, leaseTransitions: held.fencing };
+      const term = writeGuard.term();
+      if (!seen || !term) continue;
+      const note = { holderIdentity: name, leaseTransitions: term.number };
       await client.replace(leases, { ...seen, spec: note }).catch(() => undefined);
     }
   }
@@ -134,18 +134,18 @@ class World {
   /** Judges a write at the moment at which the server accepts it. */
   #judged<T>(apply: () => T): T {
     const result = apply();
-    const { holderIdentity: holder = '', leaseTransitions: fencing = -1 } = (result as Lease).spec ?? {};
-    const newest = this.#accepted.reduce((most, { fencing: each }) => Math.max(most, each), -1);
-    if (fencing < newest) this.#violations.push(`${holder} wrote in term ${fencing} after term ${newest}`);
-    const rival = this.#accepted.find((each) => each.fencing === fencing && each.holder !== holder);
-    if (rival) this.#violations.push(`${holder} and ${rival.holder} wrote in the same term ${fencing}`);
-    this.#accepted.push({ holder, fencing });
+    const { holderIdentity: holder = '', leaseTransitions: term = -1 } = (result as Lease).spec ?? {};
+    const newest = this.#accepted.reduce((most, { term: each }) => Math.max(most, each), -1);
+    if (term < newest) this.#violations.push(`${holder} wrote in term ${term} after term ${newest}`);
+    const rival = this.#accepted.find((each) => each.term === term && each.holder !== holder);
+    if (rival) this.#violations.push(`${holder} and ${rival.holder} wrote in the same term ${term}`);
+    this.#accepted.push({ holder, term });
     return result;
   }
 
   /** Never may two hold the lease at the same moment, halted or not. */
   #judgeTerms(): void {
-    const holders = this.#candidates.filter(({ election }) => election.held()).map(({ name }) => name);
+    const holders = this.#candidates.filter(({ election }) => election.term()).map(({ name }) => name);
     if (holders.length > 1) this.#violations.push(`${holders.join(' and ')} lead at ${this.#clock.monotonic()} ms`);
   }
 

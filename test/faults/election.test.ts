@@ -1,6 +1,6 @@
 /** Proves that never two leaders can both write: partitions, halted processes, clocks that drift, requests lost and late. */
 import { expect, test } from 'vitest';
-import type { Held, SignalOrigin } from '../../src/kube/election/write-guard.ts';
+import type { Term, WriteGuard } from '../../src/kube/election/write-guard.ts';
 import { runElectionWorld, type Verdict, type WorldOptions } from './election-world.ts';
 
 const SEEDS = Array.from({ length: 20 }, (_, index) => 1_000 + index);
@@ -34,30 +34,30 @@ test.each<[string, Omit<WorldOptions, 'seed' | 'candidates'>]>([
   expect(writes).toBeGreaterThan(200);
 });
 
-/** As the real fence, but a write may last as long as it likes. */
-const unbounded = (election: SignalOrigin): SignalOrigin => ({
-  held: () => election.held(),
-  permit: () => {
-    const permit = election.permit();
+/** As the real guard, but a write may last as long as it likes. */
+const unbounded = (election: WriteGuard): WriteGuard => ({
+  term: () => election.term(),
+  beginWrite: () => {
+    const permit = election.beginWrite();
     return permit && { deadlineMs: 60_000, end: (known) => permit.end(known) };
   },
 });
 
 /** Believes for ever in the term that it won once. */
-const believing = (election: SignalOrigin): SignalOrigin => {
-  let last: Held | undefined;
-  const held = (): Held | undefined => {
-    last = election.held() ?? last;
+const believing = (election: WriteGuard): WriteGuard => {
+  let last: Term | undefined;
+  const term = (): Term | undefined => {
+    last = election.term() ?? last;
     return last;
   };
-  return { held, permit: () => held() && { deadlineMs: 30_000, end: () => undefined } };
+  return { term, beginWrite: () => term() && { deadlineMs: 30_000, end: () => undefined } };
 };
 
 test.each<[string, Omit<WorldOptions, 'seed' | 'candidates'>]>([
-  ['writes without an end', { network: 'patient', precondition: 'none', signalOrigin: unbounded }],
+  ['writes without an end', { network: 'patient', precondition: 'none', writeGuard: unbounded }],
   [
     'a leader that never looks whether it still is one',
-    { network: 'prompt', precondition: 'none', signalOrigin: believing },
+    { network: 'prompt', precondition: 'none', writeGuard: believing },
   ],
   ['late requests without a version', { network: 'late', precondition: 'none' }],
 ])('the judge would see %s', async (_name, options) => {

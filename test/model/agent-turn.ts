@@ -4,7 +4,7 @@ import type { Journal } from '../../src/agent/journal.ts';
 import type { Cordoner, Duties } from '../../src/agent/maintenance/duties.ts';
 import type { SignalObject } from '../../src/agent/object/signal-object.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';
-import type { Outcome, Step } from '../../src/agent/steps/step.ts';
+import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { NOW } from './cluster.ts';
@@ -28,7 +28,7 @@ export interface Turn {
   /** Steady milliseconds since the last restart of the service, or of the agent. */
   readonly elapsedMs: number;
   save(journal: Journal): void;
-  perform(step: Step): Outcome;
+  perform(step: Step): StepOutcome;
   /** Throws what the API server or the network answers instead. */
   write(object: KubeObject): void;
 }

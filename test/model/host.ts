@@ -4,7 +4,7 @@ import type { ActiveJournal, Journal } from '../../src/agent/journal.ts';
 import { isBundle } from '../../src/agent/journal.ts';
 import type { HostFacts, ProcessId } from '../../src/agent/service/host.ts';
 import { isSameProcess } from '../../src/agent/service/host.ts';
-import type { Outcome, Step } from '../../src/agent/steps/step.ts';
+import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
 
 /**
  * What a payload turns out to be: good · garbage: cannot be executed · dead: executes, shows its version, and never
@@ -122,7 +122,7 @@ function isFound(process: ProcessId, journal: Journal): boolean {
   return isKnown || journal.phase === 'swapped' || journal.phase === 'restarted' || journal.phase === 'swappedBack';
 }
 
-const DONE: Outcome = { ok: true };
+const DONE: StepOutcome = { ok: true };
 
 /** What a step does to the host, as the comments in src/agent/steps/step.ts promise, and what comes of it. */
 export function afterStep(
@@ -130,7 +130,7 @@ export function afterStep(
   host: Host,
   { work }: ActiveJournal,
   qualityOf: Qualities,
-): { host: Host; outcome: Outcome } {
+): { host: Host; outcome: StepOutcome } {
   const { command, created } = work.signal;
   const { version } = command;
   switch (step.kind) {
@@ -173,11 +173,11 @@ export function runs(file: File | undefined, qualityOf: Qualities): boolean {
   return file !== undefined && qualityOf(file) !== 'garbage';
 }
 
-export function failure(reason: string): Outcome {
+export function failure(reason: string): StepOutcome {
   return { ok: false, reason };
 }
 
-function replaced(host: Host, file: File | undefined): { host: Host; outcome: Outcome } {
+function replaced(host: Host, file: File | undefined): { host: Host; outcome: StepOutcome } {
   if (file === undefined) return { host, outcome: failure('no such file') };
   return { host: { ...host, target: file }, outcome: DONE };
 }

@@ -2,7 +2,7 @@
 
 import type { Journal } from '../../src/agent/journal.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';
-import type { Outcome, Step } from '../../src/agent/steps/step.ts';
+import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
 import { cordonOwner, withCordon, withoutCordon } from '../../src/drain/cordon.ts';
 import { StatusError, TransportError } from '../../src/kube/status-error.ts';
 import type { KubeObject, Node } from '../../src/kube/types.ts';
@@ -43,7 +43,7 @@ export interface Look {
 
 /** What comes of the turn's one effect beside the journal, where that is not the usual. */
 export interface Answers {
-  readonly outcome?: Outcome;
+  readonly outcome?: StepOutcome;
   /** A step that fails may have done its work all the same, or not. */
   readonly isUndone?: boolean;
   readonly isAnswerLost?: boolean;
@@ -87,7 +87,7 @@ class RecordedTurn {
     this.#reach(`notes "${journal.phase}"`, { ...this.#node, journal });
   }
 
-  perform(step: Step): Outcome {
+  perform(step: Step): StepOutcome {
     const { journal, host } = this.#node;
     if (journal.phase === 'idle') throw new Error('an agent without work does nothing to its host');
     const { planId, created } = journal.work.signal;

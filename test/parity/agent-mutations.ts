@@ -10,7 +10,7 @@ import type { FetchTools } from '../../src/agent/download/fetch.ts';
 import { nextStep } from '../../src/agent/next-step.ts';
 import { OwnObject } from '../../src/agent/object/own-object.ts';
 import { KubeletHeartbeat } from '../../src/agent/service/kubelet-heartbeat.ts';
-import type { NodeFacts, StepInput } from '../../src/agent/step-input.ts';
+import type { OwnNodeFacts, StepInput } from '../../src/agent/step-input.ts';
 import type { Step } from '../../src/agent/steps/step.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { nodes } from '../../src/kube/resources.ts';
@@ -32,7 +32,7 @@ import {
 import { type Complaint, mutation } from './mutation.ts';
 
 type Decide = (input: StepInput) => Step;
-type See = (news: KubeletHeartbeat, looked: Looked) => Promise<NodeFacts>;
+type See = (news: KubeletHeartbeat, looked: Looked) => Promise<OwnNodeFacts>;
 type Looked = Parameters<KubeletHeartbeat['see']>[0];
 type Download = (request: DownloadRequest, tools: FetchTools) => Promise<void>;
 

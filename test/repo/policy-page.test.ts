@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { readPolicy } from '../../src/engine/policy/read-policy.ts';
-import { AGENT_DEFAULTS, DEFAULT_POLICY, type Step } from '../../src/engine/policy/rollout-policy.ts';
+import { AGENT_DEFAULTS, DEFAULT_POLICY, type TimedStep } from '../../src/engine/policy/rollout-policy.ts';
 import { parseDuration } from '../../src/util/duration.ts';
 import { buildUpgradePolicy } from '../builders/policies.ts';
 import { ROOT } from './tree.ts';
@@ -33,7 +33,7 @@ function told(field: string): number | undefined {
   return parseDuration(/^\w+/.exec(row.split('|')[3]?.trim() ?? '')?.[0] ?? '');
 }
 
-test.each<[Step, number]>([
+test.each<[TimedStep, number]>([
   ['answer', DEFAULT_POLICY.stepDeadlines.answer],
   ['download', DEFAULT_POLICY.stepDeadlines.download],
   ['drain', DEFAULT_POLICY.stepDeadlines.drain],

@@ -1,7 +1,7 @@
 /** The proof of drains: pods of real controllers, budgets kept by the real one, evictions by users with no right too many. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon.ts';
-import { type DrainPreview, Look } from '../../src/drain/drain-preview.ts';
+import { type DrainPreview, DrainPreviewer } from '../../src/drain/drain-preview.ts';
 import { createDrains, type Drains } from '../../src/drain/drains.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
 import { refusalOf } from '../../src/drain/refusal.ts';
@@ -33,7 +33,7 @@ const namesOf = (found: readonly Pod[]): string[] =>
   found.map(({ metadata }) => metadata.name.replace(/-.*/, '')).toSorted();
 const isEnding = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
 const look = async (node: string): Promise<DrainPreview> =>
-  await new Look(stage.controller, new AbortController().signal).ahead(node, DEFAULT_DRAIN);
+  await new DrainPreviewer(stage.controller, new AbortController().signal).ahead(node, DEFAULT_DRAIN);
 
 test('pods go side by side and are waited for; those of the node itself, and those that are done, stay', async () => {
   const set = at('drain-mixed');
@@ -125,13 +125,13 @@ test('whose lease is gone begins no drain, and asks for nothing any more; its su
   const workloads = [set.of('Deployment', 'term', {}), set.budget('term', 'term', { maxUnavailable: 0 })];
   const node = await stage.set('drain-term', workloads, 1);
   const first = candidate('first');
-  await vi.waitFor(() => expect(first.election.held()).toBeDefined(), PATIENCE);
+  await vi.waitFor(() => expect(first.election.term()).toBeDefined(), PATIENCE);
   first.drains.begin(node, 'rollout/1', DEFAULT_DRAIN);
   await vi.waitFor(() => expect(first.drains.stateOf(node, 'rollout/1')).toHaveProperty('blockedBy'), PATIENCE);
 
   await stage.admin.delete(leases, 'drain-term', { namespace: NAMESPACE });
   const second = candidate('second');
-  await vi.waitFor(() => expect(second.election.held()).toBeDefined(), PATIENCE);
+  await vi.waitFor(() => expect(second.election.term()).toBeDefined(), PATIENCE);
   await vi.waitFor(() => expect(first.drains.stateOf(node, 'rollout/1')).toBeUndefined(), PATIENCE);
   first.drains.begin(node, 'rollout/1', DEFAULT_DRAIN);
   expect(first.drains.stateOf(node, 'rollout/1')).toBeUndefined();

@@ -37,7 +37,7 @@ interface Candidate {
   stop(): Promise<void>;
 }
 
-/** A process that stands for election behind its own proxy, and writes to `<name>-register` whenever the fence lets it. */
+/** A process that stands for election behind its own proxy, and writes to `<name>-register` whenever the write guard allows it. */
 async function stand(identity: string, name: string, times: typeof SHORT): Promise<Candidate> {
   const { hostname, port } = new URL(config.server);
   const proxy = await startTcpProxy({ target: { host: hostname, port: Number(port) } });
@@ -59,17 +59,17 @@ async function stand(identity: string, name: string, times: typeof SHORT): Promi
 }
 
 async function write(client: KubeClient, election: Election, register: string, abort: AbortSignal): Promise<void> {
-  const withOrigin = guardedClient(client, election);
+  const guarded = guardedClient(client, election);
   const options = { namespace: NAMESPACE, deadlineMs: 1_000 };
   while (!abort.aborted) {
     await sleep(systemClock, 20, abort).catch(() => undefined);
     const seen = await client.get(leases, register, options).catch(() => undefined);
-    const held = election.held();
-    if (!seen || !held) continue;
+    const term = election.term();
+    if (!seen || !term) continue;
     // A write that changes nothing is none: the time makes each one count.
     const renewTime = microTime(systemClock.now());
-    const spec = { holderIdentity: election.identity, leaseTransitions: held.fencing, renewTime };
-    await withOrigin.replace(leases, { ...seen, spec }, options).catch(() => undefined);
+    const spec = { holderIdentity: election.identity, leaseTransitions: term.number, renewTime };
+    await guarded.replace(leases, { ...seen, spec }, options).catch(() => undefined);
   }
 }
 
@@ -105,8 +105,8 @@ test('a leader behind a partition stops, its successor leads, and the returned o
   const two = await stand('two', 'partition', SHORT);
   await expect.poll(() => two.election.leader(), PATIENCE).toBe('one');
   one.proxy.partition();
-  await expect.poll(() => one.election.held(), PATIENCE).toBeUndefined();
-  expect(two.election.held()).toBeUndefined();
+  await expect.poll(() => one.election.term(), PATIENCE).toBeUndefined();
+  expect(two.election.term()).toBeUndefined();
   await expect.poll(() => terms, PATIENCE).toEqual(['one@0', 'two@1']);
   one.proxy.heal();
   await expect.poll(() => one.election.leader(), PATIENCE).toBe('two');

@@ -36,13 +36,13 @@ export interface FetchTools {
 }
 
 /** What the head of an answer tells whoever wants the payload. */
-export interface Verdict {
+export interface HeadVerdict {
   /** True where the payload lies here already: the body is not taken. */
   readonly isHere: boolean;
   /** The payload's name, where its head decides on it. */
   readonly name?: string;
 }
-export type Inspect = (answer: Answer, validator: string | undefined) => Promise<Verdict>;
+export type Inspect = (answer: Answer, validator: string | undefined) => Promise<HeadVerdict>;
 
 /** Attempts in a row that bring no byte: with the waits between them about a minute. */
 const MAX_BARREN_ATTEMPTS = 8;

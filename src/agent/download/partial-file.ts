@@ -8,7 +8,7 @@ import { writeDurably } from '../state/durable-files.ts';
 import { feed } from './hash-file.ts';
 
 /** What must be equal for bytes of two attempts to belong together. */
-export interface Payload {
+export interface PayloadIdentity {
   readonly url: string;
   readonly sha256: string | undefined;
 }
@@ -63,7 +63,7 @@ export class PartialFile implements AsyncDisposable {
 
   /** Continues what belongs to the payload, and empties what does not. */
   static async open(
-    { url, sha256 }: Payload,
+    { url, sha256 }: PayloadIdentity,
     { part, record: recordPath }: PartialPaths,
     files: Files,
   ): Promise<PartialFile> {

@@ -4,7 +4,7 @@ import type { Lease } from '../../kube/types.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { microTime, systemClock } from '../../util/clock.ts';
 import type { Cordoner } from './duties.ts';
-import { LeaderView } from './leader-view.ts';
+import { LeaseObserver } from './leader-view.ts';
 
 const START = Date.parse('2026-11-20T08:00:00Z');
 
@@ -64,7 +64,7 @@ test.each<[string, Look[]]>([
   ['a lease of seconds', [held(0, -0.5, 'leader', { seconds: 1 }), held(2, -0.5, 'unknown', { seconds: 1 })]],
 ])('%s', (_name, looks) => {
   let elapsed = 0;
-  const view = new LeaderView({ ...systemClock, now: () => START + elapsed, monotonic: () => 7_000 + elapsed });
+  const view = new LeaseObserver({ ...systemClock, now: () => START + elapsed, monotonic: () => 7_000 + elapsed });
   const answers = looks.map((look) => {
     elapsed = look.at * 1000;
     return view.judge(leaseOf(look));
@@ -73,5 +73,5 @@ test.each<[string, Look[]]>([
 });
 
 test('no lease: nobody leads', () => {
-  expect(new LeaderView(systemClock).judge(undefined)).toBe('unknown');
+  expect(new LeaseObserver(systemClock).judge(undefined)).toBe('unknown');
 });

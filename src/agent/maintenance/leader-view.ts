@@ -1,5 +1,5 @@
 /** Owns reading from the leader's lease who cordons: the leader, where one lives that says so, else each node by itself. */
-import { holderOf, lastHeard } from '../../kube/election/lease-record.ts';
+import { holderOf, renewalOf } from '../../kube/election/lease-record.ts';
 import type { Lease } from '../../kube/types.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -19,7 +19,7 @@ interface Sighting {
  * Remembers what it was shown, as clocks of different hosts prove nothing: a lease that looks expired is believed once it
  * is renewed before our eyes, and one that looks fresh until it was seen unchanged for its whole duration.
  */
-export class LeaderView {
+export class LeaseObserver {
   readonly #clock: Clock;
   #sighting: Sighting | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -38,7 +38,7 @@ export class LeaderView {
   #isHeld(lease: Lease): boolean {
     const durationMs = (lease.spec?.leaseDurationSeconds ?? USUAL_DURATION_S) * 1000;
     const now = this.#clock.monotonic();
-    const life = lastHeard(lease);
+    const life = renewalOf(lease);
     if (this.#sighting?.life !== life) {
       // Somebody who looked away for longer than a lease lasts cannot tell when it was renewed.
       const isWitnessed = this.#sighting !== undefined && now - this.#lookedAt < durationMs;

@@ -11,7 +11,7 @@ import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { Cordoner, Duties } from './duties.ts';
-import { LeaderView } from './leader-view.ts';
+import { LeaseObserver } from './leader-view.ts';
 import type { LeaseMark } from './lease-mark.ts';
 import { OwnDrain } from './own-drain.ts';
 
@@ -36,12 +36,12 @@ const REFUSED_MS = 60_000;
 
 export class NodeDuties implements Duties {
   readonly #parts: NodeDutiesParts;
-  readonly #leader: LeaderView;
+  readonly #leader: LeaseObserver;
   #problem = '';
 
   constructor(parts: NodeDutiesParts) {
     this.#parts = parts;
-    this.#leader = new LeaderView(parts.clock);
+    this.#leader = new LeaseObserver(parts.clock);
   }
 
   async whoCordons(_object: KubeObject, abort: AbortSignal): Promise<Cordoner> {

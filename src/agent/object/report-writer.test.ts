@@ -15,10 +15,10 @@ const SIGNAL: SignalData = {
 };
 const OWNER = 'plan-uid/2026-11-20T08:00:00Z';
 
-function node(more: Partial<Node> = {}, cordonFor = OWNER, signalOrigin = OWNER): Node {
+function node(more: Partial<Node> = {}, cordonFor = OWNER, rolloutMark = OWNER): Node {
   const annotations = {
     ...encodeSignal(SIGNAL),
-    [ROLLOUT_ANNOTATION]: signalOrigin,
+    [ROLLOUT_ANNOTATION]: rolloutMark,
     ...encodeAgentPolicy(cordonFor === '' ? {} : { cordonFor }),
     other: 'x',
   };

@@ -2,12 +2,12 @@
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../util/log.ts';
 import type { ServiceStatus } from '../service/status-socket.ts';
-import { type ControllerFlags, describeController } from './describe-controller.ts';
+import { describeController, type RegistrationFlags } from './describe-controller.ts';
 
-const NO_FLAGS: ControllerFlags = { mode: undefined, apiAddress: undefined };
+const NO_FLAGS: RegistrationFlags = { mode: undefined, apiAddress: undefined };
 
 async function describe(
-  flags: Partial<ControllerFlags>,
+  flags: Partial<RegistrationFlags>,
   status?: Partial<ServiceStatus>,
   hasAddress = true,
 ): ReturnType<typeof describeController> {
@@ -23,7 +23,7 @@ async function describe(
   });
 }
 
-test.each<[string, Partial<ControllerFlags>, Partial<ServiceStatus> | undefined, object | undefined]>([
+test.each<[string, Partial<RegistrationFlags>, Partial<ServiceStatus> | undefined, object | undefined]>([
   ['nothing tells', {}, undefined, undefined],
   ['a service that does not say its mode', {}, {}, undefined],
   ['a controller', {}, { workloads: false }, { mode: 'controller', nodeName: 'c1', version: 'v1' }],

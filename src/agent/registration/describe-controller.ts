@@ -5,7 +5,7 @@ import type { Logger } from '../../util/log.ts';
 import type { ServiceStatus } from '../service/status-socket.ts';
 import { type ControllerFacts, type ControllerMode, isAddress } from './control-node.ts';
 
-export interface ControllerFlags {
+export interface RegistrationFlags {
   readonly mode: ControllerMode | undefined;
   /** An IP address. */
   readonly apiAddress: string | undefined;
@@ -14,7 +14,7 @@ export interface ControllerFlags {
 export interface DescriptionParts {
   /** Of the ControlNode. */
   readonly name: string;
-  readonly flags: ControllerFlags;
+  readonly flags: RegistrationFlags;
   /** Path of the status socket. */
   readonly statusSocket: () => string;
   /** Name that a kubelet on this host registers under. */

@@ -5,7 +5,7 @@ import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { Journal, UpdateJournal } from '../journal.ts';
 import type { Duties } from '../maintenance/duties.ts';
-import type { NodeFacts } from '../step-input.ts';
+import type { OwnNodeFacts } from '../step-input.ts';
 import type { ProcessId } from './host.ts';
 
 interface Looked {
@@ -40,7 +40,10 @@ export class KubeletHeartbeat {
   }
 
   /** Nothing where no new process is watched, and where nobody tells whether the node is Ready. */
-  async see({ newest, journal, steady }: Looked, stop: AbortSignal): Promise<Pick<NodeFacts, 'isReady' | 'silentMs'>> {
+  async see(
+    { newest, journal, steady }: Looked,
+    stop: AbortSignal,
+  ): Promise<Pick<OwnNodeFacts, 'isReady' | 'silentMs'>> {
     if (journal.phase !== 'soaking') return this.#heard({});
     const { clock, duties } = this.#parts;
     const now = steady();

@@ -1,7 +1,7 @@
 /** Owns what proves that a version runs: seen from outside after a restart, for as long as asked, on a node that has been Ready since. */
 
 import type { UpdateJournal } from '../journal.ts';
-import type { NodeFacts, Working } from '../step-input.ts';
+import type { OwnNodeFacts, Working } from '../step-input.ts';
 import type { Step } from '../steps/step.ts';
 import type { Times } from '../times.ts';
 import { revivalMs, SILENCE_MS, timesFor } from '../times.ts';
@@ -81,7 +81,7 @@ const UNCORDON: Step = { kind: 'report', status: 'UnCordoning' };
  * tell of the opposite: without one, no kubelet could have been heard.
  */
 function patienceWith(
-  { isReady, silentMs }: NodeFacts,
+  { isReady, silentMs }: OwnNodeFacts,
   { began, now, readyTimeoutMs }: { began: number; now: number; readyTimeoutMs: number },
 ): number {
   if (silentMs !== undefined) return now - silentMs + readyTimeoutMs;

@@ -1,6 +1,6 @@
 /** Owns the trial run: whether a staged binary can be executed here and is the version it should be. */
 import { execFile } from 'node:child_process';
-import type { Outcome } from '../steps/step.ts';
+import type { StepOutcome } from '../steps/step.ts';
 
 export interface Trial {
   readonly binary: string;
@@ -12,7 +12,7 @@ export interface Trial {
 const MAX_OUTPUT_BYTES = 64 * 1024;
 
 /** Runs `<binary> version`: it must end with 0 in time and print the version as a word of its own. */
-export async function tryOut({ binary, version, timeoutMs }: Trial): Promise<Outcome> {
+export async function tryOut({ binary, version, timeoutMs }: Trial): Promise<StepOutcome> {
   const options = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES } as const;
   return await new Promise((resolve) => {
     execFile(binary, ['version'], options, (error, stdout, stderr) => {
@@ -32,6 +32,6 @@ function whyNot(error: Error & { killed?: boolean; code?: unknown }, timeoutMs: 
   return typeof error.code === 'number' ? `it ended with code ${error.code} ${said}`.trim() : error.message;
 }
 
-function no(reason: string): Outcome {
+function no(reason: string): StepOutcome {
   return { ok: false, reason };
 }

@@ -51,4 +51,6 @@ export type Step =
   | { readonly kind: 'clean-up' };
 
 /** What came of a step: its reason is for people. `late`: its time was over. */
-export type Outcome = { readonly ok: true } | { readonly ok: false; readonly reason: string; readonly late?: 'drain' };
+export type StepOutcome =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: string; readonly late?: 'drain' };

@@ -10,7 +10,7 @@ import { RefitError } from '../../util/errors.ts';
 import { listed } from '../phrases.ts';
 import { isMoving } from '../status/stage-lines.ts';
 import { stateOf } from '../status/text.ts';
-import type { Decide, Order, Seen } from './control.ts';
+import type { Decide, InspectedPlan, Order } from './control.ts';
 import { finishing, titleOf } from './in-flight.ts';
 
 const MOST_NAMES = 8;
@@ -32,7 +32,7 @@ export function abort(reason: string): Decide {
 }
 
 /** By the very node actions that the leader will run. */
-function whatFollows({ snapshot, policy, view }: Seen, now: number): string[] {
+function whatFollows({ snapshot, policy, view }: InspectedPlan, now: number): string[] {
   const nodeActions = nodeActionsOf(snapshot, policy, now);
   const cancelled = nodeActions.filter(({ kind }) => kind === 'cancel').map(({ target }) => target);
   const unsent = snapshot.rollout.stages
@@ -54,7 +54,7 @@ function whatFollows({ snapshot, policy, view }: Seen, now: number): string[] {
 }
 
 /** Only our own cordons, and only of those that go no further. */
-function cordoned({ rollout, facts }: Seen['snapshot'], nodeActions: readonly NodeAction[]): Target[] {
+function cordoned({ rollout, facts }: InspectedPlan['snapshot'], nodeActions: readonly NodeAction[]): Target[] {
   return nodeActions
     .filter((nodeAction) => nodeAction.kind === 'cancel' || (nodeAction.kind === 'clean-up' && nodeAction.cordon))
     .map(({ target }) => target)

@@ -9,9 +9,9 @@ import { wrapped } from '../phrases.ts';
 import { askLeader, type LeaderView } from '../status/leader.ts';
 import { notesOf } from '../status/notes.ts';
 import { inspect, viewAt } from '../status/observe.ts';
-import { inSession, type LookParts, type Session } from '../status/session.ts';
+import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import { choosePlan } from './choose-plan.ts';
-import type { Decide, Order, Seen } from './control.ts';
+import type { Decide, InspectedPlan, Order } from './control.ts';
 
 export interface ControlFlags extends ConnectionFlags {
   /** As `choosePlan` takes it. */
@@ -22,7 +22,7 @@ export interface ControlFlags extends ConnectionFlags {
 const MAX_TRIES = 10;
 
 /** Resolves with 0 where the plan is as ordered, be it that it was so before. */
-export async function applyControl(decide: Decide, flags: ControlFlags, parts: LookParts): Promise<number> {
+export async function applyControl(decide: Decide, flags: ControlFlags, parts: SessionParts): Promise<number> {
   const { clock, output, abort } = parts;
   return await inSession(flags, parts, 'refit-order', async (session) => {
     const now = clock.now();
@@ -37,7 +37,7 @@ export async function applyControl(decide: Decide, flags: ControlFlags, parts: L
 
 interface Given {
   readonly order: Order;
-  readonly seen: Seen;
+  readonly seen: InspectedPlan;
 }
 
 async function carryOut(
@@ -68,7 +68,7 @@ async function carryOut(
 /** False where the plan is not as it was seen. */
 async function write(
   client: KubeClient,
-  { dialect, plan }: Seen,
+  { dialect, plan }: InspectedPlan,
   annotations: NonNullable<Order['annotations']>,
   abort: AbortSignal,
 ): Promise<boolean> {
@@ -84,6 +84,6 @@ async function write(
 }
 
 /** An order that nobody carries out is one that waits. */
-function notes({ view }: Seen, leader: LeaderView): string[] {
+function notes({ view }: InspectedPlan, leader: LeaderView): string[] {
   return notesOf({ leader, plans: [view] }).map(({ text }) => `${text}.`);
 }

@@ -3,7 +3,7 @@ import type { Inspection } from '../status/observe.ts';
 import type { PlanView } from '../status/view.ts';
 
 /** The plan as it was seen, and how that looks to people. */
-export interface Seen extends Inspection {
+export interface InspectedPlan extends Inspection {
   readonly view: PlanView;
 }
 
@@ -19,4 +19,4 @@ export interface Order {
  *
  * @throws RefitError REFIT_ORDER where the order makes no sense for this plan
  */
-export type Decide = (seen: Seen, now: number) => Order;
+export type Decide = (seen: InspectedPlan, now: number) => Order;

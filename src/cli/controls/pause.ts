@@ -6,10 +6,10 @@ import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { operatorOf } from '../operators.ts';
 import { stateOf } from '../status/text.ts';
-import type { Order, Seen } from './control.ts';
+import type { InspectedPlan, Order } from './control.ts';
 import { finishing, starting, titleOf } from './in-flight.ts';
 
-export function pause({ snapshot, view }: Seen, now: number): Order {
+export function pause({ snapshot, view }: InspectedPlan, now: number): Order {
   const title = titleOf(view);
   if (isFinal(snapshot.rollout))
     throw new RefitError('REFIT_ORDER', `${title} ${stateOf(view)}: nothing is left to pause`);
@@ -18,7 +18,7 @@ export function pause({ snapshot, view }: Seen, now: number): Order {
   return { annotations: { [PAUSE_ANNOTATION]: rfc3339(now) }, said: [`${title} is paused.`, ...next] };
 }
 
-export function resume({ snapshot, policy, view }: Seen): Order {
+export function resume({ snapshot, policy, view }: InspectedPlan): Order {
   const title = titleOf(view);
   const { paused, abort } = snapshot.controls;
   if (abort !== undefined) {

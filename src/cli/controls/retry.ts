@@ -8,7 +8,7 @@ import type { Stage, Target } from '../../engine/model/recorded.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { operatorOf } from '../operators.ts';
-import type { Decide, Seen } from './control.ts';
+import type { Decide, InspectedPlan } from './control.ts';
 import { titleOf } from './in-flight.ts';
 
 export function retry(name: string): Decide {
@@ -27,7 +27,7 @@ export function retry(name: string): Decide {
   };
 }
 
-function failedOf(name: string, { dialect, plan, snapshot, view }: Seen): readonly [Target, ...Target[]] {
+function failedOf(name: string, { dialect, plan, snapshot, view }: InspectedPlan): readonly [Target, ...Target[]] {
   const refuse = (why: string): never => {
     throw new RefitError('REFIT_ORDER', why);
   };
@@ -54,7 +54,7 @@ function failedOf(name: string, { dialect, plan, snapshot, view }: Seen): readon
 }
 
 /** One that failed by its own word counts once the leader has recorded it. */
-function placeOf({ stage, target }: { stage: Stage; target: Target }, { stages }: Seen['view']): string {
+function placeOf({ stage, target }: { stage: Stage; target: Target }, { stages }: InspectedPlan['view']): string {
   const seen = stages
     .filter(({ command, role }) => command === stage.command && role === stage.role)
     .flatMap(({ targets }) => targets)
@@ -77,7 +77,7 @@ function momentOf(failed: readonly [Target, ...Target[]], snapshot: Snapshot): n
   return Math.max(...moments.filter((moment) => !Number.isNaN(moment)));
 }
 
-function whatFollows(name: string, { snapshot, view }: Seen): string[] {
+function whatFollows(name: string, { snapshot, view }: InspectedPlan): string[] {
   const targets = snapshot.rollout.stages.flatMap((stage) => stage.targets);
   const isAtWork = targets.some((target) => {
     const { kind } = factsOf(snapshot, target).observation;

@@ -9,7 +9,13 @@ import { sameJson } from '../../util/json.ts';
 import type { Output } from '../output.ts';
 import { planLines } from './plan-text.ts';
 import { carryOut } from './run.ts';
-import { inSession, type KubeadmApplyFlags, type KubeadmFlags, type KubeadmParts, type Session } from './session.ts';
+import {
+  inSession,
+  type KubeadmApplyFlags,
+  type KubeadmFlags,
+  type KubeadmParts,
+  type KubeadmSession,
+} from './session.ts';
 import { probeAll, surveyCluster } from './survey.ts';
 
 /** Milliseconds for an API server whose manifest was put back. */
@@ -53,7 +59,7 @@ export function isNothing({ request, resumes }: Assessment): boolean {
   return hostsOf(request).length === 0 && !resumes;
 }
 
-async function look({ manifest, client, abort }: Session, hosts: readonly HostFacts[]): Promise<Survey> {
+async function look({ manifest, client, abort }: KubeadmSession, hosts: readonly HostFacts[]): Promise<Survey> {
   return await surveyCluster(manifest, hosts, client, abort);
 }
 
@@ -71,7 +77,11 @@ function stopOn({ findings }: Assessment): void {
   throw new RefitError('REFIT_REFUSED', refused.map(({ rule, message }) => `${rule}: ${message}`).join('; '));
 }
 
-async function confirm(question: string, { yes }: KubeadmApplyFlags, { ask, output }: Session): Promise<boolean> {
+async function confirm(
+  question: string,
+  { yes }: KubeadmApplyFlags,
+  { ask, output }: KubeadmSession,
+): Promise<boolean> {
   if (yes) return true;
   const answer = await ask(`${question} Type yes: `);
   if (answer === undefined)
@@ -82,7 +92,11 @@ async function confirm(question: string, { yes }: KubeadmApplyFlags, { ask, outp
 }
 
 /** An API server that kubeadm has left out cannot be asked for anything, not even for the lock: the host's own one serves. */
-async function repair(hosts: readonly HostFacts[], flags: KubeadmApplyFlags, session: Session): Promise<boolean> {
+async function repair(
+  hosts: readonly HostFacts[],
+  flags: KubeadmApplyFlags,
+  session: KubeadmSession,
+): Promise<boolean> {
   const broken = hosts.filter(({ missing }) => missing.length > 0);
   for (const { host, missing } of broken)
     session.output.write(`${host.name}: a kubeadm was cut off and left out ${missing.join(', ')}\n`);
@@ -99,7 +113,7 @@ async function repair(hosts: readonly HostFacts[], flags: KubeadmApplyFlags, ses
   return true;
 }
 
-async function untilAnswering({ client, clock, abort }: Session): Promise<void> {
+async function untilAnswering({ client, clock, abort }: KubeadmSession): Promise<void> {
   const deadline = clock.monotonic() + BACK_WITHIN_MS;
   for (;;) {
     try {

@@ -4,7 +4,7 @@ import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
 import { configMaps, newPlan, PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
-import { Look } from '../../drain/drain-preview.ts';
+import { DrainPreviewer } from '../../drain/drain-preview.ts';
 import { createDrains } from '../../drain/drains.ts';
 import { type RolloutParts, rolloutController } from '../../engine/controller.ts';
 import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
@@ -27,7 +27,7 @@ import { sleep } from '../../util/clock.ts';
 import { EXIT } from '../../util/errors.ts';
 import { showStatus } from '../status/command.ts';
 import { loadOnce } from '../status/load.ts';
-import type { KubeadmApplyFlags, Session } from './session.ts';
+import type { KubeadmApplyFlags, KubeadmSession } from './session.ts';
 
 const READYZ_TIMEOUT_MS = 5000;
 /** Milliseconds to win a lock that nobody holds before anybody is told that it is waited for. */
@@ -38,7 +38,7 @@ const CLEAN_UP_WITHIN_MS = 10_000;
 
 /** `decide` looks once more under the lock, and gives what is to be done now. Resolves with the exit code. */
 export async function carryOut(
-  session: Session,
+  session: KubeadmSession,
   flags: KubeadmApplyFlags,
   decide: () => Promise<Assessment>,
 ): Promise<number> {
@@ -72,10 +72,10 @@ export async function carryOut(
   }
 }
 
-async function locked(election: Election, { clock, output, abort }: Session): Promise<void> {
+async function locked(election: Election, { clock, output, abort }: KubeadmSession): Promise<void> {
   const since = clock.monotonic();
   let isTold = false;
-  while (!election.held()) {
+  while (!election.term()) {
     if (!isTold && clock.monotonic() - since > PATIENCE_MS && election.leader() !== '') {
       output.write(`Waiting for the lock ${PLACE.namespace}/${PLACE.name}: ${election.leader()} holds it.\n`);
       isTold = true;
@@ -94,7 +94,7 @@ async function replacePlan(writer: KubeClient, plan: ReturnType<typeof newPlan>)
 }
 
 async function runRollout(
-  session: Session,
+  session: KubeadmSession,
   flags: KubeadmApplyFlags,
   writer: KubeClient,
   abort: AbortSignal,
@@ -126,7 +126,7 @@ async function runRollout(
 }
 
 function partsOf(
-  { client, config, clock, log }: Session,
+  { client, config, clock, log }: KubeadmSession,
   { apiPort }: KubeadmApplyFlags,
   writer: KubeClient,
 ): Omit<RolloutParts, 'policyFor'> {
@@ -142,7 +142,7 @@ function partsOf(
           endpoints,
           async (host) => await askReadyz(config, host, { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
         ),
-      look: (abort = new AbortController().signal) => new Look(client, abort),
+      look: (abort = new AbortController().signal) => new DrainPreviewer(client, abort),
     },
     announce: (plan, { type, reason }) => events.record(plan, { type, reason: reason.code, message: reason.message }),
   };
@@ -150,7 +150,7 @@ function partsOf(
 
 /** Resolves with the exit code once the rollout has ended. */
 async function show(
-  { clock, output, manifest }: Session,
+  { clock, output, manifest }: KubeadmSession,
   flags: KubeadmApplyFlags,
   dialect: Dialect,
   abort: AbortSignal,
@@ -169,7 +169,7 @@ async function show(
 
 /** What the leader still owes the nodes when the rollout has ended: cordons and taints of ours on hosts that were not touched. */
 async function untilCleanedUp(
-  { client, clock, abort }: Session,
+  { client, clock, abort }: KubeadmSession,
   dialect: Dialect,
   policyFor: (plan: KubeObject) => RolloutPolicy,
 ): Promise<void> {

@@ -35,7 +35,7 @@ export interface KubeadmParts {
 }
 
 /** Closed at the end of the command. */
-export interface Session extends KubeadmParts {
+export interface KubeadmSession extends KubeadmParts {
   readonly manifest: Manifest;
   readonly config: ClusterConfig;
   readonly client: KubeClient;
@@ -47,7 +47,7 @@ export interface Session extends KubeadmParts {
 export async function inSession(
   flags: KubeadmFlags,
   parts: KubeadmParts,
-  work: (session: Session) => Promise<number>,
+  work: (session: KubeadmSession) => Promise<number>,
 ): Promise<number> {
   const manifest = await loadManifest(flags.manifest);
   const config = await loadClusterConfig({ path: flags.kubeconfig ?? manifest.kubeconfig, context: flags.context });

@@ -6,7 +6,7 @@ import { type ConfigMap, configMaps, PLACE } from '../../dialects/kubeadm/plan-o
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { type HostFacts, probeHost } from '../../dialects/kubeadm/probe.ts';
 import type { Shells } from '../../dialects/kubeadm/ssh.ts';
-import { Look } from '../../drain/drain-preview.ts';
+import { DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/options.ts';
 import { listPolicies } from '../../engine/policy/list-policies.ts';
 import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
@@ -49,7 +49,7 @@ async function lookAheadAt(
   options: DrainOptions,
   abort: AbortSignal,
 ): Promise<Survey['drainPreviews']> {
-  const look = new Look(client, abort);
+  const look = new DrainPreviewer(client, abort);
   const looks = hosts.map(async ({ name }) => [name, await look.ahead(name, options)] as const);
   return new Map(await Promise.all(looks));
 }

@@ -8,7 +8,7 @@ import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader } from '../status/leader.ts';
 import { type Inspection, inspect, type Looking, viewAt } from '../status/observe.ts';
-import { inSession, type LoadedDialect, type LookParts, type Session } from '../status/session.ts';
+import { inSession, type LoadedDialect, type Session, type SessionParts } from '../status/session.ts';
 import { readText } from '../validate.ts';
 import { probeDownloads } from './downloads.ts';
 import { lookAtDrains } from './drains.ts';
@@ -36,7 +36,7 @@ interface PreviewParts {
 }
 
 /** Resolves with 0; rejects with REFIT_FILE where the file's plan would be refused or do nothing, once it is shown. */
-export async function showPreview(flags: PreviewFlags, parts: LookParts): Promise<number> {
+export async function showPreview(flags: PreviewFlags, parts: SessionParts): Promise<number> {
   const { file } = flags;
   const read = file === undefined ? undefined : readObject(await readText(file), file, KINDS);
   return await inSession(flags, parts, 'refit-preview', async (session) => {

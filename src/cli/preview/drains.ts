@@ -7,7 +7,7 @@ import { Semaphore } from '../../util/semaphore.ts';
 import type { Inspection } from '../status/observe.ts';
 import type { Sources } from '../status/sources.ts';
 
-export interface DrainPreview {
+export interface PlanDrainPreview {
   /** Nodes that were looked at. */
   readonly nodes: number;
   /** Pods on them that would be evicted. */
@@ -32,7 +32,7 @@ const AT_ONCE = 8;
 export async function lookAtDrains(
   { snapshot, policy }: Inspection,
   sources: Pick<Sources, 'drainPreview'>,
-): Promise<DrainPreview | undefined> {
+): Promise<PlanDrainPreview | undefined> {
   if (!policy.drain.enabled) return undefined;
   const pending = snapshot.rollout.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'pending'));
   const byNode = new Map(

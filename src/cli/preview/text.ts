@@ -4,7 +4,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../phrases.ts';
 import { noteLines } from '../status/notes.ts';
 import type { Download } from './downloads.ts';
-import type { DrainPreview } from './drains.ts';
+import type { PlanDrainPreview } from './drains.ts';
 import type { Duration } from './duration.ts';
 import type { PlanPreview, PreviewView } from './view.ts';
 import type { StagePreview } from './waves.ts';
@@ -61,7 +61,7 @@ function stageLines({ command, role, version, maxInFlight, selection, done, movi
   ];
 }
 
-function drainLines({ nodes, evictable, blocked, unseen }: DrainPreview): string[] {
+function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): string[] {
   const rest = blocked.length - MOST_BLOCKED;
   return [
     ...(evictable > 0

@@ -3,7 +3,7 @@ import type { RolloutPhase } from '../../engine/model/recorded.ts';
 import type { LeaderView } from '../status/leader.ts';
 import type { PlanView } from '../status/view.ts';
 import type { Download } from './downloads.ts';
-import type { DrainPreview } from './drains.ts';
+import type { PlanDrainPreview } from './drains.ts';
 import type { Duration } from './duration.ts';
 import type { PolicyRule } from './policy-rule.ts';
 import { type StagePreview, stagePreview } from './waves.ts';
@@ -22,7 +22,7 @@ export interface DrainPreviews {
   /** Absent where no UpgradePolicy covers the plan. */
   readonly policy?: PolicyRule;
   /** Absent where no target's Node is drained by the leader. */
-  readonly drains?: DrainPreview;
+  readonly drains?: PlanDrainPreview;
   /** By the machine where this runs; absent where nobody wanted to know, or there is nothing to download. */
   readonly downloads?: readonly Download[];
   /** Absent where nobody has anything left to do. */

@@ -32,7 +32,7 @@ interface Subject {
 const MOST_OF_A_KIND = 20;
 const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
 
-export class Answers {
+export class InspectionAnswers {
   readonly #sources: Sources;
   readonly #subject: Subject;
   #controlPlane: readonly EndpointHealth[] | undefined;

@@ -3,7 +3,7 @@ import { EXIT } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Form, render } from './render.ts';
 import { reporter } from './reporter.ts';
-import { inSession, type LookParts, lookOnce } from './session.ts';
+import { inSession, lookOnce, type SessionParts } from './session.ts';
 import type { PlanView } from './view.ts';
 import { type WatchParts, watchPlans } from './watch.ts';
 
@@ -12,7 +12,7 @@ export interface StatusFlags extends ConnectionFlags {
   readonly watch?: boolean;
 }
 
-export interface StatusParts extends LookParts {
+export interface StatusParts extends SessionParts {
   /** Hears of every look that a watch takes. */
   readonly onLook?: ((plans: readonly PlanView[]) => void) | undefined;
 }

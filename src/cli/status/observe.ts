@@ -8,7 +8,7 @@ import { isFinal } from '../../engine/model/recorded.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { Answers, type DrainProbe, type Question } from './answers.ts';
+import { type DrainProbe, InspectionAnswers, type Question } from './answers.ts';
 import type { Loaded } from './load.ts';
 import { type Policies, policyOf } from './policies.ts';
 import type { Sources } from './sources.ts';
@@ -51,7 +51,7 @@ export async function inspect(
   now: number,
 ): Promise<Inspection> {
   const policy = policyOf(policies, dialect, plan);
-  const answers = new Answers(sources, { dialect, plan, world, options: policy.drain.options });
+  const answers = new InspectionAnswers(sources, { dialect, plan, world, options: policy.drain.options });
   const look = (): Snapshot => sinceCreation(gather(dialect, plan, world, now, answers.known));
   let snapshot = look();
   for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -79,7 +79,7 @@ export function viewAt({ dialect, snapshot, policy, unseen }: Inspection, now: n
 }
 
 /** Of what is recorded, and of what would be recorded next: a plan that nobody has taken up yet has gates, too. */
-function questionsOf(snapshot: Snapshot, policy: RolloutPolicy, answers: Answers, now: number): Question[] {
+function questionsOf(snapshot: Snapshot, policy: RolloutPolicy, answers: InspectionAnswers, now: number): Question[] {
   const decisions = [explainToPeople, decide].map((each) => each(snapshot, policy, now));
   const probes = decisions.flatMap((each) => each.probes);
   const drains = drainsIn(snapshot, policy, now).filter(({ node }) => !answers.knowsDrainOf(node));

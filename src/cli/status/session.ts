@@ -18,7 +18,7 @@ import { loadPolicies } from './policies.ts';
 import { sourcesOf } from './sources.ts';
 import type { StatusView } from './view.ts';
 
-export interface LookParts {
+export interface SessionParts {
   readonly dialects: readonly Dialect[];
   readonly clock: Clock;
   readonly output: Output;
@@ -43,7 +43,7 @@ const READYZ_TIMEOUT_MS = 3000;
 /** The client is closed when `work` is over. Before a watch too: lists fail at once where informers would try for ever. */
 export async function inSession(
   flags: ConnectionFlags,
-  { dialects, clock, abort }: LookParts,
+  { dialects, clock, abort }: SessionParts,
   userAgent: string,
   work: (session: Session) => Promise<number>,
 ): Promise<number> {

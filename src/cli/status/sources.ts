@@ -1,6 +1,6 @@
 /** Owns asking what no watch shows, for those who only look: by their own rights, and not anew at every look. */
 import type { DrainProgress } from '../../drain/drain.ts';
-import { type DrainPreview, Look } from '../../drain/drain-preview.ts';
+import { type DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/options.ts';
 import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
 import type { EndpointHealth } from '../../engine/model/observed.ts';
@@ -39,8 +39,8 @@ export function sourcesOf(
     kept.set(key, { at: clock.monotonic(), answer });
     return await answer;
   };
-  const look = async (): Promise<Look> =>
-    await once('look', async () => await Promise.resolve(new Look(client, abort)));
+  const look = async (): Promise<DrainPreviewer> =>
+    await once('look', async () => await Promise.resolve(new DrainPreviewer(client, abort)));
   return {
     controlPlane: askControlPlane,
     drainPreview: async (node, options) =>

@@ -83,7 +83,7 @@ export interface StatusView {
 }
 
 /** What is recorded and seen now, and what the controller would record next. */
-export interface Look {
+export interface ViewInput {
   readonly snapshot: Snapshot;
   readonly explanation: Pick<Explanation, 'waits' | 'phases'>;
   readonly upcoming: Rollout;
@@ -91,7 +91,7 @@ export interface Look {
   readonly unseen: readonly string[];
 }
 
-export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
+export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanView {
   const { rollout } = look.snapshot;
   const { kind, name, uid, created } = rollout.source;
   // A plan that nobody has taken up yet may be refused, and one whose node has failed may not know it yet.
@@ -114,7 +114,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: Look): PlanView {
 }
 
 /** What holds it beside its own text. */
-function bindings({ snapshot, policy, unseen }: Look): Pick<PlanView, 'policy' | 'paused' | 'abort' | 'unseen'> {
+function bindings({ snapshot, policy, unseen }: ViewInput): Pick<PlanView, 'policy' | 'paused' | 'abort' | 'unseen'> {
   const { paused, abort } = snapshot.controls;
   return {
     ...(policy.name === undefined ? {} : { policy: policy.name }),
@@ -131,7 +131,7 @@ function harmless(view: PlanView): PlanView {
 }
 
 /** An end that is seen and not yet recorded is nothing to wait for, be it that of a target or a refusal of the plan. */
-function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: Look): Wait[] {
+function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): Wait[] {
   if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
   const ends = stepEnds(snapshot, policy);
   return waits
@@ -161,7 +161,7 @@ function endOf({ rollout, controls }: Snapshot): { ended?: string } {
   return ended === undefined ? {} : { ended };
 }
 
-function stageView(stage: Stage, { snapshot, explanation: { phases } }: Look): StageView {
+function stageView(stage: Stage, { snapshot, explanation: { phases } }: ViewInput): StageView {
   return {
     command: stage.command,
     role: stage.role,
@@ -201,7 +201,7 @@ function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): Tar
 }
 
 /** The targets that fill the slots when what is in flight is done; where all are in flight, the first of the next stage. */
-function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: Look): string[] {
+function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): string[] {
   if (isFinal(upcoming) || isStopping({ ...snapshot, rollout: upcoming }, policy)) return [];
   const { rollout } = snapshot;
   const held = new Set(waits.filter(({ ofStage }) => ofStage !== true).map(({ target }) => target));

@@ -2,13 +2,13 @@
 import { EXIT } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
-import { inSession, type LookParts, lookOnce } from '../status/session.ts';
+import { inSession, lookOnce, type SessionParts } from '../status/session.ts';
 import type { StatusView } from '../status/view.ts';
 import { explainNode } from './node.ts';
 import { explainPlan } from './plan.ts';
 
 /** Resolves with 0: a plan that failed is told, and not a failure of this command. */
-export async function showWhy(node: string | undefined, flags: ConnectionFlags, parts: LookParts): Promise<number> {
+export async function showWhy(node: string | undefined, flags: ConnectionFlags, parts: SessionParts): Promise<number> {
   const { clock, output, abort } = parts;
   return await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();

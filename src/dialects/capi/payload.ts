@@ -1,4 +1,5 @@
 /** Owns where the binary of a version comes from: addresses made from templates, and the checksum that is published beside it. */
+import type { Payload } from '../../engine/model/recorded.ts';
 import { RefitError } from '../../util/errors.ts';
 
 export interface PayloadSource {
@@ -6,11 +7,6 @@ export interface PayloadSource {
   readonly url: string;
   /** The same for a file that begins with the SHA-256 of the payload, as sha256sum writes it; nothing is checked without. */
   readonly checksumUrl?: string | undefined;
-}
-
-export interface Payload {
-  readonly url: string;
-  readonly sha256?: string;
 }
 
 /** Reads a small text; rejects where it cannot. */

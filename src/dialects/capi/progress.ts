@@ -1,6 +1,6 @@
 /** Owns what is told of an update under way: the words of the leader's own decision, with what only the leader knows looked up anew. */
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
-import { Look } from '../../drain/drain-preview.ts';
+import { DrainPreviewer } from '../../drain/drain-preview.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { Wait } from '../../engine/model/decided.ts';
@@ -67,11 +67,11 @@ async function look(
   const snapshot = seeing({ drainPreviews: new Map() });
   const { options } = policy.drain;
   if (isDrained(snapshot, node)) {
-    const progress = await new Look(workload, abort).during(name, options, now);
+    const progress = await new DrainPreviewer(workload, abort).during(name, options, now);
     return seeing({ drainOf: () => ({ kind: 'draining', since: now, ...progress }) });
   }
   if (!decide(snapshot, policy, now).probes.some(({ kind }) => kind === 'drain-preview')) return snapshot;
-  return seeing({ drainPreviews: new Map([[name, await new Look(workload, abort).ahead(name, options)]]) });
+  return seeing({ drainPreviews: new Map([[name, await new DrainPreviewer(workload, abort).ahead(name, options)]]) });
 }
 
 function isDrained({ facts }: Snapshot, { metadata, spec }: Node): boolean {

@@ -2,7 +2,7 @@
 import type { CattleCondition, CattlePlan } from '../../api/cattle/plan.ts';
 import { rfc3339 } from '../../util/clock.ts';
 
-export interface Verdict {
+export interface ConditionUpdate {
   readonly type: string;
   readonly status: 'True' | 'False';
   readonly reason: string;
@@ -14,7 +14,7 @@ export function conditionOf(plan: CattlePlan, type: string): CattleCondition | u
 }
 
 /** True where the plan has just this condition already. */
-export function says(plan: CattlePlan, { type, status, reason, message }: Verdict): boolean {
+export function says(plan: CattlePlan, { type, status, reason, message }: ConditionUpdate): boolean {
   const known = conditionOf(plan, type);
   return known?.status === status && known.reason === reason && (known.message ?? '') === message;
 }
@@ -22,7 +22,7 @@ export function says(plan: CattlePlan, { type, status, reason, message }: Verdic
 /** Others stay as they are and where they are; `now` in milliseconds. */
 export function withVerdicts(
   known: readonly CattleCondition[],
-  verdicts: readonly Verdict[],
+  verdicts: readonly ConditionUpdate[],
   now: number,
 ): CattleCondition[] {
   const byType = new Map(verdicts.map((verdict) => [verdict.type, verdict]));
@@ -35,7 +35,7 @@ export function withVerdicts(
   return [...kept, ...added];
 }
 
-function updated(known: CattleCondition | undefined, verdict: Verdict, now: number): CattleCondition {
+function updated(known: CattleCondition | undefined, verdict: ConditionUpdate, now: number): CattleCondition {
   const { message, ...rest } = verdict;
   const { message: before = '', ...others } = known ?? { type: verdict.type, status: '' };
   const isSame = others.status === verdict.status && before === message;

@@ -4,7 +4,7 @@ import { because, type Reason } from '../../engine/model/reasons.ts';
 import { parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
 import type { Secret } from '../../kube/types.ts';
 import { parseGoDuration } from '../../util/go-duration.ts';
-import { conditionOf, says, type Verdict } from './conditions.ts';
+import { type ConditionUpdate, conditionOf, says } from './conditions.ts';
 import { hashedSecrets, latestHash, mungeVersion } from './latest-hash.ts';
 import { selectorText } from './selector-text.ts';
 import { windowsOf } from './window.ts';
@@ -78,17 +78,17 @@ function unknownVersion(plan: CattlePlan): string {
 }
 
 /** What the judgement says in conditions. That a channel was read is said by whoever reads it. */
-export function conditionsOf({ spec }: CattlePlan, problems: readonly Reason[]): Verdict[] {
+export function conditionsOf({ spec }: CattlePlan, problems: readonly Reason[]): ConditionUpdate[] {
   const invalid = problems.find(({ code }) => code === 'InvalidPlan');
   if (invalid) return [{ type: 'Validated', status: 'False', reason: 'Error', message: invalid.message }];
-  const validated: Verdict = { type: 'Validated', status: 'True', reason: 'PlanIsValid', message: '' };
+  const validated: ConditionUpdate = { type: 'Validated', status: 'True', reason: 'PlanIsValid', message: '' };
   const resolved = { type: 'LatestResolved', status: 'True', reason: 'Version', message: '' } as const;
   const unresolved = { ...resolved, status: 'False', reason: 'Error', message: NEITHER } as const;
   if (spec?.version) return [validated, resolved];
   return spec?.channel ? [validated] : [validated, unresolved];
 }
 
-export const NOT_READY: Verdict = {
+export const NOT_READY: ConditionUpdate = {
   type: 'Complete',
   status: 'False',
   reason: 'NotReady',

@@ -4,7 +4,7 @@ import type { Rollout } from '../../engine/model/recorded.ts';
 import { targetsIn } from '../../engine/model/stages.ts';
 import { sameJson } from '../../util/json.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
-import { conditionOf, type Verdict, withVerdicts } from './conditions.ts';
+import { type ConditionUpdate, conditionOf, withVerdicts } from './conditions.ts';
 import { conditionsOf, NOT_READY } from './latest.ts';
 import { windowsOf } from './window.ts';
 
@@ -44,10 +44,15 @@ function applyingOf(rollout: Rollout): string[] {
 /** Reasons that are over where none of them holds any more. */
 const PASSING = new Set([NOT_READY.reason, 'Waiting']);
 
-function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly string[], now: number): Verdict {
+function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly string[], now: number): ConditionUpdate {
   if (rollout.problems.length > 0) return NOT_READY;
   if (rollout.phase === 'done') return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
-  const open = (reason: string, message = ''): Verdict => ({ type: 'Complete', status: 'False', reason, message });
+  const open = (reason: string, message = ''): ConditionUpdate => ({
+    type: 'Complete',
+    status: 'False',
+    reason,
+    message,
+  });
   const failed = targetsIn(rollout, 'failed');
   if (failed.length > 0) return open('JobFailed', failureOf(rollout));
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
@@ -67,20 +72,20 @@ function failureOf({ reason }: Rollout): string {
   return (reason?.message ?? '').replace(/^\S+: (?=Job )/, '');
 }
 
-function failedNodes(rollout: Rollout): Verdict | undefined {
+function failedNodes(rollout: Rollout): ConditionUpdate | undefined {
   const names = targetsIn(rollout, 'failed').map(({ name }) => name);
   if (names.length === 0) return undefined;
   return { type: FAILED_TYPE, status: 'True', reason: 'JobFailed', message: names.toSorted().join(', ') };
 }
 
-function waiting({ blocked }: Rollout): Verdict | undefined {
+function waiting({ blocked }: Rollout): ConditionUpdate | undefined {
   if (!blocked) return undefined;
   const message = 'a slot is free, but a gate lets no node start: see refit status';
   return { type: WAITING_TYPE, status: 'True', reason: 'Gate', message };
 }
 
 /** It ends nothing for good: taken back, the order is forgotten with the next record. */
-function aborted({ phase, reason }: Rollout): Verdict | undefined {
+function aborted({ phase, reason }: Rollout): ConditionUpdate | undefined {
   if (phase !== 'failed' || reason?.code !== 'Aborted') return undefined;
   return { type: ABORTED_TYPE, status: 'True', reason: 'Aborted', message: reason.message };
 }

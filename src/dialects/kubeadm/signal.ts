@@ -3,7 +3,7 @@ import { withoutCordon } from '../../drain/cordon.ts';
 import type { Care, Instruction, Signal } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/observed.ts';
 import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
-import type { Step } from '../../engine/policy/rollout-policy.ts';
+import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import type { HostUpgrade, HostUpgrades, Part } from './host-upgrades.ts';
@@ -16,7 +16,7 @@ export const LEADER = 'leader';
 export const STAGE = 'Stage';
 export const DRAIN = 'Drain';
 /** What kubeadm and kubelets take is bounded by the time for the whole host only. */
-const PARTS: Readonly<Record<string, Step>> = { [STAGE]: 'download', [DRAIN]: 'drain' };
+const PARTS: Readonly<Record<string, TimedStep>> = { [STAGE]: 'download', [DRAIN]: 'drain' };
 
 /** `works` is undefined for whoever only looks. */
 export function sshSignal(works: HostUpgrades | undefined): Signal {

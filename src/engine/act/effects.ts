@@ -3,7 +3,7 @@ import type { Drains } from '../../drain/drains.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import type { Dialect, Instruction, Seen, World } from '../dialect.ts';
+import type { Dialect, Instruction, World, WorldObject } from '../dialect.ts';
 import type { Target } from '../model/recorded.ts';
 import type { OwnWrites } from '../observe/own-writes.ts';
 
@@ -51,7 +51,7 @@ export async function isCurrent<P extends KubeObject>(
 /** Asks the API server for all of them at once. False if one is gone or has another version than the observed one. */
 export async function areUnchanged(
   client: KubeClient,
-  observed: readonly Seen[],
+  observed: readonly WorldObject[],
   abort: AbortSignal | undefined,
 ): Promise<boolean> {
   const answers = observed.map(async ({ resource, object: { metadata } }) => {

@@ -1,7 +1,7 @@
 /** Owns what the leader does for a target that asks for it: cordon and drain, and the way back. */
 import { rfc3339 } from '../../util/clock.ts';
 import { evaluate } from '../gates/chain.ts';
-import { gateInput, type Look } from '../gates/context.ts';
+import { gateInput, type TargetContext } from '../gates/context.ts';
 import { AFTER } from '../gates/registry.ts';
 import { ownerOf } from '../model/cordon-owners.ts';
 import type { NodeAction } from '../model/decided.ts';
@@ -12,7 +12,7 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import type { Progress } from './target-step.ts';
 
-export interface AssistInput extends Look {
+export interface AssistInput extends TargetContext {
   readonly facts: TargetFacts;
 }
 

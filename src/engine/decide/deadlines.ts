@@ -1,7 +1,7 @@
 /** Owns when a target counts as late: by the recorded time of its attempt, and by what this process watched itself. */
 import type { Observation, TargetFacts } from '../model/observed.ts';
 import type { Target } from '../model/recorded.ts';
-import type { RolloutPolicy, Step } from '../policy/rollout-policy.ts';
+import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
 
 /**
  * Milliseconds that a process must have watched a target at a step without deadline before it may call it late by the
@@ -46,7 +46,7 @@ function stepDeadlineMs({ observation, drainDelegation }: TargetFacts, { stepDea
   return step === undefined || isOwn ? Number.POSITIVE_INFINITY : stepDeadlines[step];
 }
 
-function stepOf(observation: Observation): Step | undefined {
+function stepOf(observation: Observation): TimedStep | undefined {
   if (observation.kind === 'sent') return 'answer';
   if (observation.kind === 'working') return observation.part;
   return observation.kind === 'succeeded' ? 'ready' : undefined;

@@ -1,7 +1,7 @@
 /** Owns the step of one target: sight, row of the transition table, verifiers, and what is to be recorded of it. */
 
 import { evaluate } from '../gates/chain.ts';
-import { factsOf, gateInput, type Look } from '../gates/context.ts';
+import { factsOf, gateInput, type TargetContext } from '../gates/context.ts';
 import { AFTER, BEFORE } from '../gates/registry.ts';
 import type { TargetPhase } from '../model/decided.ts';
 import type { Snapshot, TargetFacts } from '../model/observed.ts';
@@ -74,7 +74,7 @@ function drainsItself({ observation, drainDelegation }: TargetFacts): boolean {
 }
 
 /** The gates are asked again: when they let the target start, it may have been long ago and under another leader. */
-function intend(look: Look): Progress {
+function intend(look: TargetContext): Progress {
   const { snapshot, stage, target, policy, now } = look;
   const facts = factsOf(snapshot, target);
   const phase = 'intended';
@@ -97,7 +97,7 @@ function intend(look: Look): Progress {
   return isOld ? { phase, effect: 'none', next: 'intended', reason } : { phase, effect: 'signal', reason };
 }
 
-function verify(look: Look, late: boolean): Progress {
+function verify(look: TargetContext, late: boolean): Progress {
   const { stage, target } = look;
   const verdict = evaluate(AFTER, gateInput(look, freeSlots(stage)));
   const effect: Effect = 'verify';

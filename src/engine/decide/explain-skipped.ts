@@ -7,7 +7,7 @@ import { activeStage } from '../model/stages.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { chooseTargets } from '../schedule/candidates.ts';
 import { isStopping } from './advance.ts';
-import { type Explanation, explain, type Held, heldBy } from './explain.ts';
+import { type ExplainedWait, type Explanation, explain, heldBy } from './explain.ts';
 
 /** Those that are told; each may be a question to the API server. */
 const MOST_TARGETS = 10;
@@ -27,7 +27,7 @@ export function explainToPeople(snapshot: Snapshot, policy: RolloutPolicy, now: 
   };
 }
 
-function skipped(snapshot: Snapshot, policy: RolloutPolicy, now: number): Held[] {
+function skipped(snapshot: Snapshot, policy: RolloutPolicy, now: number): ExplainedWait[] {
   const { rollout } = snapshot;
   const stage = activeStage(rollout);
   if (!stage || isFinal(rollout) || rollout.unread || isStopping(snapshot, policy)) return [];

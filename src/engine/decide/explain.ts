@@ -63,7 +63,7 @@ function unanswered({ source }: Rollout, phases: Explanation['phases'], question
   return { waits, phases, recheckAfterMs: recheckMs, probes: [] };
 }
 
-export interface Held {
+export interface ExplainedWait {
   readonly wait: Wait;
   readonly recheckMs?: number | undefined;
   /** Milliseconds since the epoch: when it is judged late. */
@@ -71,7 +71,7 @@ export interface Held {
   readonly probe?: Probe | undefined;
 }
 
-function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: RolloutPolicy, now: number): Held[] {
+function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: RolloutPolicy, now: number): ExplainedWait[] {
   return stage.targets
     .filter(({ state }) => state === 'intended')
     .map((target) => {
@@ -90,7 +90,7 @@ function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: RolloutPolicy, 
 }
 
 /** What keeps the pending targets from starting; one wait for all that wait for the same. */
-function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: RolloutPolicy, now: number): Held[] {
+function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: RolloutPolicy, now: number): ExplainedWait[] {
   const { rollout } = snapshot;
   const since = lastProgress(rollout);
   if (rollout.unread) return [{ wait: { gate: 'record', reason: rollout.unread, since, ofStage: true } }];
@@ -126,7 +126,12 @@ function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason'> 
   return { gate: 'failure-budget', reason: because('FinishingInFlight', message) };
 }
 
-function slotWait(stage: Stage, count: number, since: string, failedInFlight: readonly FailedInFlight[]): Held[] {
+function slotWait(
+  stage: Stage,
+  count: number,
+  since: string,
+  failedInFlight: readonly FailedInFlight[],
+): ExplainedWait[] {
   if (count <= 0) return [];
   const limit = limitOf(stage);
   const who = count === 1 ? `1 more ${stage.role} waits` : `${count} more ${stage.role}s wait`;
@@ -138,7 +143,7 @@ function slotWait(stage: Stage, count: number, since: string, failedInFlight: re
   return [{ wait, ...(Number.isFinite(recheckMs) ? { recheckMs } : {}) }];
 }
 
-function laterWaits({ stages }: Rollout, active: Stage): Held[] {
+function laterWaits({ stages }: Rollout, active: Stage): ExplainedWait[] {
   const several = new Set(stages.map(({ command }) => command)).size > 1;
   const titleOf = ({ role, command }: Stage, plural: boolean): string =>
     `${role}${plural ? 's' : ''}${several ? ` of command ${command}` : ''}`;
@@ -153,7 +158,7 @@ function laterWaits({ stages }: Rollout, active: Stage): Held[] {
 }
 
 /** What holds several of them back in the same words is said once, of the first. */
-export function heldBy(stage: Stage, waiting: readonly (Refused & { readonly since: string })[]): Held[] {
+export function heldBy(stage: Stage, waiting: readonly (Refused & { readonly since: string })[]): ExplainedWait[] {
   const alike = Map.groupBy(waiting, ({ gate, reason }) => `${gate} ${reason.message}`);
   return [...alike.values()].flatMap(([first, ...others]) => {
     if (!first) return [];

@@ -15,7 +15,7 @@ export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): Tar
 }
 
 /** One target, with all that is looked at to decide about it. */
-export interface Look {
+export interface TargetContext {
   readonly snapshot: Snapshot;
   readonly stage: Stage;
   readonly target: Target;
@@ -25,7 +25,11 @@ export interface Look {
 }
 
 /** `room` is the number of targets that may still start, this one included. */
-export function gateInput(look: Look, room: number, census = censusFor(look.snapshot, look.policy)): GateInput {
+export function gateInput(
+  look: TargetContext,
+  room: number,
+  census = censusFor(look.snapshot, look.policy),
+): GateInput {
   const { snapshot, stage, target, policy, now } = look;
   const { rollout, controlPlane, apiServers, others, controls, paceMs } = snapshot;
   const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];

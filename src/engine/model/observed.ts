@@ -2,7 +2,7 @@
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { Node } from '../../kube/types.ts';
 import type { Unanswered } from '../observe/probe-backoff.ts';
-import type { Step } from '../policy/rollout-policy.ts';
+import type { TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
 import type { Reason } from './reasons.ts';
 import type { Role, Rollout } from './recorded.ts';
@@ -27,7 +27,7 @@ interface Working {
   /** As the node itself calls it. */
   readonly step: string;
   /** Whose deadline counts; only that of the whole target where absent. */
-  readonly part?: Step | undefined;
+  readonly part?: TimedStep | undefined;
   /** What it waits for, where that is the leader's to do. */
   readonly waitsFor?: 'drain' | 'uncordon' | undefined;
   /** True where whatever cordon its Node has was set for this very work, by whoever could not sign it. */

@@ -1,6 +1,6 @@
 /** Owns asking what no watch shows: every question once in a reconcile, all of a round at the same time. */
 
-import type { DrainPreview, Look } from '../../drain/drain-preview.ts';
+import type { DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/options.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -17,7 +17,7 @@ import type { ProbeBackoff, Unanswered } from './probe-backoff.ts';
 export interface Prober {
   askControlPlane(endpoints: readonly Endpoint[], abort?: AbortSignal): Promise<readonly EndpointHealth[]>;
   /** Begins one look at what drains would meet; nobody looks ahead where absent. */
-  look?(abort?: AbortSignal): Pick<Look, 'ahead'>;
+  look?(abort?: AbortSignal): Pick<DrainPreviewer, 'ahead'>;
 }
 
 export interface ProbeParts<P extends KubeObject> {
@@ -43,7 +43,7 @@ export class Answers {
   readonly drainPreviews = new Map<string, DrainPreview | Unanswered>();
   /** Several targets may ask for it, and all of them mean the same. */
   #health: Promise<readonly EndpointHealth[]> | undefined;
-  #look: Pick<Look, 'ahead'> | undefined;
+  #look: Pick<DrainPreviewer, 'ahead'> | undefined;
   readonly #memory: Memory;
   readonly #now: number;
   /** By key: what is asked is asked of the target as it is about to be recorded, which may be another attempt than now. */

@@ -5,7 +5,7 @@ import type { AgentDrain, AgentPolicy } from '../../signal/agent-policy.ts';
 import { parseDuration } from '../../util/duration.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { type Complain, readBlackout, readWindow } from './read-times.ts';
-import type { DrainPolicy, NodeLimit, RolloutPolicy, Step } from './rollout-policy.ts';
+import type { DrainPolicy, NodeLimit, RolloutPolicy, TimedStep } from './rollout-policy.ts';
 import { AGENT_DEFAULTS, DEFAULT_POLICY, restartDeadline, sumOf } from './rollout-policy.ts';
 
 /** Nobody means more, and moments far beyond it are no dates. */
@@ -56,7 +56,8 @@ type Times = Pick<RolloutPolicy, 'stepDeadlines' | 'targetDeadlineMs' | 'agent'>
 
 function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: Complain): Times {
   const read = (field: string, text: string | undefined): number | undefined => readDuration(field, text, complain);
-  const step = (name: Step): number => read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
+  const step = (name: TimedStep): number =>
+    read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
   const restartTimeoutMs = read('deadlines.restart', deadlines.restart);
   const soakMs = soak === '0s' ? 0 : read('soak', soak);
   const ready = step('ready');

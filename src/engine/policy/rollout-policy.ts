@@ -9,7 +9,7 @@ import type { Reason } from '../model/reasons.ts';
  * agent · download · drain · apply: new files take the place of the old · restart: until the new release has proven
  * itself or the old one is back · ready: until the node and the API servers are, and the target is done.
  */
-export type Step = 'answer' | 'download' | 'drain' | 'apply' | 'restart' | 'ready';
+export type TimedStep = 'answer' | 'download' | 'drain' | 'apply' | 'restart' | 'ready';
 
 /** Rules about versions that a policy may lift by name. */
 export type VersionRule = 'SkippedMinor' | 'Downgrade' | 'KubeletAhead';
@@ -43,7 +43,7 @@ export interface RolloutPolicy {
   /** From the intent until it is done, over all steps; Infinity where one of them is. */
   readonly targetDeadlineMs: number;
   /** The deadline of `drain` is Infinity where it is waited for. */
-  readonly stepDeadlines: Readonly<Record<Step, number>>;
+  readonly stepDeadlines: Readonly<Record<TimedStep, number>>;
   readonly drain: DrainPolicy;
   /** Open at any time where there is none. */
   readonly windows: readonly MaintenanceWindow[];
@@ -71,7 +71,7 @@ export function restartDeadline(restartTimeoutMs: number, readyTimeoutMs: number
 
 const READY_MS = 10 * MINUTE;
 
-const STEP_DEADLINES: Readonly<Record<Step, number>> = {
+const STEP_DEADLINES: Readonly<Record<TimedStep, number>> = {
   answer: 5 * MINUTE,
   // The agents' own limit: links may be slow, and a download that stands still is given up long before.
   download: 6 * HOUR,
@@ -95,7 +95,7 @@ export const WITHOUT_DEADLINES: Pick<RolloutPolicy, 'targetDeadlineMs' | 'stepDe
 };
 
 /** All steps together: what holds for a target where nobody says otherwise. */
-export function sumOf(deadlines: Readonly<Record<Step, number>>): number {
+export function sumOf(deadlines: Readonly<Record<TimedStep, number>>): number {
   return Object.values(deadlines).reduce((sum, each) => sum + each, 0);
 }
 

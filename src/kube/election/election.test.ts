@@ -31,7 +31,7 @@ function stand(
   const client = leaseClient(server, direct);
   const election = createElection({ client, ...PLACE, ...TIMES, identity, clock, random: () => 0.5, ...options });
   const heard: (number | 'end')[] = [];
-  election.onChange((held) => heard.push(held?.fencing ?? 'end'));
+  election.onChange((term) => heard.push(term?.number ?? 'end'));
   const stop = new AbortController();
   const running = election.run(stop.signal);
   const end = async (): Promise<void> => {
@@ -50,7 +50,7 @@ test('the first lease carries everything that others read', async () => {
   const at = '2026-11-20T04:51:46.657000Z';
   const spec = { holderIdentity: 'one', leaseDurationSeconds: 60, leaseTransitions: 0, acquireTime: at, renewTime: at };
   expect(server.lease).toMatchObject({ metadata: { ...PLACE, labels: { [LABEL]: 'one' } }, spec });
-  expect(election.held()).toEqual({ fencing: 0 });
+  expect(election.term()).toEqual({ number: 0 });
   expect(election.leader()).toBe('one');
 });
 
@@ -149,9 +149,9 @@ test('without renewal the term ends by itself, long before another may lead', as
   await clock.advance(0);
   cut('request');
   await clock.advance(14_999);
-  expect(one.election.held()).toEqual({ fencing: 0 });
+  expect(one.election.term()).toEqual({ number: 0 });
   await clock.advance(1);
-  expect(one.election.held()).toBeUndefined();
+  expect(one.election.term()).toBeUndefined();
   expect(one.heard).toEqual([0, 'end']);
 });
 
@@ -166,11 +166,11 @@ test('a term counts from the moment before the claim was sent, however long the 
   };
   const one = stand(server, clock, 'one', { client: leaseClient(server, slow) });
   await clock.advance(4_000);
-  expect(one.election.held()).toEqual({ fencing: 0 });
+  expect(one.election.term()).toEqual({ number: 0 });
   await clock.advance(10_999);
-  expect(one.election.held()).toEqual({ fencing: 0 });
+  expect(one.election.term()).toEqual({ number: 0 });
   await clock.advance(1);
-  expect(one.election.held()).toBeUndefined();
+  expect(one.election.term()).toBeUndefined();
 });
 
 test('a renewal whose answer is lost counts as none, until the lease is seen again', async () => {
@@ -184,7 +184,7 @@ test('a renewal whose answer is lost counts as none, until the lease is seen aga
   cut(undefined);
   await clock.advance(20_000);
   expect(one.heard).toEqual([0]);
-  expect(one.election.held()).toEqual({ fencing: 0 });
+  expect(one.election.term()).toEqual({ number: 0 });
 });
 
 test('a lease that another took ends the term at the next look', async () => {
@@ -215,7 +215,7 @@ test('a deleted lease is not taken while its holder may believe in it, and the c
   expect(heard).toEqual([8]);
 });
 
-test('writes pass the fence only in a term, and end before the lease can be taken', async () => {
+test('writes pass the guard only in a term, and end before the lease can be taken', async () => {
   const server = new LeaseServer();
   const clock = new FakeClock();
   const { link, cut } = cuttable(clock);
@@ -258,7 +258,7 @@ test('the lease is given back only after the last write ended, and not at all wh
     const write = client.replace(leases, server.read()).catch((thrown: unknown) => thrown);
     const stopped = one.stop();
     await clock.advance(1_000);
-    expect(one.election.held()).toBeUndefined();
+    expect(one.election.term()).toBeUndefined();
     expect(server.lease?.spec?.holderIdentity).toBe('one');
     if (ending === 'an answer') pending.resolve(server.read());
     else pending.reject(new TransportError('lost'));

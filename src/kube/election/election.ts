@@ -1,4 +1,4 @@
-/** Owns being elected: one holder of a Lease at a time, judged by locally observed time alone. */
+/** Leader election over a Lease: one holder at a time, judged by locally observed time alone. */
 import { type Clock, sleep, systemClock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { type Logger, silentLogger } from '../../util/log.ts';
@@ -11,45 +11,45 @@ import {
   type Claim,
   firstLease,
   holderOf,
-  lastHeard,
   released,
+  renewalOf,
   renewed,
   takenOver,
   transitionsOf,
 } from './lease-record.ts';
-import type { Held, SignalOrigin } from './write-guard.ts';
+import type { Term, WriteGuard } from './write-guard.ts';
 
 export interface ElectionOptions {
   readonly client: KubeClient;
   readonly namespace: string;
   readonly name: string;
-  /** Must be new for each start of a process: a process that returns is another candidate. */
+  /** Must be new for each start of a process: a restarted process is another candidate. */
   readonly identity: string;
-  /** Milliseconds; whole seconds, as the Lease has no finer unit. 15 s, 10 s and 2 s where absent, as in client-go. */
+  /** Milliseconds, in whole seconds: the Lease has no finer unit. Defaults as in client-go: 15 s, 10 s and 2 s. */
   readonly leaseDurationMs?: number;
   readonly renewDeadlineMs?: number;
   readonly retryPeriodMs?: number;
-  /** Labels to write with each claim; others on the lease are kept. */
+  /** Written with each claim; other labels on the lease stay. */
   readonly labels?: (identity: string) => Readonly<Record<string, string>>;
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly logger?: Logger;
 }
 
-export interface Election extends SignalOrigin {
+export interface Election extends WriteGuard {
   readonly identity: string;
-  /** Who held the lease when we last looked; empty where nobody did. */
+  /** Who held the lease when it was last read; empty when nobody did. */
   leader(): string;
-  /** Hears of each beginning (`Held`) and end (`undefined`) of our leadership; the returned function unsubscribes. */
-  onChange(listener: (held: Held | undefined) => void): () => void;
+  /** Calls `listener` when a term of ours begins, and with undefined when it ends; the returned function unsubscribes. */
+  onChange(listener: (term: Term | undefined) => void): () => void;
   /**
-   * Stands for election until `signal` aborts, again and again. Then waits for fenced writes under way and releases the
-   * lease, unless the fate of one of them is unknown. Never rejects. Call once.
+   * Stands for election again and again until `abort`. Then waits for the writes in progress and releases the lease,
+   * unless one of them may still reach the server. Never rejects. Call once.
    */
   run(abort: AbortSignal): Promise<void>;
 }
 
-/** The times that go with a lease of `leaseDurationMs`: renewal has two thirds of it, and tries five times in that. */
+/** Renewal has two thirds of the lease's duration, and tries five times in that. */
 export function timesOf(
   leaseDurationMs: number,
 ): Required<Pick<ElectionOptions, 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'>> {
@@ -61,10 +61,10 @@ export function createElection(options: ElectionOptions): Election {
   return new LeaseElection(options);
 }
 
-/** The lease as last seen, and when we first saw this sign of life: what the holder's own clock says is ignored. */
+/** The lease as last read, and when we first read this renewal: the holder's own clock is ignored. */
 interface Observation {
   readonly lease: Lease;
-  readonly life: string;
+  readonly renewal: string;
   readonly at: number;
 }
 
@@ -74,7 +74,7 @@ class LeaseElection implements Election {
   readonly #logger: Logger;
   readonly #times: { leaseDurationMs: number; renewDeadlineMs: number; retryPeriodMs: number };
   readonly #term: LeadershipTerm;
-  readonly #listeners = new Set<(held: Held | undefined) => void>();
+  readonly #listeners = new Set<(term: Term | undefined) => void>();
   #observed: Observation | undefined;
   #leading = false;
   #stopExpiry: () => void = () => undefined;
@@ -95,19 +95,19 @@ class LeaseElection implements Election {
     return this.#options.identity;
   }
 
-  held(): Held | undefined {
-    return this.#term.held();
+  term(): Term | undefined {
+    return this.#term.term();
   }
 
-  permit(): ReturnType<SignalOrigin['permit']> {
-    return this.#term.permit();
+  beginWrite(): ReturnType<WriteGuard['beginWrite']> {
+    return this.#term.beginWrite();
   }
 
   leader(): string {
     return this.#observed ? holderOf(this.#observed.lease) : '';
   }
 
-  onChange(listener: (held: Held | undefined) => void): () => void {
+  onChange(listener: (term: Term | undefined) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -133,13 +133,13 @@ class LeaseElection implements Election {
     return this.#leading ? this.#times.retryPeriodMs : this.#candidatePauseMs();
   }
 
-  /** The less of the term is left, the sooner the next attempt, but never so soon that a failing server is hammered. */
+  /** Retries sooner the less of the term is left, but never so soon that it floods a failing server. */
   #hurryMs(): number {
     const { retryPeriodMs } = this.#times;
     return Math.min(retryPeriodMs, Math.max(retryPeriodMs / 10, this.#term.remainingMs / 4));
   }
 
-  /** Until the lease is free or its holder may have given it back; jitter keeps two candidates from meeting at it. */
+  /** Until the lease may be free; jitter keeps two candidates apart. */
   #candidatePauseMs(): number {
     const pauseMs = this.#times.retryPeriodMs * (1 + (this.#options.random ?? Math.random)() * 0.2);
     const freeInMs = this.#freeInMs();
@@ -166,7 +166,7 @@ class LeaseElection implements Election {
       await this.#prolong();
     } catch (error) {
       if (!hasChanged(error)) throw error;
-      // Perhaps only a label was edited, or an earlier claim arrived whose answer was lost: look, and try once more.
+      // Perhaps only a label changed, or an earlier claim arrived whose answer was lost: read it and try once more.
       await this.#refresh();
       if (this.#leading) await this.#prolong();
     }
@@ -174,11 +174,11 @@ class LeaseElection implements Election {
 
   async #prolong(): Promise<void> {
     const lease = this.#observed?.lease;
-    if (!lease || holderOf(lease) !== this.identity) return this.#lost('another holds the lease');
+    if (!lease || holderOf(lease) !== this.identity) return this.#lost('another process holds the lease');
     await this.#write((claim) => renewed(lease, claim));
   }
 
-  /** Never given the caller's signal: an abandoned claim could be granted to nobody. */
+  /** Takes no `abort`: an abandoned claim could leave a lease that nobody renews. */
   async #write(next: (claim: Claim) => Lease): Promise<void> {
     const { client, identity, namespace, labels } = this.#options;
     const sentAt = this.#clock.monotonic();
@@ -189,7 +189,7 @@ class LeaseElection implements Election {
     this.#won(await (exists ? client.replace(leases, lease, options) : client.create(leases, lease, options)), sentAt);
   }
 
-  /** Reads the lease; where it is ours no more, leadership ends here. */
+  /** Reads the lease; ends our leadership when the lease is no longer ours. */
   async #refresh(abort?: AbortSignal): Promise<void> {
     const { client, namespace, name } = this.#options;
     try {
@@ -199,23 +199,24 @@ class LeaseElection implements Election {
       this.#forgetUid();
     }
     const lease = this.#observed?.lease;
-    if (this.#leading && (!lease?.metadata.uid || holderOf(lease) !== this.identity)) this.#lost('the lease was taken');
+    if (this.#leading && (!lease?.metadata.uid || holderOf(lease) !== this.identity))
+      this.#lost('another process took the lease');
   }
 
   #observe(lease: Lease): void {
-    const life = lastHeard(lease);
-    const at = this.#observed?.life === life ? this.#observed.at : this.#clock.monotonic();
-    this.#observed = { lease, life, at };
+    const renewal = renewalOf(lease);
+    const at = this.#observed?.renewal === renewal ? this.#observed.at : this.#clock.monotonic();
+    this.#observed = { lease, renewal, at };
   }
 
-  /** Somebody deleted the lease: its holder may not know yet, and the count of transitions must not start again. */
+  /** The lease was deleted: its holder may not know yet, and the number of transitions must not start again. */
   #forgetUid(): void {
     if (!this.#observed) return;
     const { uid: _, resourceVersion: __, ...metadata } = this.#observed.lease.metadata;
     this.#observed = { ...this.#observed, lease: { ...this.#observed.lease, metadata } };
   }
 
-  /** Milliseconds until we may claim the lease; zero or less where it is free. */
+  /** Milliseconds until we may claim the lease; zero or less when it is free. */
   #freeInMs(): number {
     if (!this.#observed || ['', this.identity].includes(holderOf(this.#observed.lease))) return 0;
     const seconds = this.#observed.lease.spec?.leaseDurationSeconds;
@@ -227,14 +228,14 @@ class LeaseElection implements Election {
     this.#observe(lease);
     this.#term.extend(transitionsOf(lease), sentAt);
     this.#stopExpiry();
-    const held = this.#term.held();
-    // The answer may have come so late that the term is over already.
-    if (!held) return this.#lost('the lease was renewed too late');
+    const term = this.#term.term();
+    // A late answer may arrive after the end of the term.
+    if (!term) return this.#lost('the lease was renewed too late');
     this.#stopExpiry = this.#clock.schedule(this.#term.remainingMs, () => this.#lost('the lease was not renewed'));
     if (this.#leading) return;
     this.#leading = true;
-    this.#logger.info('leading', { fencing: held.fencing });
-    this.#announce(held);
+    this.#logger.info('leading', { term: term.number });
+    this.#notify(term);
   }
 
   #lost(why: string): void {
@@ -243,15 +244,15 @@ class LeaseElection implements Election {
     if (!this.#leading) return;
     this.#leading = false;
     this.#logger.info('no longer leading', { why });
-    this.#announce(undefined);
+    this.#notify(undefined);
   }
 
   async #resign(): Promise<void> {
     this.#lost('stopping');
     await this.#term.settled();
     if (this.leader() !== this.identity) return;
-    if (this.#term.inDoubt()) {
-      this.#logger.warn('the lease is left to run out: a write of ours may still arrive');
+    if (this.#term.mayHaveLateWrite()) {
+      this.#logger.warn('the lease is not released but expires: a write of ours may still reach the server');
       return;
     }
     try {
@@ -265,17 +266,17 @@ class LeaseElection implements Election {
     }
   }
 
-  #announce(held: Held | undefined): void {
+  #notify(term: Term | undefined): void {
     for (const listener of this.#listeners) {
       try {
-        listener(held);
+        listener(term);
       } catch (error) {
         this.#logger.error('a listener of the election failed', { problem: messageOf(error) });
       }
     }
   }
 
-  /** A third of the time there is, so that one lost answer leaves room for a pause and a second attempt. */
+  /** A third of the renewal time, so that one lost answer leaves room for a pause and a second attempt. */
   #attemptMs(): number {
     return this.#times.renewDeadlineMs / 3;
   }

@@ -1,25 +1,25 @@
-/** Owns how long we may act as leader: one term, the writes under way in it, and the doubt that a lost answer leaves. */
+/** Says whether we may act as leader: the current term, the writes in progress, and writes whose answer was lost. */
 import type { Clock } from '../../util/clock.ts';
-import type { Held, SignalOrigin, WritePermission } from './write-guard.ts';
+import type { GuardedWrite, Term, WriteGuard } from './write-guard.ts';
 
 export interface TermTimes {
   /** Milliseconds for which nobody else may take the lease after we renewed it. */
   readonly leaseDurationMs: number;
-  /** Milliseconds after the last renewal from which on we no longer begin anything. */
+  /** Milliseconds after the last renewal; later than that no write begins. */
   readonly renewDeadlineMs: number;
 }
 
-/** Part of the lease's duration in which writes must end: the rest absorbs clocks that do not run equally fast. */
+/** Writes must end within this part of the lease's duration. The rest allows for clocks that run at different speeds. */
 const USABLE_PART = 0.9;
 
-/** All times are monotonic and count from the moment *before* a renewal was sent, which others can only see later. */
-export class LeadershipTerm implements SignalOrigin {
+/** Times are monotonic and count from *before* a renewal was sent: others can only see it later. */
+export class LeadershipTerm implements WriteGuard {
   readonly #clock: Clock;
   readonly #times: TermTimes;
-  #fencing: number | undefined;
+  #number: number | undefined;
   #renewedAt = Number.NEGATIVE_INFINITY;
   #running = 0;
-  #doubtAt = Number.NEGATIVE_INFINITY;
+  #unansweredAt = Number.NEGATIVE_INFINITY;
   readonly #idle = new Set<() => void>();
 
   constructor(clock: Clock, times: TermTimes) {
@@ -27,13 +27,13 @@ export class LeadershipTerm implements SignalOrigin {
     this.#times = times;
   }
 
-  held(): Held | undefined {
-    if (this.#fencing === undefined || this.remainingMs <= 0) return undefined;
-    return { fencing: this.#fencing };
+  term(): Term | undefined {
+    if (this.#number === undefined || this.remainingMs <= 0) return undefined;
+    return { number: this.#number };
   }
 
-  permit(): WritePermission | undefined {
-    if (!this.held()) return undefined;
+  beginWrite(): GuardedWrite | undefined {
+    if (!this.term()) return undefined;
     this.#running++;
     return { deadlineMs: this.#writableUntil() - this.#clock.monotonic(), end: (known) => this.#end(known) };
   }
@@ -44,29 +44,29 @@ export class LeadershipTerm implements SignalOrigin {
   }
 
   /** Our claim, sent at `sentAt` (monotonic), is in the lease. */
-  extend(fencing: number, sentAt: number): void {
-    this.#fencing = fencing;
+  extend(number: number, sentAt: number): void {
+    this.#number = number;
     this.#renewedAt = sentAt;
   }
 
   /** No write begins from now on. */
   end(): void {
-    this.#fencing = undefined;
+    this.#number = undefined;
   }
 
-  /** True where a write without an answer could reach the server even now: then the lease must run out by itself. */
-  inDoubt(): boolean {
-    return this.#clock.monotonic() - this.#doubtAt < this.#times.leaseDurationMs;
+  /** True while a write without an answer could still reach the server: then the lease must expire by itself. */
+  mayHaveLateWrite(): boolean {
+    return this.#clock.monotonic() - this.#unansweredAt < this.#times.leaseDurationMs;
   }
 
-  /** Resolves once every write that was under way has ended; each does so before the lease can be taken. */
+  /** Resolves when every write in progress has ended. Each one ends before another can take the lease. */
   async settled(): Promise<void> {
     if (this.#running > 0) await new Promise<void>((resolve) => this.#idle.add(resolve));
   }
 
   #end(known: boolean): void {
     this.#running--;
-    if (!known) this.#doubtAt = this.#clock.monotonic();
+    if (!known) this.#unansweredAt = this.#clock.monotonic();
     if (this.#running > 0) return;
     for (const resolve of this.#idle) resolve();
     this.#idle.clear();

@@ -1,33 +1,32 @@
-/** Owns what is written into and read from an election's Lease; everything else on the object is left as it is. */
+/** Reads and writes an election's fields in its Lease, and leaves everything else on the object alone. */
 import { microTime } from '../../util/clock.ts';
 import type { Lease } from '../types.ts';
 
 export interface Claim {
   readonly identity: string;
-  /** Wall-clock milliseconds, for people and other implementations only: no decision is taken on it. */
+  /** Wall-clock milliseconds, for people and other implementations; no decision uses it. */
   readonly now: number;
   readonly durationSeconds: number;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** A new lease, held from `now` on. */
 export function firstLease(name: string, namespace: string, transitions: number, claim: Claim): Lease {
   const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
   return withSpec(lease, claim, { acquireTime: microTime(claim.now), leaseTransitions: transitions });
 }
 
-/** The same holder for another while: only `renewTime` moves. */
+/** The same holder: only `renewTime` moves. */
 export function renewed(lease: Lease, claim: Claim): Lease {
   return withSpec(lease, claim, {});
 }
 
-/** Another holder: the number of transitions grows, which is the fencing number. */
+/** Another holder: `leaseTransitions`, the number of the term, grows. */
 export function takenOver(lease: Lease, claim: Claim): Lease {
   const leaseTransitions = transitionsOf(lease) + 1;
   return withSpec(lease, claim, { acquireTime: microTime(claim.now), leaseTransitions });
 }
 
-/** Held by nobody, in the form client-go leaves behind, so that any implementation takes it at once. */
+/** Held by nobody, as client-go writes it, so that any implementation takes it at once. */
 export function released(lease: Lease, now: number): Lease {
   const times = { acquireTime: microTime(now), renewTime: microTime(now) };
   return { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, ...times } };
@@ -41,8 +40,8 @@ export function transitionsOf(lease: Lease): number {
   return lease.spec?.leaseTransitions ?? 0;
 }
 
-/** Changes whenever a holder gives a sign of life; labels and other fields that people edit don't count. */
-export function lastHeard({ spec }: Lease): string {
+/** Changes with every renewal; labels and other fields that people edit don't count. */
+export function renewalOf({ spec }: Lease): string {
   return JSON.stringify([spec?.holderIdentity, spec?.renewTime, spec?.acquireTime, spec?.leaseTransitions]);
 }
 

@@ -1,57 +1,57 @@
-/** Owns the rule that only a leader writes: a client that refuses, or cuts short, what could overlap with a successor. */
+/** Lets only the leader write: this client refuses, or cuts short, every write that could overlap with a successor. */
 import type { KubeClient, RequestOptions } from '../client.ts';
 import { TransportError } from '../status-error.ts';
 
-/** Leadership at this moment. `fencing` grows with each change of leader; write it where a late write must be told. */
-export interface Held {
-  readonly fencing: number;
+/** One period of leadership. `number` grows with each change of leader; write it where a late write must be recognised. */
+export interface Term {
+  readonly number: number;
 }
 
 /** One write that was allowed. */
-export interface WritePermission {
+export interface GuardedWrite {
   /** Milliseconds within which the write must be over, however it ends. */
   readonly deadlineMs: number;
-  /** Must be called once; `known` is false where the write may still arrive at the server. */
+  /** Call it once. `known` is false when the write may still reach the server. */
   end(known: boolean): void;
 }
 
-export interface SignalOrigin {
-  /** Undefined as soon as another could hold the lease, without asking anybody. */
-  held(): Held | undefined;
-  /** Undefined where no write may begin. */
-  permit(): WritePermission | undefined;
+export interface WriteGuard {
+  /** Undefined as soon as another could hold the lease; asks nobody. */
+  term(): Term | undefined;
+  /** Undefined when no write may begin. */
+  beginWrite(): GuardedWrite | undefined;
 }
 
-/** The write was refused here: it never left. Deliberately a TransportError, so that callers need no further case. */
+/** The write was refused here and never sent. A TransportError, so that callers need no further case. */
 export class NotLeaderError extends TransportError {
   constructor(what: string) {
-    super(`${what} refused: the lease is not held`, { maybeApplied: false });
+    super(`${what} refused: this process does not hold the leader lease`, { maybeApplied: false });
   }
 }
 
 /**
- * Reads pass; writes need the lease and end before it can be taken. A request that the network keeps back for longer
- * than that is beyond any client: give every write a precondition (resourceVersion or uid) that a successor invalidates.
+ * Reads pass. Writes need the lease and end before another can take it. No client can stop a request that the network
+ * delays for longer: give every write a precondition (resourceVersion or uid) that a successor invalidates.
  */
-export function guardedClient(client: KubeClient, signalOrigin: SignalOrigin): KubeClient {
+export function guardedClient(client: KubeClient, guard: WriteGuard): KubeClient {
   const guarded = async <O extends RequestOptions, T>(
     what: string,
     options: O | undefined,
-    write: (bounded: O & { deadlineMs: number }) => Promise<T>,
+    send: (bounded: O & { deadlineMs: number }) => Promise<T>,
   ): Promise<T> => {
-    const permit = signalOrigin.permit();
-    if (!permit) throw new NotLeaderError(what);
-    const deadlineMs = Math.min(options?.deadlineMs ?? Number.POSITIVE_INFINITY, permit.deadlineMs);
+    const write = guard.beginWrite();
+    if (!write) throw new NotLeaderError(what);
+    const deadlineMs = Math.min(options?.deadlineMs ?? Number.POSITIVE_INFINITY, write.deadlineMs);
     let known = false;
     try {
-      const result = await write({ ...(options as O), deadlineMs });
+      const result = await send({ ...(options as O), deadlineMs });
       known = true;
       return result;
     } catch (error) {
       known = !(error instanceof TransportError) || !error.maybeApplied;
       throw error;
     } finally {
-      permit.end(known);
+      write.end(known);
     }
   };
   return {

@@ -7,7 +7,7 @@ import type { Duties } from '../../../src/agent/maintenance/duties.ts';
 import type { HostFacts } from '../../../src/agent/service/host.ts';
 import { loadJournal, saveJournal } from '../../../src/agent/state/journal-file.ts';
 import { pathsBeside, pathsIn } from '../../../src/agent/state/paths.ts';
-import type { Outcome, Step } from '../../../src/agent/steps/step.ts';
+import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import { decodeReport } from '../../../src/signal/report.ts';
 import { silentLogger } from '../../../src/util/log.ts';
 import { MemoryStore, viewOf } from '../../agent/memory-object.ts';
@@ -220,7 +220,7 @@ class DiskRun {
   }
 
   /** All real but the trial run: there is no file that could be executed. */
-  async #perform(step: Step, journal: ActiveJournal, abort: AbortSignal): Promise<Outcome> {
+  async #perform(step: Step, journal: ActiveJournal, abort: AbortSignal): Promise<StepOutcome> {
     await this.#alive();
     if (step.kind === 'try-out') {
       const isWhole = versionAt(this.#disk.peek(pathsBeside(BINARY).staged)) === NEW;

@@ -6,7 +6,7 @@ import { LeaseMark } from '../../../src/agent/maintenance/lease-mark.ts';
 import { NodeDuties } from '../../../src/agent/maintenance/node-duties.ts';
 import { OwnObject } from '../../../src/agent/object/own-object.ts';
 import { keepRegistered } from '../../../src/agent/registration/keep-registered.ts';
-import type { Outcome, Step } from '../../../src/agent/steps/step.ts';
+import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { nodes } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
@@ -74,7 +74,7 @@ export class LabAgent {
     journal: ActiveJournal,
     abort: AbortSignal,
     stop: AbortSignal,
-  ): Promise<Outcome> {
+  ): Promise<StepOutcome> {
     try {
       const { signal: of, policy } = journal.work;
       const { planId, created } = of;

@@ -1,6 +1,6 @@
 /** Owns a controller process of the lab: election, manager, drains and the engine as `refit controller` puts them together. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
-import { Look } from '../../../src/drain/drain-preview.ts';
+import { DrainPreviewer } from '../../../src/drain/drain-preview.ts';
 import { createDrains } from '../../../src/drain/drains.ts';
 import { rolloutController } from '../../../src/engine/controller.ts';
 import type { Dialect } from '../../../src/engine/dialect.ts';
@@ -54,7 +54,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
     prober: {
       askControlPlane: async (endpoints) =>
         await Promise.resolve(endpoints.map(({ name, host = '' }) => ({ name, ready: isReady(host) }))),
-      look: (abort = stop) => new Look(client, abort),
+      look: (abort = stop) => new DrainPreviewer(client, abort),
     },
     clock,
     log,

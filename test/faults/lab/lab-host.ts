@@ -2,7 +2,7 @@
 
 import type { ActiveJournal, Journal } from '../../../src/agent/journal.ts';
 import type { HostFacts } from '../../../src/agent/service/host.ts';
-import type { Outcome, Step } from '../../../src/agent/steps/step.ts';
+import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { afterStep, factsOf, freshHost, type Host, lifeOf, type Qualities, UNSEEN } from '../../model/host.ts';
 
@@ -44,7 +44,7 @@ export class LabHost {
     return facts.at(-1) ?? {};
   }
 
-  perform(step: Step, journal: ActiveJournal): Outcome {
+  perform(step: Step, journal: ActiveJournal): StepOutcome {
     if (step.kind === 'fetch-bundle') this.bundles.add(journal.work.signal.command.version);
     const { host, outcome } = afterStep(step, this.#host, journal, this.#qualityOf);
     this.#set(host);

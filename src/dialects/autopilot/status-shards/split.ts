@@ -4,7 +4,7 @@ import type { Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
 import { plans } from '../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
 import { exceedPlan, PLAN_HOLDS } from '../../../engine/act/status-shards.ts';
-import type { Instruction, Seen, StatusSharding, World } from '../../../engine/dialect.ts';
+import type { Instruction, StatusSharding, World, WorldObject } from '../../../engine/dialect.ts';
 import type { RecordedState, Target } from '../../../engine/model/recorded.ts';
 import { apiVersionOf } from '../../../kube/resources.ts';
 import { phaseOfPlan, recordedStateOf } from '../states.ts';
@@ -57,7 +57,7 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
   };
 }
 
-function holdersOf(found: readonly (StatusShard | undefined)[], targets: readonly Target[]): Seen[] {
+function holdersOf(found: readonly (StatusShard | undefined)[], targets: readonly Target[]): WorldObject[] {
   const names = new Set(targets.map(({ name }) => name));
   return found
     .filter((shard) => shard !== undefined)

@@ -12,7 +12,7 @@ export interface Candidate {
   canUpdate(current: Triple, desired: Triple): Promise<CanUpdateAnswer>;
 }
 
-export interface Step {
+export interface UpdaterStep {
   readonly updater: string;
   /** Names of the changes it takes, such as `machine.spec.version`. */
   readonly claimed: readonly string[];
@@ -20,7 +20,7 @@ export interface Step {
 
 export interface Composition {
   /** In the order in which they have to be done. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly UpdaterStep[];
   /** Names of the changes that nobody takes: while there is one, nothing may be begun. */
   readonly uncovered: readonly string[];
   /** Whose answer was not taken, and why: it counts as if it had claimed nothing. */
@@ -29,7 +29,7 @@ export interface Composition {
 
 /** Asks one after the other, each with the Machine as those before leave it, and only while something is left. */
 export async function compose(current: Triple, desired: Triple, claimants: readonly Candidate[]): Promise<Composition> {
-  const steps: Step[] = [];
+  const steps: UpdaterStep[] = [];
   const rejected: { updater: string; reason: string }[] = [];
   let reached = current;
   for (const claimant of claimants) {
@@ -78,7 +78,7 @@ export function restrict(current: Triple, desired: Triple, names: readonly strin
  * What is asked of the updater of one step: what all steps up to it do. What later ones do still has its old value, so
  * that nobody sees work that is not theirs; the last one gets the whole of it.
  */
-export function desiredAt(current: Triple, desired: Triple, steps: readonly Step[], index: number): Triple {
+export function desiredAt(current: Triple, desired: Triple, steps: readonly UpdaterStep[], index: number): Triple {
   if (index >= steps.length - 1) return desired;
   return restrict(
     current,

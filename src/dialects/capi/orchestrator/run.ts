@@ -1,12 +1,12 @@
 /** Owns the state of one Machine's update over several updaters, and what each answer makes of it. Pure, and plain JSON. */
 import type { UpdateMachineAnswer } from '../../../api/capi/hooks.ts';
-import type { Composition, Step } from './composition.ts';
+import type { Composition, UpdaterStep } from './composition.ts';
 
 export interface Run {
   /** Of what is desired: a run counts for nothing else. */
   readonly id: string;
   readonly state: 'running' | 'done' | 'failed';
-  readonly steps: readonly Step[];
+  readonly steps: readonly UpdaterStep[];
   /** Index of the step that is asked for; as many as there are steps once all are done. */
   readonly at: number;
   /** Milliseconds since the Unix epoch: not before this is anybody called. */

@@ -9,7 +9,7 @@ import { fromObject, generationChanged } from '../../../runtime/sources.ts';
 import type { Clock } from '../../../util/clock.ts';
 import { messageOf } from '../../../util/errors.ts';
 import type { Logger } from '../../../util/log.ts';
-import { says, type Verdict, withVerdicts } from '../conditions.ts';
+import { type ConditionUpdate, says, withVerdicts } from '../conditions.ts';
 import { mungeVersion } from '../latest-hash.ts';
 
 export interface ChannelParts {
@@ -77,7 +77,7 @@ async function follow(
   return { requeueAfterMs: intervalMs };
 }
 
-const RESOLVED: Verdict = { type: 'LatestResolved', status: 'True', reason: 'Channel', message: '' };
+const RESOLVED: ConditionUpdate = { type: 'LatestResolved', status: 'True', reason: 'Channel', message: '' };
 
 function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan {
   if (says(plan, RESOLVED) && plan.status?.latestVersion === version) return plan;
@@ -87,7 +87,7 @@ function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan
 
 /** What was resolved stays so: a roll-out goes on while its channel is away. */
 function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan {
-  const failure: Verdict = { type: 'LatestResolved', status: 'False', reason: 'Error', message };
+  const failure: ConditionUpdate = { type: 'LatestResolved', status: 'False', reason: 'Error', message };
   if (says(plan, RESOLVED) || says(plan, failure)) return plan;
   return {
     ...plan,
