@@ -3,7 +3,7 @@ import { type Argument, Command, CommanderError, type Option } from 'commander';
 import { RefitError } from '../util/errors.ts';
 
 /** What a command gets beside its flags. */
-export interface Call {
+export interface CommandCall {
   /** Of a command with an argument, when it was given. */
   readonly argument?: string | undefined;
   readonly abort: AbortSignal;
@@ -20,14 +20,14 @@ export interface CommandSpec {
   readonly notes?: string;
   readonly commands?: readonly CommandSpec[];
   /** Resolves with the exit code. Absent for a group of commands, and for a command that parses its own options. */
-  readonly run?: (flags: never, call: Call) => Promise<number>;
+  readonly run?: (flags: never, call: CommandCall) => Promise<number>;
 }
 
 /** Runs one command line (without `node` and the script); resolves with the exit code, rejects with REFIT_USAGE. */
 export async function runProgram(
   args: readonly string[],
   commands: readonly CommandSpec[],
-  call: Call,
+  call: CommandCall,
 ): Promise<number> {
   let exitCode = 0;
   const program = new Command('refit')
@@ -47,7 +47,7 @@ export async function runProgram(
   }
 }
 
-function addCommand(parent: Command, spec: CommandSpec, call: Call, end: (code: number) => void): void {
+function addCommand(parent: Command, spec: CommandSpec, call: CommandCall, end: (code: number) => void): void {
   const { name, summary, argument, options = [], notes, commands = [], run } = spec;
   const command = parent.command(name).description(summary);
   if (argument) command.addArgument(argument);

@@ -21,7 +21,7 @@ import type { Observation } from './model/observed.ts';
 import type { Target } from './model/recorded.ts';
 import { OwnWrites } from './observe/own-writes.ts';
 import { viewsOf } from './observe/world.ts';
-import { createReconciler, type ReconcileResult } from './reconciler.ts';
+import { createReconciler, type Recheck } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
 
 const nodeOf: Care['nodeOf'] = (_stage, { name }, world) => world.get(nodes, name);
@@ -41,7 +41,7 @@ function apiWith(workers: readonly string[]): MemoryApi {
 }
 
 interface Leader {
-  look(): Promise<ReconcileResult>;
+  look(): Promise<Recheck>;
   /** How often it looked ahead of a drain. */
   readonly looks: () => number;
   /** In how many looks that was. */

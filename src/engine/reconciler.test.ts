@@ -22,7 +22,7 @@ import type { Observation } from './model/observed.ts';
 import type { Role } from './model/recorded.ts';
 import { OwnWrites } from './observe/own-writes.ts';
 import { viewsOf } from './observe/world.ts';
-import { createReconciler, type ReconcileResult } from './reconciler.ts';
+import { createReconciler, type Recheck } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
 
 /** One leader before one API server; nothing shows in its views until they catch up. */
@@ -66,12 +66,12 @@ class Leader {
     for (const catchUp of this.#catchUps) catchUp();
   }
 
-  async see(abort?: AbortSignal): Promise<ReconcileResult> {
+  async see(abort?: AbortSignal): Promise<Recheck> {
     this.catchUp();
     return await this.#reconcile('plan', abort ? { abort } : {});
   }
 
-  async lookWithoutNews(): Promise<ReconcileResult> {
+  async lookWithoutNews(): Promise<Recheck> {
     return await this.#reconcile('plan');
   }
 }

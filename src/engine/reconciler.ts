@@ -37,7 +37,7 @@ export interface Context {
   readonly abort?: AbortSignal;
 }
 
-export interface ReconcileResult {
+export interface Recheck {
   /** Milliseconds after which to look again although no watch may tell; absent where watches suffice. */
   readonly requeueAfterMs?: number | undefined;
   /** Milliseconds in which not to look again whatever the watches tell. */
@@ -48,12 +48,12 @@ export interface ReconcileResult {
 const MAX_ROUNDS = 20;
 /** Somebody else wrote first: the watch brings the news; this is for a watch that is late. */
 const CONFLICT_RECHECK_MS = 1000;
-const LOOK_AGAIN: ReconcileResult = { requeueAfterMs: CONFLICT_RECHECK_MS };
+const LOOK_AGAIN: Recheck = { requeueAfterMs: CONFLICT_RECHECK_MS };
 
 /** For one term: how long it has watched each target, and what those said, holds for no other. */
 export function createReconciler<P extends KubeObject>(
   options: ReconcilerOptions<P>,
-): (key: string, context?: Context) => Promise<ReconcileResult> {
+): (key: string, context?: Context) => Promise<Recheck> {
   const { dialect, ownWrites, plans, views, clock } = options;
   const world = freshWorld(views, ownWrites);
   const times = new WatchTimes(clock);
@@ -90,7 +90,7 @@ async function take<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   answers: Answers,
   turn: Turn<P>,
-): Promise<ReconcileResult | undefined> {
+): Promise<Recheck | undefined> {
   const { snapshot, policy, now } = turn;
   const decision = decide(snapshot, policy, now);
   if (decision.probes.length > 0) {
@@ -120,7 +120,7 @@ async function probeAll<P extends KubeObject>(
   if (failure) options.reporter?.failed(plan, failure);
 }
 
-function soonest(...outcomes: readonly ReconcileResult[]): Pick<ReconcileResult, 'requeueAfterMs'> {
+function soonest(...outcomes: readonly Recheck[]): Pick<Recheck, 'requeueAfterMs'> {
   const times = outcomes.flatMap(({ requeueAfterMs }) => requeueAfterMs ?? []);
   return times.length === 0 ? {} : { requeueAfterMs: Math.min(...times) };
 }
@@ -157,7 +157,7 @@ async function act<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   turn: Turn<P>,
   { signals, nodeActions, recheckAfterMs }: Decision,
-): Promise<ReconcileResult | undefined> {
+): Promise<Recheck | undefined> {
   const { world, plan, snapshot } = turn;
   const { rollout } = snapshot;
   endIdleDrains(options, snapshot);

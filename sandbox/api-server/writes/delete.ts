@@ -14,7 +14,7 @@ export interface DeleteOptions {
   readonly dryRun?: boolean;
 }
 
-const POLICIES = ['Foreground', 'Background', 'OrphanedPlan'];
+const POLICIES = ['Foreground', 'Background', 'Orphan'];
 
 /** Reads options from a body, or from the query where there is none. */
 export function readDeleteOptions(query: URLSearchParams, body: Record<string, unknown> | undefined): DeleteOptions {
