@@ -1,4 +1,4 @@
-/** Owns the rule that every file opens with the sentence that says what it owns. */
+/** Checks that every file opens with a sentence that says what it is for. */
 import { expect, test } from 'vitest';
 import { filesOf } from './tree.ts';
 
@@ -14,7 +14,7 @@ function opensWithSentence(text: string): boolean {
   return /^[A-Z].{19,}\./.test(comment);
 }
 
-test('every file opens with the sentence that says what it owns', () => {
+test('every file opens with a sentence that says what it is for', () => {
   const files = filesOf('{src,sandbox,test,tools,bench}/**/*.ts', '*.ts');
   expect(files.length).toBeGreaterThan(0);
   expect(files.filter(({ text }) => !opensWithSentence(text)).map(({ path }) => path)).toEqual([]);
@@ -23,7 +23,7 @@ test('every file opens with the sentence that says what it owns', () => {
 test.each([
   ['no comment', "import { a } from './a.ts';\n"],
   ['a comment for the linter', '/* global */\nconst a = 1;\n'],
-  ['a sentence further down', 'const a = 1;\n/** Owns the number one, and what follows from it. */\n'],
+  ['a sentence further down', 'const a = 1;\n/** Counts from one, and explains what follows from it. */\n'],
   ['no sentence', '/** ok */\n'],
   ['a comment that says nothing', '/** The clock. */\n'],
 ])('%s: found', (_, text) => {
@@ -31,8 +31,8 @@ test.each([
 });
 
 test.each([
-  '/** Owns the clock and its fake; nothing else here knows the time. */\n',
-  '#!/usr/bin/env node\n/**\n * Owns the entry point\n * of the agent.\n */\n',
+  '/** Reads the clock, and fakes it for tests. */\n',
+  '#!/usr/bin/env node\n/**\n * Starts the agent\n * on a node.\n */\n',
 ])('%j is one', (text) => {
   expect(opensWithSentence(text)).toBe(true);
 });

@@ -1,0 +1,91 @@
+/** Checks that guides can be followed: YAML blocks can be applied, commands and their options exist, and so do files. */
+import { existsSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { AGENT_HELP } from '../../src/agent/options.ts';
+import type { Plan } from '../../src/api/autopilot/plan.ts';
+import { readObject } from '../../src/api/read-object.ts';
+import { CUSTOM_KINDS } from '../../src/api/registry.ts';
+import { runProgram } from '../../src/cli/program.ts';
+import { COMMANDS } from '../../src/cmd/commands.ts';
+import { problemsOf } from '../../src/dialects/autopilot/problems.ts';
+import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
+import { filesOf, ROOT } from './tree.ts';
+
+const pages = filesOf('docs/guides/*.md', 'docs/runbook.md', 'README.md', 'CONTRIBUTING.md');
+
+function blocksOf(language: string): { at: string; text: string }[] {
+  return pages.flatMap(({ path, text }) =>
+    [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, block = '']) => ({
+      at: path,
+      text: block,
+    })),
+  );
+}
+
+/** Throws where the text cannot be applied, or names its problems. */
+function problemsIn(text: string, at: string): string[] {
+  const object = parse(text) as { apiVersion?: string; kind?: string; metadata?: { name?: string } };
+  if (object.apiVersion === undefined) return parseManifest(text, at).hosts.length > 0 ? [] : ['no hosts'];
+  const kind = CUSTOM_KINDS.find(
+    ({ resource }) => object.apiVersion === `${resource.group}/${resource.version}` && object.kind === resource.kind,
+  );
+  if (!kind) return object.kind && object.metadata?.name ? [] : ['no object'];
+  const read = readObject(text, at, [kind]).object;
+  return object.apiVersion.startsWith('autopilot') ? problemsOf(read as Plan).map(({ message }) => message) : [];
+}
+
+/** Lines of the shell as they are pasted: continued lines joined, comments gone. */
+function linesOf(text: string): string[] {
+  return text
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .map((line) => line.replace(/\s#\s.*$/, '').trim());
+}
+
+async function helpOf(...args: string[]): Promise<string> {
+  let written = '';
+  const write = (text: string): void => {
+    written += text;
+  };
+  await runProgram([...args, '--help'], COMMANDS, { abort: new AbortController().signal, write });
+  return written;
+}
+
+/** What a line asks `refit` for and the command does not have. */
+async function unknownIn(line: string): Promise<string[]> {
+  const [, words = ''] = /^(?:refit|(?:\S+ )*\S+\/refit\.js) ([a-z].*)$/.exec(line) ?? [];
+  const [name = '', second = ''] = words.split(/\s+/);
+  if (name === '') return [];
+  const command = COMMANDS.find((each) => each.name === name);
+  if (!command) return [name];
+  const help = name === 'agent' ? AGENT_HELP : await helpOf(name, ...(command.commands ? [second] : []));
+  const options = words.match(/(?<=\s)--?[a-z][a-z-]*/g) ?? [];
+  return options.filter((option) => !new RegExp(`(?:^|[ ,])${option}(?![a-z-])`, 'm').test(help));
+}
+
+test.each(blocksOf('yaml'))('$at: block %# can be applied', ({ at, text }) => {
+  expect(problemsIn(text, at)).toEqual([]);
+});
+
+test('commands in guides exist, with their options', async () => {
+  const lines = blocksOf('sh').flatMap(({ text }) => linesOf(text));
+  expect(lines.filter((line) => line.startsWith('refit ')).length).toBeGreaterThan(10);
+  const unknown = await Promise.all(lines.map(unknownIn));
+  expect(unknown.flat()).toEqual([]);
+});
+
+test('files that guides apply exist', () => {
+  const files = blocksOf('sh').flatMap(({ text }) => text.match(/\b(?:deploy|src)\/[\w./-]*\w/g) ?? []);
+  expect(files.length).toBeGreaterThan(3);
+  expect(files.filter((path) => !existsSync(`${ROOT}${path}`))).toEqual([]);
+});
+
+test('a plan with a mistake, an unknown command and an unknown option: found', async () => {
+  const plan =
+    'apiVersion: autopilot.k0sproject.io/v1beta2\nkind: Plan\nmetadata: { name: autopilot }\nspec: { id: "", timestamp: now, commands: [] }\n';
+  expect(problemsIn(plan, 'plan.yaml')).not.toEqual([]);
+  expect(await unknownIn('refit upgrade w1')).toEqual(['upgrade']);
+  expect(await unknownIn('refit status -w --colour')).toEqual(['--colour']);
+  expect(await unknownIn('node --lite-mode /opt/refit/refit.js agent --nam c1')).toEqual(['--nam']);
+});
