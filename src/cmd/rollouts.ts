@@ -80,7 +80,7 @@ export async function prepareRollouts(parts: RolloutsParts, abort: AbortSignal):
 
 async function tryAccess({ dialects, client, lease }: RolloutsParts, abort: AbortSignal): Promise<void> {
   await client.list(upgradePolicies, { limit: 1, abort });
-  for (const { plans, namespace: home, fieldSelector, watched } of dialects) {
+  for (const { plans, scope: { namespace: home, fieldSelector } = {}, watched } of dialects) {
     for (const { resource, namespace } of [{ resource: plans, namespace: home }, ...watched]) {
       const own = resource === plans ? fieldSelector : undefined;
       await client.list(resource, { limit: 1, abort, namespace, fieldSelector: own });
@@ -115,7 +115,7 @@ function addControllers(manager: Manager, writer: KubeClient, parts: RolloutsPar
       clock,
       policies,
       plans: Object.fromEntries(rollouts.map(({ name, plans }) => [name, plans])),
-      isPlan: (name, object) => dialects.find((dialect) => dialect.name === name)?.isPlan?.(object) ?? true,
+      isPlan: (name, object) => dialects.find((dialect) => dialect.name === name)?.scope?.isPlan?.(object) ?? true,
     }),
   );
 }

@@ -50,9 +50,9 @@ export interface RolloutController extends Controller {
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
   const announce: RolloutParts['announce'] = (object, announcement) => parts.announce(object, announcement);
   const { reader, writer, log, drains, clock } = parts;
-  const { namespace, fieldSelector } = dialect;
+  const { namespace, fieldSelector } = dialect.scope ?? {};
   const plans = createInformer(reader, dialect.plans, { logger: log, clock, namespace, fieldSelector });
-  const isPlan = (object: KubeObject): boolean => dialect.isPlan?.(object) ?? true;
+  const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
   const watched = dialect.watched.map((each) => ({
     ...each,
     // Plans that are targets, too, have one view: of two, each would be stale at another time.
@@ -70,7 +70,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   // whoever cares for what deleted plans left.
   const keys = (): string[] => {
     const all = plans.list().filter(isPlan).map(keyOf);
-    return all.length > 0 || !dialect.orphanedPlans ? all : [ORPHANED_WORK];
+    return all.length > 0 || !dialect.orphanedWork ? all : [ORPHANED_WORK];
   };
   const effects = { dialect, client: writer, ownWrites: new OwnWrites() };
   const options = {

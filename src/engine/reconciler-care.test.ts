@@ -16,7 +16,7 @@ import { nodes } from '../kube/resources.ts';
 import { TransportError } from '../kube/status-error.ts';
 import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
-import type { Care, Dialect } from './dialect.ts';
+import type { Dialect, DrainDelegation } from './dialect.ts';
 import type { Observation } from './model/observed.ts';
 import type { Target } from './model/recorded.ts';
 import { OwnWrites } from './observe/own-writes.ts';
@@ -24,8 +24,8 @@ import { viewsOf } from './observe/world.ts';
 import { createReconciler, type Recheck } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
 
-const nodeOf: Care['nodeOf'] = (_stage, { name }, world) => world.get(nodes, name);
-const dialect: Dialect<TablePlan> = { ...tableDialect, care: { nodeOf, always: true } };
+const nodeOf: DrainDelegation['nodeOf'] = (_stage, { name }, world) => world.get(nodes, name);
+const dialect: Dialect<TablePlan> = { ...tableDialect, drainDelegation: { nodeOf, always: true } };
 
 const FREE: DrainPreview = { evictable: 1, obstacles: [], refused: [] };
 const HELD: DrainPreview = {
@@ -177,7 +177,7 @@ test('who leaves its drain to the leader is asked once, who does not at each loo
   };
   const leader = leaderOf(api, [], {
     drains: new SlowDrains(),
-    spoken: { ...dialect, care: { nodeOf, drainDelegations } },
+    spoken: { ...dialect, drainDelegation: { nodeOf, isDelegated: drainDelegations } },
   });
   await leader.look();
   await leader.look();
@@ -197,7 +197,11 @@ test('where nobody can tell of one whether it leaves its drain to the leader, th
     return await Promise.resolve(true);
   };
   const clock = new FakeClock(T0);
-  const leader = leaderOf(api, [], { drains, clock, spoken: { ...dialect, care: { nodeOf, drainDelegations } } });
+  const leader = leaderOf(api, [], {
+    drains,
+    clock,
+    spoken: { ...dialect, drainDelegation: { nodeOf, isDelegated: drainDelegations } },
+  });
   expect(await leader.look()).toEqual({ requeueAfterMs: 2000 });
   expect([...drains.begun]).toEqual([`w1 plan-uid/${later(0)}/Plan`]);
   silent = false;

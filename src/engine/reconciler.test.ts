@@ -305,13 +305,13 @@ describe('a write that is lost', () => {
 test('what stands against a new plan, and cannot be told: said, nothing is recorded, and it is asked again', async () => {
   const api = apiWith(buildTablePlan({ workers: ['w1'] }));
   let answers = [new TransportError('no answer', { maybeApplied: false })];
-  const preconditions = async (): Promise<[]> => {
+  const unmet = async (): Promise<[]> => {
     const [error] = answers;
     if (error) throw error;
     return await Promise.resolve([]);
   };
   const clock = new FakeClock(T0);
-  const leader = new Leader(api, clock, { ...dialect, preconditions });
+  const leader = new Leader(api, clock, { ...dialect, preconditions: { unmet } });
   expect(await leader.see()).toEqual({ requeueAfterMs: 2000 });
   expect(leader.told).toEqual(['CannotDecide: what stands against the plan cannot be told: no answer']);
   expect(writes(api)).toEqual([]);
@@ -324,12 +324,12 @@ test('what stands against a new plan, and cannot be told: said, nothing is recor
 test('what stays without an answer is asked ever more seldom, whatever wakes the leader, and told where its words change', async () => {
   const api = apiWith(buildTablePlan({ workers: ['w1'] }));
   let [words, asked] = ['no answer', 0];
-  const preconditions = async (): Promise<[]> => {
+  const unmet = async (): Promise<[]> => {
     asked++;
     throw await Promise.resolve(new TransportError(words, { maybeApplied: false }));
   };
   const clock = new FakeClock(T0);
-  const leader = new Leader(api, clock, { ...dialect, preconditions });
+  const leader = new Leader(api, clock, { ...dialect, preconditions: { unmet } });
   const waits: (number | undefined)[] = [];
   for (let count = 0; count < 7; count++) {
     const { requeueAfterMs = 0 } = await leader.see();
@@ -349,11 +349,11 @@ test('what stays without an answer is asked ever more seldom, whatever wakes the
 test('a plan of the same name that comes after one without an answer asks at once', async () => {
   const api = apiWith(buildTablePlan({ workers: ['w1'] }));
   let asked = 0;
-  const preconditions = async (): Promise<[]> => {
+  const unmet = async (): Promise<[]> => {
     asked++;
     throw await Promise.resolve(new TransportError('no answer', { maybeApplied: false }));
   };
-  const leader = new Leader(api, new FakeClock(T0), { ...dialect, preconditions });
+  const leader = new Leader(api, new FakeClock(T0), { ...dialect, preconditions: { unmet } });
   await leader.see();
   const plan = buildTablePlan({ workers: ['w1'] });
   api.put(dialect.plans, { ...plan, metadata: { ...plan.metadata, uid: 'another-uid' } });
@@ -365,11 +365,11 @@ test('a plan of the same name that comes after one without an answer asks at onc
 test('a reconcile whose time is over ends, whatever it was asking', async () => {
   const api = apiWith(buildTablePlan({ workers: ['w1'] }));
   const over = new AbortController();
-  const preconditions = async (): Promise<[]> => {
+  const unmet = async (): Promise<[]> => {
     over.abort(new Error('its time is over'));
     throw await Promise.resolve(new TransportError('cut off', { maybeApplied: false }));
   };
-  const leader = new Leader(api, new FakeClock(T0), { ...dialect, preconditions });
+  const leader = new Leader(api, new FakeClock(T0), { ...dialect, preconditions: { unmet } });
   await expect(leader.see(over.signal)).rejects.toThrow('its time is over');
   expect(leader.told).toEqual([]);
 });
@@ -391,7 +391,7 @@ test('a plan whose record never sticks is given up after some rounds, and looked
 
 test('an object of the kind that is no plan: nobody asks for anything, and nothing is written', async () => {
   const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
-  const leader = new Leader(api, new FakeClock(T0), { ...dialect, isPlan: () => false });
+  const leader = new Leader(api, new FakeClock(T0), { ...dialect, scope: { isPlan: () => false } });
   expect(await leader.see()).toEqual({});
   expect(api.calls).toEqual([]);
   expect(leader.asked).toEqual([]);

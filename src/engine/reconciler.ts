@@ -69,7 +69,7 @@ export function createReconciler<P extends KubeObject>(
     for (let round = 0; round < MAX_ROUNDS; round++) {
       abort?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
-      if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.isPlan?.(plan) === false) {
+      if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.scope?.isPlan?.(plan) === false) {
         options.reporter?.gone(key);
         drainDelegations.clear();
         backoffs.delete(key);

@@ -120,7 +120,7 @@ function situation(mood: Mood): fc.Arbitrary<Situation> {
       .map(({ facts, controlPlane, maxFailures, targetDeadlineMs, now }) => {
         const byKey = new Map(facts.map((fact, index): [string, TargetFacts] => [targets[index]?.key ?? '', fact]));
         return {
-          snapshot: { rollout: made, facts: byKey, controlPlane, others: [], controls: NO_CONTROLS },
+          snapshot: { rollout: made, facts: byKey, controlPlane, foreignWork: [], controls: NO_CONTROLS },
           policy: buildPolicy({ maxFailures, targetDeadlineMs }),
           now,
         };

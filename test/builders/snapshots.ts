@@ -22,7 +22,7 @@ export function buildSnapshot(
     rollout,
     facts: new Map(all.map(({ key, name }) => [key, buildFacts(facts[key] ?? facts[name])])),
     controlPlane: controlPlane === 'unasked' ? undefined : controlPlane,
-    others: [],
+    foreignWork: [],
     controls: NO_CONTROLS,
   };
 }

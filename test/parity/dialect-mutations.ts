@@ -82,6 +82,8 @@ function withEmptySelectors(plan: Plan): Plan {
   return { ...plan, spec: { ...plan.spec, commands: plan.spec.commands.map(() => commandFor(selected(''))) } };
 }
 
+const { versions: _versions, ...withoutVersions } = autopilot;
+
 export const DIALECT_MUTATIONS = [
   mutation(
     {
@@ -147,6 +149,6 @@ export const DIALECT_MUTATIONS = [
       complaint: 'SchedulableWait, from v1.34 to v1.36 at once',
     },
     minorVersionIsNotSkipped,
-    { real: autopilot, mutated: { ...autopilot, judgesVersions: false } },
+    { real: autopilot, mutated: withoutVersions },
   ),
 ];

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import type { Care } from '../../src/engine/dialect.ts';
+import type { DrainDelegation } from '../../src/engine/dialect.ts';
 import { CONDITIONS_ANNOTATION } from '../../src/engine/report/conditions.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
@@ -23,17 +23,20 @@ let admin: KubeClient;
 let client: KubeClient;
 let running: Promise<void>;
 
-const drainDelegations: Care['drainDelegations'] = async (writer, stage, target, world, abort) => {
+const isDelegated: DrainDelegation['isDelegated'] = async (writer, stage, target, world, abort) => {
   if (isMute && target.name === MUTE) throw new TransportError('no answer', { maybeApplied: false });
-  return (await autopilot.care?.drainDelegations?.(writer, stage, target, world, abort)) === true;
+  return (await autopilot.drainDelegation?.isDelegated?.(writer, stage, target, world, abort)) === true;
 };
 
 beforeAll(async () => {
   for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   client = createClient(await loadClusterConfig({ path: await kubeconfigFor('controller') }));
-  const { care } = autopilot;
-  const dialect = { ...autopilot, ...(care ? { care: { ...care, drainDelegations } } : {}) };
+  const { drainDelegation } = autopilot;
+  const dialect = {
+    ...autopilot,
+    ...(drainDelegation ? { drainDelegation: { ...drainDelegation, isDelegated } } : {}),
+  };
   const identity = 'unanswered';
   const parts = { dialect, client, identity, clock: systemClock, random: Math.random, isReady: () => true };
   running = runLabController(parts, stop.signal);

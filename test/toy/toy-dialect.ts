@@ -8,8 +8,7 @@ import type { KubeObject } from '../../src/kube/types.ts';
 export const toy: Dialect<KubeObject & { data: Record<'colour' | 'first' | 'rest' | 'atOnce' | 'record', string> }> = {
   name: 'toy',
   plans: { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
-  fieldSelector: 'metadata.name=painting',
-  recordedIn: 'object',
+  scope: { fieldSelector: 'metadata.name=painting' },
   watched: [{ resource: nodes, isRelevant }],
   resolve({ metadata: { name, uid = '', creationTimestamp: created = '' }, data }) {
     if (data.record) return JSON.parse(data.record) as Rollout;

@@ -14,7 +14,7 @@ const onNodes: Dialect = {
   ...own,
   name: 'on-nodes',
   plans: nodes,
-  isPlan: ({ metadata }) => metadata.name === 'planned',
+  scope: { isPlan: ({ metadata }) => metadata.name === 'planned' },
 };
 
 const KEPT = new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' });

@@ -31,7 +31,7 @@ export async function installedOf(
 
 /** Of kinds that every API server has, few may see all: a dialect whose plans are kept from somebody is not there for them. */
 async function mayBeSeen(client: KubeClient, dialect: Dialect, abort: AbortSignal): Promise<boolean> {
-  const { plans, namespace, fieldSelector } = dialect;
+  const { plans, scope: { namespace, fieldSelector } = {} } = dialect;
   if (plans.group !== '') return true;
   try {
     await client.list(plans, { limit: 1, namespace, fieldSelector, abort });

@@ -58,9 +58,9 @@ async function load(
   abort: AbortSignal,
   view: (followed: Followed) => Promise<View<KubeObject>>,
 ): Promise<Loaded> {
-  const { plans: resource, namespace, fieldSelector } = dialect;
+  const { plans: resource, scope: { namespace, fieldSelector } = {} } = dialect;
   const plans = { resource, namespace, fieldSelector, isRelevant: () => true };
-  const isPlan = (object: KubeObject): boolean => dialect.isPlan?.(object) ?? true;
+  const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
   // First: what stands beside plans is written before them, and must not be older than they are.
   const own = await view(plans);
   const views = await Promise.all(

@@ -52,7 +52,7 @@ export async function followPolicies(
 
 export function policyOf(
   policies: Policies,
-  dialect: Pick<Dialect, 'name' | 'policyOf'>,
+  dialect: Pick<Dialect, 'name' | 'planRules'>,
   plan: KubeObject,
 ): RolloutPolicy {
   return policyOfPlan(dialect, policies.list(), plan, UNCOVERED);

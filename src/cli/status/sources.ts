@@ -50,12 +50,12 @@ export function sourcesOf(
     preconditions: async (dialect, plan) =>
       await once(
         `preconditions ${dialect.name} ${plan.metadata.uid ?? ''}`,
-        async () => (await dialect.preconditions?.(client, plan, abort)) ?? [],
+        async () => (await dialect.preconditions?.unmet(client, plan, abort)) ?? [],
       ),
     drainDelegation: async (dialect, stage, target, world) =>
       await once(
         `drain delegation ${dialect.name} ${target.key}`,
-        async () => (await dialect.care?.drainDelegations?.(client, stage, target, world, abort)) ?? false,
+        async () => (await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort)) ?? false,
       ),
   };
 }

@@ -8,7 +8,7 @@ import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
 import { OBJECTS } from './discovery.ts';
-import { care } from './drain-delegation.ts';
+import { drainDelegation } from './drain-delegation.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { project } from './project.ts';
 import { preconditions } from './removed-apis.ts';
@@ -19,7 +19,7 @@ import { shards } from './status-shards/split.ts';
 export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
   plans,
-  recordedIn: 'status',
+  statusRecord: { conditionsInAnnotation: true },
   shards,
   watched: [
     {
@@ -39,14 +39,12 @@ export const autopilot: Dialect<Plan> = {
       host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address,
       version: status?.k0sVersion,
     })),
-  judgesVersions: true,
-  conditionsInAnnotation: true,
-  preconditions,
-  versionOf,
-  others: foreignTargets,
-  care,
-  fleet: (world) => world.list(nodes),
-  orphanedPlans,
+  preconditions: { unmet: preconditions },
+  versions: { of: versionOf },
+  foreignWork: { list: foreignTargets },
+  drainDelegation,
+  fleet: { nodes: (world) => world.list(nodes) },
+  orphanedWork: { plans: orphanedPlans },
   signal,
 };
 

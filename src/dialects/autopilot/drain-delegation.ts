@@ -1,5 +1,5 @@
 /** Owns for which targets our leader cordons, drains and uncordons: as k0s decides it, so that exactly one of them does. */
-import type { Care, World } from '../../engine/dialect.ts';
+import type { DrainDelegation, World } from '../../engine/dialect.ts';
 import type { Stage, Target } from '../../engine/model/recorded.ts';
 import { leases, nodes } from '../../kube/resources.ts';
 import { isNotFound } from '../../kube/status-error.ts';
@@ -9,11 +9,11 @@ import { nodeNameOf } from '../../signal/node-of-controller.ts';
 
 const NODE_LEASES = 'kube-node-lease';
 
-export const care: Care = {
+export const drainDelegation: DrainDelegation = {
   nodeOf,
 
   /** A node says so with a label on its lease; one that does not does it itself, as releases before 1.35 do. */
-  async drainDelegations(client, stage, target, world, abort) {
+  async isDelegated(client, stage, target, world, abort) {
     const { name } = nodeOf(stage, target, world)?.metadata ?? target;
     try {
       const lease = await client.get(leases, name, { namespace: NODE_LEASES, abort });

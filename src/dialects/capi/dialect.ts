@@ -20,16 +20,15 @@ const CARRIERS: Carriers = {
 export const capi: Dialect<Node> = {
   name: 'capi',
   plans: nodes,
-  isPlan: (node) => updateOn(node) !== undefined,
-  recordedIn: 'object',
+  scope: { isPlan: (node) => updateOn(node) !== undefined },
   watched: [{ resource: nodes, isRelevant }],
   resolve: (node, _world, now) => resolve(node, now),
   project,
   objectOf: (_stage, { name }, world) => world.get(nodes, name),
   endpoints: endpointsOf,
-  others: controllersAtWork,
-  care: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
-  fleet: (world) => world.list(nodes),
+  foreignWork: { list: controllersAtWork },
+  drainDelegation: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
+  fleet: { nodes: (world) => world.list(nodes) },
   signal: annotationSignal(CARRIERS),
 };
 

@@ -21,7 +21,7 @@ import { latestHash } from './latest-hash.ts';
 const NAMESPACE = 'system-upgrade';
 const config = { name: 'controller', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
 const dialect = cattle(config);
-const policyOf = (plan: CattlePlan): RolloutPolicy => dialect.policyOf?.(plan, DEFAULT_POLICY) ?? DEFAULT_POLICY;
+const policyOf = (plan: CattlePlan): RolloutPolicy => dialect.planRules?.apply(plan, DEFAULT_POLICY) ?? DEFAULT_POLICY;
 const NOW = T0 + 10 * MINUTE;
 const LABEL = 'plan.upgrade.cattle.io/p';
 

@@ -17,7 +17,7 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
   const { namespace } = config;
   return {
     ...seen(config),
-    namespace,
+    scope: { namespace },
     watched: [
       { resource: nodes, isRelevant },
       { resource: jobs, namespace, isRelevant: isRelevantJobChange },
@@ -38,16 +38,16 @@ function seen(config: CattleConfig): Dialect<CattlePlan> {
   return {
     name: 'cattle',
     plans: cattlePlans,
-    recordedIn: 'status',
+    statusRecord: {},
     watched: [
       { resource: nodes, isRelevant },
       { resource: jobs, isRelevant: isRelevantJobChange },
     ] satisfies Watched[],
     resolve: (plan, world, now) => resolve(plan, world, now, undefined),
     project,
-    policyOf,
+    planRules: { apply: policyOf },
     // Who cordons and drains is the Job; only the way back may be asked for.
-    care: {
+    drainDelegation: {
       always: true,
       nodeOf: (_stage, { name, state }, world) => (state === 'intended' ? world.get(nodes, name) : undefined),
     },

@@ -133,7 +133,7 @@ describe('a minor version, which kubelets get once every API server has it', () 
   test('only for its kubelet a node is drained', () => {
     const nodeOf = (id: string): Node | undefined => {
       const { dialect, stage, target, world } = placeOf(undefined, node(), minor, id);
-      return dialect.care?.nodeOf(stage, target, world);
+      return dialect.drainDelegation?.nodeOf(stage, target, world);
     };
     expect([nodeOf('leader'), nodeOf('kubelets')?.metadata.name]).toEqual([undefined, 'w1']);
   });
@@ -146,7 +146,7 @@ test.each<[string, Partial<Report> | undefined, boolean]>([
   ['whose time was over in the middle', { touched: true }, false],
 ])('a failed host %s: the leader may lift its cordon: %s', (_name, report, may) => {
   const { dialect, stage, target, world } = placeOf(undefined, node(report));
-  const found = dialect.care?.nodeOf(stage, { ...target, state: 'failed' }, world);
+  const found = dialect.drainDelegation?.nodeOf(stage, { ...target, state: 'failed' }, world);
   expect(found !== undefined).toBe(may);
 });
 

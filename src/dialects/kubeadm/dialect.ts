@@ -13,25 +13,23 @@ import { endpointsOf } from '../node-endpoints.ts';
 import type { HostUpgrades, Part } from './host-upgrades.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { type ConfigMap, configMaps, PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
-import { care, LEADER, sshSignal } from './signal.ts';
+import { drainDelegation, LEADER, sshSignal } from './signal.ts';
 
 /** `works` is undefined for whoever only looks. */
 export function kubeadmDialect(works: HostUpgrades | undefined): Dialect<ConfigMap> {
   return {
     name: 'kubeadm',
     plans: configMaps,
-    namespace: PLACE.namespace,
-    fieldSelector: `metadata.name=${PLACE.name}`,
-    recordedIn: 'object',
+    scope: { namespace: PLACE.namespace, fieldSelector: `metadata.name=${PLACE.name}` },
     watched: [{ resource: nodes, isRelevant }],
     resolve,
     project: (rollout, plan) => withRecord(plan, rollout),
-    policyOf,
+    planRules: { apply: policyOf },
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
     endpoints: endpointsOf,
-    care,
-    fleet: (world) => world.list(nodes),
-    orphanedPlans,
+    drainDelegation,
+    fleet: { nodes: (world) => world.list(nodes) },
+    orphanedWork: { plans: orphanedPlans },
     signal: sshSignal(works),
   };
 }

@@ -23,7 +23,7 @@ test.each<[string, string, readonly ConfigMap[], string[]]>([
   const node = { ...buildNode('w1'), spec: { taints: [{ ...PENDING_TAINT, value }] } };
   const dialect = kubeadmDialect(undefined);
   const world = buildWorld([], [node]);
-  const nodeActions = (dialect.orphanedPlans?.(world, plans) ?? []).flatMap((left) => {
+  const nodeActions = (dialect.orphanedWork?.plans(world, plans) ?? []).flatMap((left) => {
     const facts = gatherFacts({ dialect, ...left, world, known: {} }, 0);
     return decide({ ...facts, controls: NO_CONTROLS }, DEFAULT_POLICY, 0).nodeActions;
   });

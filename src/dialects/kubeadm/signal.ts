@@ -1,6 +1,6 @@
 /** Owns the signal over SSH: work is begun on a host, and its Node tells how far it is. */
 import { withoutCordon } from '../../drain/cordon.ts';
-import type { Care, Instruction, Signal } from '../../engine/dialect.ts';
+import type { DrainDelegation, Instruction, Signal } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/observed.ts';
 import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
@@ -36,7 +36,7 @@ export function sshSignal(works: HostUpgrades | undefined): Signal {
 }
 
 /** A host that failed after that stays as it is, cordoned: nobody knows what it can carry. */
-export const care: Care = {
+export const drainDelegation: DrainDelegation = {
   always: true,
   nodeOf(stage, target, world) {
     const node = world.get(nodes, target.name);

@@ -31,9 +31,9 @@ export async function cleanUpOrphanedWork<P extends KubeObject>(
 ): Promise<{ readonly requeueAfterMs?: number }> {
   const { dialect, client, clock, reporter, abort } = parts;
   const nodeActionsAmong = (plans: readonly P[]) =>
-    (dialect.orphanedPlans?.(world, plans) ?? []).map((orphanedPlan) => nodeActionsFor(parts, world, orphanedPlan));
+    (dialect.orphanedWork?.plans(world, plans) ?? []).map((orphanedPlan) => nodeActionsFor(parts, world, orphanedPlan));
   if (nodeActionsAmong(cached.list()).every(({ nodeActions }) => nodeActions.length === 0)) return {};
-  const { plans, namespace, fieldSelector } = dialect;
+  const { plans, scope: { namespace, fieldSelector } = {} } = dialect;
   const { items } = await client.listAll(plans, { abort, namespace, fieldSelector });
   const left = nodeActionsAmong(items).filter(({ nodeActions }) => nodeActions.length > 0);
   for (const { rollout, nodeActions } of left) {

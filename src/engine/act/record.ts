@@ -52,7 +52,7 @@ async function writePlan<P extends KubeObject>(
   { dialect, client, ownWrites, abort }: Effects<P>,
   { plan, counted }: Split<P>,
 ): Promise<boolean> {
-  const options = { abort, ...(dialect.recordedIn === 'status' ? { subresource: 'status' } : {}) };
+  const options = { abort, ...(dialect.statusRecord ? { subresource: 'status' } : {}) };
   try {
     const { metadata } = counted ? await client.replace(dialect.plans, counted, { abort }) : plan;
     ownWrites.remember(dialect.plans, await client.replace(dialect.plans, { ...plan, metadata }, options));

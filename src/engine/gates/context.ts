@@ -31,9 +31,9 @@ export function gateInput(
   census = censusFor(look.snapshot, look.policy),
 ): GateInput {
   const { snapshot, stage, target, policy, now } = look;
-  const { rollout, controlPlane, apiServers, others, controls, paceMs } = snapshot;
+  const { rollout, controlPlane, apiServers, foreignWork, controls, paceMs } = snapshot;
   const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];
-  const seen = { facts, controlPlane, apiServers, others, controls, census, expectedMs: paceMs };
+  const seen = { facts, controlPlane, apiServers, foreignWork, controls, census, expectedMs: paceMs };
   return { stage, target, earlier, ...seen, room, policy, now };
 }
 

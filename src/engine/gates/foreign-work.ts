@@ -4,7 +4,7 @@ import { type Gate, PASS } from './types.ts';
 
 export const foreignWork: Gate = {
   name: 'others-at-work',
-  evaluate({ stage, target, others, room }) {
+  evaluate({ stage, target, foreignWork: others, room }) {
     // The signal replaces whatever its own target was told before.
     const rest = others.filter(({ name, role }) => name !== target.name || role !== stage.role);
     const controllers = rest.filter(({ role }) => role === 'controller');

@@ -42,10 +42,10 @@ function input(
   facts: Partial<TargetFacts> = {},
   controlPlane?: readonly EndpointHealth[],
   payloads: GateInput['stage']['payloads'] = TWO,
-  more: Partial<Pick<GateInput, 'others' | 'room'>> = {},
+  more: Partial<Pick<GateInput, 'foreignWork' | 'room'>> = {},
 ): GateInput {
   const stage = buildStage(role, ['n1'], { payloads });
-  const common = { controlPlane, others: [], controls: NO_CONTROLS, room: 1 };
+  const common = { controlPlane, foreignWork: [], controls: NO_CONTROLS, room: 1 };
   const context = { policy: buildPolicy(), now: T0 };
   return {
     stage,
@@ -67,7 +67,7 @@ function said(verdict: Verdict): string {
 
 const other = (name: string, role: Role, since = later(0)): ForeignWork => ({ name, role, since });
 const among = (role: Role, others: readonly ForeignWork[], room = 1): GateInput =>
-  input(role, {}, undefined, TWO, { others, room });
+  input(role, {}, undefined, TWO, { foreignWork: others, room });
 
 /** Done since T0, or since whatever is said. */
 function resting(restMs: number | undefined, now: number, since = later(0)): GateInput {

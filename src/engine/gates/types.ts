@@ -6,7 +6,7 @@ import type { Stage, Target } from '../model/recorded.ts';
 import type { NodeCensus } from '../policy/node-census.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
-export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' | 'others' | 'controls'> {
+export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' | 'foreignWork' | 'controls'> {
   readonly stage: Stage;
   readonly target: Target;
   readonly facts: TargetFacts;

@@ -49,7 +49,7 @@ function input({ stage, has, servers = {}, earlier = [], hasNode, now = T0 + MIN
     earlier,
     apiServers: named?.map(([name, version]) => ({ name, version })),
     controlPlane: undefined,
-    others: [],
+    foreignWork: [],
     controls: NO_CONTROLS,
     room: 1,
     policy: buildPolicy({ allow: new Set(allow) }),

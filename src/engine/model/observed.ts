@@ -116,7 +116,7 @@ export interface Snapshot {
   readonly facts: ReadonlyMap<string, TargetFacts>;
   /** Of every controller of the cluster, not only of those in the plan; undefined until somebody asked them. */
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
-  readonly others: readonly ForeignWork[];
+  readonly foreignWork: readonly ForeignWork[];
   readonly controls: Controls;
   /** What stands against a new plan beyond its own text; undefined where the dialect asks for nothing more. */
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;

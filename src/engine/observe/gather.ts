@@ -59,15 +59,15 @@ export function gatherFacts<P extends KubeObject>(scene: Scene<P>, now: number):
       facts.set(target.key, factsOf(scene, stage, target));
     }
   }
-  const others = (dialect.others?.(world, rollout) ?? []).filter(({ since }) => isAlive(since, now));
+  const foreignWork = (dialect.foreignWork?.list(world, rollout) ?? []).filter(({ since }) => isAlive(since, now));
   const { controlPlane } = known;
   return {
     rollout,
     facts,
     controlPlane,
-    others,
-    fleet: dialect.fleet?.(world),
-    apiServers: dialect.judgesVersions ? dialect.endpoints(world) : undefined,
+    foreignWork,
+    fleet: dialect.fleet?.nodes(world),
+    apiServers: dialect.versions ? dialect.endpoints(world) : undefined,
     paceMs: paceOf(rollout, facts),
   };
 }
@@ -83,7 +83,7 @@ function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Ta
     platform: platformOf(object),
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
-    version: dialect.versionOf ? dialect.versionOf(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
+    version: dialect.versions ? dialect.versions.of(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
     ...careOf(scene, stage, target),
     ...known.watch?.(target, observation),
     observation,
@@ -94,11 +94,11 @@ type CareFacts = Pick<TargetFacts, 'node' | 'drainDelegation' | 'drainPreview' |
 
 function careOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Target): CareFacts {
   const { dialect, world, rollout, known } = scene;
-  const { care } = dialect;
+  const { drainDelegation: delegation } = dialect;
   const { drainPreviews, drainDelegationOf, drainOf, isOnlyLooking } = known;
-  if (!care) return { drainDelegation: false };
-  const drainDelegation = care.always || isOnlyLooking ? true : (drainDelegationOf?.(target) ?? 'unasked');
-  const node = care.nodeOf(stage, target, world);
+  if (!delegation) return { drainDelegation: false };
+  const drainDelegation = delegation.always || isOnlyLooking ? true : (drainDelegationOf?.(target) ?? 'unasked');
+  const node = delegation.nodeOf(stage, target, world);
   if (!node) return { drainDelegation };
   const { name } = node.metadata;
   const drainPreview = drainPreviews && (drainPreviews.get(name) ?? 'unasked');

@@ -105,7 +105,7 @@ export class Answers {
         this.controlPlane = await this.#health;
         return;
       case 'preconditions':
-        this.preconditions = (await dialect.preconditions?.(client, plan, abort)) ?? [];
+        this.preconditions = (await dialect.preconditions?.unmet(client, plan, abort)) ?? [];
         return;
       case 'drain-preview': {
         this.#look ??= prober.look?.(abort);
@@ -115,7 +115,8 @@ export class Answers {
       }
       case 'drain-delegation': {
         const { stage, target } = probe;
-        const drainDelegations = (await dialect.care?.drainDelegations?.(client, stage, target, world, abort)) === true;
+        const drainDelegations =
+          (await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort)) === true;
         this.#said.set(target.key, drainDelegations);
         if (drainDelegations) this.#memory.drainDelegations.add(attemptOf(target));
       }

@@ -16,13 +16,17 @@ const own = (_plan: object, policy: RolloutPolicy): RolloutPolicy => ({
 
 test('of a plan that none covers', () => {
   expect(policyOfPlan({ name: NAME }, [], PLAN)).toBe(DEFAULT_POLICY);
-  expect(policyOfPlan({ name: NAME, policyOf: own }, [], PLAN)).toMatchObject({
+  expect(policyOfPlan({ name: NAME, planRules: { apply: own } }, [], PLAN)).toMatchObject({
     targetDeadlineMs: 1000,
     maxFailures: 1,
   });
 });
 
 test('of one that is covered: it is told by which', () => {
-  const { name, maxFailures, targetDeadlineMs } = policyOfPlan({ name: NAME, policyOf: own }, [COVERING], PLAN);
+  const { name, maxFailures, targetDeadlineMs } = policyOfPlan(
+    { name: NAME, planRules: { apply: own } },
+    [COVERING],
+    PLAN,
+  );
   expect([name, maxFailures, targetDeadlineMs]).toEqual(['calm', 3, DEFAULT_POLICY.targetDeadlineMs]);
 });

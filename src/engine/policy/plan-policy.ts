@@ -7,12 +7,12 @@ import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
 /** `uncovered` is for plans that none of the policies covers. */
 export function policyOfPlan<P extends KubeObject>(
-  dialect: Pick<Dialect<P>, 'name' | 'policyOf'>,
+  dialect: Pick<Dialect<P>, 'name' | 'planRules'>,
   policies: readonly UpgradePolicy[],
   plan: P,
   uncovered: RolloutPolicy = DEFAULT_POLICY,
 ): RolloutPolicy {
   const { name, namespace } = plan.metadata;
   const policy = policyFor(policies, { dialect: dialect.name, name, namespace }, uncovered);
-  return dialect.policyOf?.(plan, policy) ?? policy;
+  return dialect.planRules?.apply(plan, policy) ?? policy;
 }

@@ -88,7 +88,7 @@ export function createReporter<P extends KubeObject>(parts: ReporterParts<P>): R
     async decided(turn, decision) {
       const { plan, snapshot, now } = turn;
       measurePlan(metrics, dialect.name, nameOf(plan), snapshot, decision);
-      if (dialect.conditionsInAnnotation !== true || snapshot.rollout.phase === 'new') return undefined;
+      if (dialect.statusRecord?.conditionsInAnnotation !== true || snapshot.rollout.phase === 'new') return undefined;
       const writing = { ...parts, plans: dialect.plans, tell: (news: Announcement) => onPlan(plan, news) };
       return await tellConditions(writing, plan, snapshot.rollout, decision.waits, now);
     },

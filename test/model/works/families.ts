@@ -46,7 +46,7 @@ function base(name: string): Omit<Dialect<WorkPlan>, 'signal'> {
   return {
     name,
     plans: WORK_PLANS,
-    recordedIn: 'status',
+    statusRecord: {},
     watched: [],
     resolve: ({ spec, status }) => status ?? spec,
     project: (rollout, plan) => ({ ...plan, status: rollout }),
