@@ -9,7 +9,7 @@ import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/catt
 import { cattle } from '../dialects/cattle/dialect.ts';
 import { installMissing } from '../dialects/cattle/install-crd.ts';
 import { rolloutController } from '../engine/controller.ts';
-import { listPolicies } from '../engine/policy/list-policies.ts';
+import { listPolicies } from '../engine/policy/choose-policy.ts';
 import { policyOfPlan } from '../engine/policy/plan-policy.ts';
 import { policyController } from '../engine/policy/policy-controller.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';

@@ -48,7 +48,6 @@ export interface Capabilities<P extends KubeObject> {
 export interface PlanScope<P extends KubeObject> {
   readonly namespace?: string;
   readonly fieldSelector?: string;
-  /** For what no selector can express. */
   isPlan?(object: P): boolean;
 }
 
@@ -68,7 +67,6 @@ export interface StatusSharding<P extends KubeObject> {
 
 /** The plan's versions are Kubernetes versions, so the version skew rules apply. */
 export interface KubernetesVersions {
-  /** The version that the object of a target runs. */
   of(object: KubeObject): string | undefined;
 }
 
@@ -89,7 +87,6 @@ export interface DrainDelegation {
   nodeOf(stage: Stage, target: Target, world: World): Node | undefined;
   /** True if every target leaves its drain to the leader, so none is asked. */
   readonly always?: boolean;
-  /** Asks one target. */
   isDelegated?(client: KubeClient, stage: Stage, target: Target, world: World, abort?: AbortSignal): Promise<boolean>;
 }
 
@@ -114,7 +111,6 @@ export interface OrphanedPlan<P extends KubeObject = KubeObject> {
   readonly plan: P;
 }
 
-/** One kind that decisions depend on. */
 export interface Watched {
   readonly resource: Resource;
   /** All namespaces if absent. */

@@ -11,7 +11,7 @@ import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { askControlPlane } from '../../engine/observe/api-server-health.ts';
 import { gather } from '../../engine/observe/gather.ts';
-import { listPolicies } from '../../engine/policy/list-policies.ts';
+import { listPolicies } from '../../engine/policy/choose-policy.ts';
 import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';

@@ -2,8 +2,7 @@
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
 import { statusShards } from '../../api/refit/status-shard.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import { isRelevant } from '../../engine/observe/predicates.ts';
-import { trimNode } from '../../engine/observe/transforms.ts';
+import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';

@@ -12,8 +12,15 @@ import type { TargetSpec } from '../../api/autopilot/target.ts';
 import { mostInFlight } from '../../engine/act/status-shards.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { Reason } from '../../engine/model/reasons.ts';
-import type { Payload, Role, Rollout, RolloutPhase, Stage, Target } from '../../engine/model/recorded.ts';
-import { sourceOf } from '../../engine/model/source.ts';
+import {
+  type Payload,
+  type Role,
+  type Rollout,
+  type RolloutPhase,
+  type Stage,
+  sourceOf,
+  type Target,
+} from '../../engine/model/recorded.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { discover, withoutControllers } from './discovery.ts';
 import { problemsOf } from './problems.ts';

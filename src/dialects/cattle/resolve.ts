@@ -4,8 +4,14 @@ import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { World } from '../../engine/dialect.ts';
 import { controlsOn } from '../../engine/model/controls.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
-import type { RecordedState, Rollout, RolloutPhase, Stage, Target } from '../../engine/model/recorded.ts';
-import { sourceOf } from '../../engine/model/source.ts';
+import {
+  type RecordedState,
+  type Rollout,
+  type RolloutPhase,
+  type Stage,
+  sourceOf,
+  type Target,
+} from '../../engine/model/recorded.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import { parseLabelSelector } from '../../kube/selectors.ts';
 import type { Node } from '../../kube/types.ts';

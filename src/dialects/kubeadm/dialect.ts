@@ -2,8 +2,7 @@
 
 import type { Dialect, World } from '../../engine/dialect.ts';
 import { because } from '../../engine/model/reasons.ts';
-import type { Rollout, Stage } from '../../engine/model/recorded.ts';
-import { sourceOf } from '../../engine/model/source.ts';
+import { type Rollout, type Stage, sourceOf } from '../../engine/model/recorded.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { nodes } from '../../kube/resources.ts';

@@ -8,7 +8,7 @@ import { because } from '../model/reasons.ts';
 import type { Rollout, Stage, Target } from '../model/recorded.ts';
 import { isFinal } from '../model/recorded.ts';
 import { activeStage } from '../model/stages.ts';
-import { isUnanswered, type Unanswered, untilAsked } from '../observe/probe-backoff.ts';
+import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Refused } from '../schedule/candidates.ts';
 import { type FailedInFlight, failedInFlightIn } from '../schedule/failed-in-flight.ts';
@@ -31,36 +31,30 @@ export function explain(snapshot: Snapshot, policy: RolloutPolicy, now: number):
     for (const target of stage.targets) phases.set(target.key, progressOf(snapshot, stage, target, policy, now).phase);
   }
   if (isFinal(rollout)) return { waits: [], phases, recheckAfterMs: undefined, probes: [] };
-  if (rollout.phase === 'new') {
-    const { preconditions } = snapshot;
-    if (preconditions === 'unasked') return unasked(rollout, phases);
-    if (isUnanswered(preconditions)) return unanswered(rollout, phases, preconditions);
-  }
   const stage = activeStage(rollout);
-  const flying = stage ? inFlightWaits(snapshot, stage, policy, now) : [];
-  const held = heldWaits(snapshot, stage, policy, now);
-  const rechecks = [...flying, ...held].flatMap(({ recheckMs }) => (recheckMs === undefined ? [] : [recheckMs]));
-  // One that is over without ending anything is waited for no more.
-  const deadlines = flying.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
+  const first = preconditionsWait(snapshot);
+  const inFlight = stage && !first ? inFlightWaits(snapshot, stage, policy, now) : [];
+  const all = first ? [first] : [...inFlight, ...heldWaits(snapshot, stage, policy, now)];
+  const rechecks = all.flatMap(({ recheckMs }) => recheckMs ?? []);
+  // Expired deadlines with no effect need no recheck.
+  const deadlines = all.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
   const soonest = Math.min(...rechecks, ...deadlines);
   return {
-    waits: [...flying, ...held].map(({ wait }) => wait),
+    waits: all.map(({ wait }) => wait),
     phases,
     recheckAfterMs: Number.isFinite(soonest) ? soonest : undefined,
-    probes: [...flying, ...held].flatMap(({ probe }) => probe ?? []),
+    probes: all.flatMap(({ probe }) => probe ?? []),
   };
 }
 
-function unasked({ source }: Rollout, phases: Explanation['phases']): Explanation {
-  const reason = because('PreconditionsUnknown', 'asking what stands against the plan');
-  const waits = [{ gate: 'preconditions', reason, since: source.created, ofStage: true }] as const;
-  return { waits, phases, recheckAfterMs: undefined, probes: [{ kind: 'preconditions' }] };
-}
-
-function unanswered({ source }: Rollout, phases: Explanation['phases'], question: Unanswered): Explanation {
-  const { reason, recheckMs } = untilAsked(question);
-  const waits = [{ gate: 'preconditions', reason, since: source.created, ofStage: true }] as const;
-  return { waits, phases, recheckAfterMs: recheckMs, probes: [] };
+function preconditionsWait({ rollout, preconditions }: Snapshot): ExplainedWait | undefined {
+  if (rollout.phase !== 'new' || !(preconditions === 'unasked' || isUnanswered(preconditions))) return undefined;
+  const checking = because('PreconditionsUnknown', 'checking the preconditions of the plan');
+  const { reason, ...next } =
+    preconditions === 'unasked'
+      ? { reason: checking, probe: { kind: 'preconditions' } as const }
+      : untilAsked(preconditions);
+  return { wait: { gate: 'preconditions', reason, since: rollout.source.created, ofStage: true }, ...next };
 }
 
 export interface ExplainedWait {

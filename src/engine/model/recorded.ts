@@ -1,4 +1,6 @@
 /** What is recorded of a rollout: plain data. A new leader decides from this and from what it observes. */
+import { apiVersionOf, type Resource } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
 import type { Reason } from './reasons.ts';
 
 export type Role = 'controller' | 'worker';
@@ -83,4 +85,14 @@ export interface Rollout {
 
 export function isFinal(rollout: Rollout): boolean {
   return rollout.phase !== 'new' && rollout.phase !== 'running';
+}
+
+export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata }: P): Source {
+  return {
+    apiVersion: apiVersionOf(resource),
+    kind: resource.kind,
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    created: metadata.creationTimestamp ?? '',
+  };
 }

@@ -9,7 +9,6 @@ import type { DrainView, EndpointHealth, NodeView, Observation, Snapshot, Target
 import type { Reason } from '../model/reasons.ts';
 import type { Rollout, Stage, Target } from '../model/recorded.ts';
 import type { Unanswered } from './probe-backoff.ts';
-import { isAlive } from './staleness.ts';
 import type { WatchFacts } from './watch-times.ts';
 
 /** What no watch shows: answers of this reconcile, and what this process itself does and has seen. All may be absent. */
@@ -59,7 +58,7 @@ export function gatherFacts<P extends KubeObject>(scene: Scene<P>, now: number):
       facts.set(target.key, factsOf(scene, stage, target));
     }
   }
-  const foreignWork = (dialect.foreignWork?.list(world, rollout) ?? []).filter(({ since }) => isAlive(since, now));
+  const foreignWork = (dialect.foreignWork?.list(world, rollout) ?? []).filter(({ since }) => isFresh(since, now));
   const { controlPlane } = known;
   return {
     rollout,
@@ -136,4 +135,12 @@ export function platformOf({ metadata: { labels = {} } }: KubeObject): string | 
 
 function readyOf(object: KubeObject): Condition | undefined {
   return (object as Node).status?.conditions?.find(({ type }) => type === 'Ready');
+}
+
+/** Milliseconds: some nodes stay in a state that nothing leads out of, and they must not block other plans for ever. */
+export const STALE_AFTER_MS = 2 * 60 * 60 * 1000;
+
+/** `since` is RFC 3339; an unreadable time counts as fresh. */
+export function isFresh(since: string, now: number): boolean {
+  return !(now - Date.parse(since) >= STALE_AFTER_MS);
 }

@@ -1,8 +1,7 @@
-/** Owns which changes of a target's object can change a decision: heartbeats and the like cannot. */
+/** Informer predicates and transforms: which changes can change a decision, and what the cache keeps of a Node. */
 import type { KubeObject, Node } from '../../kube/types.ts';
-import { sameJson } from '../../util/json.ts';
+import { isRecord, sameJson } from '../../util/json.ts';
 
-/** True where a decision that was taken on `before` must be taken again on `after`. */
 export function isRelevant(before: KubeObject, after: KubeObject): boolean {
   return before.metadata.uid !== after.metadata.uid || !sameJson(decisive(before), decisive(after));
 }
@@ -14,4 +13,16 @@ function decisive(object: KubeObject): unknown {
   const ready = conditions?.find(({ type }) => type === 'Ready')?.status;
   const { unschedulable, taints } = spec ?? {};
   return { labels, annotations, addresses, ready, unschedulable, taints, version: nodeInfo?.kubeletVersion };
+}
+
+/**
+ * Without image and volume lists, most of a Node's size. A write to the Node's main part cannot change its status, so the
+ * trimmed object can be written back.
+ */
+export function trimNode(node: KubeObject & { readonly status?: unknown }): KubeObject {
+  const { status } = node;
+  if (!isRecord(status)) return node;
+  const { images: _images, volumesInUse: _inUse, volumesAttached: _attached, ...rest } = status;
+  const smaller: typeof node = { ...node, status: rest };
+  return smaller;
 }

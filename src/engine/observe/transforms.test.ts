@@ -1,7 +1,7 @@
 /** Proves that a Node loses its bulk in memory, and nothing else. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
-import { trimNode } from './transforms.ts';
+import { trimNode } from './predicates.ts';
 
 test('images and volumes are not kept, whatever else the Node says is', () => {
   const node = buildNode('w1');

@@ -1,5 +1,7 @@
 /** Owns which UpgradePolicy counts for a plan: the one that names it most closely, then the first by name. */
-import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
+import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { isNotFound } from '../../kube/status-error.ts';
 import { readPolicy } from './read-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
@@ -48,4 +50,14 @@ function rankOf({ spec: { plans = [{}] } }: UpgradePolicy, plan: PlanRef): numbe
     return matches ? [given.reduce((sum, member) => sum + WEIGHTS[member], 0)] : [];
   });
   return ranks.length === 0 ? undefined : Math.max(...ranks);
+}
+
+/** Undefined if the cluster lacks the kind. Rejects without the right to list them: they would apply all the same. */
+export async function listPolicies(client: KubeClient, abort: AbortSignal): Promise<UpgradePolicy[] | undefined> {
+  try {
+    return (await client.listAll(upgradePolicies, { abort })).items;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
 }

@@ -2,7 +2,7 @@
 import { factsOf } from '../gates/context.ts';
 import type { Snapshot } from '../model/observed.ts';
 import type { Target } from '../model/recorded.ts';
-import { isAlive, STALE_AFTER_MS } from '../observe/staleness.ts';
+import { isFresh, STALE_AFTER_MS } from '../observe/gather.ts';
 
 export interface FailedInFlight {
   readonly target: Target;
@@ -21,7 +21,7 @@ export function failedInFlightIn(snapshot: Snapshot, now: number): FailedInFligh
     .flatMap((target) => {
       const { observation, ready } = factsOf(snapshot, target);
       const isAtWork = observation.kind === 'sent' || observation.kind === 'working';
-      if (!isAtWork || ready === false || !isAlive(observation.since, now)) return [];
+      if (!isAtWork || ready === false || !isFresh(observation.since, now)) return [];
       return [{ target, leftMs: Date.parse(observation.since) + STALE_AFTER_MS - now }];
     });
 }
