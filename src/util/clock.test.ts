@@ -43,6 +43,13 @@ describe('the real clock', () => {
     },
   );
 
+  test('a time that has passed is no wait', () => {
+    const spy = vi.spyOn(globalThis, 'setTimeout');
+    onTestFinished(() => spy.mockRestore());
+    systemClock.schedule(-0.1, () => undefined)();
+    expect(spy.mock.calls[0]?.[1]).toBe(0);
+  });
+
   test('a timer keeps the process alive until it fired: an agent that only waits must not end', () => {
     const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = timers();

@@ -13,7 +13,8 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   schedule(ms, callback) {
-    const timer = setTimeout(callback, Math.min(ms, MAX_TIMER_MS));
+    // Node warns on standard error about a time that has passed.
+    const timer = setTimeout(callback, Math.max(0, Math.min(ms, MAX_TIMER_MS)));
     return () => clearTimeout(timer);
   },
 };
