@@ -1,4 +1,7 @@
-/** Owns the tests' way to the control plane that global-setup.ts started: typed, and usable from any worker process. */
+/** The tests' way to the real control plane that their file has borrowed, from any worker process. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
 import { inject } from 'vitest';
 import * as credentials from '../../tools/controlplane/kubeconfig.ts';
 import { applyManifest, kubectl } from '../../tools/controlplane/kubectl.ts';
@@ -6,7 +9,7 @@ import type { RunResult } from '../../tools/controlplane/run.ts';
 
 export type { User } from '../../tools/controlplane/kubeconfig.ts';
 
-/** What a worker process is told; credentials come from files below `directory`. */
+/** What a test file gets; credentials come from files below `directory`. */
 export interface ControlPlaneAccess extends credentials.Place {
   readonly port: number;
   /** In PEM. */
@@ -15,17 +18,36 @@ export interface ControlPlaneAccess extends credentials.Place {
   readonly auditLog: string;
 }
 
+/** The pool's answer: a control plane, or why none could be started. */
+export type Loan = { readonly access: ControlPlaneAccess } | { readonly failure: string };
+
 declare module 'vitest' {
   interface ProvidedContext {
-    controlPlane: ControlPlaneAccess;
+    /** Address of the pool; undefined where tests are only listed. */
+    controlPlanes: string | undefined;
   }
 }
 
 /** Loopback addresses that the server certificate names beside 127.0.0.1: a proxy on each can play one controller. */
 export const CONTROLLER_ADDRESSES: readonly string[] = Array.from({ length: 9 }, (_, i) => `127.0.0.${11 + i}`);
 
+let borrowed: ControlPlaneAccess | undefined;
+
+/** Waits for a control plane that no other file uses. The loan ends with this process. */
+export async function borrowControlPlane(): Promise<void> {
+  const pool = inject('controlPlanes');
+  if (pool === undefined) return;
+  const connection = connect(pool);
+  const [line] = (await once(createInterface({ input: connection }), 'line')) as [string];
+  connection.unref();
+  const loan = JSON.parse(line) as Loan;
+  if ('failure' in loan) throw new Error(loan.failure);
+  borrowed = loan.access;
+}
+
 export function controlPlane(): ControlPlaneAccess {
-  return inject('controlPlane');
+  if (borrowed === undefined) throw new Error('this test project has no control plane: see vitest.config.ts');
+  return borrowed;
 }
 
 /** Path of a kubeconfig for `user`; a control node gets its role on first use. */

@@ -1,4 +1,4 @@
-/** Owns the rule that a test file leaves the shared cluster as it found it: what is left is named, and removed for the next file. */
+/** Fails a test file that leaves objects on its control plane, and removes them for the next file. */
 import { afterAll, beforeAll, expect, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { machines } from '../../src/api/capi/machine.ts';
@@ -14,7 +14,7 @@ import type { Lease } from '../../src/kube/types.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { kubeconfigFor } from './control-plane.ts';
 
-/** What one test's leftover would change for another. */
+/** Kinds whose leftovers would disturb the next file. */
 const WATCHED: readonly Resource[] = [
   plans,
   cattlePlans,
@@ -29,14 +29,14 @@ const WATCHED: readonly Resource[] = [
   leases,
 ];
 
-/** Those of the control plane itself; Nodes' leases go with the Nodes, when the garbage collector gets to them. */
+/** The control plane's own. The garbage collector removes the leases of Nodes after the Nodes. */
 const PLANE_NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease'];
 
 interface Left {
   readonly resource: Resource;
   readonly name: string;
   readonly namespace: string | undefined;
-  /** Of a lease that was given back, as leaders do: it is removed without a word. */
+  /** True for a lease that nobody holds: it is removed and does not fail the file. */
   readonly isReleased: boolean;
 }
 
@@ -49,7 +49,7 @@ beforeAll(async () => {
 afterAll(async () => {
   const left = async (): Promise<Left[]> => (await withAdmin(listAll)).filter((each) => !found.has(keyOf(each)));
   try {
-    // What is being deleted may take its time: pods their grace period, a namespace its content.
+    // Deletions take time: pods have their grace period, namespaces their content.
     await vi.waitFor(
       async () => {
         const wrong = (await left()).filter(({ isReleased }) => !isReleased);
@@ -74,17 +74,23 @@ async function withAdmin<T>(work: (client: KubeClient) => Promise<T>): Promise<T
 async function listAll(client: KubeClient): Promise<Left[]> {
   const lists = WATCHED.map(async (resource) => {
     const { items } = await client.listAll(resource).catch((error: unknown) => {
-      // A kind that no test has installed yet, or that one has removed.
+      // No test has installed this kind yet, or one has removed it.
       if (isNotFound(error)) return { items: [] };
       throw error;
     });
     return items.map((item: Lease) => {
       const { name, namespace } = item.metadata;
-      return { resource, name, namespace, isReleased: resource === leases && !item.spec?.holderIdentity };
+      return { resource, name, namespace, isReleased: resource === leases && !isHeld(item) };
     });
   });
   const all = (await Promise.all(lists)).flat();
   return all.filter(({ namespace }) => namespace === undefined || !PLANE_NAMESPACES.includes(namespace));
+}
+
+/** A leader that stops while one of its writes may still arrive lets its lease expire instead of releasing it. */
+function isHeld({ spec }: Lease): boolean {
+  const { holderIdentity, renewTime, leaseDurationSeconds = 0 } = spec ?? {};
+  return Boolean(holderIdentity) && Date.now() < Date.parse(renewTime ?? '') + leaseDurationSeconds * 1000;
 }
 
 async function remove(client: KubeClient, left: readonly Left[]): Promise<void> {

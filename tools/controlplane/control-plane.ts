@@ -1,4 +1,4 @@
-/** Owns a real control plane on loopback: starts it, hands out credentials for it, and takes it away without a trace. */
+/** Starts a real control plane on loopback, issues credentials for it, and removes it completely. */
 import { mkdir, mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,15 +16,15 @@ import { type Process, stopAll } from './process.ts';
 import { chooseLayout, startApiServer, startEtcd } from './servers.ts';
 
 export interface ControlPlaneOptions {
-  /** Started beside etcd and kube-apiserver; none where absent. */
+  /** Started beside etcd and kube-apiserver. Default: none. */
   readonly components?: readonly ClientComponent[];
   /** Loopback addresses that the server certificate names beside 127.0.0.1, for proxies in front of it. */
   readonly addresses?: readonly string[];
-  /** Whether each request leaves a line in `auditLog`. */
+  /** Write one line to `auditLog` for each request. */
   readonly audit?: boolean;
-  /** Gets one line for everything that takes time; standard error where absent. */
+  /** Called with one line for each slow step. Default: standard error. */
   readonly log?: (line: string) => void;
-  /** Gives the start up; what was started until then ends before the promise rejects. */
+  /** Cancels the start. The promise rejects after all that was started has ended. */
   readonly abort?: AbortSignal;
 }
 
@@ -35,7 +35,7 @@ export interface ControlPlane extends Place {
   readonly auditLog: string | undefined;
   /** Path of a kubeconfig for `user`. */
   kubeconfig(user: User): Promise<string>;
-  /** Path of a kubeconfig for the viewer, with a client certificate that expired an hour ago. */
+  /** Path of a kubeconfig for the viewer whose client certificate expired an hour ago. */
   expiredKubeconfig(): Promise<string>;
   /** Stops kube-apiserver and starts it again on the same port; resolves when it is ready. */
   restartApiServer(): Promise<void>;
@@ -44,17 +44,22 @@ export interface ControlPlane extends Place {
 }
 
 const DEPLOY = join(import.meta.dirname, '..', '..', 'deploy');
-/** The documented roles, but for those that each control node has for itself. */
+/** The documented roles except those for a single control node. */
 const ROLES = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-kubeadm.yaml', 'rbac-capi.yaml'];
 
-/** Resolves when everything is ready and the documented roles exist. Throws REFIT_TESTENV where that fails. */
-export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { components = [], addresses = [], audit = false, log = toStandardError, abort } = options;
-  const now = (): number => systemClock.monotonic();
+/** Builds what a later start would have to build first; resolves at once when nothing is missing. */
+export async function buildControlPlane({ components = [], log = toStandardError, abort }: ControlPlaneOptions) {
   const wanted = ['etcd', 'kube-apiserver', 'kubectl', ...components] as const;
-  const binaries = await ensureComponents(wanted, { environment: process.env, log, now, abort });
+  const now = (): number => systemClock.monotonic();
+  return await ensureComponents(wanted, { environment: process.env, log, now, abort });
+}
 
-  // Whatever fails below, what was started before ends in reverse order.
+/** Resolves when everything is ready and the documented roles exist. Throws REFIT_TESTENV when that fails. */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const { components = [], addresses = [], audit = false, abort } = options;
+  const binaries = await buildControlPlane(options);
+
+  // When a step below fails, all that was started before ends in reverse order.
   await using started = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'refit-controlplane-'));
   const guard = guardDirectory(directory);
