@@ -1,4 +1,4 @@
-/** Owns `npm run check`: every `check:*` script of package.json is run to its end, whatever the others say. */
+/** Runs `npm run check`: each `check:*` script of package.json, also after another one has failed. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { countLine } from './count-reporter.ts';

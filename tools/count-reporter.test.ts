@@ -1,9 +1,9 @@
-/** Owns the proof that the last line of a test run counts everything that went wrong. */
+/** Tests that the last line of a test run counts every failure. */
 import { expect, test } from 'vitest';
 import type { TestModule } from 'vitest/node';
 import { CountReporter } from './count-reporter.ts';
 
-/** As much of a module as the reporter reads. */
+/** The part of a module that the reporter reads. */
 function moduleOf(states: readonly string[], errors: readonly string[] = []): TestModule {
   const tests = states.map((state) => ({ result: () => ({ state }) }));
   return { errors: () => errors, children: { allTests: () => tests } } as unknown as TestModule;

@@ -1,4 +1,4 @@
-/** Owns the last line of a test run: `N passed, N failed, N skipped`. */
+/** Prints the last line of a test run: `N passed, N failed, N skipped`. */
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 
 export interface Counts {
@@ -23,14 +23,14 @@ export function countLine({ passed, failed, skipped }: Counts): string {
   return `${passed} passed, ${failed} failed, ${skipped} skipped`;
 }
 
-/** A file that could not be loaded and an error outside of every test count as one failed test each. */
+/** A file that cannot be loaded counts as one failed test, and so does an error outside of all tests. */
 function countOf(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): Counts {
   const counts = { passed: 0, failed: unhandledErrors.length, skipped: 0 };
   for (const module of modules) {
     if (module.errors().length > 0) counts.failed += 1;
     for (const test of module.children.allTests()) {
       const { state } = test.result();
-      // A test that never got its turn did not pass.
+      // A test that did not run did not pass.
       counts[state === 'pending' ? 'failed' : state] += 1;
     }
   }

@@ -1,4 +1,4 @@
-/** Owns the files that are made from the source: `npm run generate` writes the CRDs and the reference pages. */
+/** Runs `npm run generate`: writes the CRDs and the reference pages from the source. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { stringify } from 'yaml';
@@ -10,7 +10,7 @@ import { errorReference } from './reference/errors.ts';
 import { metricReference } from './reference/metrics.ts';
 import { reasonReference } from './reference/reasons.ts';
 
-/** Every generated file: its path from the root of the repository, and its text. A test compares them to the tree. */
+/** Every generated file: its path from the root of the repository, and its text. A test compares them with the tree. */
 export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ...CUSTOM_KINDS.map((kind): [string, string] => [crdPath(kind), crdYaml(kind)]),
@@ -25,7 +25,7 @@ function crdPath({ resource }: CustomKind): string {
   return `deploy/crds/${resource.group}_${resource.plural}.yaml`;
 }
 
-/** kubectl reads YAML 1.1, where an unquoted `no` is false: the writer has to know. */
+/** kubectl reads YAML 1.1, where an unquoted `no` means false. */
 function crdYaml(kind: CustomKind): string {
   const text = stringify(definitionOf(kind), { version: '1.1', aliasDuplicateObjects: false, lineWidth: 120 });
   return `# Made from src/api by \`npm run generate\`: change it there.\n${text}`;

@@ -1,6 +1,6 @@
 /**
- * Owns the installation of what package-lock.json names, on any Node >= 20 and with nothing installed yet.
- * The npm scripts run it first; where node_modules already matches the lock it only compares a hash.
+ * Installs what package-lock.json names, on any Node >= 20 and without any package.
+ * The npm scripts run it first. If node_modules already matches the lock file, it only compares a hash.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MODULES = join(ROOT, 'node_modules');
-/** Holds the hash of the lock file that node_modules was installed from. */
+/** Contains the hash of the lock file that node_modules was installed from. */
 const MARK = join(MODULES, '.refit-lock');
 const PROGRESS_MS = 5_000;
 /** @type {readonly NodeJS.Signals[]} */
@@ -43,7 +43,7 @@ async function install() {
 
 /** @returns {Promise<number>} npm's exit code */
 async function npmCi() {
-  // Not from node_modules: npm would remove the very Node that runs it.
+  // Not from node_modules: npm would remove the Node that runs it.
   const path = (process.env['PATH'] ?? '').split(delimiter).filter((entry) => !entry.startsWith(MODULES));
   const child = spawn('npm', ['ci', '--loglevel=error', '--no-progress'], {
     cwd: ROOT,
@@ -60,7 +60,7 @@ async function npmCi() {
   });
 }
 
-/** Ends npm, by force where it takes its time, and only then this process: nothing may go on behind the prompt. */
+/** Ends npm, with SIGKILL if it is slow, then this process: nothing may continue after the prompt is back. */
 function interrupt(/** @type {import('node:child_process').ChildProcess} */ child) {
   interrupted = true;
   child.kill('SIGTERM');

@@ -1,4 +1,4 @@
-/** Shows when packages are installed, by a stand-in for npm that leaves a line for each call. */
+/** Tests when packages are installed, with a stand-in for npm that writes one line for each call. */
 import {
   chmodSync,
   copyFileSync,

@@ -1,7 +1,7 @@
-/** Owns the frame of a command: it ends by signals, tells every error in one line, and sets the exit code. */
+/** Runs a command: ends it on signals, prints each error in one line, and sets the exit code. */
 import { EXIT, RefitError } from '../src/util/errors.ts';
 
-/** `main` resolves with the exit code once everything that it started is gone, also where `signal` aborts. */
+/** `main` resolves with the exit code after all that it started has ended, also when `abort` aborts. */
 export async function runMain(main: (args: string[], abort: AbortSignal) => Promise<number>): Promise<void> {
   const interruption = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -50,7 +50,7 @@ function parse(args: string[]) {
   }
 }
 
-/** Runs until `signal` aborts. */
+/** Runs until `abort` aborts. */
 async function up(nodes: number, abort: AbortSignal): Promise<void> {
   const controlPlane = await startControlPlane({
     components: ['kube-controller-manager', 'kube-scheduler', ...(nodes > 0 ? (['kwok'] as const) : [])],
@@ -76,7 +76,7 @@ async function populate(controlPlane: ControlPlane, kubeconfig: string, nodes: n
   };
   if (existsSync(CRDS)) await call(['apply', '-f', CRDS]);
   if (nodes === 0) return;
-  // Only what matters of nodeInfo is filled in.
+  // nodeInfo is not complete.
   await call(['create', '--validate=ignore', '-f', '-'], simulatedNodes(nodes));
   await call(['wait', '--for=condition=Ready', 'nodes', '--all', '--timeout=5m']);
 }

@@ -1,4 +1,4 @@
-/** Owns the tie between the command line as it is and docs/reference/cli.md: options, defaults, exit codes, JSON fields. */
+/** Compares the command line with docs/reference/cli.md: options, defaults, exit codes, JSON fields. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { AGENT_HELP } from '../../src/agent/options.ts';
@@ -11,7 +11,7 @@ import { ROOT } from './tree.ts';
 
 const page = readFileSync(`${ROOT}docs/reference/cli.md`, 'utf8');
 
-/** From one heading to the next of its rank. */
+/** From one heading to the next one of its level. */
 function section(title: string): string {
   return page.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? '';
 }
@@ -38,11 +38,11 @@ async function helpOf(...args: string[]): Promise<string> {
 
 interface Option {
   readonly name: string;
-  /** Absent where the help names none in words that the page could repeat. */
+  /** Undefined when the help names no default that the page could repeat. */
   readonly preset: string | undefined;
 }
 
-/** Options as a help text lists them: each begins a line, its description may go on in the next ones. */
+/** The options of a help text: each begins a line, and its description may continue on the next ones. */
 function optionsIn(help: string): Option[] {
   const entries = help.split(/\n(?= {2}-)/).slice(1);
   return entries.flatMap((entry) => {
@@ -102,7 +102,7 @@ type Complete<T> = T extends readonly (infer E)[]
     ? { readonly [K in keyof T]-?: Complete<T[K]> }
     : T;
 
-/** Every field there is: the compiler asks for each new one, and this test then asks the page for it. */
+/** All fields: the compiler demands each new one here, and the test then demands it on the page. */
 const EVERYTHING: Complete<StatusView> = {
   leader: { state: 'held', holder: '', since: '' },
   silentSince: '',
@@ -151,7 +151,7 @@ const EVERYTHING: Complete<StatusView> = {
   ],
 };
 
-/** As jq would name them, with `[]` for each list. */
+/** As jq names them, with `[]` for each list. */
 function fieldsOf(value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return [`${path}[]`, ...fieldsOf(value[0], `${path}[]`)];
   if (typeof value !== 'object' || value === null || path.endsWith('.spent')) return [path];

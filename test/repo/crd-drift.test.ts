@@ -1,4 +1,4 @@
-/** Owns the proof that the generated files in the tree are what `npm run generate` writes now. */
+/** Tests that the generated files in the tree are what `npm run generate` writes now. */
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { generatedFiles } from '../../tools/generate.ts';

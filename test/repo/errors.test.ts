@@ -1,4 +1,4 @@
-/** Owns the tie between the codes that people see, the pages that explain them, and their use. */
+/** Tests that every error code is explained on its page and used in the code. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { REASONS } from '../../src/engine/model/reasons.ts';
@@ -13,7 +13,7 @@ const REGISTRIES = [
   { path: 'src/engine/model/reasons.ts', page: 'docs/reference/reasons.md', codes: Object.keys(REASONS) },
 ];
 
-/** Files of the repository that the advice sends people to. */
+/** Files of the repository that the advice names. */
 function deadEnds(hints: readonly string[]): string[] {
   const paths = hints.flatMap((hint) => hint.match(/\b(?:docs|deploy)\/[\w/.-]*\w/g) ?? []);
   return paths.filter((path) => !existsSync(`${ROOT}${path}`));

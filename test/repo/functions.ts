@@ -1,4 +1,4 @@
-/** Owns measuring functions: the linter's parser counts, so that no parser of our own can be wrong. */
+/** Measures functions with the linter's parser. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,12 +12,12 @@ interface Diagnostic {
 }
 
 export interface FunctionSize {
-  /** The file and the line on which it begins. */
+  /** File and first line. */
   readonly at: string;
   readonly lines: number;
 }
 
-/** Every function of more than one line in the given files or folders, tests left out. */
+/** Every function of more than one line in the given files or folders, without tests. */
 export function functionSizes(paths: readonly string[]): FunctionSize[] {
   const folder = mkdtempSync(join(tmpdir(), 'refit-functions-'));
   try {
@@ -37,6 +37,6 @@ export function functionSizes(paths: readonly string[]): FunctionSize[] {
 
 function sizeOf({ message, filename, labels }: Diagnostic): FunctionSize {
   const lines = /has too many lines \((\d+)\)/.exec(message)?.[1];
-  if (lines === undefined) throw new Error(`the linter speaks otherwise now: ${message}`);
+  if (lines === undefined) throw new Error(`the linter's message has changed: ${message}`);
   return { at: `${filename}:${labels[0]?.span.line}`, lines: Number(lines) };
 }

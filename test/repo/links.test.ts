@@ -1,4 +1,4 @@
-/** Owns the proof that the links between our pages lead somewhere: to a file that exists, and to a heading in it. */
+/** Tests that each link between our pages leads to a file that exists and to a heading in it. */
 import { existsSync } from 'node:fs';
 import { posix } from 'node:path';
 import { expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { filesOf, ROOT, sourceFile } from './tree.ts';
 
 const LINK = /\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g;
 
-/** Links of the pages that lead nowhere; headings are looked up in `pages` only. */
+/** Broken links of the pages. Headings are looked up in `pages` only. */
 function deadLinks(pages: readonly SourceFile[]): string[] {
   const anchors = new Map(pages.map(({ path, text }) => [path, anchorsOf(text)]));
   return pages.flatMap(({ path, text }) =>

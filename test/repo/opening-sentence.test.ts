@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { filesOf } from './tree.ts';
 
-/** Before the opening comment only the line may stand that names an interpreter. */
+/** Only the interpreter line may precede the opening comment. */
 const OPENING = /^(?:#!.*\n)?\/\*\*([\s\S]*?)\*\//;
 
 /** Whether a documentation comment comes first and holds a sentence: a capital, some words, a full stop. */

@@ -1,4 +1,4 @@
-/** Owns the proof that the table of the original's weaknesses can be believed: every number has its row, and every test that it names exists. */
+/** Tests the table of the original's weaknesses: every number has its row, and every test that it names exists. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { AGENT_MUTATIONS } from '../parity/agent-mutations.ts';
@@ -12,7 +12,7 @@ const WEAKNESSES = Array.from({ length: 69 }, (_, index) => index + 1);
 
 interface Claim {
   readonly path: string;
-  /** Of a test, or of a row of its table; undefined where the page names a file alone. */
+  /** The title of a test or of a row of its table; undefined when the page names only a file. */
   readonly name: string | undefined;
 }
 
@@ -46,7 +46,7 @@ function unfounded(rows: readonly Row[]): string[] {
   });
 }
 
-/** As a text of its own, as names of tests are: in a comment it is none. */
+/** Finds the title as a string of its own, not in a comment. */
 function isThere({ path, name }: Claim): boolean {
   if (name === undefined || !existsSync(`${ROOT}${path}`)) return false;
   const text = readFileSync(`${ROOT}${path}`, 'utf8');

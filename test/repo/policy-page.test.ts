@@ -1,4 +1,4 @@
-/** Owns the proof that the page about policies can be followed: its examples are read, and its defaults are those that hold. */
+/** Tests the page about policies: its examples can be read, and its defaults are the real ones. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -27,7 +27,7 @@ test('there are examples of both kinds', () => {
   expect(switches.length).toBeGreaterThan(3);
 });
 
-/** The third cell of the row that begins with the field, up to what is said about it. */
+/** The default in the third cell of the field's row. */
 function told(field: string): number | undefined {
   const row = PAGE.split('\n').find((line) => line.startsWith(`| \`${field}\` |`)) ?? '';
   return parseDuration(/^\w+/.exec(row.split('|')[3]?.trim() ?? '')?.[0] ?? '');

@@ -1,4 +1,4 @@
-/** Owns reading the repository for its own tests: the TypeScript files, their layers and what they import. */
+/** Reads the repository for its own tests: files, and what TypeScript files import. */
 import { globSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 export interface Import {
-  /** As it is written. */
+  /** As written in the file. */
   readonly specifier: string;
-  /** The imported file from the root of the repository; undefined for packages and Node's own modules. */
+  /** The imported file, from the root of the repository; undefined for packages and Node's own modules. */
   readonly path: string | undefined;
-  /** Gone at run time. */
+  /** Not loaded at run time. */
   readonly typeOnly: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface SourceFile {
 
 const STATEMENT = /^(?:import|export)\s+(type\s)?[^'";]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
 
-/** A file as the rules see it; tests make such files up to plant a violation. */
+/** A file as the rules read it. Tests make up such files to plant a violation. */
 export function sourceFile(path: string, text: string): SourceFile {
   const imports = [...text.matchAll(STATEMENT)].map(([, type, from, bare, dynamic]) => {
     const specifier = from ?? bare ?? dynamic ?? '';
@@ -49,7 +49,7 @@ export function isTest({ path }: Pick<SourceFile, 'path'>): boolean {
   return path.endsWith('.test.ts');
 }
 
-/** What the product consists of: everything under src/ that is no test. */
+/** The product: all of src/ except tests. */
 export function productFiles(): SourceFile[] {
   return filesOf('src/**/*.ts').filter((file) => !isTest(file));
 }
@@ -58,7 +58,7 @@ export function linesOf({ text }: Pick<SourceFile, 'text'>): number {
   return text.trimEnd().split('\n').length;
 }
 
-/** The value that the given share of `values` does not exceed, by nearest rank. */
+/** The percentile of `values` by nearest rank; `share` is from 0 to 1. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;

@@ -1,15 +1,15 @@
-/** Owns the question what a user may do: verbs against resources, answered by the real API server about whoever asks. */
+/** Asks the real API server which verbs a user may use on which resources. */
 import { kubectlAs, type User } from './control-plane.ts';
 
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
 
-/** `group/resource[/subresource]`, then `@namespace` and `=name` where they matter; or a path that is no resource. */
+/** `group/resource[/subresource]`, optionally with `@namespace` and `=name`; or a path that is no resource. */
 export type Target = string;
 
 /** One line for each review, in the order in which they were asked. */
 const ANSWER = 'jsonpath={.status.allowed}{"\\n"}';
 
-/** The verbs that `user` may use on each target; `''` where none. */
+/** The verbs that `user` may use on each target; `''` for none. */
 export async function reviewAccess(user: User, targets: readonly Target[]): Promise<Record<Target, string>> {
   const questions = targets.flatMap((target) => VERBS.map((verb) => ({ target, verb })));
   const items = questions.map(({ target, verb }) => ({

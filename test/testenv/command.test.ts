@@ -1,4 +1,4 @@
-/** Shows `npm run testenv`: a cluster that works while it runs, nothing left when it ends, one line for what makes no sense. */
+/** Tests `npm run testenv`: a working cluster while it runs, nothing left after it, one line for each usage error. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Shows that a control plane that cannot start says why, and leaves nothing behind. */
+/** Tests that a control plane that cannot start says why and leaves nothing behind. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

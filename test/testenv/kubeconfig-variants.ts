@@ -1,4 +1,4 @@
-/** Owns kubeconfigs that differ in one thing from those of the documented users: for what goes wrong, and for proxies. */
+/** Makes kubeconfigs that differ in one thing from those of the documented users: for failures and for proxies. */
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
-/** Owns the question which processes of this machine belong to something. */
+/** Finds processes of this machine by their command line. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Command lines of all processes that name `text`; one that has ended has none, even where nobody has waited for it. */
+/** Command lines that contain `text`. A process that has ended has none, even if no parent has waited for it. */
 export function processesNaming(text: string): string[] {
   return readdirSync('/proc')
     .filter((entry) => Number.isInteger(Number(entry)))

@@ -1,4 +1,4 @@
-/** Owns workers without a host, for tests: the objects of a Node, whose agent's words the test itself writes. */
+/** Workers without a host: the test itself writes what their agents would report. */
 import { expect, vi } from 'vitest';
 import { createNode, reportReady } from '../../sandbox/cluster/objects.ts';
 import { type K0sUpdate, type Plan, plans } from '../../src/api/autopilot/plan.ts';
@@ -52,30 +52,30 @@ export class Puppets implements AsyncDisposable {
     return await this.#admin.get(nodes, name);
   }
 
-  /** What the node was told, and what was said of it since. */
+  /** The node's signal with its latest status. */
   async signal(name: string): Promise<SignalData | undefined> {
     return decodeSignal((await this.node(name)).metadata.annotations);
   }
 
-  /** Why the signal ended, as it stands beside it. */
+  /** The reason that the node reported for the end of the signal. */
   async reason(name: string): Promise<string | undefined> {
     const { annotations } = (await this.node(name)).metadata;
     return decodeReport(annotations, decodeSignal(annotations)?.created ?? '')?.reason;
   }
 
-  /** Whether it is unschedulable, and whether that is ours. */
+  /** Who cordoned the node. */
   async cordon(name: string): Promise<'none' | 'ours' | 'foreign'> {
     const node = await this.node(name);
     if (node.spec?.unschedulable !== true) return 'none';
     return cordonOwner(node) === undefined ? 'foreign' : 'ours';
   }
 
-  /** Somebody's, who knows nothing of us. */
+  /** A foreign cordon. */
   async cordonByHand(name: string): Promise<void> {
     await this.#admin.patch(nodes, name, { spec: { unschedulable: true } }, { type: 'merge' });
   }
 
-  /** As a leader would record and signal it, and its agent answer: for tests without either. `before` are targets ahead of it. */
+  /** Writes what a leader would record and signal and what the agent would report. `before` are the targets before it. */
   async isAt(name: string, status: string, before: Readonly<Record<string, string>> = {}): Promise<void> {
     const created = rfc3339(Date.now());
     const annotations = buildSignal({ created, status, timestamp: created });
@@ -86,7 +86,7 @@ export class Puppets implements AsyncDisposable {
     await this.#admin.replace(plans, record, { subresource: 'status' });
   }
 
-  /** As its agent would, once the node has been signalled. */
+  /** Reports as the agent would, after the node was signalled. */
   async says(name: string, status: string, extra: Readonly<Record<string, string>> = {}): Promise<void> {
     await vi.waitFor(async () => {
       const node = await this.node(name);

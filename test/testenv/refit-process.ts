@@ -1,4 +1,4 @@
-/** Owns `refit` as people see it: a process with two outputs, signals and an exit code. */
+/** Runs `refit` as users do: a process with two outputs, signals and an exit code. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -10,11 +10,11 @@ export class RefitProcess implements AsyncDisposable {
   /** Lines so far. */
   readonly stdout: string[] = [];
   readonly stderr: string[] = [];
-  /** Exit code, or null where a signal ended it. */
+  /** Exit code, or null if a signal ended it. */
   readonly ended: Promise<number | null>;
   readonly #child: ChildProcess;
 
-  /** Starts at once, with a pipe at each output. */
+  /** Starts immediately, with a pipe for each output. */
   constructor(...args: readonly string[]) {
     const child = spawn(process.execPath, [ENTRY, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     createInterface({ input: child.stdout }).on('line', (line) => this.stdout.push(line));
@@ -27,7 +27,7 @@ export class RefitProcess implements AsyncDisposable {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** As `head` does when it has its lines. */
+  /** As `head` does after enough lines. */
   closeOutput(): void {
     this.#child.stdout?.destroy();
   }

@@ -1,4 +1,4 @@
-/** Proves that the built command stands alone: every subcommand loads where no package is, the agent with its flags. */
+/** Tests that the built command needs no packages: every subcommand loads without any, the agent with its flags. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

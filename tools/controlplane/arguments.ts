@@ -1,4 +1,4 @@
-/** Owns the command line of each component. */
+/** Builds the command line of each component. */
 import { join } from 'node:path';
 
 export interface Layout {
@@ -10,7 +10,7 @@ export interface Layout {
 
 export const pkiPath = (directory: string, file: string): string => join(directory, 'pki', file);
 
-/** The ClusterIP that the API server takes for itself is the first address of this range. */
+/** The API server's own ClusterIP is the first address of this range. */
 const SERVICE_RANGE = '10.96.0.0/16';
 
 export function etcdArguments({ directory, etcdUrl, etcdPeerUrl }: Layout): string[] {
@@ -22,7 +22,7 @@ export function etcdArguments({ directory, etcdUrl, etcdPeerUrl }: Layout): stri
     `--initial-advertise-peer-urls=${etcdPeerUrl}`,
     `--initial-cluster=default=${etcdPeerUrl}`,
     '--log-level=warn',
-    // The data dies with the control plane anyhow.
+    // The data is deleted with the control plane anyway.
     '--unsafe-no-fsync',
   ];
 }
@@ -43,9 +43,9 @@ export function apiServerArguments({ directory, etcdUrl, apiServerPort }: Layout
     `--service-account-key-file=${pki('sa.pub')}`,
     `--service-account-signing-key-file=${pki('sa.key')}`,
     `--service-cluster-ip-range=${SERVICE_RANGE}`,
-    // Without it open watches keep a server that shall stop waiting for a minute.
+    // Without it, a server that stops waits a minute for open watches.
     '--shutdown-watch-termination-grace-period=1s',
-    // No pod ever looks for the `kubernetes` Service, and a loopback address is refused as its endpoint every 10 s.
+    // No pod needs the `kubernetes` Service. Its endpoint would be a loopback address, which is refused every 10 s.
     '--endpoint-reconciler-type=none',
     ...(auditLog === undefined
       ? []
@@ -53,7 +53,7 @@ export function apiServerArguments({ directory, etcdUrl, apiServerPort }: Layout
   ];
 }
 
-/** What kube-controller-manager and kube-scheduler have in common. */
+/** Arguments of both kube-controller-manager and kube-scheduler. */
 function controllerArguments(directory: string, kubeconfig: string, port: number): string[] {
   return [
     `--kubeconfig=${kubeconfig}`,

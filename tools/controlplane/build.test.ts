@@ -1,4 +1,4 @@
-/** Shows where binaries are taken from; that they can be built is shown by every test of the control plane. */
+/** Tests where binaries are looked up. Every test on the control plane tests that they can be built. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Owns the components' binaries: taken from KUBEBUILDER_ASSETS or the cache, built from the Go module proxy where missing. */
+/** Finds the components' binaries in KUBEBUILDER_ASSETS or the cache, and builds missing ones from the Go module proxy. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { findToolchain, GO_VERSION, type Toolchain } from './toolchain.ts';
 
 export interface BuildOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Gets one line for everything that takes time. */
+  /** Called with one line for each slow step. */
   readonly log: (line: string) => void;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -20,17 +20,17 @@ export interface BuildOptions {
 }
 
 const TOOLS = join(import.meta.dirname, '..');
-/** Static binaries without traces of this tree, so that equal manifests give equal binaries. */
+/** Static binaries without paths of this tree: equal manifests give equal binaries. */
 const COMMON_FLAGS = ['-buildvcs=false', '-trimpath'];
 const PROGRESS_MS = 15_000;
 
-/** The folder of everything that is built or installed for the control plane; removing it costs only time. */
+/** The folder of all that is built or installed for the control plane. It can be removed at any time; it is then built again. */
 export function cacheDirectory(environment: BuildOptions['environment']): string {
   const home = environment['HOME'] || homedir();
   return join(environment['XDG_CACHE_HOME'] || join(home, '.cache'), 'refit', 'controlplane');
 }
 
-/** Paths of the components' binaries. Throws REFIT_TESTENV where one cannot be built. */
+/** Paths of the components' binaries. Throws REFIT_TESTENV when one cannot be built. */
 export async function ensureComponents<C extends Component>(
   wanted: readonly C[],
   options: BuildOptions,
@@ -40,7 +40,8 @@ export async function ensureComponents<C extends Component>(
   if (missing.length > 0) {
     const cache = cacheDirectory(options.environment);
     await mkdir(cache, { recursive: true });
-    const onWait = (): void => options.log('another process builds the control plane: waiting for it');
+    const onWait = (): void =>
+      options.log('another process is building the control plane; waiting until it has finished');
     await withLock(cache, { onWait, abort: options.abort }, async () => await buildAll(missing, cache, options));
   }
   return Object.fromEntries(paths) as Record<C, string>;
@@ -53,7 +54,7 @@ async function locate(name: Component, { environment }: BuildOptions): Promise<s
   return join(cacheDirectory(environment), await cacheKey(name), name);
 }
 
-/** Changes with whatever can change the binary, bar the Go toolchain's patch release. */
+/** Depends on all that can change the binary except the Go toolchain's patch release. */
 async function cacheKey(name: Component): Promise<string> {
   const { module, package: path, flags } = RECIPES[name];
   const hash = createHash('sha256');

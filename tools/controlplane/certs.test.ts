@@ -1,4 +1,4 @@
-/** Shows that the certificates are what other implementations of X.509 take them for. */
+/** Tests that another implementation of X.509 reads the certificates as intended. */
 import { X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createAuthority, issueClient, issueServer, validFrom } from './certs.ts';

@@ -1,4 +1,4 @@
-/** Owns the control plane's certificates: one authority, and what it issues to servers and clients. */
+/** Makes the control plane's certificates: one authority, which issues those of servers and clients. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { bits, boolean, explicit, implicit, integer, octets, oid, sequence, set, time, utf8 } from './der.ts';
 
@@ -8,7 +8,7 @@ export interface KeyPair {
   readonly key: string;
 }
 
-/** Who a certificate is for; Kubernetes reads a client's as user (CN) and group (O). */
+/** The subject of a certificate. For a client, Kubernetes takes CN as the user and O as the group. */
 export interface Subject {
   readonly commonName: string;
   readonly organization?: string;
@@ -22,7 +22,7 @@ export interface Validity {
 
 const HOUR_MS = 3_600_000;
 
-/** An hour back, because clocks differ, and far more days ahead than a test run lasts. */
+/** Valid from an hour ago, because clocks differ, for far longer than a test run. */
 export function validFrom(now: number): Validity {
   return { notBefore: now - HOUR_MS, notAfter: now + 30 * 24 * HOUR_MS };
 }
@@ -121,7 +121,7 @@ function critical(id: string, value: Buffer): Buffer {
   return sequence(oid(id), boolean(true), octets(value));
 }
 
-/** Positive and without leading zero, as DER wants it. */
+/** Positive and without leading zeros, as DER requires. */
 function serialNumber(): Buffer {
   const bytes = randomBytes(16);
   bytes.writeUInt8((bytes.readUInt8(0) & 0x3f) | 0x40, 0);

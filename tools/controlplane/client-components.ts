@@ -1,4 +1,4 @@
-/** Owns the components that are clients of the API server: who each is to it, how it starts, when it is ready. */
+/** Starts the components that are clients of the API server: their users, command lines and readiness checks. */
 import { join } from 'node:path';
 import { systemClock } from '../../src/util/clock.ts';
 import { controllerManagerArguments, kwokArguments, schedulerArguments } from './arguments.ts';
@@ -13,7 +13,7 @@ export type ClientComponent = 'kube-controller-manager' | 'kube-scheduler' | 'kw
 interface Client {
   readonly subject: Subject;
   readonly args: (directory: string, kubeconfig: string, port: number) => string[];
-  /** URLs that all answer 200 once it is ready. */
+  /** Ready when all of these URLs answer 200. */
   readonly ready: (port: number, apiServer: string) => string[];
 }
 
@@ -21,7 +21,7 @@ const CLIENTS: Readonly<Record<ClientComponent, Client>> = {
   'kube-controller-manager': {
     subject: { commonName: 'system:kube-controller-manager' },
     args: controllerManagerArguments,
-    // Without its service account a namespace refuses every pod.
+    // A namespace refuses every pod until its service account exists.
     ready: (port, apiServer) => [
       `https://127.0.0.1:${port}/healthz`,
       `${apiServer}/api/v1/namespaces/default/serviceaccounts/default`,
@@ -33,7 +33,7 @@ const CLIENTS: Readonly<Record<ClientComponent, Client>> = {
     ready: (port) => [`https://127.0.0.1:${port}/readyz`],
   },
   kwok: {
-    // It plays every kubelet at once, which no role for a single node allows.
+    // kwok plays the kubelets of all nodes; a role for one node does not allow that.
     subject: { commonName: 'kwok', organization: 'system:masters' },
     args: (_directory, kubeconfig, port) => kwokArguments(kubeconfig, port),
     ready: (port) => [`http://127.0.0.1:${port}/healthz`],
@@ -47,7 +47,7 @@ export interface ClientOptions<C extends ClientComponent> {
   readonly abort?: AbortSignal | undefined;
 }
 
-/** Resolves when all are ready. Throws REFIT_TESTENV where one is not in time, and leaves none running then. */
+/** Resolves when all are ready. When one is not ready in time, stops all of them and throws REFIT_TESTENV. */
 export async function startClients<C extends ClientComponent>(
   names: readonly C[],
   options: ClientOptions<C>,

@@ -1,4 +1,4 @@
-/** Owns what the control plane is made of: each component's Go module, package, version and build flags. */
+/** Lists the parts of the control plane: each component's Go module, package, version and build flags. */
 
 export const KUBERNETES_VERSION = 'v1.36.3';
 const ETCD_VERSION = 'v3.6.14';
@@ -14,7 +14,7 @@ export interface Recipe {
   readonly flags: readonly string[];
 }
 
-/** Kubernetes takes its version from the linker; without it every comparison of versions goes wrong. */
+/** Kubernetes gets its version from the linker; without it, comparisons of versions go wrong. */
 const stamp = 'k8s.io/component-base/version';
 const [major, minor] = KUBERNETES_VERSION.slice(1).split('.');
 const kubernetesFlags = [

@@ -1,4 +1,4 @@
-/** Owns the few DER encodings (ITU-T X.690) that an X.509 certificate is made of. */
+/** Encodes DER (ITU-T X.690), as far as X.509 certificates need it. */
 
 /** One element: tag, length, contents. */
 export function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
@@ -22,7 +22,7 @@ export function integer(bytes: Uint8Array): Buffer {
   return element(0x02, ...(negative ? [Buffer.from([0])] : []), bytes);
 }
 
-/** The last `unused` bits of the last byte do not count. */
+/** The last `unused` bits of the last byte are padding. */
 export function bits(value: Uint8Array, unused = 0): Buffer {
   return element(0x03, Buffer.from([unused]), value);
 }
@@ -33,7 +33,7 @@ export function oid(dotted: string): Buffer {
   return element(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** UTCTime, which X.509 wants for every year before 2050. */
+/** UTCTime, which X.509 requires before the year 2050. */
 export function time(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replaceAll(/[-:T]/g, '').slice(2, 14);
   return element(0x17, Buffer.from(`${digits}Z`));

@@ -1,10 +1,10 @@
-/** Owns the last line of defence: a control plane ends with the process that started it, even where that is killed with SIGKILL. */
+/** Ends a control plane together with the process that started it, even after SIGKILL. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * `read` returns when the pipe closes, which the kernel does for a process that dies. Then everything named by a file
- * in `pids/` is killed, and the directory goes. It goes again where a dying process wrote into it meanwhile.
+ * `read` returns when the pipe closes; the kernel closes it when the process dies. Then the script kills every process in
+ * `pids/` and removes the directory, a second time if a dying process wrote into it meanwhile.
  */
 const SCRIPT = `
 read -r _
@@ -15,11 +15,11 @@ rm -rf "$1" || { sleep 1; rm -rf "$1"; }
 `;
 
 export interface Guard {
-  /** Ends what is left of the control plane, removes its directory, and ends the guard itself. */
+  /** Ends the rest of the control plane, removes its directory, and ends the guard. */
   release(): Promise<void>;
 }
 
-/** In a session of its own, so that Ctrl-C in a terminal does not end the guard before its work. */
+/** The guard has its own session: Ctrl-C in a terminal must not end it too early. */
 export function guardDirectory(directory: string): Guard {
   const shell = spawn('/bin/sh', ['-c', SCRIPT, 'refit-guard', directory], {
     cwd: '/',
@@ -27,7 +27,7 @@ export function guardDirectory(directory: string): Guard {
     detached: true,
   });
   const ended = once(shell, 'close');
-  // Where somebody has killed the guard, its pipe is broken, and nothing is left to release.
+  // If the guard was killed, its pipe is broken and there is nothing to release.
   shell.stdin.on('error', () => undefined);
   return {
     async release() {

@@ -1,4 +1,4 @@
-/** Owns the control plane's users: what each is called, and the kubeconfig that makes a client be it. */
+/** Names the control plane's users and writes a kubeconfig for each. */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ interface ControlNodeUser {
   readonly node?: string;
 }
 
-/** How to reach a running control plane from any process: everything else is in its directory. */
+/** How any process reaches a running control plane. All else is in its directory. */
 export interface Place {
   readonly url: string;
   readonly directory: string;
@@ -38,7 +38,7 @@ export const CA_SUBJECT: Subject = { commonName: 'refit-test-ca' };
 const HOUR_MS = 3_600_000;
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** Path of a kubeconfig with embedded credentials; the same file for the same user every time. */
+/** Path of a kubeconfig with embedded credentials. Each user has one file. */
 export async function kubeconfigFor(place: Place, user: User): Promise<string> {
   const path = join(place.directory, 'kubeconfigs', `${fileName(user)}.yaml`);
   if (existsSync(path)) return path;
@@ -46,7 +46,7 @@ export async function kubeconfigFor(place: Place, user: User): Promise<string> {
   return await writeKubeconfig(place, path, subjectOf(user), validFrom(Date.now()));
 }
 
-/** Path of a kubeconfig for the viewer, with a client certificate that expired an hour ago. */
+/** Path of a kubeconfig for the viewer whose client certificate expired an hour ago. */
 export async function expiredKubeconfigFor(place: Place): Promise<string> {
   const path = join(place.directory, 'kubeconfigs', 'expired.yaml');
   const now = Date.now();
@@ -56,7 +56,7 @@ export async function expiredKubeconfigFor(place: Place): Promise<string> {
   });
 }
 
-/** A kubeconfig for `subject`, written to `path` in one step, so that another process never reads half of it. */
+/** Writes a kubeconfig for `subject` to `path` atomically: another process never reads half of it. */
 export async function writeKubeconfig(place: Place, path: string, subject: Subject, validity: Validity) {
   const ca = await readFile(pkiPath(place.directory, 'ca.crt'), 'utf8');
   const { certificate, key } = await issueFor(place, subject, validity);
@@ -77,7 +77,7 @@ export async function writeKubeconfig(place: Place, path: string, subject: Subje
   return path;
 }
 
-/** A client certificate as the control plane's authority gives it. */
+/** A client certificate from the control plane's authority. */
 export async function issueFor(
   place: Pick<Place, 'directory'>,
   subject: Subject,

@@ -1,4 +1,4 @@
-/** Owns calls of kubectl, as one user, against a control plane that runs. */
+/** Runs kubectl as one user against a running control plane. */
 import { dirname, join } from 'node:path';
 import { RefitError } from '../../src/util/errors.ts';
 import { type RunResult, run } from './run.ts';
@@ -10,13 +10,13 @@ export async function kubectl(
   input?: string,
 ): Promise<RunResult> {
   return await run(command, [`--kubeconfig=${kubeconfig}`, ...args], {
-    // Discovery is cached beside the kubeconfig, so that nothing is left in the home directory.
+    // Cache discovery beside the kubeconfig: leave nothing in the home directory.
     environment: { KUBECACHEDIR: join(dirname(kubeconfig), 'cache') },
     ...(input === undefined ? {} : { input }),
   });
 }
 
-/** Applies YAML or JSON text; throws REFIT_TESTENV where the API server refuses any of it. */
+/** Applies YAML or JSON text; throws REFIT_TESTENV when the API server refuses any of it. */
 export async function applyManifest(command: string, kubeconfig: string, manifest: string): Promise<void> {
   const { ok, stderr } = await kubectl(command, kubeconfig, ['apply', '-f', '-'], manifest);
   if (!ok) throw new RefitError('REFIT_TESTENV', `kubectl apply: ${stderr.trim()}`);

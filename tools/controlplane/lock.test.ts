@@ -1,4 +1,4 @@
-/** Shows that the build lock excludes, lets the next one in, and outlives nobody. */
+/** Tests that one process holds the build lock, that the next one gets it, and that it is freed when its holder dies. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

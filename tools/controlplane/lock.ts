@@ -1,11 +1,11 @@
-/** Owns the lock that keeps two processes from building the same thing at once. */
+/** Keeps two processes from building the same thing at once. */
 import { createHash } from 'node:crypto';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /**
- * Runs `work` while no other process on this machine holds the lock `name`; `onWait` is told once where another does.
- * The lock is a Linux abstract socket: the kernel frees it with the process that holds it, however that ends, and those
- * who wait see their connection close. It only saves double work: what is built is renamed into place atomically.
+ * Runs `work` while this process holds the lock `name`. Calls `onWait` once if another process holds it.
+ * The lock is a Linux abstract socket: when its holder ends, in whatever way, the kernel frees it and closes the
+ * connections of waiting processes. It only avoids double work: results are renamed into place atomically.
  */
 export async function withLock<T>(
   name: string,
@@ -44,7 +44,7 @@ async function acquire(path: string, waiting: Set<Socket>): Promise<Server | und
   });
 }
 
-/** Resolves when the present holder lets go or has already done so, and when `signal` aborts. */
+/** Resolves when the lock is free or `abort` aborts. */
 async function released(path: string, abort: AbortSignal | undefined): Promise<void> {
   await new Promise<void>((resolve) => {
     const socket = connect(path);

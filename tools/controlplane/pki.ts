@@ -1,4 +1,4 @@
-/** Owns the files of `pki/`: the authority, the server certificate, and the key pair that signs service account tokens. */
+/** Writes `pki/`: the authority, the server certificate, and the key pair that signs service account tokens. */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';

@@ -1,15 +1,15 @@
-/** Owns the choice of free ports on loopback. */
+/** Chooses free ports on loopback. */
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Below the range from which Linux takes the ports of outgoing connections: a server that restarts on its old port would
- * otherwise find it taken, even by a client that was trying to reach it.
+ * Below Linux's range for outgoing connections: otherwise a client could take the port of a server that restarts,
+ * even by trying to reach it.
  */
 const FIRST = 20_000;
 const LAST = 32_000;
 
-/** A random port that nobody listens on at this moment; random, so that two calls hardly ever give the same. */
+/** A port that is free now; random, so that two callers rarely get the same one. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, LAST);

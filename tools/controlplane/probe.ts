@@ -1,8 +1,8 @@
-/** Owns the question whether a URL of the control plane answers 200. */
+/** Checks whether a URL of the control plane answers 200. */
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 
-/** False where nobody answers in time, too. */
+/** False also when no answer comes in time. */
 export type Probe = (url: string) => Promise<boolean>;
 
 export interface ProbeIdentity {
@@ -14,7 +14,7 @@ export interface ProbeIdentity {
 
 const TIMEOUT_MS = 5_000;
 
-/** A probe that is `identity` wherever a server asks. */
+/** A probe that authenticates as `identity` when a server asks. */
 export function probeAs(identity: ProbeIdentity): Probe {
   return async (url) =>
     await new Promise((resolve) => {

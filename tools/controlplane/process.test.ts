@@ -1,4 +1,4 @@
-/** Shows how a component that does not start is reported, and that nothing of one survives: neither its stop nor its parent's death. */
+/** Tests how a failed start is reported, and that no process of a component survives its stop or its parent's death. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -17,7 +17,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** `script` is run by /bin/sh; `ready` once its log holds the word. */
+/** /bin/sh runs `script`. It is ready once its log contains `ready`. */
 async function start(script: string, abort?: AbortSignal): Promise<Process> {
   const ready = async (): Promise<boolean> =>
     await Promise.resolve(readFileSync(join(directory, 'logs', 'part.log'), 'utf8').includes('ready'));
@@ -25,7 +25,7 @@ async function start(script: string, abort?: AbortSignal): Promise<Process> {
   return await startProcess({ name: 'part', command: '/bin/sh', args, directory, ready, clock: systemClock, abort });
 }
 
-/** An orphan that ended stays a zombie until the machine's init looks after it. */
+/** A process without its parent stays a zombie until the machine's init reaps it. */
 function isAlive(pid: number): boolean {
   const stat = `/proc/${pid}/stat`;
   return existsSync(stat) && !readFileSync(stat, 'utf8').includes(') Z ');

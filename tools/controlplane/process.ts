@@ -1,4 +1,4 @@
-/** Owns one long-running component: started with a log file, awaited until it is ready, stopped for certain. */
+/** Runs one component: starts it with a log file, waits until it is ready, and stops it reliably. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
@@ -13,9 +13,9 @@ export interface ProcessOptions {
   readonly args: readonly string[];
   /** Beside PATH and HOME. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Holds `logs/` and `pids/`; also the home directory and working directory of the process. */
+  /** Contains `logs/` and `pids/`; also the home and working directory of the process. */
   readonly directory: string;
-  /** Asked again and again until it says yes. */
+  /** Called repeatedly until it returns true. */
   readonly ready: () => Promise<boolean>;
   readonly clock: Clock;
   readonly abort?: AbortSignal | undefined;
@@ -23,20 +23,20 @@ export interface ProcessOptions {
 
 export interface Process {
   readonly pid: number;
-  /** SIGTERM, and SIGKILL where that is not enough; resolves when the process has ended. */
+  /** Sends SIGTERM, then SIGKILL if the process has not ended in time. Resolves when it has ended. */
   stop(): Promise<void>;
 }
 
-/** A loaded machine of two cores needs a few seconds; this only bounds a start that will never end. */
+/** A loaded machine with two cores needs a few seconds; this ends a start that hangs. */
 const READY_MS = 120_000;
 const STOP_MS = 10_000;
 const POLL_MS = 50;
 
-/** Throws REFIT_TESTENV with the end of the log where the process ends, or is not ready in time. */
+/** Throws REFIT_TESTENV with the end of the log when the process ends early or is not ready in time. */
 export async function startProcess(options: ProcessOptions): Promise<Process> {
   const { name, command, args, directory, environment } = options;
   const log = openSync(join(directory, 'logs', `${name}.log`), 'a');
-  // A group of its own: Ctrl-C in a terminal must not end components in another order than `stop` does.
+  // Own process group: on Ctrl-C in a terminal, `stop` must decide the order in which components end.
   const child = spawn(command, args, {
     cwd: directory,
     env: { PATH: process.env['PATH'], HOME: directory, ...environment },
@@ -58,7 +58,7 @@ export async function startProcess(options: ProcessOptions): Promise<Process> {
     if (state.ended === undefined) await terminate(child, ended, options.clock);
     await rm(pidFile, { force: true });
   };
-  // For the guard, which ends what is left where this process cannot.
+  // The guard reads it and ends the process if this one cannot.
   if (child.pid !== undefined) writeFileSync(pidFile, String(child.pid));
   try {
     await awaitReady(options, () => state.ended);
@@ -69,7 +69,7 @@ export async function startProcess(options: ProcessOptions): Promise<Process> {
   return { pid: child.pid ?? 0, stop };
 }
 
-/** Stops all at once; resolves when the last has ended. */
+/** Stops all in parallel; resolves when the last one has ended. */
 export async function stopAll(processes: readonly Process[]): Promise<void> {
   await Promise.all(processes.map(async (process) => await process.stop()));
 }

@@ -1,11 +1,11 @@
-/** Owns running a command to its end and keeping what it printed. */
+/** Runs a command to its end and returns its output. */
 import { spawn } from 'node:child_process';
 
 export interface RunOptions {
   readonly cwd?: string;
   /** Added to this process's environment. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Written to standard input, which is empty otherwise. */
+  /** Written to standard input. Default: empty. */
   readonly input?: string;
   readonly abort?: AbortSignal | undefined;
 }
@@ -17,7 +17,7 @@ export interface RunResult {
   readonly stderr: string;
 }
 
-/** Rejects only with the reason of `signal`: a command that is missing or fails gives `ok: false`. */
+/** Rejects only when `abort` aborts. A missing or failing command gives `ok: false`. */
 export type Run = (command: string, args: readonly string[], options?: RunOptions) => Promise<RunResult>;
 
 export const run: Run = async (command, args, { cwd, environment, input = '', abort } = {}) => {
@@ -31,7 +31,7 @@ export const run: Run = async (command, args, { cwd, environment, input = '', ab
     child.on('close', (code) =>
       resolve({ ok: code === 0, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() }),
     );
-    // A command that ends before it has read its input breaks the pipe; its exit code tells the story.
+    // A command may end before it has read its input; its exit code says why.
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
   });
@@ -39,7 +39,7 @@ export const run: Run = async (command, args, { cwd, environment, input = '', ab
   return result;
 };
 
-/** The end of what a command printed, for the message of an error. */
+/** The last lines of a command's output, for error messages. */
 export function lastLines(text: string): string {
   return text.trim().split('\n').slice(-5).join('\n');
 }

@@ -1,4 +1,4 @@
-/** Owns the start of etcd and kube-apiserver, and the addresses they listen on. */
+/** Starts etcd and kube-apiserver, and chooses their addresses. */
 import { systemClock } from '../../src/util/clock.ts';
 import { apiServerArguments, etcdArguments, type Layout } from './arguments.ts';
 import { freePort } from './ports.ts';
@@ -34,7 +34,7 @@ export async function startEtcd({ command, layout, probe, abort }: ServerOptions
   });
 }
 
-/** Each request leaves a line in `auditLog` where that is given. */
+/** With `auditLog`, each request writes one line to it. */
 export async function startApiServer(
   { command, layout, probe, abort }: ServerOptions,
   auditLog: string | undefined,

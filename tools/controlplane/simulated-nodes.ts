@@ -1,4 +1,4 @@
-/** Owns nodes without machines: what kwok needs to see to play their kubelets. */
+/** Builds Nodes without machines, whose kubelets kwok plays. */
 import type { Node } from '../../src/kube/types.ts';
 import { KUBERNETES_VERSION } from './components.ts';
 

@@ -1,4 +1,4 @@
-/** Shows which Go is taken on which machine, and what a person is told where there is none. */
+/** Tests which Go is chosen on which machine, and the error when there is none. */
 import { expect, test } from 'vitest';
 import { RefitError } from '../../src/util/errors.ts';
 import type { Run, RunResult } from './run.ts';
@@ -6,7 +6,7 @@ import { findToolchain, type Toolchain } from './toolchain.ts';
 
 const VENV = '/cache/go/venv';
 
-/** A machine is what its commands print, later entries first; a command that is not listed is missing. */
+/** A machine is the output of its commands, later entries first. Other commands are missing. */
 type Machine = Readonly<Record<string, string | RunResult>>;
 
 async function choose(machine: Machine): Promise<{ toolchain: Toolchain; ran: string[] }> {

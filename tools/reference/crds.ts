@@ -1,4 +1,4 @@
-/** Owns the reference page of the custom kinds: one table of fields for each, in the words of the schemas. */
+/** Writes the reference page of the custom kinds: one table of fields for each, from the schemas. */
 import type { CustomKind } from '../../src/api/crd.ts';
 import { structural } from '../../src/api/structural.ts';
 

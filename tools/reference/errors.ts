@@ -1,4 +1,4 @@
-/** Owns the reference page of the errors that people see: code, meaning, exit code, and what to do. */
+/** Writes the reference page of the errors: code, meaning, exit code, and what to do. */
 import { ERRORS, EXIT } from '../../src/util/errors.ts';
 
 export function errorReference(): string {

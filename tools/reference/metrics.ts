@@ -1,7 +1,7 @@
-/** Owns the reference page of what Refit measures: made from the metrics that a process registers. */
+/** Writes the reference page of the metrics, from those that a process registers. */
 import { prometheusMetrics } from '../../src/runtime/metrics-prometheus.ts';
 
-/** Of each family its HELP and TYPE line; what the runtime itself measures is left out. */
+/** HELP and TYPE of each family, without the runtime's own metrics. */
 export async function metricReference(): Promise<string> {
   const { body } = await prometheusMetrics().expose();
   const helps = [...body.matchAll(/^# HELP (refit_\S+) (.*)\n# TYPE \S+ (\S+)$/gm)];

@@ -1,4 +1,4 @@
-/** Owns the reference page of the reasons that Refit gives for what it does, waits for, or refuses. */
+/** Writes the reference page of the reasons for what Refit does, waits for, or refuses. */
 import { REASONS } from '../../src/engine/model/reasons.ts';
 
 export function reasonReference(): string {

@@ -1,5 +1,5 @@
 /**
- * Owns what a conformance case is: data only, so that the same requests can go to any server.
+ * Defines a conformance case: data only, so that the same requests can go to any server.
  *
  * Texts in paths and bodies may name `$ns` (a namespace of the case's own), `$id` (a prefix for names that belong to no
  * namespace), `$group` (the API group of the file's own definition), and `{step.path.to.member}`: what the answer to an
@@ -16,8 +16,8 @@ export interface RequestStep {
   /** Later steps can refer to the answer by this name. */
   readonly as?: string;
   /**
-   * Compare all but the message: for texts that quote what differs between two servers anyway, such as a whole object,
-   * or that name the source code of the real one.
+   * Compare all but the message: for messages that quote what differs between two servers anyway, such as a whole object
+   * or the real server's source code.
    */
   readonly anyMessage?: boolean;
   /** Compare `metadata.managedFields` too, which every other step ignores. */
@@ -44,7 +44,7 @@ export interface EndStep {
   readonly of: string;
 }
 
-/** Repeats a GET until `member` of the answer equals `equals`; only the time it takes may differ. */
+/** Repeats a GET until `member` of the answer equals `equals`. Only the time that this takes may differ. */
 export interface UntilStep {
   readonly do: 'until';
   readonly path: string;

@@ -1,15 +1,15 @@
 /**
- * Owns what may differ between two servers that behave alike: identities, times, revisions, and the few things that a
- * real cluster adds. Everything that is ignored is named in this file and nowhere else.
+ * Removes what may differ between two servers that behave alike: identities, times, revisions, and the few things that a
+ * real cluster adds. This file alone names all that is ignored.
  */
 import { isRecord } from '../../../src/util/json.ts';
 import type { Observation } from './run-case.ts';
 
-/** Annotations and taints that controllers of a real cluster write to every node, at any time; no API server does. */
+/** Annotations and taints that controllers of a real cluster, not its API server, write to every node at any time. */
 const CONTROLLERS_ANNOTATIONS = ['node.alpha.kubernetes.io/ttl'];
 const CONTROLLERS_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unschedulable'];
 
-/** Members that only the real server can compute, and that no client needs. */
+/** Members that only the real server can compute and no client needs. */
 const UNCOMPARED = ['storageVersionHash'];
 
 /** Numbers in messages that count revisions of the whole server. */
@@ -101,7 +101,7 @@ function withoutControllers(node: Record<string, unknown>): Record<string, unkno
   const spec = { ...asRecord(node['spec']) };
   const annotations = Object.entries(asRecord(metadata['annotations']));
   const own = annotations.filter(([key]) => !CONTROLLERS_ANNOTATIONS.includes(key));
-  // Whether a revision of a node is a controller's, nobody can tell.
+  // A revision of a node may come from a controller.
   metadata['resourceVersion'] = '<revision>';
   delete metadata['annotations'];
   if (own.length > 0) metadata['annotations'] = Object.fromEntries(own);
@@ -112,7 +112,7 @@ function withoutControllers(node: Record<string, unknown>): Record<string, unkno
   return { ...node, metadata, spec };
 }
 
-/** The real server lists causes in random order, and some twice, since overlapping checks run on one object. */
+/** The real server lists causes in random order and some twice, because its checks overlap. */
 function orderCauses(status: Record<string, unknown>): Record<string, unknown> {
   const details = asRecord(status['details']);
   if (!Array.isArray(details['causes'])) return status;
@@ -125,7 +125,7 @@ function orderCauses(status: Record<string, unknown>): Record<string, unknown> {
   return { ...status, message, details: { ...details, causes: list } };
 }
 
-/** Lists and bookmarks carry a revision of the whole server, objects one of their own. */
+/** Lists and bookmarks have a revision of the whole server, objects their own. */
 const isObject = (object: Record<string, unknown>): boolean => asRecord(object['metadata'])['name'] !== undefined;
 
 function objectRevisions(observations: readonly Observation[]): number[] {

@@ -1,4 +1,4 @@
-/** Owns the objects that many cases send. */
+/** Builds the objects that many cases send. */
 
 export const LEASES = '/apis/coordination.k8s.io/v1/namespaces/$ns/leases';
 export const NODES = '/api/v1/nodes';

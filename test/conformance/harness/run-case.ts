@@ -1,11 +1,11 @@
-/** Owns running one case against one server: fills in the names, sends the steps in order, and writes down what came back. */
+/** Runs one case against one server: fills in the names, sends the steps in order, and records the answers. */
 import { isDeepStrictEqual } from 'node:util';
 import { vi } from 'vitest';
 import { isRecord } from '../../../src/util/json.ts';
 import type { RequestStep, Step } from './case.ts';
 import type { Answer, Stream, Wire } from './wire.ts';
 
-/** What one step brought: an answer, or the events of a watch. */
+/** The result of one step: an answer, or the events of a watch. */
 export type Observation =
   | ({ readonly step: string; readonly anyMessage: boolean; readonly managedFields: boolean } & Answer)
   | { readonly step: string; readonly events: readonly unknown[]; readonly ended: boolean };
@@ -17,7 +17,7 @@ export interface Names {
   readonly group: string;
 }
 
-/** Milliseconds until a wait for events or for a state is given up. */
+/** Milliseconds after which a wait for events or for a state fails. */
 const PATIENCE = { timeout: 20_000, interval: 20 };
 
 class Run {
@@ -83,7 +83,7 @@ class Run {
     }, PATIENCE);
   }
 
-  /** Takes away everything the case made, the latest first, whatever holds it. */
+  /** Removes all that the case created, the latest first, with its finalizers. */
   async clean(): Promise<void> {
     for (const { stream } of this.#streams.values()) stream.close();
     for (const path of this.#created.toReversed()) {
@@ -117,7 +117,7 @@ class Run {
   }
 }
 
-/** A bookmark that says nothing but the time: how often it comes is no matter of conformance. */
+/** A bookmark with nothing but a revision: servers may send any number of them. */
 function isHeartbeat(line: unknown): boolean {
   return isRecord(line) && line['type'] === 'BOOKMARK' && !JSON.stringify(line).includes('annotations');
 }
@@ -136,7 +136,7 @@ function memberAt(value: unknown, path: readonly string[]): unknown {
   }, value);
 }
 
-/** Runs all steps, then takes away what they made. */
+/** Runs all steps, then removes what they created. */
 export async function runCase(steps: readonly Step[], wire: Wire, names: Names): Promise<readonly Observation[]> {
   const run = new Run(wire, names);
   try {

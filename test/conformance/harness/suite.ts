@@ -1,4 +1,4 @@
-/** Owns the meeting of the two servers: every case becomes a test that runs it against both and compares. */
+/** Makes each case a test: runs it against both servers and compares the answers. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
@@ -9,25 +9,25 @@ import { normalise } from './normalise.ts';
 import { type Names, runCase } from './run-case.ts';
 import { type Credentials, connect, type Wire } from './wire.ts';
 
-/** Objects that the cases of a file share, made on both servers before the first and removed after the last. */
+/** Objects that the cases of a file share: created on both servers before the first case, removed after the last. */
 export interface Fixture {
   readonly path: string;
   readonly object: unknown;
-  /** What to wait for: a GET of this path that answers 200. */
+  /** Wait until a GET of this path answers 200. */
   readonly ready?: string;
 }
 
-/** Milliseconds until a fixture must be served. */
+/** Milliseconds within which a fixture must be served. */
 const PATIENCE = { timeout: 20_000, interval: 50 };
 
 const NAMESPACES = '/api/v1/namespaces';
 
-/** Registers a test that sends the steps to both servers and compares what comes back. */
+/** Registers a test that sends the steps to both servers and compares the answers. */
 type TestCase = (name: string, steps: readonly Step[]) => void;
 
 /**
  * Prepares a file of cases. `subject` begins the names of the file's objects on the servers and must be unique; fixtures
- * may use `$group`. Each case is one call of what it returns: data, and found by `vitest list` without any server.
+ * may use `$group`. Call the result once for each case; `vitest list` finds the cases without any server.
  */
 export function conformance(subject: string, fixtures: readonly Fixture[] = []): TestCase {
   const group = `${subject}.conformance.example.com`;
@@ -59,14 +59,14 @@ export function conformance(subject: string, fixtures: readonly Fixture[] = []):
 }
 
 /**
- * The case's namespace exists only where the case uses it, and stays until the control plane ends: a real cluster sends
- * some hundred requests to take one away, and would be busy with that for the rest of the run.
+ * Creates the case's namespace if the case uses it. It stays until the control plane ends, because a real cluster sends
+ * some hundred requests to remove one.
  */
 async function inNamespace(wire: Wire, names: Names, steps: readonly Step[]): Promise<unknown[]> {
   const text = JSON.stringify(steps);
   if (!text.includes('$ns')) return normalise(await runCase(steps, wire, names));
   await create(wire, NAMESPACES, { metadata: { name: names.ns } });
-  // A real cluster takes no pods before it has this account, which the one in memory does not have at all.
+  // A real cluster accepts no pods without this account. The sandbox has no such accounts.
   if (wire.name === 'real' && text.includes('/pods')) await addServiceAccount(wire, names.ns);
   return normalise(await runCase(steps, wire, names));
 }
@@ -97,7 +97,7 @@ async function clear(wire: Wire, fixtures: readonly Fixture[], group: string): P
   }
 }
 
-/** The credentials stand in the administrator's kubeconfig, as text in base64. */
+/** The administrator's kubeconfig contains the credentials in base64. */
 async function connectReal(): Promise<Wire> {
   const kubeconfig = parse(await readFile(await kubeconfigFor('admin'), 'utf8')) as {
     clusters: [{ cluster: Record<string, string> }];

@@ -1,4 +1,4 @@
-/** Owns the suite's own small HTTP client: it shows exactly what a server sends, and shares nothing with Refit's. */
+/** The suite's own small HTTP client: it shows exactly what a server sends and shares no code with Refit's. */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 
@@ -21,11 +21,11 @@ export interface Answer {
   readonly contentType: string;
   readonly warnings: readonly string[];
   readonly retryAfter: string | undefined;
-  /** Parsed where it is JSON, else the text. */
+  /** Parsed if it is JSON, else the text. */
   readonly body: unknown;
 }
 
-/** What a watch has received; `ended` once the server closed the stream. */
+/** What a watch has received; `ended` after the server closed the stream. */
 export interface Stream {
   readonly code: number;
   readonly lines: unknown[];
@@ -48,7 +48,7 @@ export function connect(name: string, url: string, credentials?: Credentials): W
       const headers = {
         accept: accept ?? 'application/json',
         'user-agent': 'conformance',
-        // Without its length Node sends the body of a DELETE as if it were the next request.
+        // Without the length, Node sends the body of a DELETE as if it were the next request.
         ...(body !== undefined && {
           'content-type': contentType ?? 'application/json',
           'content-length': Buffer.byteLength(body),
@@ -95,7 +95,7 @@ function readStream(response: IncomingMessage): Stream {
     rest = lines.pop() ?? '';
     stream.lines.push(...lines.filter((line) => line !== '').map(parse));
   });
-  // A connection that breaks ends the stream too; what came until then is compared.
+  // A broken connection ends the stream, too; what came before is compared.
   response
     .on('error', () => response.destroy())
     .on('close', () => {
