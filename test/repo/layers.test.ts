@@ -1,8 +1,8 @@
-/** Owns the proof that imports point downward only, that there are no cycles, and that the agent stays one small file. */
-import { readFileSync } from 'node:fs';
+/** Tests that imports point downward only, that there are no cycles, and that the agent stays one small file. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { importCycles, packagesOfAgent, undeclaredPackages, upwardImports } from './layers.ts';
-import { productFiles, ROOT, sourceFile } from './tree.ts';
+import { BELOW, importCycles, packagesOfAgent, undeclaredPackages, upwardImports } from './layers.ts';
+import { filesOf, isTest, productFiles, ROOT, sourceFile } from './tree.ts';
 
 const files = productFiles();
 const dependencies = Object.keys(
@@ -13,24 +13,38 @@ test('imports point downward only, and never out of src/', () => {
   expect(upwardImports(files)).toEqual([]);
 });
 
+test('the sandbox, tools, tests and the benchmark import only what lies below them', () => {
+  const beside = filesOf('{sandbox,tools,test,bench}/**/*.ts').filter((file) => !isTest(file));
+  expect(beside.length).toBeGreaterThan(0);
+  expect(upwardImports(beside)).toEqual([]);
+});
+
+test('there is a rule for each layer, and none for layers that do not exist', () => {
+  expect(Object.keys(BELOW).toSorted()).toEqual(readdirSync(`${ROOT}src`).toSorted());
+});
+
 test.each([
   ['kube imports runtime', 'src/kube/a.ts', "import { b } from '../runtime/b.ts';"],
   ['engine imports a dialect, as a type', 'src/engine/a.ts', "import type { B } from '../dialects/x/b.ts';"],
   ['the agent imports schemas', 'src/agent/a.ts', "export { b } from '../api/b.ts';"],
   ['cmd imports the sandbox', 'src/cmd/a.ts', "const b = await import('../../sandbox/b.ts');"],
   ['src imports a test', 'src/util/a.ts', "import '../../test/b.ts';"],
-  ['a folder nobody named', 'src/stuff/a.ts', ''],
+  ['a tool imports the sandbox', 'tools/a.ts', "import { b } from '../sandbox/b.ts';"],
+  ['the sandbox imports a test', 'sandbox/a/a.ts', "import { b } from '../../test/b.ts';"],
+  ['a test imports the benchmark', 'test/a.ts', "import { b } from '../bench/b.ts';"],
+  ['a new folder in src', 'src/stuff/a.ts', ''],
+  ['a new folder at the top', 'stuff/a.ts', ''],
   ['over several lines', 'src/signal/a.ts', "import {\n  b,\n  c,\n} from '../engine/b.ts';"],
 ])('%s: found', (_, path, text) => {
   expect(upwardImports([sourceFile(path, text)])).toHaveLength(1);
 });
 
-test('an import downward, a package and a module of Node are none of that', () => {
+test('an import downward, a package and a module of Node are allowed', () => {
   const text = "import { a } from '../engine/a.ts';\nimport z from 'zod';\nimport { join } from 'node:path';";
   expect(upwardImports([sourceFile('src/dialects/x.ts', text)])).toEqual([]);
 });
 
-test('no file imports itself over others', () => {
+test('no file imports itself through others', () => {
   expect(importCycles(files)).toEqual([]);
 });
 
@@ -59,7 +73,7 @@ test('src/ uses only packages that are installed with it', () => {
   expect(undeclaredPackages(files, dependencies)).toEqual([]);
 });
 
-test('a package of development: found', () => {
+test('a development package: found', () => {
   const planted = [sourceFile('src/util/a.ts', "import { expect } from 'vitest';\nimport { parse } from 'yaml';")];
   expect(undeclaredPackages(planted, ['yaml'])).toEqual(['src/util/a.ts imports vitest']);
 });

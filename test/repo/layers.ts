@@ -1,13 +1,10 @@
-/** Owns the rules of who may import whom: layers, cycles, and what the agent may reach. */
+/** Checks who may import whom: layers, cycles, and what the agent may reach. */
 import type { Import, SourceFile } from './tree.ts';
 
 const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'versions', 'kube', 'util'];
 
-/**
- * What each folder of src/ may import beside itself: only what lies below it. `agent` is kept to the least, since it
- * ships as one file; `sandbox` serves tests and tools, and so stands in no list.
- */
-const BELOW: Readonly<Record<string, readonly string[]>> = {
+/** What each folder of src/ may import beside itself. `agent` gets the least, because it ships as one file. */
+export const BELOW: Readonly<Record<string, readonly string[]>> = {
   cmd: ['cli', 'dialects', 'agent', ...CORE],
   cli: ['dialects', ...CORE],
   dialects: CORE,
@@ -20,39 +17,52 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   signal: ['kube', 'util'],
   kube: ['util'],
   util: [],
-  sandbox: ['kube', 'util'],
 };
 
-/** Imports that point upward, sideways or out of src/, each as one line. */
+/** The same for the folders at the top. No product code may import the sandbox, the tools or a test. */
+const BESIDE: Readonly<Record<string, readonly string[]>> = {
+  src: [],
+  tools: ['src'],
+  sandbox: ['src', 'tools'],
+  test: ['src', 'tools', 'sandbox'],
+  bench: ['src', 'tools', 'sandbox', 'test'],
+};
+
+/** Imports that point upward or sideways, each as one line. */
 export function upwardImports(files: readonly SourceFile[]): string[] {
   return files.flatMap(({ path, imports }) => {
-    const from = layerOf(path);
-    const below = BELOW[from];
-    if (below === undefined) return [`${path}: ${from} is no layer`];
-    return (
-      imports
-        .flatMap((it) => it.path ?? [])
-        .filter((to) => !to.startsWith(`src/${from}/`) && !(to.startsWith('src/') && below.includes(layerOf(to))))
-        // Where the version is written.
-        .filter((to) => to !== 'package.json')
-        .map((to) => `${path} imports ${to}`)
-    );
+    const [top, layer] = placeOf(path);
+    if (BESIDE[top] === undefined) return [`${path}: ${top} is no layer`];
+    if (top === 'src' && BELOW[layer] === undefined) return [`${path}: ${layer} is no layer`];
+    return pathsOf(imports)
+      .filter((to) => !mayImport(top, layer, to))
+      .map((to) => `${path} imports ${to}`);
   });
 }
 
-function layerOf(path: string): string {
-  return path.split('/')[1] ?? '';
+function mayImport(top: string, layer: string, to: string): boolean {
+  // The version is written there.
+  if (to === 'package.json') return true;
+  const [toTop, toLayer] = placeOf(to);
+  if (toTop !== top) return BESIDE[top]?.includes(toTop) === true;
+  return top !== 'src' || toLayer === layer || BELOW[layer]?.includes(toLayer) === true;
 }
 
-/** Every chain of imports that leads back to its start; types count, since they too must be read in some order. */
+/** The folder at the top and the one below it. */
+function placeOf(path: string): [string, string] {
+  const [top = '', layer = ''] = path.split('/');
+  return [top, layer];
+}
+
+/** Every chain of imports that leads back to its start. Imports of types count too. */
 export function importCycles(files: readonly SourceFile[]): string[] {
   const graph = new Map(files.map((file) => [file.path, pathsOf(file.imports)]));
   const done = new Set<string>();
   const cycles: string[] = [];
   const visit = (path: string, trail: readonly string[]): void => {
-    const seenAt = trail.indexOf(path);
-    if (seenAt >= 0) cycles.push([...trail.slice(seenAt), path].join(' → '));
-    if (seenAt >= 0 || done.has(path)) return;
+    const start = trail.indexOf(path);
+    if (start >= 0) cycles.push([...trail.slice(start), path].join(' → '));
+    if (start >= 0 || done.has(path)) return;
     for (const next of graph.get(path) ?? []) visit(next, [...trail, path]);
     done.add(path);
   };
@@ -60,11 +70,11 @@ export function importCycles(files: readonly SourceFile[]): string[] {
   return cycles;
 }
 
-/** The npm packages that the agent would load, with the file that asks; a reader of kubeconfigs may have its YAML. */
+/** The npm packages that the agent would load, with the file that imports each. Only the kubeconfig reader may load YAML. */
 export function packagesOfAgent(files: readonly SourceFile[]): string[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const reached = new Set(files.filter(({ path }) => path.startsWith('src/agent/')));
-  // A set hands out what is added while it is walked: this ends when nothing new is reached.
+  // Iterating a set includes what is added meanwhile: this ends when nothing new is reached.
   for (const { imports } of reached) {
     for (const path of pathsOf(loaded(imports))) {
       const next = byPath.get(path);
@@ -78,7 +88,7 @@ export function packagesOfAgent(files: readonly SourceFile[]): string[] {
   );
 }
 
-/** Packages that src/ imports without being in `dependencies`: they would be missing where Refit is installed. */
+/** Packages that src/ imports but `dependencies` lacks: an installed Refit would not find them. */
 export function undeclaredPackages(files: readonly SourceFile[], dependencies: readonly string[]): string[] {
   return files.flatMap(({ path, imports }) =>
     packagesOf(imports)
