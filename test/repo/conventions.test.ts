@@ -1,9 +1,9 @@
-/** Owns the proof that the conventions hold all over the tree, and that each check can fail. */
+/** Tests that the conventions hold in the whole tree, and that each check can fail. */
 import { expect, test } from 'vitest';
-import { breaches, CONVENTIONS, namelessFiles } from './conventions.ts';
-import { filesOf, sourceFile } from './tree.ts';
+import { ambiguousTypes, breaches, CONVENTIONS, crowdedFolders, namelessFiles } from './conventions.ts';
+import { filesOf, productFiles, sourceFile } from './tree.ts';
 
-/** All that people wrote; recordings of real clusters and lock files are not ours to word. */
+/** All that people wrote: no recordings of real clusters, no lock files. */
 const written = filesOf(
   '{src,sandbox,test,tools,bench,docs,deploy,.ci}/**/*.{ts,md,yaml,sh}',
   '*.{ts,md,json}',
@@ -32,6 +32,27 @@ test('every file has a name that says something', () => {
 test('names that say nothing: found', () => {
   const planted = ['src/a/utils.ts', 'src/a/helper.ts', 'src/a/index.ts', 'src/a/nodeLease.ts', 'src/a/Queue.ts'];
   expect(namelessFiles([...planted, 'src/a/node-lease.test.ts', 'vitest.config.ts'])).toEqual(planted);
+});
+
+test('one exported type name has one meaning', () => {
+  expect(ambiguousTypes(productFiles())).toEqual([]);
+});
+
+test('a type that two files define: found', () => {
+  const planted = ['type T = 1', 'interface T {}', 'class T {}'].map((text, index) =>
+    sourceFile(`src/${['util', 'kube', 'api'][index]}/planted.ts`, `export ${text}\n`),
+  );
+  expect(ambiguousTypes(planted)).toEqual(['T is defined in src/util/planted.ts and src/kube/planted.ts']);
+});
+
+test('no folder is crowded', () => {
+  expect(crowdedFolders(filesOf('{src,sandbox,tools,bench}/**/*.ts'), 20)).toEqual([]);
+});
+
+test('a folder with too many files: found, its tests not counted', () => {
+  const planted = ['a.ts', 'b.ts', 'b.test.ts', 'c/d.ts'].map((name) => sourceFile(`src/x/${name}`, ''));
+  expect(crowdedFolders(planted, 1)).toEqual(['src/x has 2 files, 1 is the limit: group them in folders']);
+  expect(crowdedFolders(planted, 2)).toEqual([]);
 });
 
 test('a test asserts something', () => {

@@ -1,4 +1,4 @@
-/** Owns the conventions that a pattern can check: for each one where it holds, what breaks it, and an example that does. */
+/** The conventions that a pattern can check: where each one holds, what breaks it, and examples that do. */
 import type { SourceFile } from './tree.ts';
 import { isTest } from './tree.ts';
 
@@ -6,7 +6,7 @@ interface Convention {
   readonly title: string;
   readonly holdsIn: (file: SourceFile) => boolean;
   readonly broken: RegExp;
-  /** Each breaks it once every `~` is taken out; with it, no search finds the example itself. */
+  /** Each breaks the convention once every `~` is removed. The `~` keeps this file itself clean. */
   readonly examples: readonly string[];
 }
 
@@ -18,7 +18,7 @@ const inTests = (file: SourceFile): boolean => isTest(file) || file.path.startsW
 
 export const CONVENTIONS: readonly Convention[] = [
   {
-    title: 'the engine takes time, chance and timers as parameters',
+    title: 'the engine takes time, randomness and timers as parameters',
     holdsIn: (file) => inEngine(file) && !isTest(file),
     broken:
       /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bperformance\.now\b|\bTemporal\.Now\b|\bset(?:Timeout|Interval)\b/,
@@ -37,14 +37,14 @@ export const CONVENTIONS: readonly Convention[] = [
     examples: ['export ~default run;', 'export { run as ~default };'],
   },
   {
-    title: 'nobody tells the type checker or the linter to look away',
+    title: 'nothing suppresses the type checker or the linter',
     holdsIn: inCode,
     broken:
       /\bas\sany\b|:\sany(?=\s*[;,)=|&>\]}[])|<(?:any)>|@ts-(?:ignore|expect-error|nocheck)|(?:ox|es)lint-(?:disable)|biome-(?:ignore)/,
     examples: ['x as ~any', 'let x: ~any;', 'f(x: ~any[])', '// @ts-~ignore', '// oxlint-~disable no-empty'],
   },
   {
-    title: 'no error is swallowed without a word',
+    title: 'no error is swallowed silently',
     holdsIn: inCode,
     broken: /catch (?:\(\w*\) )?\{\s*\}/,
     examples: ['try { go(); } catch ~{}', 'catch (error) {\n}'],
@@ -74,7 +74,7 @@ export const CONVENTIONS: readonly Convention[] = [
     examples: ['console.log(1)'],
   },
   {
-    // `/home/somebody` stands for a home in tests.
+    // Tests may use `/home/somebody`.
     title: 'no path of a machine, no host of a registry',
     holdsIn: everywhere,
     broken:
@@ -91,10 +91,39 @@ export function breaches({ holdsIn, broken }: Convention, files: readonly Source
   });
 }
 
-/** A file's name says what it holds: kebab-case, and never a word that fits everything. */
+/** File names are kebab-case and never a word that fits everything. */
 export function namelessFiles(paths: readonly string[]): string[] {
   return paths.filter((path) => {
     const name = path.split('/').at(-1) ?? '';
     return !/^[a-z0-9]+(?:[.-][a-z0-9]+)*\.ts$/.test(name) || /^(?:utils?|helpers?|common|misc|index)\./.test(name);
   });
+}
+
+/**
+ * Types with one name and several meanings, each as one line. Parts of the API and of dialects share names on purpose:
+ * each dialect has its own Plan.
+ */
+export function ambiguousTypes(files: readonly SourceFile[]): string[] {
+  const definitions = files
+    .filter(({ path }) => !/^src\/(?:api|dialects)\//.test(path))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/^export (?:type|interface|(?:abstract )?class) (\w+)/gm)].map(([, name = '']) => ({
+        name,
+        path,
+      })),
+    );
+  return [...Map.groupBy(definitions, ({ name }) => name)]
+    .filter(([, same]) => same.length > 1)
+    .map(([name, same]) => `${name} is defined in ${same.map(({ path }) => path).join(' and ')}`);
+}
+
+/** Folders with more than `most` files, tests not counted. */
+export function crowdedFolders(files: readonly SourceFile[], most: number): string[] {
+  const folders = Map.groupBy(
+    files.filter((file) => !isTest(file)),
+    ({ path }) => path.slice(0, path.lastIndexOf('/')),
+  );
+  return [...folders]
+    .filter(([, own]) => own.length > most)
+    .map(([folder, own]) => `${folder} has ${own.length} files, ${most} is the limit: group them in folders`);
 }
