@@ -21,13 +21,13 @@ export interface Followed {
 export async function follow(kubeconfig: string, abort: AbortSignal, apiPort?: number): Promise<Followed> {
   const waits = new WaitLog();
   let views: readonly PlanView[] = [];
-  const onLook = (seen: readonly PlanView[]): void => {
+  const onView = (seen: readonly PlanView[]): void => {
     views = seen;
     const [first] = seen;
     if (first) waits.note(first, systemClock.monotonic());
   };
   const flags = { kubeconfig, output: 'text', watch: true, ...(apiPort === undefined ? {} : { apiPort }) } as const;
-  const parts = { dialects: DIALECTS, clock: systemClock, output: standardOutput, abort, onLook };
+  const parts = { dialects: DIALECTS, clock: systemClock, output: standardOutput, abort, onView };
   const code = await showStatus(flags, parts);
   return { code, last: views[0], views, waits: waits.lines() };
 }

@@ -1,13 +1,13 @@
-/** Owns where the command line writes: a terminal that can be redrawn, or a pipe that only ever grows. */
+/** Where commands write: a terminal that can be redrawn, or a pipe. */
+import { styleText } from 'node:util';
 
-/** In characters; infinite where nobody looks at a terminal. */
+/** In characters; infinite for a pipe. */
 export interface Size {
   readonly columns: number;
   readonly rows: number;
 }
 
 export interface Output {
-  /** True where lines can be drawn over. */
   readonly isTerminal: boolean;
   readonly hasColours: boolean;
   /** Asked before each drawing: people resize their windows. */
@@ -21,7 +21,7 @@ const isTerminal = stdout.isTTY && process.env['TERM'] !== 'dumb';
 
 export const standardOutput: Output = {
   isTerminal,
-  // Follows NO_COLOR, and what the terminal says of itself.
+  // Obeys NO_COLOR.
   hasColours: isTerminal && stdout.hasColors(),
   size: () =>
     stdout.isTTY
@@ -30,13 +30,28 @@ export const standardOutput: Output = {
   write: (text) => void stdout.write(text),
 };
 
+export type Style = Parameters<typeof styleText>[0];
+
+/** What text is laid out for. */
+export interface Medium {
+  /** Characters in a line; infinite for a pipe. */
+  readonly width: number;
+  readonly paint: (style: Style, text: string) => string;
+}
+
+export function mediumOf({ hasColours, size }: Pick<Output, 'hasColours' | 'size'>): Medium {
+  // Node must not check the stream again.
+  const paint = (style: Style, text: string): string => styleText(style, text, { validateStream: false });
+  return { width: size().columns, paint: hasColours ? paint : (_style, text) => text };
+}
+
 const ESCAPE = String.fromCharCode(27);
 const COLOUR = new RegExp(`(${ESCAPE}\\[[0-9;]*m)`);
 const CLEAR_LINE = `${ESCAPE}[K`;
 const CLEAR_BELOW = `${ESCAPE}[0J`;
 const cursorUp = (lines: number): string => (lines > 0 ? `${ESCAPE}[${lines}A` : '');
 
-/** Lines that replace each other in place: cut to the size of the terminal, since what scrolls away cannot be replaced. */
+/** Redraws lines in place, cut to the size of the terminal: a line that has scrolled away cannot be replaced. */
 export class Screen {
   readonly #output: Output;
   #drawn = 0;
@@ -59,7 +74,7 @@ function fitting(lines: readonly string[], rows: number): readonly string[] {
   return [...lines.slice(0, left), `… ${lines.length - left} more lines do not fit`];
 }
 
-/** Cuts to `width` visible characters; colour sequences take none and are kept. */
+/** Cuts to `width` visible characters; colour sequences stay. */
 function cut(line: string, width: number): string {
   let visible = 0;
   return line

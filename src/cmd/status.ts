@@ -24,10 +24,10 @@ export async function runPreview(flags: PreviewFlags, abort: AbortSignal): Promi
 /** Resolves with the exit code; rejects with REFIT_PLAN_FAILED where a watch saw a plan end without success. */
 export async function runStatus(flags: StatusFlags, abort: AbortSignal): Promise<number> {
   let last: readonly PlanView[] = [];
-  const onLook = (plans: readonly PlanView[]): void => {
+  const onView = (plans: readonly PlanView[]): void => {
     last = plans;
   };
-  const code = await showStatus(flags, { ...PARTS, abort, onLook });
+  const code = await showStatus(flags, { ...PARTS, abort, onView });
   if (code !== EXIT.failed) return code;
   const failed = last.filter(({ phase }) => phase !== 'done');
   const ends = failed.map(

@@ -59,8 +59,8 @@ export const ERRORS = {
     exit: EXIT.failed,
     hint: 'see docs/guides/kubeadm.md for the rules',
   },
-  REFIT_ORDER: {
-    meaning: 'What was ordered makes no sense for this plan, or this node of it.',
+  REFIT_CONTROL: {
+    meaning: 'The command makes no sense for this plan, or for this node of it.',
     exit: EXIT.failed,
     hint: 'see `refit status`',
   },

@@ -144,7 +144,7 @@ const EVERYTHING: Complete<StatusView> = {
       waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '', until: '', ofStage: true }],
       next: [''],
       policy: '',
-      paused: 'order',
+      paused: 'plan',
       abort: '',
       unseen: [''],
     },

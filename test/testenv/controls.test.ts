@@ -87,7 +87,7 @@ describe('while a controller leads', () => {
     );
     await puppets.says('order-w2', 'Completed');
     expect(await puppets.end()).toMatchObject({ state: 'Completed' });
-    expect(await refused('pause')).toContain('REFIT_ORDER: Plan autopilot (id1) is done: nothing is left to pause');
+    expect(await refused('pause')).toContain('REFIT_CONTROL: Plan autopilot (id1) is done: nothing is left to pause');
   });
 
   test('an abort takes back what is not begun, lifts our cordons and no others, and lets the rest finish', async () => {
@@ -256,7 +256,7 @@ test('a Plan of the system-upgrade-controller is paused and aborted the same way
 });
 
 test('without a plan, and with one of another name', async () => {
-  expect(await refused('pause')).toContain('REFIT_ORDER: there is no plan');
+  expect(await refused('pause')).toContain('REFIT_CONTROL: there is no plan');
   await using puppets = await Puppets.create(admin, 'order-p1');
   await puppets.plan(1);
   expect(await refused('pause', '--plan', 'plan/other')).toContain(

@@ -55,12 +55,12 @@ test.each<[string, string[], string | undefined, string]>([
   ['the only one', ['open'], undefined, 'open'],
   ['the only one that is not over', ['over', 'image'], undefined, 'image'],
   ['the last one where all are over', ['over'], undefined, 'over'],
-  ['none at all', [], undefined, 'REFIT_ORDER: there is no plan'],
+  ['none at all', [], undefined, 'REFIT_CONTROL: there is no plan'],
   [
     'several',
     ['open', 'image', 'machine'],
     undefined,
-    'REFIT_USAGE: there are several plans that this could mean: autopilot/autopilot, capi/n1, cattle/system-upgrade/image',
+    'REFIT_USAGE: several plans are possible: autopilot/autopilot, capi/n1, cattle/system-upgrade/image',
   ],
   ['by kind and name', ['open', 'image'], 'plan/image', 'image'],
   ['the case of a kind does not matter', ['open', 'image'], 'Plan/autopilot', 'open'],
@@ -73,7 +73,7 @@ test.each<[string, string[], string | undefined, string]>([
     'one that is not there',
     ['open', 'image'],
     'plan/other',
-    'REFIT_ORDER: there is no plan plan/other; there is autopilot/autopilot, cattle/system-upgrade/image',
+    'REFIT_CONTROL: there is no plan plan/other; there is autopilot/autopilot, cattle/system-upgrade/image',
   ],
 ])('%s', async (_name, plans, named, chosen) => {
   expect(await choose(plans, named)).toBe(chosen);

@@ -1,33 +1,33 @@
-/** Owns which plan an order is for: the one that is named, or the only one it can mean. */
+/** Chooses the plan that a control is for: the named one, or the only possible one. */
 import { isFinal } from '../../engine/model/recorded.ts';
 import { RefitError } from '../../util/errors.ts';
 import type { Inspection } from '../status/observe.ts';
 
 /**
- * `named` is `<kind>/<name>`, `<dialect>/<name>`, `<dialect>/<namespace>/<name>` or a name alone; letters' case does not
- * matter in a kind. Without it: the only plan that is not over, else the last one that was created.
+ * `named` is `<kind>/<name>`, `<dialect>/<name>`, `<dialect>/<namespace>/<name>` or a name alone; the case of
+ * a kind does not matter. Without it: the only plan that has not ended, else the one created last.
  *
- * @throws RefitError REFIT_USAGE naming the candidates where there are several, REFIT_ORDER where there is none
+ * @throws RefitError REFIT_USAGE with the candidates if there are several, REFIT_CONTROL if there is none
  */
 export function choosePlan(plans: readonly Inspection[], named: string | undefined): Inspection {
   const matching = named === undefined ? plans : plans.filter((each) => namesOf(each).includes(lowered(named)));
   const open = matching.filter(({ snapshot }) => !isFinal(snapshot.rollout));
   const candidates = open.length > 0 ? open : newest(matching);
   const [chosen, second] = candidates;
-  if (!chosen) throw new RefitError('REFIT_ORDER', none(plans, named));
+  if (!chosen) throw new RefitError('REFIT_CONTROL', none(plans, named));
   if (!second) return chosen;
   const choice = candidates.map(refOf).toSorted().join(', ');
   const hint = 'name one of them with --plan';
-  throw new RefitError('REFIT_USAGE', `there are several plans that this could mean: ${choice}`, { hint });
+  throw new RefitError('REFIT_USAGE', `several plans are possible: ${choice}`, { hint });
 }
 
-/** As UpgradePolicies name it, in `status.covers`. */
+/** As in `status.covers` of an UpgradePolicy. */
 function refOf({ dialect, plan: { metadata } }: Inspection): string {
   const { namespace, name } = metadata;
   return [dialect.name, namespace, name].filter((part) => part !== undefined).join('/');
 }
 
-/** The kind is what people see, which for some dialects is not that of the object; so is the name. */
+/** For some dialects people see another kind and name than those of the object. */
 function namesOf(inspection: Inspection): string[] {
   const { dialect, plan, snapshot } = inspection;
   const { source } = snapshot.rollout;

@@ -1,52 +1,49 @@
-/** Owns how every order is given: find the plan, decide on it as it is, write with a precondition, and say what follows. */
-
+/** Applies a control: finds the plan, decides, writes with a precondition, and says what happens next. */
 import type { KubeClient } from '../../kube/client.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
-import { askLeader, type LeaderView } from '../status/leader.ts';
-import { notesOf } from '../status/notes.ts';
-import { inspect, viewAt } from '../status/observe.ts';
-import { inSession, type Session, type SessionParts } from '../status/session.ts';
+import { askLeader } from '../status/leader.ts';
+import { noteLines } from '../status/notes.ts';
+import { type Inspection, inspect, viewAt } from '../status/observe.ts';
+import { inSession, type SessionParts, type Session } from '../status/session.ts';
+import type { PlanView } from '../status/view.ts';
 import { choosePlan } from './choose-plan.ts';
-import type { Decide, InspectedPlan, Order } from './control.ts';
+import type { Control, PlanChange } from './control.ts';
 
 export interface ControlFlags extends ConnectionFlags {
   /** As `choosePlan` takes it. */
   readonly plan?: string;
 }
 
-/** Somebody else wrote in between, which leaders do often: each time the plan is looked at afresh. */
+/** Leaders write often. After each conflict the plan is read again. */
 const MAX_TRIES = 10;
 
-/** Resolves with 0 where the plan is as ordered, be it that it was so before. */
-export async function applyControl(decide: Decide, flags: ControlFlags, parts: SessionParts): Promise<number> {
+/** Resolves with 0, also if the plan was in that state before. */
+export async function applyControl(control: Control, flags: ControlFlags, parts: SessionParts): Promise<number> {
   const { clock, output, abort } = parts;
-  return await inSession(flags, parts, 'refit-order', async (session) => {
+  return await inSession(flags, parts, 'refit-control', async (session) => {
     const now = clock.now();
-    const { order, seen } = await carryOut(decide, session, flags.plan, now, abort);
+    const { change, view } = await carryOut(control, session, flags.plan, now, abort);
     const leader = await askLeader(session.client, now, abort);
     const { columns } = output.size();
-    const lines = [...order.said, ...notes(seen, leader)].flatMap((text) => wrapped(printable(text), columns));
+    const lines = [...change.said, ...noteLines({ leader, plans: [view] }, now)].flatMap((text) =>
+      wrapped(printable(text), columns),
+    );
     output.write(`${lines.join('\n')}\n`);
     return EXIT.ok;
   });
 }
 
-interface Given {
-  readonly order: Order;
-  readonly seen: InspectedPlan;
-}
-
 async function carryOut(
-  decide: Decide,
+  control: Control,
   session: Session,
   named: string | undefined,
   now: number,
   abort: AbortSignal,
-): Promise<Given> {
+): Promise<{ readonly change: PlanChange; readonly view: PlanView }> {
   const { client, loaded, looking } = session;
   const plans = loaded.flatMap((each) => each.plans().map((plan) => ({ each, plan })));
   const inspections = await Promise.all(
@@ -55,21 +52,21 @@ async function carryOut(
   let inspection = choosePlan(inspections, named);
   const { dialect, world } = inspection;
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
-    const seen = { ...inspection, view: viewAt(inspection, now) };
-    const order = decide(seen, now);
-    if (!order.annotations || (await write(client, seen, order.annotations, abort))) return { order, seen };
-    const { name, namespace } = seen.plan.metadata;
+    const view = viewAt(inspection, now);
+    const change = control({ ...inspection, view }, now);
+    if (!change.annotations || (await write(client, inspection, change.annotations, abort))) return { change, view };
+    const { name, namespace } = inspection.plan.metadata;
     const plan = await client.get(dialect.plans, name, { namespace, abort });
     inspection = await inspect(dialect, plan, world, looking, now);
   }
-  throw new RefitError('REFIT_ORDER', 'the plan changes faster than an order can be written: try again');
+  throw new RefitError('REFIT_CONTROL', 'the plan changed during every attempt to write it: try again');
 }
 
-/** False where the plan is not as it was seen. */
+/** False if the plan has changed since it was read. */
 async function write(
   client: KubeClient,
-  { dialect, plan }: InspectedPlan,
-  annotations: NonNullable<Order['annotations']>,
+  { dialect, plan }: Inspection,
+  annotations: NonNullable<PlanChange['annotations']>,
   abort: AbortSignal,
 ): Promise<boolean> {
   const { name, namespace, resourceVersion } = plan.metadata;
@@ -81,9 +78,4 @@ async function write(
     if (isConflict(error)) return false;
     throw error;
   }
-}
-
-/** An order that nobody carries out is one that waits. */
-function notes({ view }: InspectedPlan, leader: LeaderView): string[] {
-  return notesOf({ leader, plans: [view] }).map(({ text }) => `${text}.`);
 }

@@ -1,22 +1,34 @@
-/** Owns the contract of an order: from the plan as it is to what is written on it, and to what people are told. */
+/** The contract of a control (pause, resume, abort, retry): from the plan as it is to what is written on it and printed. */
+import { listed } from '../phrases.ts';
 import type { Inspection } from '../status/observe.ts';
+import { movingRows, sentenceOf } from '../status/sentences.ts';
 import type { PlanView } from '../status/view.ts';
 
-/** The plan as it was seen, and how that looks to people. */
-export interface InspectedPlan extends Inspection {
+export interface ControlledPlan extends Inspection {
   readonly view: PlanView;
 }
 
-export interface Order {
-  /** Annotations of the plan to write; null takes one away; none where nothing is to be changed. */
+export interface PlanChange {
+  /** Annotations to write on the plan; null removes one. Absent if nothing changes. */
   readonly annotations?: Readonly<Record<string, string | null>>;
-  /** Sentences: what was done, and what happens next; told once it is written. */
+  /** Sentences, printed once the change is written. */
   readonly said: readonly string[];
 }
 
 /**
- * Decides on the plan as it is at this moment; `now` in milliseconds since the Unix epoch.
+ * Decides on the plan as it is now; `now` in milliseconds since the Unix epoch.
  *
- * @throws RefitError REFIT_ORDER where the order makes no sense for this plan
+ * @throws RefitError REFIT_CONTROL if the control makes no sense for this plan
  */
-export type Decide = (seen: InspectedPlan, now: number) => Order;
+export type Control = (plan: ControlledPlan, now: number) => PlanChange;
+
+const MOST_NAMES = 5;
+
+export function inProgress(view: PlanView, now: number): string {
+  const moving = movingRows(view, now).map(sentenceOf);
+  return moving.length === 0 ? 'No node is in progress.' : `In progress, will finish: ${moving.join('; ')}.`;
+}
+
+export function nextToStart({ next }: PlanView): string {
+  return next.length === 0 ? 'No node is left to start.' : `Next: ${listed(next, MOST_NAMES)}.`;
+}

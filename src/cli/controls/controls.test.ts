@@ -1,4 +1,4 @@
-/** Shows what each order writes on a plan, what it says, and what it refuses; giving it again changes nothing. */
+/** Shows what each control writes on a plan, prints and refuses; the second time it changes nothing. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
@@ -14,7 +14,7 @@ import type { Node } from '../../kube/types.ts';
 import { RefitError } from '../../util/errors.ts';
 import { inspect, viewAt } from '../status/observe.ts';
 import { abort } from './abort.ts';
-import type { Decide, Order } from './control.ts';
+import type { Control, PlanChange } from './control.ts';
 import { pause, resume } from './pause.ts';
 import { retry } from './retry.ts';
 
@@ -49,7 +49,7 @@ function nodeOf(name: string, { says = {}, cordons = {} }: Situation): Node {
   return signalled(owned, { created: ATTEMPT, ...status });
 }
 
-async function give(decide: Decide, situation: Situation): Promise<Order | string> {
+async function give(control: Control, situation: Situation): Promise<PlanChange | string> {
   const { state = 'SchedulableWait', states = {}, further, controls, isPolicyPaused = false } = situation;
   const all = Object.fromEntries(NAMES.map((name) => [name, states[name] ?? 'SignalPending']));
   const command = { k0supdate: buildUpdate({ targets: { workers } }) };
@@ -66,9 +66,9 @@ async function give(decide: Decide, situation: Situation): Promise<Order | strin
   const looking = buildLooking({}, isPolicyPaused ? [buildUpgradePolicy('nightly', { paused: true })] : []);
   const inspection = await inspect(autopilot, plan, world, looking, NOW);
   try {
-    return decide({ ...inspection, view: viewAt(inspection, NOW) }, NOW);
+    return control({ ...inspection, view: viewAt(inspection, NOW) }, NOW);
   } catch (error) {
-    if (error instanceof RefitError && error.code === 'REFIT_ORDER') return error.message;
+    if (error instanceof RefitError && error.code === 'REFIT_CONTROL') return error.message;
     throw error;
   }
 }
@@ -81,23 +81,23 @@ const OVER: Situation = {
   state: 'Completed',
   states: Object.fromEntries(NAMES.map((name) => [name, 'SignalCompleted'])),
 };
-const FINISHING = 'Under way, and finishing: w1 is at Restart (for 8 min).';
-const UNTIL = 'Nothing new starts until `refit resume`.';
+const FINISHING = 'In progress, will finish: w1 Restart (8 min).';
+const UNTIL = 'No new node starts until `refit resume`.';
 
-test.each<[string, Decide, Situation, Order | string]>([
+test.each<[string, Control, Situation, PlanChange | string]>([
   [
     'pause',
     pause,
     MOVING,
     { annotations: { [PAUSE_ANNOTATION]: later(10 * MINUTE) }, said: [`${PLAN} is paused.`, FINISHING, UNTIL] },
   ],
-  ['pause, again', pause, { ...MOVING, controls: PAUSED }, { said: [`${PLAN} is paused already.`, FINISHING, UNTIL] }],
+  ['pause, again', pause, { ...MOVING, controls: PAUSED }, { said: [`${PLAN} is already paused.`, FINISHING, UNTIL] }],
   ['pause what is over', pause, OVER, `${PLAN} is done: nothing is left to pause`],
   [
     'resume',
     resume,
     { controls: PAUSED },
-    { annotations: { [PAUSE_ANNOTATION]: null }, said: [`${PLAN} goes on.`, 'Next: w1, w2, w3.'] },
+    { annotations: { [PAUSE_ANNOTATION]: null }, said: [`${PLAN} continues.`, 'Next: w1, w2, w3.'] },
   ],
   ['resume what is not paused', resume, {}, { said: [`${PLAN} is not paused.`, 'Next: w1, w2, w3.'] }],
   [
@@ -107,41 +107,41 @@ test.each<[string, Decide, Situation, Order | string]>([
     {
       annotations: { [PAUSE_ANNOTATION]: null },
       said: [
-        `${PLAN} goes on.`,
-        'UpgradePolicy nightly is paused too: nothing starts until spec.paused of it is false.',
+        `${PLAN} continues.`,
+        'UpgradePolicy nightly is paused too: no node starts until its spec.paused is false.',
         'Next: w1, w2, w3.',
       ],
     },
   ],
-  ['resume what is over', resume, OVER, { said: [`${PLAN} is done: nothing is left to start.`] }],
+  ['resume what is over', resume, OVER, { said: [`${PLAN} is done: no node is left to start.`] }],
   [
     'resume what was aborted',
     resume,
     { controls: ABORTED },
-    `${PLAN} was aborted (wrong), which no resume takes back: delete the plan, and apply it again`,
+    `${PLAN} was aborted (wrong) and cannot be resumed; to start again: delete the Plan and apply it again`,
   ],
-])('%s', async (_name, decide, situation, order) => {
-  expect(await give(decide, situation)).toEqual(order);
+])('%s', async (_name, control, situation, change) => {
+  expect(await give(control, situation)).toEqual(change);
 });
 
-const ENDS = 'The plan ends as failed once nothing is under way any more.';
+const ENDS = 'The plan ends as failed when no node is in progress any more.';
 const BUSY: Situation = {
   states: { w1: 'SignalSent', w2: 'SignalSent', w3: 'SignalSent' },
   says: { w1: 'Downloading', w2: 'Cordoning', w3: 'Restart' },
   cordons: { w2: 'plan-uid' },
 };
 
-test.each<[string, Situation, Order | string]>([
+test.each<[string, Situation, PlanChange | string]>([
   [
-    'what is not begun on its node is taken back, and its cordon; the rest finishes',
+    'nodes that have not started are released and uncordoned; the others finish',
     BUSY,
     {
       annotations: { [ABORT_ANNOTATION]: 'wrong release' },
       said: [
         `${PLAN} is aborted: wrong release.`,
-        'Taken back: the signal of w1, w2.',
-        'Lifted: the cordon of w2.',
-        'Under way, and finishing: w3 is at Restart (for 8 min).',
+        'Signal cancelled: w1, w2.',
+        'Uncordoned: w2.',
+        'In progress, will finish: w3 Restart (8 min).',
         ENDS,
       ],
     },
@@ -153,8 +153,8 @@ test.each<[string, Situation, Order | string]>([
       annotations: { [ABORT_ANNOTATION]: 'wrong release' },
       said: [
         `${PLAN} is aborted: wrong release.`,
-        'Taken back: the signal of w1, w2.',
-        'Under way, and finishing: w3 is at Restart (for 8 min).',
+        'Signal cancelled: w1, w2.',
+        'In progress, will finish: w3 Restart (8 min).',
         ENDS,
       ],
     },
@@ -164,37 +164,37 @@ test.each<[string, Situation, Order | string]>([
     { states: { w1: 'SignalSent' } },
     {
       annotations: { [ABORT_ANNOTATION]: 'wrong release' },
-      said: [`${PLAN} is aborted: wrong release.`, 'Nothing is under way.', 'The plan ends as failed.'],
+      said: [`${PLAN} is aborted: wrong release.`, 'No node is in progress.', 'The plan ends as failed.'],
     },
   ],
   [
     'again, with another reason: the first one counts',
     { ...MOVING, controls: ABORTED },
-    { said: [`${PLAN} is being aborted already (wrong).`, FINISHING, ENDS] },
+    { said: [`${PLAN} is already being aborted (wrong).`, FINISHING, ENDS] },
   ],
   [
     'once it is over',
     { state: 'ApplyFailed', controls: ABORTED },
-    { said: [`${PLAN} was aborted already (wrong), and is over.`] },
+    { said: [`${PLAN} was already aborted (wrong) and has ended.`] },
   ],
   ['what was over before', OVER, `${PLAN} is done: nothing is left to abort`],
-])('abort: %s', async (_name, situation, order) => {
-  expect(await give(abort('wrong release'), situation)).toEqual(order);
+])('abort: %s', async (_name, situation, change) => {
+  expect(await give(abort('wrong release'), situation)).toEqual(change);
 });
 
 const FAILED: Situation = { state: 'ApplyFailed', states: { w1: 'SignalApplyFailed' }, says: { w1: 'FailedDownload' } };
-const AGAIN = `w1 of ${PLAN} is tried again.`;
-const TURN = 'It waits for its turn and its gates like any other.';
+const AGAIN = `w1 of ${PLAN} will be tried again.`;
+const TURN = 'It starts when it is its turn and its gates pass.';
 /** When the failure was recorded. */
 const AT = later(3 * MINUTE);
 
-test.each<[string, string, Situation, Order | string]>([
+test.each<[string, string, Situation, PlanChange | string]>([
   ['a node that failed', 'w1', FAILED, { annotations: { [RETRY_ANNOTATION]: `w1@${AT}` }, said: [AGAIN, TURN] }],
   [
     'again',
     'w1',
     { ...FAILED, controls: { [RETRY_ANNOTATION]: `w1@${AT}` } },
-    { said: ['w1 is to be tried again already.', TURN] },
+    { said: ['w1 already has a retry.', TURN] },
   ],
   [
     'after it failed once more, and beside the retry of another one',
@@ -208,7 +208,7 @@ test.each<[string, string, Situation, Order | string]>([
     { ...FAILED, states: { w1: 'SignalApplyFailed', w2: 'SignalApplyFailed' }, controls: PAUSED },
     {
       annotations: { [RETRY_ANNOTATION]: `w1@${AT}` },
-      said: [AGAIN, TURN, 'Still failed: w2.', 'The plan is paused: nothing starts until that is taken back.'],
+      said: [AGAIN, TURN, 'Still failed: w2.', 'The plan is paused: no node starts until it is resumed.'],
     },
   ],
   [
@@ -217,14 +217,14 @@ test.each<[string, string, Situation, Order | string]>([
     { ...FAILED, says: { w1: 'Restart' } },
     {
       annotations: { [RETRY_ANNOTATION]: `w1@${AT}` },
-      said: [AGAIN, 'Its agent is still at work: it goes again once that has come to its end.'],
+      said: [AGAIN, 'Its agent is still at work: the retry starts when that has ended.'],
     },
   ],
   [
     'one that a later command has brought further',
     'w1',
     { ...FAILED, state: 'Completed', further: { w1: 'SignalCompleted' } },
-    `a later command of ${PLAN} has brought w1 further since it failed`,
+    `a later command of ${PLAN} has upgraded w1 since it failed`,
   ],
   ['one that waits', 'w2', FAILED, `w2 of ${PLAN} has not failed: it is pending`],
   ['one that is under way', 'w1', MOVING, `w1 of ${PLAN} has not failed: it is at Restart`],
@@ -233,21 +233,16 @@ test.each<[string, string, Situation, Order | string]>([
     'one whose failure nobody has recorded',
     'w1',
     { ...FAILED, state: 'SchedulableWait', states: { w1: 'SignalSent' } },
-    `w1 of ${PLAN} has not failed: it is about to be recorded as failed, ask again then`,
+    `w1 of ${PLAN} has not failed: it is about to be recorded as failed, try again then`,
   ],
-  [
-    'one that is gone',
-    'w1',
-    { ...FAILED, says: {}, gone: 'w1' },
-    'w1 is gone: there is no such node; order it once w1 is back',
-  ],
-  ['one that is none of its targets', 'w9', FAILED, `${PLAN} has no w9 among its targets`],
+  ['one that is gone', 'w1', { ...FAILED, says: {}, gone: 'w1' }, 'there is no node w1; retry it when it is back'],
+  ['one that is none of its targets', 'w9', FAILED, `w9 is not a target of ${PLAN}`],
   [
     'one of a plan that was aborted',
     'w1',
     { ...FAILED, controls: ABORTED },
-    `${PLAN} was aborted, so no node of it goes on: delete the plan, and apply it again`,
+    `${PLAN} was aborted, so no node of it can be retried; to start again: delete the Plan and apply it again`,
   ],
-])('retry %s', async (_name, node, situation, order) => {
-  expect(await give(retry(node), situation)).toEqual(order);
+])('retry %s', async (_name, node, situation, change) => {
+  expect(await give(retry(node), situation)).toEqual(change);
 });

@@ -113,11 +113,15 @@ test.each<[string, KubeObject, RegExp]>([
 });
 
 test.each<[string, PreviewView['leader'], string]>([
-  ['nobody leads', { state: 'none' }, 'No controller leads: nothing moves until a `refit controller` runs\n'],
+  [
+    'nobody leads',
+    { state: 'none' },
+    'No leader: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. Upgrades are stopped.\n',
+  ],
   [
     'the leader is gone',
     { state: 'silent', holder: 'a', since: later(-120_000) },
-    'The leading controller is silent: nothing moves until a `refit controller` runs (for 2 min)\n',
+    'No renewal by leader a for 2 min: upgrades are stopped until a refit controller runs.\n',
   ],
 ])('a Plan that would not start, since %s', async (_name, leader, said) => {
   const view = await preview('autopilot', plan, workers);

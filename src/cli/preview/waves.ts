@@ -1,5 +1,5 @@
 /** Owns the waves of a stage: who is done, who moves, and who follows together with whom. */
-import { isMoving } from '../status/stage-lines.ts';
+import { isMoving } from '../status/sentences.ts';
 import type { StageView } from '../status/view.ts';
 
 export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight' | 'selection'> {

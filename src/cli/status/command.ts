@@ -1,9 +1,8 @@
-/** Owns `refit status`: one look, or a watch that ends when every plan has ended. */
+/** Runs `refit status`: shows all plans once, or follows them until each has ended. */
 import { EXIT } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { type Form, render } from './render.ts';
-import { reporter } from './reporter.ts';
-import { inSession, lookOnce, type SessionParts } from './session.ts';
+import { type Form, render, watchWriter } from './render.ts';
+import { inSession, type SessionParts, lookOnce } from './session.ts';
 import type { PlanView } from './view.ts';
 import { type WatchParts, watchPlans } from './watch.ts';
 
@@ -13,11 +12,11 @@ export interface StatusFlags extends ConnectionFlags {
 }
 
 export interface StatusParts extends SessionParts {
-  /** Hears of every look that a watch takes. */
-  readonly onLook?: ((plans: readonly PlanView[]) => void) | undefined;
+  /** Called with each view of a watch. */
+  readonly onView?: ((plans: readonly PlanView[]) => void) | undefined;
 }
 
-/** Resolves with the exit code: of one look 0; of a watch 0 where all plans are done, 1 where not, 130 interrupted. */
+/** Resolves with the exit code: once 0; a watch 0 if all plans are done, else 1, or 130 when interrupted. */
 export async function showStatus(flags: StatusFlags, parts: StatusParts): Promise<number> {
   const { clock, output, abort } = parts;
   return await inSession(flags, parts, 'refit-status', async (session) => {
@@ -31,14 +30,14 @@ export async function showStatus(flags: StatusFlags, parts: StatusParts): Promis
   });
 }
 
-async function watch(flags: StatusFlags, { output, clock, onLook }: StatusParts, parts: WatchParts): Promise<number> {
-  const tell = reporter(output, flags.output);
+async function watch(flags: StatusFlags, { output, clock, onView }: StatusParts, parts: WatchParts): Promise<number> {
+  const show = watchWriter(output, flags.output);
   let last: readonly PlanView[] = [];
   try {
     for await (const view of watchPlans(parts)) {
       last = view.plans;
-      onLook?.(last);
-      await tell(view, clock.now());
+      onView?.(last);
+      await show(view, clock.now());
     }
   } catch (error) {
     if (parts.abort.aborted) return EXIT.interrupted;

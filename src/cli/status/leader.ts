@@ -1,5 +1,4 @@
-/** Owns the look at who carries plans out: the holder of the lease that all controllers compete for. */
-
+/** Who leads: the holder of the lease that all controllers compete for. */
 import { LEADER_LEASE } from '../../dialects/registry.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
@@ -12,16 +11,16 @@ import { rfc3339 } from '../../util/clock.ts';
 export type LeaderView =
   /** The lease cannot be read. */
   | { readonly state: 'unknown' }
-  /** Nobody holds it: it was given back at `since`, RFC 3339, or never held. */
+  /** Nobody holds it; released at `since`, RFC 3339, if it was ever held. */
   | { readonly state: 'none'; readonly since?: string }
-  /** `since` when, RFC 3339. */
+  /** Acquired at `since`, RFC 3339. */
   | { readonly state: 'held'; readonly holder: string; readonly since: string }
-  /** It has run out, by less than clocks may differ: the holder was last heard of at `since`, RFC 3339. */
+  /** It has expired, by less than clocks may differ; last renewed at `since`, RFC 3339. */
   | { readonly state: 'late'; readonly holder: string; readonly since: string }
-  /** It has run out for certain: the same. */
+  /** It has expired for certain; last renewed at `since`. */
   | { readonly state: 'silent'; readonly holder: string; readonly since: string };
 
-/** Milliseconds: two clocks are compared here, and they may differ. */
+/** Milliseconds by which this clock and the leader's may differ. */
 const CLOCK_TOLERANCE_MS = 30_000;
 
 const { name, namespace } = LEADER_LEASE;
@@ -37,7 +36,7 @@ export async function askLeader(client: KubeClient, now: number, abort: AbortSig
   }
 }
 
-/** Follows the lease until `signal` aborts; `first` counts until there is more to tell. */
+/** Follows the lease until `abort`; returns `first` until it is loaded. */
 export function followLeader(client: KubeClient, first: LeaderView, abort: AbortSignal): (now: number) => LeaderView {
   if (first.state === 'unknown') return () => first;
   const informer = createInformer(client, leases, { namespace, fieldSelector: `metadata.name=${name}` });
@@ -56,7 +55,7 @@ export function leaderOf(lease: Lease | undefined, now: number): LeaderView {
   return { state: 'held', holder, since: toSecond(acquireTime) };
 }
 
-/** A Lease tells microseconds; people and scripts are told seconds, as everywhere else. */
+/** A Lease has microseconds; all other times here are to the second. */
 function toSecond(time: string): string {
   const milliseconds = Date.parse(time);
   return Number.isNaN(milliseconds) ? time : rfc3339(milliseconds);

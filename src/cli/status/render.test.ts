@@ -61,24 +61,26 @@ describe('before anything moves', () => {
       'a plan that nobody takes up',
       { plans: [buildPlan()], leader: { state: 'none' } },
       [
-        'No controller leads: nothing moves until a `refit controller` runs',
-        'Plan autopilot (id1)  new for 1 min  to v1.36.3+k0s.2',
+        'No leader: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. Upgrades are stopped.',
+        'Plan autopilot (id1)  new 0/6 for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/3  ○○○',
         '  workers      0/3  ○○○',
-        '  waits   2 more controllers wait for the only slot (for 1 min)',
-        '          3 workers wait until the controllers are done (for 1 min)',
-        '  next    c1',
+        '  NODE  STATE  FOR  MESSAGE',
+        '  c1    next',
+        '  waits   2 more controllers wait for the only slot (1 min)',
+        '          3 workers wait until the controllers are done (1 min)',
       ],
     ],
     [
       'a selector that matches nothing, which looks like a mistake in it',
       { plans: [buildPlan()], workers: [] },
       [
-        'Plan autopilot (id1)  new for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  new 0/3 for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/3  ○○○',
         '  workers      0/0  nothing matched labels "pool=blue"',
-        '  waits   2 more controllers wait for the only slot (for 1 min)',
-        '  next    c1',
+        '  NODE  STATE  FOR  MESSAGE',
+        '  c1    next',
+        '  waits   2 more controllers wait for the only slot (1 min)',
       ],
     ],
     [
@@ -87,7 +89,7 @@ describe('before anything moves', () => {
       [
         'Plan autopilot  new for 1 min',
         '  why     spec.id must name this run, such as "2026-11-20"; found ""',
-        '  next    nothing: as it stands, this plan will be refused',
+        '  to do   This plan will be refused as it stands. Correct it.',
       ],
     ],
     [
@@ -103,7 +105,7 @@ describe('before anything moves', () => {
       [
         'Plan autopilot  invalid  to v1.36.3+k0s.2',
         '  why     spec.id …',
-        '  next    nothing: this plan is over; mend the cause, delete the plan, and apply it again',
+        '  to do   Refused. Fix the cause, then: delete the Plan and apply it again.',
       ],
     ],
     [
@@ -123,11 +125,11 @@ describe('before anything moves', () => {
         leader: { state: 'none' },
       },
       [
-        'Plan autopilot (id1)  incomplete after 1 s, 59 s ago  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  incomplete 0/2 after 1 s, 59 s ago  to v1.36.3+k0s.2',
         '  controllers  0/2  ✗○',
         '  workers      0/0  nothing matched labels "pool=blue"',
         '  why     controller c1 does not exist',
-        '  next    nothing: this plan is over; mend the cause, delete the plan, and apply it again',
+        '  to do   Failed. Fix the cause, then: delete the Plan and apply it again.',
       ],
     ],
   ])('%s', async (_name, situation, lines) => {
@@ -141,13 +143,14 @@ describe('while it runs', () => {
       'a controller at a step',
       { plans: [running(FIRST, WORKERS)], controllers: [signalled(C1, at('ApplyingUpdate')), C2, C3] },
       [
-        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/6 for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/3  ◐○○',
         '  workers      0/3  ○○○',
-        '  now     c1 is at ApplyingUpdate (for 20 s)',
-        '  waits   2 more controllers wait for the only slot (for 59 s)',
-        '          3 workers wait until the controllers are done (for 59 s)',
-        '  next    c2',
+        '  NODE  STATE           FOR   MESSAGE',
+        '  c1    ApplyingUpdate  20 s',
+        '  c2    next',
+        '  waits   2 more controllers wait for the only slot (59 s)',
+        '          3 workers wait until the controllers are done (59 s)',
       ],
     ],
     [
@@ -158,35 +161,40 @@ describe('while it runs', () => {
         ask: async () => await Promise.resolve([{ name: 'c2', ready: false, detail: '/readyz says 500' }]),
       },
       [
-        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/3  ◐○○',
         '  workers      0/0  nothing matched labels "pool=blue"',
-        '  now     c1 reports success, but the API server of c2 (/readyz says 500) is not ready (api-servers-ready, for 20 s)',
-        '  waits   2 more controllers wait for the only slot (for 59 s)',
-        '  next    c2',
+        '  NODE  STATE                FOR   MESSAGE',
+        '  c1    upgraded, verifying  20 s  the API server of c2 (/readyz says 500) is not ready (api-servers-ready)',
+        '  c2    next',
+        '  waits   2 more controllers wait for the only slot (59 s)',
+        '  ends    when every API server answers that it is ready',
       ],
     ],
     [
       'an end that is seen and not yet recorded',
       { plans: [running(FIRST, [])], controllers: [signalled(C1, at('Completed')), C2, C3] },
       [
-        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 1/3 for 1 min  to v1.36.3+k0s.2',
         '  controllers  1/3  ●○○',
         '  workers      0/0  nothing matched labels "pool=blue"',
-        '  waits   2 more controllers wait for the only slot (for 59 s)',
-        '  next    c2',
+        '  NODE  STATE  FOR  MESSAGE',
+        '  c2    next',
+        '  waits   2 more controllers wait for the only slot (59 s)',
       ],
     ],
     [
       'the last controller: what comes next is workers',
       { plans: [running(recorded({ c1: 'SignalSent' }), WORKERS)], controllers: [signalled(C1)] },
       [
-        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/4 for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/1  ◐',
         '  workers      0/3  ○○○',
-        '  now     c1 is signalled, and its agent has not answered yet (for 59 s)',
-        '  waits   3 workers wait until the controllers are done (for 59 s)',
-        '  next    w1, w2',
+        '  NODE  STATE      FOR   MESSAGE',
+        '  c1    signalled  59 s  its agent has not answered yet',
+        '  w1    next',
+        '  w2    next',
+        '  waits   3 workers wait until the controllers are done (59 s)',
       ],
     ],
     [
@@ -196,12 +204,14 @@ describe('while it runs', () => {
         workers: [W1, NOT_READY, buildNode('w3', {}, 'False')],
       },
       [
-        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 4/6 for 1 min  to v1.36.3+k0s.2',
         '  controllers  3/3  ●●●',
         '  workers      1/3  ●○◐',
-        '  now     w3 cannot be signalled: node w3 is not Ready (node-ready, for 59 s)',
-        '  waits   node w2 is not Ready (node-ready, for 59 s)',
-        '  next    w2',
+        '  NODE  STATE     FOR   MESSAGE',
+        '  w3    starting  59 s  node w3 is not Ready (node-ready)',
+        '  w2    next',
+        '  waits   node w2 is not Ready (node-ready, 59 s)',
+        '  ends    when the node is Ready',
       ],
     ],
     [
@@ -211,13 +221,15 @@ describe('while it runs', () => {
         workers: [buildNode('w1', {}, 'False'), signalled(W2), signalled(W3)],
       },
       [
-        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
         '  workers  0/3  ○◐◐',
-        '  now     w2 is signalled, and its agent has not answered yet (for 59 s)',
-        '          w3 is signalled, and its agent has not answered yet (for 59 s)',
-        '  waits   1 more worker waits for one of 2 slots (for 59 s)',
-        '          node w1 is not Ready (node-ready, for 59 s)',
-        '  next    w1',
+        '  NODE  STATE      FOR   MESSAGE',
+        '  w2    signalled  59 s  its agent has not answered yet',
+        '  w3    signalled  59 s  its agent has not answered yet',
+        '  w1    next',
+        '  waits   1 more worker waits for one of 2 slots (59 s)',
+        '          node w1 is not Ready (node-ready, 59 s)',
+        '  ends    when the node is Ready',
       ],
     ],
     [
@@ -233,10 +245,14 @@ describe('while it runs', () => {
         workers: [signalled(W1, at('FailedDownload'), report({ reason: '404' })), signalled(W2), W3],
       },
       [
-        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
         '  workers  0/3  ✗◐○',
-        '  now     w2 is signalled, and its agent has not answered yet (for 59 s)',
-        '  waits   nothing new starts: w1: FailedDownload: 404 (for 59 s)',
+        '  NODE  STATE      FOR   MESSAGE',
+        '  w1    failed     59 s  FailedDownload: 404',
+        '  w2    signalled  59 s  its agent has not answered yet',
+        '  waits   nothing new starts: w1: FailedDownload: 404 (59 s)',
+        '  ends    when those under way come to their end, and the plan with them',
+        '  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1',
       ],
     ],
     [
@@ -247,11 +263,12 @@ describe('while it runs', () => {
         leader: { state: 'silent', holder: 'a', since: later(-MINUTE) },
       },
       [
-        'The leading controller is silent: nothing moves until a `refit controller` runs (for 2 min)',
-        'Plan autopilot (id1)  running for 1 min  to v1.36.3+k0s.2',
+        'No renewal by leader a for 2 min: upgrades are stopped until a refit controller runs.',
+        'Plan autopilot (id1)  running 0/1 for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/1  ◐',
         '  workers      0/0  nothing matched labels "pool=blue"',
-        '  now     c1 is signalled, and its agent has not answered yet (for 59 s)',
+        '  NODE  STATE      FOR   MESSAGE',
+        '  c1    signalled  59 s  its agent has not answered yet',
       ],
     ],
   ])('%s', async (_name, situation, lines) => {
@@ -262,11 +279,12 @@ describe('while it runs', () => {
     const update = buildUpdate({ targets: { controllers: listed('c1') } });
     const commands = [{ k0supdate: update }, { k0supdate: { ...update, version: 'v1.37.0+k0s.0' } }];
     expect(await textOf({ plans: [buildPlan({ commands })] })).toEqual([
-      'Plan autopilot (id1)  new for 1 min  to v1.36.3+k0s.2, then v1.37.0+k0s.0',
+      'Plan autopilot (id1)  new 0/2 for 1 min  to v1.36.3+k0s.2, then v1.37.0+k0s.0',
       '  controllers of command 0  0/1  ○',
       '  controllers of command 1  0/1  ○',
-      '  waits   1 controller of command 1 waits until the controllers of command 0 are done (for 1 min)',
-      '  next    c1',
+      '  NODE  STATE  FOR  MESSAGE',
+      '  c1    next',
+      '  waits   1 controller of command 1 waits until the controllers of command 0 are done (1 min)',
     ]);
   });
 });
@@ -291,7 +309,7 @@ describe('at the end', () => {
       recorded({ w1: 'SignalCompleted' }, later(30_000)),
     );
     expect(await textOf({ plans: [buildPlan({}, status)], leader: { state: 'none' } })).toEqual([
-      'Plan autopilot (id1)  done after 30 s, 30 s ago  to v1.36.3+k0s.2',
+      'Plan autopilot (id1)  done 2/2 after 30 s, 30 s ago  to v1.36.3+k0s.2',
       '  controllers  1/1  ●',
       '  workers      1/1  ●',
     ]);
@@ -299,34 +317,35 @@ describe('at the end', () => {
 
   test('every failure with its reason, and what became of the node', async () => {
     expect(await textOf({ plans: [buildPlan({}, failed)], workers: failedWorkers })).toEqual([
-      'Plan autopilot (id1)  failed after 1 s, 59 s ago  to v1.36.3+k0s.2',
+      'Plan autopilot (id1)  failed 0/3 after 1 s, 59 s ago  to v1.36.3+k0s.2',
       '  workers  0/3  ✗✗✗',
-      '  why     w1: FailedDownload: 404',
-      '          w2: Failed: no socket after 90 s (its previous version runs again)',
-      '          w3 gave up at Restart',
-      '  next    nothing: this plan is over; mend the cause, in the plan too if it lies there, then `refit retry NODE` for each of w1, w2, w3; or delete the plan, and apply it again',
+      '  NODE  STATE              FOR   MESSAGE',
+      '  w1    failed             59 s  FailedDownload: 404',
+      '  w2    failed             59 s  Failed: no socket after 90 s (its previous version runs again)',
+      '  w3    failed at Restart  59 s',
+      '  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run for each of w1, w2, w3: refit retry NODE',
     ]);
   });
 
   test('a deadline: said once, in the words of the engine', async () => {
     const why = 'w3 did not report within its deadline at Restart';
     const status = statusOf('ApplyFailed', [], recorded({ w3: 'SignalApplyFailed' }), why);
-    expect((await textOf({ plans: [buildPlan({}, status)], workers: failedWorkers })).slice(1, 3)).toEqual([
+    const lines = await textOf({ plans: [buildPlan({}, status)], workers: failedWorkers });
+    expect(lines.slice(1, 4)).toEqual([
       '  workers  0/1  ✗',
-      `  why     ${why}`,
+      '  NODE  STATE              FOR   MESSAGE',
+      '  w3    failed at Restart  59 s  did not report within its deadline at Restart',
     ]);
-    expect((await textOf({ plans: [buildPlan({}, status)], workers: failedWorkers })).join('\n')).not.toContain(
-      'gave up',
-    );
+    expect(lines.filter((line) => line.includes('deadline'))).toHaveLength(1);
   });
 
   test('wide: one line for each target', async () => {
     const lines = await textOf({ plans: [buildPlan({}, failed)], workers: failedWorkers }, 'wide');
-    expect(lines.slice(-4)).toEqual([
-      '  TARGET  ROLE    STEP    FOR   FROM           TO             REASON',
-      '  w1      worker  failed  59 s  -              v1.36.3+k0s.2  FailedDownload: 404',
-      '  w2      worker  failed  59 s  v1.35.5+k0s.0  v1.36.3+k0s.2  Failed: no socket after 90 s',
-      '  w3      worker  failed  59 s  -              v1.36.3+k0s.2  gave up at Restart',
+    expect(lines.slice(2, 6)).toEqual([
+      '  NODE  STATE              FOR   ROLE    FROM           TO             MESSAGE',
+      '  w1    failed             59 s  worker  -              v1.36.3+k0s.2  FailedDownload: 404',
+      '  w2    failed             59 s  worker  v1.35.5+k0s.0  v1.36.3+k0s.2  Failed: no socket after 90 s (its previous version runs again)',
+      '  w3    failed at Restart  59 s  worker  -              v1.36.3+k0s.2',
     ]);
   });
 });
@@ -342,8 +361,8 @@ describe('on a terminal', () => {
     } as const;
     const plain = await textOf(situation, 'text', { ...terminal, hasColours: false });
     expect(plain.slice(0, 2)).toEqual([
-      'The leading controller is silent: nothing moves until a',
-      '  `refit controller` runs (for 2 min)',
+      'No renewal by leader a for 2 min: upgrades are stopped until',
+      '  a refit controller runs.',
     ]);
   });
 
@@ -353,7 +372,7 @@ describe('on a terminal', () => {
     expect(painted.map((line) => line.replaceAll(escapes, ''))).toEqual(
       await textOf(situation, 'text', { ...terminal, hasColours: false }),
     );
-    const start = '\u001B[1mPlan autopilot (id1)\u001B[22m  \u001B[36mrunning\u001B[39m for 1 min';
+    const start = '\u001B[1mPlan autopilot (id1)\u001B[22m  \u001B[36mrunning 0/6\u001B[39m for 1 min';
     expect(painted[0]?.slice(0, start.length)).toBe(start);
   });
 });

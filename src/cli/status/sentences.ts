@@ -1,111 +1,152 @@
-/** Owns the sentences about targets: one for each while they are few, one for all at the same point where they are many. */
-
+/** Says where targets are and what waits: one row each while they are few, one for all in the same state when they are many. */
 import type { Wait } from '../../engine/model/decided.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { age, listed } from '../phrases.ts';
-import { isMoving } from './stage-lines.ts';
+import { endingOf } from './endings.ts';
 import type { PlanView, TargetView } from './view.ts';
 
-/** More than this of a kind are told together, so that a screen holds everything. */
+/** More of a kind than this share a row, so that a plan fits a screen. */
 const FEW = 8;
 
-/** Why it failed; what the waits say already is not said twice. */
-export function failureLines({ stages, reason, waits }: PlanView): string[] {
-  const failed = stages.flatMap(({ targets }) => targets).filter(({ phase }) => phase === 'failed');
-  const each = failed.filter(({ name }) => !reason?.startsWith(`${name} `)).map(failureOf);
-  // The node may say more by now than was recorded of it.
-  const all = reason === undefined || each.some((line) => line.startsWith(reason)) ? each : [reason, ...each];
-  const news = all.filter((line) => !waits.some((wait) => wait.reason.message.includes(line)));
-  const rest = news.length - FEW;
-  return rest > 0 ? [...news.slice(0, FEW), `and ${rest} more, see refit status -o wide`] : news;
+export interface TargetRow {
+  readonly name: string;
+  readonly state: string;
+  /** Empty if it has not begun. */
+  readonly age: string;
+  readonly message: string;
 }
 
-function failureOf({ name, failure, step, rolledBack, gone }: TargetView): string {
-  if (gone === true) return `${name} is gone: there is no such node`;
-  const why =
-    failure === undefined ? `${name} gave up${step === undefined ? '' : ` at ${step}`}` : `${name}: ${failure}`;
-  return rolledBack === true ? `${why} (${RUNS_AGAIN})` : why;
+/** `w1 upgraded, verifying (40 s): node w1 is not Ready (node-ready)` */
+export function sentenceOf({ name, state, age: time, message }: TargetRow): string {
+  return `${name} ${state}${time === '' ? '' : ` (${time})`}${message === '' ? '' : `: ${message}`}`;
 }
 
-/** What is in flight, where it is, and since when. */
-export function movingLines({ stages, waits }: PlanView, now: number): string[] {
-  const holding = new Map(waits.map((wait) => [wait.target, wait]));
-  const moving = stages
-    .flatMap(({ targets }) => targets)
-    .filter(isMoving)
-    .map((target) => ({ ...target, wait: holding.get(target.name) }));
-  if (moving.length <= FEW) return moving.map(({ wait, ...target }) => movingLine(target, wait, now));
-  return groups(moving, ({ wait, ...target }) => placeOfMany(target, wait))
-    .map(([place, members]) => ({ place, count: members.length, longest: earliest(members) }))
-    .toSorted((a, b) => Date.parse(a.longest.since) - Date.parse(b.longest.since))
-    .map(({ place, count, longest: { name, since } }) => `${count} ${place} (longest: ${name} for ${age(since, now)})`);
+/** `wait`: the one of this target, if there is one. */
+export function rowOf(target: TargetView, wait: Wait | undefined, now: number): TargetRow {
+  const { name, since } = target;
+  return { name, state: stateOf(target), age: age(since, now), message: messageOf(target, wait) };
 }
 
-function movingLine(target: TargetView, wait: Wait | undefined, now: number): string {
-  const time = `for ${age(target.since, now)}`;
-  if (wait === undefined || !isHeld(target, wait)) return `${target.name} ${placeOfOne(target)} (${time})`;
-  const place = heldPlaceOf(target);
-  return `${target.name} ${place} ${wait.reason.message} (${wait.gate}, ${time})`;
+function stateOf({ phase, step = phase }: TargetView): string {
+  if (phase === 'intended') return 'starting';
+  if (phase === 'verifying') return 'upgraded, verifying';
+  if (phase === 'failed') return step === phase ? phase : `failed at ${step}`;
+  return step;
 }
 
-function heldPlaceOf({ phase, step = phase }: TargetView): string {
-  if (phase === 'verifying') return 'reports success, but';
-  return phase === 'working' ? `is at ${step}, and` : 'cannot be signalled:';
+function messageOf({ phase, failure, rolledBack, gone, drains }: TargetView, wait: Wait | undefined): string {
+  if (phase === 'failed') {
+    if (gone === true) return 'there is no such node';
+    const undone = rolledBack === true ? RUNS_AGAIN : '';
+    return failure === undefined || undone === '' ? (failure ?? undone) : `${failure} (${undone})`;
+  }
+  if (phase === 'done') return '';
+  // Without a gate the wait names the phase itself.
+  if (wait !== undefined && wait.gate !== phase) return `${wait.reason.message} (${wait.gate})`;
+  if (phase === 'signalled') return 'its agent has not answered yet';
+  return drains === 'node' ? 'its agent cordons and drains it (see its log)' : '';
 }
 
-function placeOfOne({ phase, step = phase, drains }: TargetView): string {
-  if (phase === 'intended') return 'is about to be signalled';
-  if (phase === 'signalled') return 'is signalled, and its agent has not answered yet';
-  if (phase === 'verifying') return 'reports success';
-  return drains === 'node' ? `is at ${step}, which it does itself` : `is at ${step}`;
+export function isMoving({ phase }: Pick<TargetView, 'phase'>): boolean {
+  return phase === 'intended' || phase === 'signalled' || phase === 'working' || phase === 'verifying';
 }
 
-/** Where many are, in words that fit each of them. */
-function placeOfMany(target: TargetView, wait: Wait | undefined): string {
-  const { phase, step = phase } = target;
-  const gate = wait !== undefined && isHeld(target, wait) ? `, held by ${wait.gate}` : '';
-  if (phase === 'intended') return `about to be signalled${gate}`;
-  if (phase === 'signalled') return 'signalled, without an answer yet';
-  return phase === 'verifying' ? `reporting success${gate}` : `at ${step}${gate}`;
+export function targetsOf({ stages }: Pick<PlanView, 'stages'>): readonly TargetView[] {
+  return stages.flatMap(({ targets }) => targets);
 }
 
-/** Without a gate the wait names the phase itself. */
-function isHeld({ phase }: TargetView, { gate }: Wait): boolean {
-  return gate !== phase;
+/** The targets in progress, the longest first when they are many. */
+export function movingRows(plan: PlanView, now: number): TargetRow[] {
+  const waits = waitsByTarget(plan);
+  const moving = targetsOf(plan).filter(isMoving);
+  if (moving.length <= FEW) return moving.map((target) => rowOf(target, waits.get(target.name), now));
+  const groups = Map.groupBy(moving, (target) => {
+    const gate = waits.get(target.name)?.gate ?? target.phase;
+    return `${stateOf(target)} ${gate === target.phase ? '' : gate}`;
+  });
+  return [...groups.values()]
+    .map((members) => members.toSorted(byAge))
+    .toSorted(([a], [b]) => (a && b ? byAge(a, b) : 0))
+    .flatMap(([first, ...others]) => {
+      if (!first) return [];
+      return [{ ...rowOf(first, waits.get(first.name), now), name: andMore(first.name, others.length) }];
+    });
 }
 
-/** What keeps others from starting, and since when. */
-export function waitLines({ stages, waits }: PlanView, now: number): string[] {
-  const moving = new Set(stages.flatMap(({ targets }) => targets.filter(isMoving).map(({ name }) => name)));
-  const held = waits.filter(({ target }) => target === undefined || !moving.has(target));
-  return groups(held, ({ target, gate, reason }) => (target === undefined ? reason.message : gate)).flatMap(
-    ([gate, members]) => {
-      if (members.length <= FEW) return members.map((wait) => waitLine(wait, now));
-      const first = earliest(members);
-      const names = listed(
-        members.flatMap(({ target }) => target ?? []),
-        FEW,
-      );
-      return [`${members.length} wait (${gate}, the longest for ${age(first.since, now)}): ${names}`];
-    },
+export function waitsByTarget({ waits }: PlanView): ReadonlyMap<string | undefined, Wait> {
+  return new Map(waits.map((wait) => [wait.target, wait]));
+}
+
+export function failedRows(plan: PlanView, now: number): TargetRow[] {
+  const failed = targetsOf(plan).filter(({ phase }) => phase === 'failed');
+  const rows = failed.slice(0, FEW).map((target) => {
+    const row = rowOf(target, undefined, now);
+    const isReason = row.message === '' && plan.reason?.startsWith(`${row.name} `);
+    return isReason ? { ...row, message: plan.reason?.slice(row.name.length + 1) ?? '' } : row;
+  });
+  if (failed.length <= FEW) return rows;
+  const more = `and ${failed.length - FEW} more`;
+  return [...rows, { name: more, state: 'failed', age: '', message: 'see refit status -o wide' }];
+}
+
+/** Why the plan ended or is about to; nothing if a failed target or a wait says the same. */
+export function reasonLines({ reason, waits }: PlanView, failed: readonly TargetRow[]): string[] {
+  if (reason === undefined || waits.some(({ reason: { message } }) => message.includes(reason))) return [];
+  const isSaid = failed.some(
+    ({ name, message }) =>
+      message !== '' && (`${name} ${message}` === reason || `${name}: ${message}`.startsWith(reason)),
   );
+  return isSaid ? [] : [reason];
+}
+
+export function nextRows({ next }: PlanView): TargetRow[] {
+  const rows = next.map((name) => ({ name, state: 'next', age: '', message: '' }));
+  const [first] = rows;
+  return first && rows.length > FEW ? [{ ...first, name: andMore(first.name, rows.length - 1) }] : rows;
+}
+
+/** The waits that keep targets from starting. */
+export function waitLines(plan: PlanView, now: number): string[] {
+  const groups = Map.groupBy(heldWaits(plan), ({ target, gate, reason }) =>
+    target === undefined ? reason.message : gate,
+  );
+  return [...groups.entries()].flatMap(([gate, members]) => {
+    const [first] = members.toSorted(byAge);
+    if (!first || members.length <= FEW) return members.map((wait) => waitLine(wait, now));
+    const names = members.flatMap(({ target }) => target ?? []);
+    return [`${gate} holds ${members.length} nodes (${age(first.since, now)}): ${listed(names, FEW)}`];
+  });
+}
+
+/** What ends these waits, each once. */
+export function endLines(plan: PlanView, waits: readonly Wait[]): string[] {
+  return [...new Set(waits.flatMap((wait) => endingOf(plan, wait) ?? []))].map((ending) => `when ${ending}`);
+}
+
+const ROUTINE: ReadonlySet<string> = new Set(['InFlight', 'Intended', 'Signalled', 'NoFreeSlot', 'EarlierStage']);
+
+/** True if the target is only being worked on, or waits for its turn. */
+export function isRoutine({ reason }: Wait): boolean {
+  return ROUTINE.has(reason.code);
+}
+
+function heldWaits(plan: PlanView): Wait[] {
+  const moving = new Set(
+    targetsOf(plan)
+      .filter(isMoving)
+      .map(({ name }) => name),
+  );
+  return plan.waits.filter(({ target }) => target === undefined || !moving.has(target));
 }
 
 function waitLine({ target, gate, reason, since }: Wait, now: number): string {
-  const where = target === undefined ? '' : `${gate}, `;
-  return `${reason.message} (${where}for ${age(since, now)})`;
+  return `${reason.message} (${target === undefined ? '' : `${gate}, `}${age(since, now)})`;
 }
 
-function groups<T>(members: readonly T[], keyOf: (member: T) => string): [string, [T, ...T[]]][] {
-  const found = new Map<string, [T, ...T[]]>();
-  for (const member of members) {
-    const group = found.get(keyOf(member));
-    if (group) group.push(member);
-    else found.set(keyOf(member), [member]);
-  }
-  return [...found];
+function andMore(name: string, count: number): string {
+  return count === 0 ? name : `${name} and ${count} more`;
 }
 
-function earliest<T extends { readonly since: string }>([first, ...rest]: readonly [T, ...T[]]): T {
-  return rest.reduce((a, b) => (Date.parse(b.since) < Date.parse(a.since) ? b : a), first);
+function byAge(a: { readonly since: string }, b: { readonly since: string }): number {
+  return Date.parse(a.since) - Date.parse(b.since);
 }

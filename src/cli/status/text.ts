@@ -1,12 +1,35 @@
-/** Owns `refit status` as text for people: one screen a plan, whatever its size, that says what runs, waits and comes next. */
+/** The text form of `refit status`: a header, stages, a table of targets, then what waits and what to do. */
+import type { TargetPhase } from '../../engine/model/decided.ts';
 import { mendingOf } from '../operators.ts';
-import { age, listed, wrapped } from '../phrases.ts';
-import type { Medium, Style } from './medium.ts';
-import { failureLines, movingLines, waitLines } from './sentences.ts';
-import { stageLines } from './stage-lines.ts';
-import type { PlanView } from './view.ts';
+import type { Medium, Style } from '../output.ts';
+import { age, wrapped } from '../phrases.ts';
+import { aligned, table } from '../table.ts';
+import {
+  endLines,
+  failedRows,
+  isRoutine,
+  movingRows,
+  nextRows,
+  reasonLines,
+  rowOf,
+  type TargetRow,
+  targetsOf,
+  waitLines,
+  waitsByTarget,
+} from './sentences.ts';
+import type { PlanView, StageView } from './view.ts';
 
-const COLOURS: Readonly<Record<PlanView['phase'], Style>> = {
+/** Lines under one heading, such as `waits`. */
+export interface Section {
+  readonly heading: string;
+  readonly lines: readonly string[];
+  readonly style?: Style;
+}
+
+/** Columns of a heading with the spaces around it. */
+const MARGIN = 10;
+
+const PHASE_STYLES: Readonly<Record<PlanView['phase'], Style>> = {
   new: 'cyan',
   running: 'cyan',
   done: 'green',
@@ -14,57 +37,165 @@ const COLOURS: Readonly<Record<PlanView['phase'], Style>> = {
   incomplete: 'red',
   invalid: 'red',
 };
-/** Names that are told of those that come next. */
-const NEXT_NAMES = 5;
-/** Columns of a heading with the blanks around it. */
-const MARGIN = 10;
 
-export function renderPlan(view: PlanView, now: number, medium: Medium): string[] {
-  const { paint, width } = medium;
-  const section = (heading: string, sentences: readonly string[], style?: Style): string[] =>
-    sentences
-      .flatMap((sentence) => wrapped(sentence, width - MARGIN))
-      .map((line, index) => {
-        const text = style === undefined ? line : paint(style, line);
-        return `  ${(index === 0 ? heading : '').padEnd(MARGIN - 3)} ${text}`;
-      });
+export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, medium: Medium): string[] {
+  const failed = failedRows(plan, now);
   return [
-    titleOf(view, now, medium),
-    ...stageLines(view.stages, medium).map((line) => `  ${line}`),
-    ...section('why', failureLines(view), 'red'),
-    ...section('now', movingLines(view, now)),
-    ...section('waits', waitLines(view, now), 'yellow'),
-    ...section('next', nextLines(view)),
+    header(plan, now, medium),
+    ...indented(stageBars(plan.stages, medium)),
+    ...indented(form === 'wide' ? wideTable(plan, now, medium) : targetTable(plan, failed, now, medium)),
+    ...renderSections(
+      [
+        { heading: 'why', lines: reasonLines(plan, failed), style: 'red' },
+        { heading: 'waits', lines: waitLines(plan, now), style: 'yellow' },
+        {
+          heading: 'ends',
+          lines: endLines(
+            plan,
+            plan.waits.filter((wait) => !isRoutine(wait)),
+          ),
+        },
+        { heading: 'to do', lines: toDo(plan) },
+      ],
+      medium,
+    ),
   ];
 }
 
-function titleOf(view: PlanView, now: number, { paint }: Medium): string {
-  const { kind, name, id, phase, stages } = view;
+export function renderSections(sections: readonly Section[], { paint, width }: Medium): string[] {
+  return sections.flatMap(({ heading, lines, style }) =>
+    lines
+      .flatMap((line) => wrapped(line, width - MARGIN))
+      .map((line, index) => {
+        const text = style === undefined ? line : paint(style, line);
+        return `  ${(index === 0 ? heading : '').padEnd(MARGIN - 3)} ${text}`;
+      }),
+  );
+}
+
+/** The state comes before what a narrow terminal may cut. */
+export function header(plan: PlanView, now: number, { paint }: Medium): string {
+  const { phase, stages } = plan;
+  const targets = targetsOf(plan);
+  const done = targets.filter((target) => target.phase === 'done').length;
   const versions = [...new Set(stages.map(({ version }) => version))].filter((version) => version !== '');
+  const progress = targets.length === 0 ? '' : ` ${done}/${targets.length}`;
   return [
-    paint('bold', `${kind} ${name}${id === '' ? '' : ` (${id})`}`),
-    `${paint(COLOURS[phase], phase)}${timesOf(view, now)}`,
+    paint('bold', titleOf(plan)),
+    `${paint(PHASE_STYLES[phase], `${phase}${progress}`)}${timesOf(plan, now)}`,
     ...(versions.length > 0 ? [`to ${versions.join(', then ')}`] : []),
   ].join('  ');
 }
 
-/** What a sentence says of a plan: `is running`. */
-export function stateOf({ phase }: PlanView): string {
+export function titleOf({ kind, name, id }: Pick<PlanView, 'kind' | 'name' | 'id'>): string {
+  return `${kind} ${name}${id === '' ? '' : ` (${id})`}`;
+}
+
+/** For a sentence about a plan: `is running`. */
+export function stateOf({ phase }: Pick<PlanView, 'phase'>): string {
   return `${phase === 'failed' ? 'has' : 'is'} ${phase}`;
 }
 
-/** What follows a plan's phase. */
-export function timesOf({ phase, created, ended, paused }: PlanView, now: number): string {
-  if (phase === 'new' || phase === 'running')
-    return ` for ${age(created, now)}${paused === undefined ? '' : ', paused'}`;
+export function isOpen({ phase }: Pick<PlanView, 'phase'>): boolean {
+  return phase === 'new' || phase === 'running';
+}
+
+/** A new plan that the controller is about to refuse. */
+export function isRefused({ phase, reason }: Pick<PlanView, 'phase' | 'reason'>): boolean {
+  return phase === 'new' && reason !== undefined;
+}
+
+function timesOf(plan: PlanView, now: number): string {
+  const { created, ended, paused } = plan;
+  if (isOpen(plan)) return ` for ${age(created, now)}${paused === undefined ? '' : ', paused'}`;
   return ended === undefined ? '' : ` after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`;
 }
 
-function nextLines(view: PlanView): string[] {
-  const { phase, reason, next } = view;
-  if (phase === 'failed' || phase === 'incomplete' || phase === 'invalid') {
-    return [`nothing: this plan is over; ${mendingOf(view)}`];
-  }
-  if (phase === 'new' && reason !== undefined) return ['nothing: as it stands, this plan will be refused'];
-  return next.length > 0 ? [listed(next, NEXT_NAMES)] : [];
+/** What a person has to do. */
+export function toDo(plan: PlanView): string[] {
+  if (isRefused(plan)) return ['This plan will be refused as it stands. Correct it.'];
+  const hasFailed = targetsOf(plan).some(({ phase }) => phase === 'failed');
+  return hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [mendingOf(plan)] : [];
+}
+
+function targetTable(plan: PlanView, failed: readonly TargetRow[], now: number, { paint, width }: Medium): string[] {
+  const cells = ({ name, state, age: time, message }: TargetRow): string[] => [name, state, time, message];
+  const rows = [...failed, ...movingRows(plan, now), ...nextRows(plan)];
+  if (rows.length === 0) return [];
+  const lines = aligned([['NODE', 'STATE', 'FOR', 'MESSAGE'], ...rows.map(cells)], width - 2);
+  return lines.flatMap((each, index) =>
+    index > 0 && index <= failed.length ? each.map((it) => paint('red', it)) : each,
+  );
+}
+
+function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
+  const waits = waitsByTarget(plan);
+  const rows = plan.stages.flatMap(({ role, version, targets }) =>
+    targets.map((target) => {
+      const { name, state, age: time, message } = rowOf(target, waits.get(target.name), now);
+      return [name, state, time, role, target.from ?? '-', version, message];
+    }),
+  );
+  return rows.length === 0 ? [] : table(['NODE', 'STATE', 'FOR', 'ROLE', 'FROM', 'TO', 'MESSAGE'], rows, width - 2);
+}
+
+interface Mark {
+  readonly word: string;
+  readonly sign: string;
+  readonly style?: Style;
+}
+
+const DONE: Mark = { word: 'done', sign: '●', style: 'green' };
+const MOVING: Mark = { word: 'in progress', sign: '◐', style: 'cyan' };
+const FAILED: Mark = { word: 'failed', sign: '✗', style: 'red' };
+const PENDING: Mark = { word: 'pending', sign: '○' };
+
+const MARKS: Readonly<Record<TargetPhase, Mark>> = {
+  pending: PENDING,
+  intended: MOVING,
+  signalled: MOVING,
+  working: MOVING,
+  verifying: MOVING,
+  done: DONE,
+  failed: FAILED,
+  missing: FAILED,
+  unsupported: FAILED,
+};
+
+/** More do not fit beside the names on 80 columns. */
+const MOST_MARKS = 40;
+
+/** One mark a target, or counts when there are many. */
+function stageBars(stages: readonly StageView[], medium: Medium): string[] {
+  const found = stages.filter(({ targets, selection }) => targets.length > 0 || selection !== undefined);
+  const several = new Set(found.map(({ command }) => command)).size > 1;
+  const counts = found.map((stage) => `${countOf(stage, DONE)}/${stage.targets.length}`);
+  const widest = Math.max(0, ...counts.map(({ length }) => length));
+  return aligned(
+    found.map((stage, index) => [
+      several ? `${stage.role}s of command ${stage.command}` : `${stage.role}s`,
+      (counts[index] ?? '').padStart(widest),
+      barOf(stage, medium),
+    ]),
+  ).flat();
+}
+
+function barOf(stage: StageView, { paint }: Medium): string {
+  const { selection, targets } = stage;
+  const painted = ({ style }: Mark, text: string): string => (style === undefined ? text : paint(style, text));
+  if (selection !== undefined) return paint('yellow', `nothing matched ${selection}`);
+  if (targets.length <= MOST_MARKS)
+    return targets.map(({ phase }) => painted(MARKS[phase], MARKS[phase].sign)).join('');
+  return [MOVING, FAILED, PENDING]
+    .filter((mark) => countOf(stage, mark) > 0)
+    .map((mark) => painted(mark, `${countOf(stage, mark)} ${mark.word}`))
+    .join(', ');
+}
+
+function countOf({ targets }: StageView, mark: Mark): number {
+  return targets.filter(({ phase }) => MARKS[phase] === mark).length;
+}
+
+function indented(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${line}`);
 }

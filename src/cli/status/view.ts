@@ -68,7 +68,7 @@ export interface PlanView {
   /** Name of the UpgradePolicy that it is held to; absent where that is none. */
   readonly policy?: string;
   /** Who holds back whatever has not begun: somebody's order, or the policy. */
-  readonly paused?: 'order' | 'policy';
+  readonly paused?: 'plan' | 'policy';
   /** The words of whoever aborted it. */
   readonly abort?: string;
   /** What could not be seen, so that nothing of it is told; one sentence each. */
@@ -118,7 +118,7 @@ function bindings({ snapshot, policy, unseen }: ViewInput): Pick<PlanView, 'poli
   const { paused, abort } = snapshot.controls;
   return {
     ...(policy.name === undefined ? {} : { policy: policy.name }),
-    ...(paused || policy.paused ? { paused: paused ? 'order' : 'policy' } : {}),
+    ...(paused || policy.paused ? { paused: paused ? 'plan' : 'policy' } : {}),
     ...(abort === undefined ? {} : { abort }),
     ...(unseen.length === 0 ? {} : { unseen }),
   };

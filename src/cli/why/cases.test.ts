@@ -1,4 +1,4 @@
-/** Shows that each of the ways in which an upgrade stands still is told by `refit why` in one paragraph: what, since when, what ends it. */
+/** Shows what `refit why` says for each way in which an upgrade stands still: what, since when, what ends it. */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
@@ -10,13 +10,16 @@ import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import type { Node } from '../../kube/types.ts';
 import { encodeReport } from '../../signal/report.ts';
+import { mediumOf } from '../output.ts';
 import type { LeaderView } from '../status/leader.ts';
 import type { Sources } from '../status/sources.ts';
-import { paragraphsOf } from './command.ts';
+import { explain } from './command.ts';
 
 const NOW = T0 + 10 * MINUTE;
 const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };
 const update = buildUpdate({ targets: { workers: { ...listed('w1', 'w2'), limits: { concurrent: 1 } } } });
+
+const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) });
 
 interface Case {
   /** States of w1 and w2 in the plan's status, and the state of the whole. */
@@ -57,8 +60,7 @@ async function whyOf(given: Case, node?: string): Promise<string> {
   const policies = given.policy ? [buildUpgradePolicy('nightly', given.policy)] : [];
   const workers = given.isGone ? [buildNode('w2')] : [worker, buildNode('w2')];
   const plans = await lookAt([plan], [buildControlNode('c1')], workers, NOW, buildLooking(given.sources, policies));
-  const [text = ''] = paragraphsOf({ leader: given.leader ?? HELD, plans }, node, NOW);
-  return text;
+  return explain({ leader: given.leader ?? HELD, plans }, node, NOW, PIPE).join('\n');
 }
 
 const BUDGET = { budget: 'shop/web', pods: ['shop/web-1'], reason: 'it wants 1 of its 1 pods healthy at all times' };
@@ -67,8 +69,7 @@ const BLOCKED = async (): ReturnType<Sources['drainPreview']> =>
   await Promise.resolve({ evictable: 1, obstacles: [BUDGET], refused: [] });
 const FAILED = { states: ['SignalApplyFailed', 'SignalPending'], state: 'ApplyFailed' } as const;
 const MOVING = ['SignalSent', 'SignalPending'] as const;
-const RETRY =
-  'What to do: mend the cause, in the plan too if it lies there, then `refit retry w1`; or delete the plan, and apply it again.';
+const RETRY = '\n  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1';
 const UNHASHED = { 'linux-amd64': { url: 'https://example.com/k0s' } };
 /** 2026-11-20 is a Friday, and it is ten past eight. */
 const CLOSED = { days: ['Friday' as const], start: '22:00', length: '4h', timeZone: 'UTC' };
@@ -78,8 +79,8 @@ test.each<[string, Case, readonly string[]]>([
     'a budget, before the node is cordoned',
     { sources: { drainPreview: BLOCKED } },
     [
-      `Waiting: w1 cannot be drained: ${HOLDS} (drain-possible, for 9 min); w2 cannot be drained: ${HOLDS}`,
-      'This ends when the budget lets its pods go: run more replicas of them, or change it.',
+      `\n  waits   w1 cannot be drained: ${HOLDS} (drain-possible, 9 min)\n          w2 cannot be drained: ${HOLDS}`,
+      '\n  ends    when the budget lets its pods go: run more replicas of them, or change it\n',
     ],
   ],
   [
@@ -91,9 +92,9 @@ test.each<[string, Case, readonly string[]]>([
       sources: { drain: async () => await Promise.resolve({ left: 2, blockedBy: HOLDS }) },
     },
     [
-      `Under way: w1 is at Cordoning, and 2 pods are left on node w1: ${HOLDS} (drain, for 8 min).`,
+      `\n  now     w1 Cordoning (8 min): 2 pods are left on node w1: ${HOLDS} (drain)\n`,
       'when the budget lets its pods go',
-      'Where w1 stays as it is, it has failed at 2026-11-20T09:02:00Z.',
+      '\n  fails   w1 at 2026-11-20T09:02:00Z if nothing changes\n',
     ],
   ],
   [
@@ -105,8 +106,8 @@ test.each<[string, Case, readonly string[]]>([
       sources: { drain: async () => await Promise.resolve({ left: 1 }) },
     },
     [
-      'w1 is at Cordoning, and 1 pod is left on node w1 (drain, for 8 min)',
-      'This ends when the pods are gone (kubectl get pods -A --field-selector spec.nodeName=w1 shows them);',
+      'w1 Cordoning (8 min): 1 pod is left on node w1 (drain)',
+      'ends    when the pods are gone (kubectl get pods -A --field-selector spec.nodeName=w1 shows them)\n',
     ],
   ],
   [
@@ -117,15 +118,12 @@ test.each<[string, Case, readonly string[]]>([
           await Promise.resolve({ evictable: 0, obstacles: [], refused: [{ pod: 'shop/db', reason: 'has data' }] }),
       },
     },
-    ['w1 cannot be drained: shop/db has data', 'This ends when those pods are gone, or spec.drain of the policy'],
+    ['w1 cannot be drained: shop/db has data', 'ends    when those pods are gone, or spec.drain of the policy'],
   ],
   [
     'a node that drains itself',
     { states: MOVING, says: 'Cordoning', sources: { drainDelegation: async () => await Promise.resolve(false) } },
-    [
-      'Under way: w1 is at Cordoning, which it does itself (for 8 min).',
-      'w1 lets no leader cordon and drain: the agent does it, as k0s before 1.35, and its log tells what it waits for.',
-    ],
+    ['\n  now     w1 Cordoning (8 min): its agent cordons and drains it (see its log)\n'],
   ],
   [
     'a bad hash',
@@ -135,7 +133,7 @@ test.each<[string, Case, readonly string[]]>([
       reason: 'sha256 of the download is aa, wanted bb',
       description: 'w1: FailedDownload: sha256 of the download is aa, wanted bb',
     },
-    ['Why: w1: FailedDownload: sha256 of the download is aa, wanted bb.', RETRY],
+    ['\n  why     w1 failed (9 min): FailedDownload: sha256 of the download is aa, wanted bb\n', RETRY],
   ],
   [
     'a release that crashes, and is rolled back',
@@ -146,67 +144,67 @@ test.each<[string, Case, readonly string[]]>([
       rolledBack: true,
       description: 'w1: Failed: the new process ended 3 times',
     },
-    ['Why: w1: Failed: the new process ended 3 times (its previous version runs again). What to do', RETRY],
+    ['\n  why     w1 failed (9 min): Failed: the new process ended 3 times (its previous version runs again)\n', RETRY],
   ],
   [
     'a window that is closed',
     { policy: { windows: [CLOSED] } },
     [
-      'Waiting: outside of the maintenance windows of UpgradePolicy nightly: nothing starts before 2026-11-20T22:00:00Z',
-      'This ends when the window opens, at 2026-11-20T22:00:00Z.',
+      '\n  waits   outside of the maintenance windows of UpgradePolicy nightly: nothing starts before 2026-11-20T22:00:00Z',
+      '\n  ends    when the window opens, at 2026-11-20T22:00:00Z\n',
     ],
   ],
   [
     'a blackout',
     { policy: { blackouts: [{ from: '2026-11-20', to: '2026-11-21' }] } },
-    ['in a blackout of UpgradePolicy nightly', 'This ends when the blackout is over, at 2026-11-22T00:00:00Z.'],
+    ['in a blackout of UpgradePolicy nightly', 'ends    when the blackout is over, at 2026-11-22T00:00:00Z\n'],
   ],
   [
     'a node that is gone',
     { states: MOVING, isGone: true },
     [
-      'Why: w1 disappeared while it was in flight',
-      'What to do: once w1 is back, `refit retry w1`; or delete the plan, and apply one without it.',
+      '\n  why     w1 disappeared while it was in flight\n          w1 failed (9 min): there is no such node\n',
+      '\n  to do   Failed. When w1 is back, run: refit retry w1. Or delete the Plan and apply one without the missing nodes.',
     ],
   ],
   [
     'a node that is gone, once that is recorded',
     { ...FAILED, isGone: true, description: 'TargetGone: w1 disappeared while it was in flight' },
     [
-      'Plan autopilot (id1) has failed',
-      'Why: w1 disappeared while it was in flight.',
-      'What to do: once w1 is back, `refit retry w1`; or delete the plan, and apply one without it.',
+      'Plan autopilot (id1)  failed 0/2 after 1 min, 9 min ago',
+      '\n  why     w1 disappeared while it was in flight\n          w1 failed (9 min): there is no such node\n',
+      '\n  to do   Failed. When w1 is back, run: refit retry w1. Or delete the Plan and apply one without the missing nodes.',
     ],
   ],
   [
     'nobody holds the lease',
     { leader: { state: 'none', since: later(5 * MINUTE) } },
-    ['No controller leads: nothing moves until a `refit controller` runs (for 5 min).'],
+    [
+      '\n  note    No leader for 5 min: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. Upgrades are stopped.\n',
+    ],
   ],
   [
     'a leader that did not renew its lease, as far as clocks tell',
     { leader: { state: 'late', holder: 'a', since: later(10 * MINUTE - 20 * SECOND) } },
-    [
-      'The leading controller was not heard of in time, or clocks differ: another one takes over, if one runs (for 20 s).',
-    ],
+    ['No renewal by leader a for 20 s: another refit controller takes over, if one runs (or clocks differ).'],
   ],
   [
     'a leader that is silent',
     { leader: { state: 'silent', holder: 'a', since: later(7 * MINUTE) } },
-    ['The leading controller is silent: nothing moves until a `refit controller` runs (for 3 min).'],
+    ['No renewal by leader a for 3 min: upgrades are stopped until a refit controller runs.'],
   ],
   [
     'somebody paused it a while after the last node moved',
     { controls: { [PAUSE_ANNOTATION]: later(8 * MINUTE) } },
-    ['Waiting: the plan is paused: nothing new starts until refit resume (not-paused, for 2 min).'],
+    ['waits   the plan is paused: nothing new starts until refit resume (not-paused, 2 min)\n'],
   ],
   [
     'somebody paused it, and wrote no moment',
     { controls: { [PAUSE_ANNOTATION]: 'true' } },
     [
-      'Plan autopilot (id1) is running for 10 min, paused: 0 of 2',
-      'Waiting: the plan is paused: nothing new starts until refit resume (not-paused, for 9 min).',
-      'This ends when `refit resume` is given. Next: w1. `refit abort` ends it.',
+      'Plan autopilot (id1)  running 0/2 for 10 min, paused',
+      'waits   the plan is paused: nothing new starts until refit resume (not-paused, 9 min)\n',
+      'ends    when `refit resume` is given\n  next    w1\n  you can refit resume, refit abort',
     ],
   ],
   [
@@ -214,14 +212,14 @@ test.each<[string, Case, readonly string[]]>([
     { policy: { paused: true } },
     [
       'UpgradePolicy nightly has spec.paused: nothing new starts',
-      `This ends when UpgradePolicy nightly is not paused any more (kubectl patch upgradepolicy nightly --type=merge -p '{"spec":{"paused":false}}').`,
+      `ends    when UpgradePolicy nightly is not paused any more (kubectl patch upgradepolicy nightly --type=merge -p '{"spec":{"paused":false}}')\n`,
     ],
   ],
   [
     'somebody aborted it, and a node has to finish',
     { states: MOVING, says: 'Restart', controls: { [ABORT_ANNOTATION]: 'wrong release' } },
     [
-      'Under way: w1 is at Restart (for 8 min).',
+      'now     w1 Restart (8 min)\n',
       'stopped by order: wrong release; nothing new starts, and what cannot be taken back finishes',
       'those under way come to their end, and the plan with them',
     ],
@@ -236,7 +234,7 @@ test.each<[string, Case, readonly string[]]>([
       description: 'Aborted: stopped by order: wrong release',
     },
     [
-      'Why: stopped by order: wrong release; w1: Failed: stopped by order: wrong release. What to do: delete the plan, and apply it again.',
+      'why     stopped by order: wrong release\n          w1 failed (9 min): Failed: stopped by order: wrong release\n  to do   Aborted. To start again: delete the Plan and apply it again.',
     ],
   ],
   [
@@ -247,41 +245,40 @@ test.each<[string, Case, readonly string[]]>([
       controls: { [ABORT_ANNOTATION]: 'wrong release' },
       description: 'Aborted: stopped by order: wrong release',
     },
-    ['Plan autopilot (id1) has failed: 1 of 2 targets are done. Why: stopped by order: wrong release. What to do'],
+    ['Plan autopilot (id1)  failed 1/2  to ', '\n  why     stopped by order: wrong release\n  to do   Aborted.'],
   ],
   [
     'a policy that cannot be read',
     { policy: { soak: '0h' } },
-    ['UpgradePolicy nightly: spec.soak must be', 'This ends when UpgradePolicy nightly is corrected.'],
+    ['UpgradePolicy nightly: spec.soak must be', 'ends    when UpgradePolicy nightly is corrected\n'],
   ],
   [
     'as many nodes are down as may be',
     { policy: { maxUnavailable: 1 }, isCordoned: true, states: ['SignalCompleted', 'SignalPending'] },
     [
       '1 of 2 nodes are not Ready',
-      'This ends when one of those nodes is back, or maxUnavailable of the policy is raised.',
+      'ends    when one of those nodes is back, or maxUnavailable of the policy is raised\n',
     ],
   ],
   [
     'a step whose time is over: it is for the leader to say so',
     { states: MOVING, says: 'Restart', policy: { deadlines: { restart: '1s', ready: '1s' }, soak: '1s' } },
     [
-      'The time of w1 was over at 2026-11-20T08:03:04Z (6 min 56 s ago): it has failed once the leader has seen it stand still for that long.',
+      'fails   w1 soon: its deadline 2026-11-20T08:03:04Z passed 6 min 56 s ago; the leader counts only the time that it has watched\n',
     ],
   ],
   [
     'a node whose whole time is over: it has not failed, since the leader counts anew with each of its terms',
     { states: MOVING, says: 'Restart', policy: { deadlines: { target: '1m', restart: '2h', ready: '2h' } } },
     [
-      'w1 is at Restart',
-      'The time of w1 was over at',
-      'it has failed once the leader has seen it stand still for that long.',
+      'now     w1 Restart (8 min)\n',
+      'fails   w1 soon: its deadline 2026-11-20T08:02:00Z passed 8 min ago; the leader counts only the time that it has watched\n',
     ],
   ],
   [
     'what may not be seen',
     { sources: { drainPreview: async () => await Promise.reject(new Error('pods is forbidden')) } },
-    ['Next: w1.', 'It cannot be seen whether nodes can be drained: pods is forbidden.'],
+    ['\n  next    w1\n', '\n  unknown whether nodes can be drained: pods is forbidden\n'],
   ],
 ])('%s', async (_name, given, said) => {
   const text = await whyOf(given);
@@ -299,10 +296,10 @@ test.each<[string, Case]>([
   ],
 ])('%s is told of each node that it holds back, not only of the first', async (_name, given) => {
   const [whole, one] = [await whyOf(given), await whyOf(given, 'w2')];
-  const [, wait = ''] = /Waiting: (.*?) \(/.exec(whole) ?? [];
+  const [, wait = ''] = /waits {3}(.*?) \(/.exec(whole) ?? [];
   expect(wait).not.toBe('');
   expect(one).toContain(wait);
-  expect(one).toContain('This ends when ');
+  expect(one).toContain('\n  ends    when ');
 });
 
 test('of a plan that ended well nothing more is told', async () => {
@@ -311,7 +308,7 @@ test('of a plan that ended well nothing more is told', async () => {
     state: 'Completed',
     leader: { state: 'none' },
   });
-  expect(text).toBe('Plan autopilot (id1) is done after 1 min, 9 min ago: 2 of 2 targets are done.');
+  expect(text).toBe('Plan autopilot (id1)  done 2/2 after 1 min, 9 min ago  to v1.36.3+k0s.2');
 });
 
 test('hundreds at one point are asked about in part only', async () => {

@@ -1,31 +1,176 @@
-/** Owns `refit why`: what `refit status` sees, told as one paragraph for each plan, or for one node. */
+/** Runs `refit why`: for each plan, or for one node, its state, what it waits for, what ends that, and what to do. */
+import type { Wait } from '../../engine/model/decided.ts';
 import { EXIT } from '../../util/errors.ts';
+import { operatorOf } from '../operators.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { wrapped } from '../phrases.ts';
-import { inSession, lookOnce, type SessionParts } from '../status/session.ts';
-import type { StatusView } from '../status/view.ts';
-import { explainNode } from './node.ts';
-import { explainPlan } from './plan.ts';
+import { type Medium, mediumOf } from '../output.ts';
+import { age, listed } from '../phrases.ts';
+import { noteLines } from '../status/notes.ts';
+import {
+  endLines,
+  failedRows,
+  isMoving,
+  movingRows,
+  reasonLines,
+  rowOf,
+  sentenceOf,
+  targetsOf,
+  waitLines,
+} from '../status/sentences.ts';
+import { inSession, type SessionParts, lookOnce } from '../status/session.ts';
+import { header, isOpen, isRefused, renderSections, type Section, toDo } from '../status/text.ts';
+import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
-/** Resolves with 0: a plan that failed is told, and not a failure of this command. */
+const MOST_NAMES = 5;
+
+/** Resolves with 0: that a plan failed is no failure of this command. */
 export async function showWhy(node: string | undefined, flags: ConnectionFlags, parts: SessionParts): Promise<number> {
   const { clock, output, abort } = parts;
   return await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();
-    const paragraphs = paragraphsOf(await lookOnce(session, now, abort), node, now);
-    const { columns } = output.size();
-    output.write(`${paragraphs.map((text) => wrapped(text, columns).join('\n')).join('\n\n')}\n`);
+    output.write(`${explain(await lookOnce(session, now, abort), node, now, mediumOf(output)).join('\n')}\n`);
     return EXIT.ok;
   });
 }
 
 /** `now` in milliseconds since the epoch. */
-export function paragraphsOf(status: StatusView, node: string | undefined, now: number): string[] {
+export function explain(status: StatusView, node: string | undefined, now: number, medium: Medium): string[] {
   const { plans } = status;
   if (plans.length === 0) return ['There is no plan.'];
-  const found =
+  const blocks = plans.flatMap((plan) =>
     node === undefined
-      ? plans.map((plan) => explainPlan(status, plan, now))
-      : plans.flatMap((plan) => explainNode(status, plan, node, now));
-  return found.length > 0 ? found.map((sentences) => sentences.join(' ')) : [`No plan has ${node} among its targets.`];
+      ? [[header(plan, now, medium), ...renderSections(planSections(status, plan, now), medium)]]
+      : nodeBlocks(status, plan, node, now, medium),
+  );
+  if (blocks.length === 0) return [`No plan has ${node} among its targets.`];
+  return blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]));
+}
+
+function planSections(status: StatusView, plan: PlanView, now: number): Section[] {
+  const failed = failedRows(plan, now);
+  return [
+    { heading: 'note', lines: isOpen(plan) ? operatorLines(status, plan, now) : [] },
+    { heading: 'why', lines: [...reasonLines(plan, failed), ...failed.map(sentenceOf)], style: 'red' },
+    ...(isOpen(plan) ? progress(plan, now) : []),
+    { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next, MOST_NAMES)] : [] },
+    { heading: 'to do', lines: toDo(plan) },
+    { heading: 'you can', lines: controlsOf(plan) },
+  ];
+}
+
+/** One block for each stage that has the node among its targets. */
+function nodeBlocks(status: StatusView, plan: PlanView, node: string, now: number, medium: Medium): string[][] {
+  return plan.stages.flatMap((stage) =>
+    stage.targets
+      .filter(({ name }) => name === node)
+      .map((target) => [
+        `${node}  ${stage.role} of ${header(plan, now, medium)}`,
+        ...renderSections(nodeSections(status, plan, stage, target, now), medium),
+      ]),
+  );
+}
+
+function nodeSections(
+  status: StatusView,
+  plan: PlanView,
+  stage: StageView,
+  target: TargetView,
+  now: number,
+): Section[] {
+  const { phase, since, from } = target;
+  if (phase === 'done') {
+    const change = from === undefined ? `has ${stage.version}` : `went from ${from} to ${stage.version}`;
+    return [{ heading: 'done', lines: [`${age(since, now)} ago, ${change}`] }];
+  }
+  const { reason, ...rest } = plan;
+  const own: PlanView = {
+    ...rest,
+    stages: [{ ...stage, targets: [target] }],
+    waits: waitsOf(plan, stage, target),
+    next: [],
+  };
+  const isStopped = !isOpen(plan) || isRefused(plan);
+  if (phase === 'failed') {
+    const lines = [sentenceOf(rowOf(target, undefined, now))];
+    return whyAndToDo(lines, plan);
+  }
+  if (isStopped) return whyAndToDo([`not started: ${reason ?? 'no reason is recorded'}`], plan);
+  return [
+    { heading: 'note', lines: operatorLines(status, plan, now) },
+    ...progress(own, now),
+    ...(isMoving(target) || plan.waits.some((wait) => wait.target === target.name)
+      ? []
+      : [turnOf(plan, stage, target, now)]),
+  ];
+}
+
+function whyAndToDo(lines: readonly string[], plan: PlanView): Section[] {
+  return [
+    { heading: 'why', lines, style: 'red' },
+    { heading: 'to do', lines: toDo(plan) },
+  ];
+}
+
+/** Of a target that nothing of its own holds: what holds its stage. */
+function waitsOf({ waits }: PlanView, { active }: StageView, target: TargetView): readonly Wait[] {
+  if (!active) return [];
+  const own = waits.filter((wait) => wait.target === target.name);
+  return own.length > 0 || isMoving(target) ? own : waits.filter(({ ofStage }) => ofStage === true);
+}
+
+function turnOf(plan: PlanView, stage: StageView, { name, since }: TargetView, now: number): Section {
+  const earlier = plan.stages.find(({ active }) => active);
+  if (!stage.active && earlier)
+    return { heading: 'waits', lines: [`until the ${earlier.role}s are done (${age(since, now)})`] };
+  return {
+    heading: 'next',
+    lines: [plan.next.includes(name) ? 'it is among the next to start' : 'not yet: others are before it'],
+  };
+}
+
+/** What is in progress, what waits, what ends that, and what could not be checked. */
+function progress(plan: PlanView, now: number): Section[] {
+  const refused = isRefused(plan);
+  return [
+    { heading: 'now', lines: movingRows(plan, now).map(sentenceOf) },
+    { heading: 'waits', lines: waitLines(plan, now), style: 'yellow' },
+    { heading: 'ends', lines: refused ? [] : endLines(plan, plan.waits) },
+    { heading: 'fails', lines: refused ? [] : deadlineLines(plan, now) },
+    { heading: 'unknown', lines: plan.unseen ?? [] },
+  ];
+}
+
+/** When the first of the targets in progress fails if nothing changes. */
+function deadlineLines(plan: PlanView, now: number): string[] {
+  const moving = new Set(
+    targetsOf(plan)
+      .filter(isMoving)
+      .map(({ name }) => name),
+  );
+  const waiting = plan.waits.filter(
+    ({ target, reason }) => target !== undefined && moving.has(target) && reason.code !== 'Intended',
+  );
+  if (waiting.length === 0) return [];
+  const [first] = waiting
+    .flatMap(({ target, until }) => (until === undefined ? [] : [{ target, until }]))
+    .toSorted((a, b) => Date.parse(a.until) - Date.parse(b.until));
+  if (!first) return [`a node in progress fails when ${operatorOf(plan.dialect).limit}`];
+  const { target, until } = first;
+  return [
+    Date.parse(until) > now
+      ? `${target} at ${until} if nothing changes`
+      : `${target} soon: its deadline ${until} passed ${age(until, now)} ago; the leader counts only the time that it has watched`,
+  ];
+}
+
+/** Only of our own controller is it known whether it runs. */
+function operatorLines(status: StatusView, plan: PlanView, now: number): string[] {
+  const notes = noteLines({ ...status, plans: [plan] }, now);
+  if (notes.length > 0 || plan.dialect === 'autopilot') return notes;
+  return [`${operatorOf(plan.dialect).name} carries it out; whether that runs is not visible from here`];
+}
+
+function controlsOf(plan: PlanView): string[] {
+  if (!isOpen(plan) || plan.abort !== undefined || isRefused(plan)) return [];
+  return [plan.paused === 'plan' ? 'refit resume, refit abort' : 'refit pause, refit abort'];
 }

@@ -1,4 +1,4 @@
-/** Shows the paragraphs of `refit why` on hand-made worlds: what waits, for what, until when, and what to do. */
+/** Shows what `refit why` says on hand-made worlds: what waits, for what, until when, and what to do. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
@@ -12,17 +12,21 @@ import { newPlan } from '../../dialects/kubeadm/plan-object.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
+import { mediumOf } from '../output.ts';
 import type { LeaderView } from '../status/leader.ts';
 import { observe } from '../status/observe.ts';
 import type { AskControlPlane } from '../status/sources.ts';
 import type { PlanView } from '../status/view.ts';
-import { paragraphsOf } from './command.ts';
+import { explain } from './command.ts';
 
 const NOW = T0 + MINUTE;
 const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };
 
+const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) });
+
+/** One text for each plan, or each stage with the node. */
 function why(plans: readonly PlanView[], node?: string, leader: LeaderView = HELD): string[] {
-  return paragraphsOf({ leader, plans }, node, NOW);
+  return explain({ leader, plans }, node, NOW, PIPE).join('\n').split('\n\n');
 }
 
 /** Of the dialects whose objects are Nodes. */
@@ -62,10 +66,14 @@ test('no plan, and a node of none', async () => {
 
 test('a plan that runs: what is under way, what waits since when, what ends it', async () => {
   expect(why(await lookAt([running], [], [W1, W2, W3], NOW))).toEqual([
-    'Plan autopilot (id1) is running for 1 min: 0 of 3 targets are done. Under way: w1 is at Restart (for 30 s). ' +
-      'Waiting: 2 more workers wait for the only slot (for 59 s). This ends when the node reports that it is done, or ' +
-      'that it failed; when one of those under way is done. Where w1 stays as it is, it has ' +
-      'failed at 2026-11-20T08:14:35Z. Next: w2. `refit pause` holds it, `refit abort` ends it.',
+    `Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2
+  now     w1 Restart (30 s)
+  waits   2 more workers wait for the only slot (59 s)
+  ends    when the node reports that it is done, or that it failed
+          when one of those under way is done
+  fails   w1 at 2026-11-20T08:14:35Z if nothing changes
+  next    w2
+  you can refit pause, refit abort`,
   ]);
 });
 
@@ -76,11 +84,15 @@ test('a gate, a slot and an earlier stage: each node is told what it waits for',
     timestamp: later(30_000),
   });
   const views = await lookAt([running], [], [reported, W2, W3], NOW);
-  expect(why(views, 'w1')[0]).toContain('w1 reports success, but node w1 is not Ready (node-ready, for ');
-  expect(why(views, 'w1')[0]).toContain('This ends when the node is Ready.');
+  expect(why(views, 'w1')[0]).toContain(
+    '\n  now     w1 upgraded, verifying (30 s): node w1 is not Ready (node-ready)\n',
+  );
+  expect(why(views, 'w1')[0]).toContain('\n  ends    when the node is Ready\n');
   expect(why(views, 'w2')).toEqual([
-    'w2 is a worker of Plan autopilot (id1), which is running for 1 min. Waiting: 2 more workers wait for the only slot ' +
-      '(for 59 s). This ends when one of those under way is done. It is among those that start next.',
+    `w2  worker of Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2
+  waits   2 more workers wait for the only slot (59 s)
+  ends    when one of those under way is done
+  next    it is among the next to start`,
   ]);
   expect(why(views, 'w3')[0]).toContain('2 more workers wait for the only slot');
   const two = buildPlan(
@@ -88,7 +100,7 @@ test('a gate, a slot and an earlier stage: each node is told what it waits for',
     statusOf('SchedulableWait', recorded({ c1: 'SignalSent' }), recorded({ w1: 'SignalPending' })),
   );
   expect(why(await lookAt([two], [], [W2], NOW), 'w1')[0]).toContain(
-    'It waits until the controllers are done (for 59 s).',
+    '\n  waits   until the controllers are done (59 s)',
   );
 });
 
@@ -98,7 +110,7 @@ test('a gate that holds all of them, and says so of the first only, is told of e
   const views = await lookAt([waiting], [others], [W2, W3], NOW);
   expect(views[0]?.waits.map(({ target }) => target)).toEqual(['w2']);
   for (const name of ['w2', 'w3']) {
-    expect(why(views, name)[0]).toContain('Waiting: c9 is still at work for another plan (others-at-work, for');
+    expect(why(views, name)[0]).toContain('\n  waits   c9 is still at work for another plan (others-at-work, 58 s)\n');
   }
 });
 
@@ -125,7 +137,7 @@ test('a node that others were let past, since it does not tell yet what an earli
   const past = signalled(w2, { created: later(1000), status: 'Restart', command: { id: 1 } });
   const [text] = why(await lookAt([two], [], [silent, past], NOW), 'w1').slice(1);
   expect(text).toContain('an earlier command has brought it to v1.35.4+k0s.0, which it does not tell yet');
-  expect(text).toContain('This ends when the node tells the version to which the earlier command has brought it.');
+  expect(text).toContain('\n  ends    when the node tells the version to which the earlier command has brought it');
 });
 
 test('a controller behind one that a gate holds', async () => {
@@ -139,9 +151,9 @@ test('a controller behind one that a gate holds', async () => {
     NOW,
     buildLooking({ controlPlane: down }),
   );
-  expect(why(views, 'c2')[0]).toContain('(no answer) is not ready (api-servers-ready, for');
+  expect(why(views, 'c2')[0]).toContain('(no answer) is not ready (api-servers-ready, 59 s)');
   expect(why(views, 'c2')[0]).toContain('1 more controller waits for the only slot');
-  expect(why(views, 'c2')[0]).toContain('This ends when every API server answers that it is ready;');
+  expect(why(views, 'c2')[0]).toContain('\n  ends    when every API server answers that it is ready\n');
   expect(views[0]?.next).toEqual(['c1']);
 });
 
@@ -151,55 +163,58 @@ test('an API server that is behind: what would be newer than it, and what ends t
   const views = await lookAt([waiting], [behind], [W2, W3], NOW);
   for (const name of ['w2', 'w3']) {
     expect(why(views, name)[0]).toContain('newer than the API server of c1 (v1.35.4+k0s.0) (rule KubeletAhead)');
-    expect(why(views, name)[0]).toContain('This ends when the objects of those API servers tell a version that is new');
+    expect(why(views, name)[0]).toContain(
+      '\n  ends    when the objects of those API servers tell a version that is new',
+    );
   }
 });
 
 test('nobody leads', async () => {
   const [text] = why(await lookAt([running], [], [W1, W2, W3], NOW), undefined, { state: 'none' });
-  expect(text).toMatch(/No controller leads: nothing moves until a `refit controller` runs\. `refit pause` holds it/);
+  expect(text).toMatch(
+    /^ {2}note {4}No leader: no refit controller holds lease k0s-autopilot\/k0s-autopilot-controller\. Upgrades are stopped\.\n {2}now/m,
+  );
 });
 
 test('a plan that failed: why, and what to do; of its nodes too', async () => {
   const gone = signalled(buildNode('w1'), { created: later(1000), status: 'Failed', timestamp: later(30_000) });
   const views = await lookAt([failed], [], [gone, W2, W3], NOW);
-  const advice =
-    'What to do: mend the cause, in the plan too if it lies there, then `refit retry w1`; or delete the plan, and apply it again.';
-  expect(why(views)[0]).toContain('failed after 1 s, 59 s ago: 0 of 3 targets are done. Why: w1: Failed: no socket');
-  expect(why(views)[0]).toMatch(new RegExp(`${advice}$`));
-  expect(why(views, 'w1')[0]).toContain("Why: w1: Failed: the reason stands in the node's log.");
-  expect(why(views, 'w2')[0]).toContain(`It was not begun. Why: w1: Failed: no socket. ${advice}`);
+  const advice = '\n  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1';
+  expect(why(views)[0]).toContain(
+    'failed 0/3 after 1 s, 59 s ago  to v1.36.3+k0s.2\n  why     w1: Failed: no socket\n',
+  );
+  expect(why(views)[0]).toSatisfy((text: string) => text.endsWith(advice));
+  expect(why(views, 'w1')[0]).toContain("\n  why     w1 failed (59 s): Failed: the reason stands in the node's log\n");
+  expect(why(views, 'w2')[0]).toContain(`\n  why     not started: w1: Failed: no socket${advice}`);
 });
 
 test('a plan that will be refused waits for nothing', async () => {
   const [text] = why(await lookAt([plan()], [], [W2], NOW));
-  expect(text).toContain('Why: worker w1');
-  expect(text).not.toContain('This ends');
+  expect(text).toContain('\n  why     worker w1');
+  expect(text).not.toContain('  ends ');
 });
 
 test('without targets', async () => {
   const none = plan(statusOf('Completed', [], [], 'there was no target, so nothing was done'));
-  expect(why(await lookAt([none], [], [], NOW))[0]).toMatch(/But: there was no target, so nothing was done\.$/);
+  expect(why(await lookAt([none], [], [], NOW))[0]).toMatch(/\n {2}why {5}there was no target, so nothing was done$/);
 });
 
 test('done', async () => {
   const done = plan(statusOf('Completed', [], recorded({ w1: 'SignalCompleted' })));
   const views = await lookAt([done], [], [buildNode('w1')], NOW);
-  expect(why(views)).toEqual(['Plan autopilot (id1) is done after 1 s, 59 s ago: 1 of 1 targets are done.']);
-  expect(why(views, 'w1')[0]).toMatch(/It was done 59 s ago, and has v1\.36\.3\+k0s\.2\.$/);
+  expect(why(views)).toEqual(['Plan autopilot (id1)  done 1/1 after 1 s, 59 s ago  to v1.36.3+k0s.2']);
+  expect(why(views, 'w1')[0]).toMatch(/\n {2}done {4}59 s ago, has v1\.36\.3\+k0s\.2$/);
 });
 
 test('a Plan of the system-upgrade-controller: whose work it is, and what is wrong with it', async () => {
   const host = { labels: { 'kubernetes.io/hostname': 'w1' } };
   const [held] = why(await lookOf('cattle', buildCattlePlan('p'), buildNode('w1', host, 'False')), 'w1');
-  expect(held).toContain('Waiting: node w1 is not Ready (node-ready, for ');
-  expect(held).toContain(
-    'It is for the system-upgrade-controller to carry out; whether that runs cannot be seen here.',
-  );
+  expect(held).toContain('\n  waits   node w1 is not Ready (node-ready, 1 min)\n');
+  expect(held).toContain('the system-upgrade-controller carries it out; whether that runs is not visible from here');
   const drain = { deleteEmptydirData: true, deleteLocalData: true };
   const [refused] = why(await lookOf('cattle', buildCattlePlan('p', { drain }), buildNode('w1', host)));
   expect(refused).toContain(
-    'Why: spec.drain cannot specify both deleteEmptydirData and deleteLocalData. What to do: mend',
+    '\n  why     spec.drain cannot specify both deleteEmptydirData and deleteLocalData\n  to do   ',
   );
 });
 
@@ -214,7 +229,9 @@ test('kubeadm and Cluster API', async () => {
   };
   const metadata = { name: 'refit-kubeadm', namespace: 'kube-system', uid: 'u', creationTimestamp: later(0) };
   const [text] = why(await lookOf('kubeadm', { ...newPlan(request), metadata }, buildNode('w1'), W2, W3), 'w2');
-  expect(text).toContain('It waits until the controllers are done (for 1 min). It is for `refit kubeadm apply`');
+  expect(text).toMatch(
+    /note {4}`refit kubeadm apply` carries it out.*\n {2}waits {3}until the controllers are done \(1 min\)$/,
+  );
   const update = {
     uid: 'u',
     machine: 'ns/m',
@@ -225,6 +242,6 @@ test('kubeadm and Cluster API', async () => {
     url: 'https://example.com',
   } as const;
   const [machine] = why(await lookOf('capi', withUpdate(W2, update), W2), 'w2');
-  expect(machine).toContain('w2 is a worker of Machine ns/m');
-  expect(machine).toContain('It is for `refit capi-extension` to carry out');
+  expect(machine).toContain('w2  worker of Machine ns/m');
+  expect(machine).toContain('`refit capi-extension` carries it out');
 });

@@ -1,7 +1,7 @@
 /** Owns what ends each wait, in clauses that begin with "when"; what a person can do about it stands in the same clause. */
 import type { Wait } from '../../engine/model/decided.ts';
 import type { ReasonCode } from '../../engine/model/reasons.ts';
-import type { PlanView } from '../status/view.ts';
+import type { PlanView } from './view.ts';
 
 type Ending = (plan: PlanView, wait: Wait) => string;
 

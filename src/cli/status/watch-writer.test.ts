@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { T0 } from '../../../test/builders/times.ts';
 import type { Output } from '../output.ts';
-import { reporter } from './reporter.ts';
+import { watchWriter } from './render.ts';
 import type { StatusView } from './view.ts';
 
 const NONE: StatusView = { leader: { state: 'none' }, plans: [] };
@@ -19,21 +19,21 @@ test.each([
   ['yaml', ['---\nleader:\n  state: none\nplans: []\n', '---\nleader:\n  state: unknown\nplans: []\n']],
 ] as const)('%s: a document for each change, on a terminal too', async (form, documents) => {
   const { output, written } = recorder(true);
-  const tell = reporter(output, form);
+  const tell = watchWriter(output, form);
   for (const view of [NONE, NONE, UNKNOWN]) await tell(view, T0);
   expect(written).toEqual(documents);
 });
 
 test.each(['text', 'wide'] as const)('%s in a pipe: a line for each change', async (form) => {
   const { output, written } = recorder(false);
-  const tell = reporter(output, form);
+  const tell = watchWriter(output, form);
   for (const view of [NONE, UNKNOWN]) await tell(view, T0);
   expect(written.join('')).toBe('2026-11-20T08:00:00Z There is no plan.\n');
 });
 
 test('text on a terminal is drawn at every look, since ages grow', async () => {
   const { output, written } = recorder(true);
-  const tell = reporter(output, 'text');
+  const tell = watchWriter(output, 'text');
   for (const view of [NONE, NONE]) await tell(view, T0);
   expect(written).toEqual(['There is no plan.\u001B[K\n\u001B[0J', '\u001B[1AThere is no plan.\u001B[K\n\u001B[0J']);
 });
