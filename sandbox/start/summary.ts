@@ -34,7 +34,8 @@ function advice(view: PlanView): string[] {
   if (failed.length === 0) return [];
   return [
     '',
-    ...failed.map(({ name, failure }) => `${name} failed. ${failure ?? view.reason ?? ''}`),
-    `What to do: ${mendingOf(view)}. The table has what each node runs now.`,
+    ...failed.map(({ name, failure }) => `${name} failed: ${failure ?? view.reason ?? ''}`),
+    `${mendingOf(view)}`,
+    'The table shows what each node runs now.',
   ];
 }

@@ -64,7 +64,7 @@ test('a pause holds the update of one Machine, whoever calls; resume lets it go 
   const { words, ended } = await begin(PAUSED);
   const paused = await told('pause', '--plan', `capi/${PAUSED}`);
   expect(paused).toMatchObject({ code: 0, stderr: '' });
-  expect(paused.stdout).toMatch(/^Machine default\/machine-of-worker1 \(\S+\) is paused\.\nNothing is under way\./);
+  expect(paused.stdout).toMatch(/^Machine default\/machine-of-worker1 \(\S+\) is paused\.\nNo node is in progress\./);
   await open();
   await vi.waitFor(
     () => expect(words.at(-1)).toBe('the plan is paused: nothing new starts until refit resume'),
@@ -72,10 +72,10 @@ test('a pause holds the update of one Machine, whoever calls; resume lets it go 
   );
   const { stdout } = await told('why', PAUSED);
   expect(stdout).toContain('the plan is paused: nothing new starts until refit resume');
-  expect(stdout).toContain('This ends when `refit resume` is given.');
-  expect(stdout).toContain('It is for `refit capi-extension` to carry out');
+  expect(stdout).toContain('\n  ends    when `refit resume` is given\n');
+  expect(stdout).toContain('`refit capi-extension` carries it out');
 
-  expect((await told('resume', '--plan', `capi/${PAUSED}`)).stdout).toContain(`goes on.\nNext: ${PAUSED}.`);
+  expect((await told('resume', '--plan', `capi/${PAUSED}`)).stdout).toContain(`continues.\nNext: ${PAUSED}.`);
   expect(await ended).toBeUndefined();
   expect((await scene.cluster.client.get(nodes, PAUSED)).status?.nodeInfo?.kubeletVersion).toBe(TO);
 });
@@ -88,10 +88,10 @@ test('an abort fails the call with its reason; what why says to do lets the next
   );
   expect(await ended).toMatchObject({ message: 'stopped by order: wrong release' });
   expect((await told('why', ABORTED)).stdout).toContain(
-    'Why: stopped by order: wrong release. What to do: take the request off the Node: the next call begins anew',
+    'Aborted. To start again: remove the request from the Node: the next call starts again.',
   );
   expect((await told('retry', ABORTED, '--plan', `capi/${ABORTED}`)).stderr).toContain(
-    'was aborted, so no node of it goes on: take the request off the Node',
+    'was aborted, so no node of it can be retried; to start again: remove the request from the Node',
   );
 
   await open();

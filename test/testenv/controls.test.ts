@@ -66,20 +66,20 @@ describe('while a controller leads', () => {
     await puppets.says('order-w1', 'Restart');
 
     expect(await ordered('pause')).toMatch(
-      /^Plan autopilot \(id1\) is paused\.\nUnder way, and finishing: order-w1 is at Restart/,
+      /^Plan autopilot \(id1\) is paused\.\nIn progress, will finish: order-w1 Restart/,
     );
-    expect(await ordered('pause', '--plan', 'plan/autopilot')).toMatch(/^Plan autopilot \(id1\) is paused already\./);
+    expect(await ordered('pause', '--plan', 'plan/autopilot')).toMatch(/^Plan autopilot \(id1\) is already paused\./);
     await puppets.says('order-w1', 'Completed');
     await puppets.until(async () =>
       expect(await puppets.recorded()).toEqual({ 'order-w1': 'SignalCompleted', 'order-w2': 'SignalPending' }),
     );
     await puppets.until(async () => expect((await admin.get(plans, 'autopilot')).status?.state).toBe('Schedulable'));
-    const [why] = (await runRefit('why', '--kubeconfig', viewer)).stdout;
+    const why = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
     expect(why).toContain('the plan is paused: nothing new starts until refit resume');
-    expect(why).toContain('This ends when `refit resume` is given');
+    expect(why).toContain('\n  ends    when `refit resume` is given\n');
     expect(await puppets.signal('order-w2')).toBeUndefined();
 
-    expect(await ordered('resume')).toBe('Plan autopilot (id1) goes on.\nNext: order-w2.');
+    expect(await ordered('resume')).toBe('Plan autopilot (id1) continues.\nNext: order-w2.');
     await puppets.until(async () =>
       expect(await eventsOf('autopilot')).toContain(
         'Normal Resumed nothing holds targets back any more: next order-w2\n',
@@ -103,18 +103,18 @@ describe('while a controller leads', () => {
     const said = await ordered('abort', '--reason', 'wrong release');
     expect(said.split('\n')).toEqual([
       'Plan autopilot (id1) is aborted: wrong release.',
-      'Taken back: the signal of order-a1, order-a2, order-a3.',
-      'Lifted: the cordon of order-a2.',
-      expect.stringMatching(/^Under way, and finishing: order-a4 is at Restart \(for .*\)\.$/),
-      'The plan ends as failed once nothing is under way any more.',
+      'Signal cancelled: order-a1, order-a2, order-a3.',
+      'Uncordoned: order-a2.',
+      expect.stringMatching(/^In progress, will finish: order-a4 Restart \(.*\)\.$/),
+      'The plan ends as failed when no node is in progress any more.',
     ]);
     for (const name of ['order-a1', 'order-a2', 'order-a3']) {
       await puppets.until(async () => expect((await puppets.signal(name))?.status?.status).toBe('Failed'));
       expect(await puppets.reason(name)).toBe('stopped by order: wrong release');
     }
     await puppets.until(async () => expect(await puppets.cordon('order-a2')).toBe('none'));
-    expect(await ordered('abort')).toMatch(/^Plan autopilot \(id1\) is being aborted already \(wrong release\)\./);
-    const [why] = (await runRefit('why', '--kubeconfig', viewer)).stdout;
+    expect(await ordered('abort')).toMatch(/^Plan autopilot \(id1\) is already being aborted \(wrong release\)\./);
+    const why = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
     expect(why).toContain(
       'stopped by order: wrong release; nothing new starts, and what cannot be taken back finishes',
     );
@@ -131,8 +131,10 @@ describe('while a controller leads', () => {
       expect((await puppets.node(name)).spec?.taints ?? []).not.toContainEqual(
         expect.objectContaining({ key: 'upgrade.refit.dev/pending' }),
       );
-    expect(await refused('retry', 'order-a1')).toContain('was aborted, so no node of it goes on: delete the plan');
-    expect(await refused('resume')).toContain('was aborted (wrong release), which no resume takes back');
+    expect(await refused('retry', 'order-a1')).toContain(
+      'was aborted, so no node of it can be retried; to start again: delete the Plan',
+    );
+    expect(await refused('resume')).toContain('was aborted (wrong release) and cannot be resumed');
   });
 
   test('a node that failed goes again, and the plan with it; what has not failed is refused', async () => {
@@ -147,7 +149,7 @@ describe('while a controller leads', () => {
       'order-r2 of Plan autopilot (id1) has not failed: it is pending',
     );
     expect(await ordered('retry', 'order-r1')).toBe(
-      'order-r1 of Plan autopilot (id1) is tried again.\nIt waits for its turn and its gates like any other.',
+      'order-r1 of Plan autopilot (id1) will be tried again.\nIt starts when it is its turn and its gates pass.',
     );
     await puppets.until(async () => expect((await puppets.signal('order-r1'))?.created).not.toBe(before?.created));
     expect((await puppets.signal('order-r1'))?.status).toBeUndefined();
@@ -211,7 +213,7 @@ test('whoever gives no reason is the reason', async () => {
   await admin.delete(leases, LEADER_LEASE.name, LEADER_LEASE);
   const said = await ordered('abort');
   expect(said).toMatch(/^Plan autopilot \(id1\) is aborted: by \S+@\S+\.\n/);
-  expect(said).toMatch(/\nNo controller leads: nothing moves until a `refit controller` runs\.$/);
+  expect(said).toMatch(/\nNo leader: no refit controller holds lease \S+\. Upgrades are stopped\.$/);
 });
 
 test('a viewer gives no orders, and nothing is written', async () => {
@@ -238,11 +240,13 @@ test('a Plan of the system-upgrade-controller is paused and aborted the same way
   try {
     expect(await ordered('pause')).toMatch(/^Plan order-image \(\w+\) is paused\.\n/);
     expect(await annotations()).toEqual({ [PAUSE_ANNOTATION]: expect.stringMatching(/^20\d\d-.*Z$/) as string });
-    expect(await ordered('resume', '--plan', 'cattle/default/order-image')).toContain('goes on.');
+    expect(await ordered('resume', '--plan', 'cattle/default/order-image')).toContain('continues.');
     expect(await annotations()).toBeUndefined();
     await ordered('abort', '--reason', 'wrong image');
     expect(await annotations()).toEqual({ [ABORT_ANNOTATION]: 'wrong image' });
-    expect(await refused('retry', 'order-w1')).toContain('was aborted, so no node of it goes on: take the annotation');
+    expect(await refused('retry', 'order-w1')).toContain(
+      'was aborted, so no node of it can be retried; to start again: remove the annotation',
+    );
     await using puppets = await Puppets.create(admin, 'order-s1');
     await puppets.plan(1);
     const { code, stderr } = await order('pause');
@@ -315,8 +319,13 @@ test.each(SPOILT)(
       await cluster.client.create(plans, plan);
       const state = async (): Promise<string | undefined> => (await admin.get(plans, 'autopilot')).status?.state;
       await expect.poll(state, PATIENCE).toBe('ApplyFailed');
-      const [told] = (await runRefit('why', '--kubeconfig', viewer)).stdout;
-      expect(told).toMatch(new RegExp(`Why: ${why}\\. What to do: .*\`refit retry worker1\``));
+      const said = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
+      expect(said).toMatch(
+        new RegExp(
+          `${why.replace('worker1:', 'worker1 failed \\\\(.*\\\\):')}\\n {2}to do .*refit retry worker1$`,
+          'm',
+        ),
+      );
       for (const name of ['autopilot', 'worker1']) {
         await expect
           .poll(async () => await eventsOf(name), PATIENCE)

@@ -53,38 +53,36 @@ test('a pause lets the host at work finish and no other begin; why says what end
   await isHeld(cp1, run);
   const paused = await told('pause');
   expect(paused).toMatchObject({ code: 0, stderr: '' });
-  expect(paused.stdout).toMatch(new RegExp(`^${PLAN} is paused\\.\nUnder way, and finishing: cp1 is at `));
+  expect(paused.stdout).toMatch(new RegExp(`^${PLAN} is paused\\.\nIn progress, will finish: cp1 `));
   await release(cp1);
   await vi.waitFor(async () => {
     const { stdout } = await told('why');
-    expect(stdout).toMatch(new RegExp(`^${PLAN} is running for .*, paused: 1 of 4 targets are done\\.`));
+    expect(stdout).toMatch(new RegExp(`^${PLAN}  running 1/4 for .*, paused  `));
     expect(stdout).toContain('the plan is paused: nothing new starts until refit resume');
-    expect(stdout).toContain('This ends when `refit resume` is given');
+    expect(stdout).toContain('\n  ends    when `refit resume` is given\n');
   }, PATIENCE);
   await expect(access(join(cp2.root, 'var/lib/refit'))).rejects.toThrow('ENOENT');
 
   await holdAt(cp2, 'before', textOf('kubelet'));
   const resumed = await told('resume');
   expect(resumed).toMatchObject({ code: 0, stderr: '' });
-  expect(resumed.stdout).toMatch(new RegExp(`^${PLAN} goes on\\.\nNext: cp2\\.`));
+  expect(resumed.stdout).toMatch(new RegExp(`^${PLAN} continues\\.\nNext: cp2\\.`));
   await isHeld(cp2, run);
 });
 
 test('an abort lets the host at work finish, ends the run, and the next run begins anew', async () => {
   const aborted = await told('abort', '--reason', 'wrong release');
   expect(aborted).toMatchObject({ code: 0, stderr: '' });
-  expect(aborted.stdout).toMatch(
-    new RegExp(`^${PLAN} is aborted: wrong release\\.\nUnder way, and finishing: cp2 is at `),
-  );
+  expect(aborted.stdout).toMatch(new RegExp(`^${PLAN} is aborted: wrong release\\.\nIn progress, will finish: cp2 `));
   await release(scene.cluster.host('cp2'));
   expect(await run.ended).toBe(1);
   expect(run.stdout).toMatch(/has failed: stopped by order: wrong release\n$/);
   expect(await versionsOf('cp1', 'cp2', 'w1', 'w2')).toEqual([TO, TO, FROM, FROM]);
   expect((await told('why')).stdout).toMatch(
-    /Why: stopped by order: wrong release\. What to do: run `refit kubeadm apply` again: it goes on where it was left\.\n$/,
+    / why {5}stopped by order: wrong release\n {2}to do {3}Aborted\. To start again: run `refit kubeadm apply` again: it continues where it stopped\.\n$/,
   );
   expect((await told('retry', 'w1')).stderr).toContain(
-    'was aborted, so no node of it goes on: run `refit kubeadm apply`',
+    'was aborted, so no node of it can be retried; to start again: run `refit kubeadm apply`',
   );
 
   const again = apply();

@@ -49,9 +49,9 @@ test('a leader that is killed: late, then silent, and all goes on where it was o
 
   await first.stop('SIGKILL');
   await puppets.says(W1, 'Completed');
-  const late = 'The leading controller was not heard of in time, or clocks differ: another one takes over, if one runs';
+  const late = ': another refit controller takes over, if one runs (or clocks differ).';
   await vi.waitFor(async () => expect(await told('why')).toContain(late), PATIENCE);
-  const silent = 'The leading controller is silent: nothing moves until a `refit controller` runs (for ';
+  const silent = ': upgrades are stopped until a refit controller runs.';
   await vi.waitFor(async () => expect(await told('status')).toContain(silent), PATIENCE);
   expect(await told('why', W2)).toContain(silent);
   expect((await told('preview')).split('\n')[0]).toContain(silent);

@@ -206,6 +206,6 @@ test('a watch that loses the API server says that it tells old news', async () =
   await proxy.stop();
   await expect
     .poll(() => changesOf(watching).at(-1), PATIENCE)
-    .toBe('The API server does not answer: what follows is old');
+    .toBe('No answer from the API server: what follows may be out of date.');
   expect(watching.isRunning).toBe(true);
 });

@@ -115,7 +115,7 @@ test('the toy goes in order, with as many at once as its plan says', async () =>
   await untilWet('a');
   await answer('a', 'dry');
   await untilWet('b');
-  expect(await status()).toMatch(/b is signalled/);
+  expect(await status()).toMatch(/\n {2}b +signalled/);
   await answer('b', 'dry');
   await untilWet('c', 'd');
   await answer('d', 'dry');
@@ -143,5 +143,5 @@ test('a node that fails ends the run once what is in flight has ended: nothing m
   await untilRecorded(({ phase }) => expect(phase).toBe('failed'));
   await untilRecorded((rollout) => expect(targetsIn(rollout, 'pending').map(({ name }) => name)).toEqual(['e']));
   expect(told).not.toContain('e');
-  expect(await status()).toMatch(/c: the paint is cracked/);
+  expect(await status()).toMatch(/\n {2}c +failed +\d+ s +the paint is cracked/);
 });
