@@ -8,7 +8,7 @@ import { wrapped } from '../phrases.ts';
 import { askLeader } from '../status/leader.ts';
 import { noteLines } from '../status/notes.ts';
 import { type Inspection, inspect, viewAt } from '../status/observe.ts';
-import { inSession, type SessionParts, type Session } from '../status/session.ts';
+import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import type { PlanView } from '../status/view.ts';
 import { choosePlan } from './choose-plan.ts';
 import type { Control, PlanChange } from './control.ts';

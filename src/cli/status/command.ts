@@ -2,7 +2,7 @@
 import { EXIT } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Form, render, watchWriter } from './render.ts';
-import { inSession, type SessionParts, lookOnce } from './session.ts';
+import { inSession, lookOnce, type SessionParts } from './session.ts';
 import type { PlanView } from './view.ts';
 import { type WatchParts, watchPlans } from './watch.ts';
 

@@ -17,7 +17,7 @@ import {
   targetsOf,
   waitLines,
 } from '../status/sentences.ts';
-import { inSession, type SessionParts, lookOnce } from '../status/session.ts';
+import { inSession, lookOnce, type SessionParts } from '../status/session.ts';
 import { header, isOpen, isRefused, renderSections, type Section, toDo } from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
