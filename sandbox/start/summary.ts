@@ -35,7 +35,7 @@ function advice(view: PlanView): string[] {
   return [
     '',
     ...failed.map(({ name, failure }) => `${name} failed: ${failure ?? view.reason ?? ''}`),
-    `${mendingOf(view)}`,
+    mendingOf(view),
     'The table shows what each node runs now.',
   ];
 }
