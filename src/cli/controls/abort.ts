@@ -1,4 +1,4 @@
-/** `refit abort`: cancels signals of nodes that have not started; the others finish, then the plan ends. */
+/** Implements `refit abort`: cancels signals of nodes that have not started; the others finish, then the plan ends. */
 import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
 import { factsOf } from '../../engine/gates/context.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';

@@ -1,4 +1,4 @@
-/** `refit pause` and `refit resume`. */
+/** Implements `refit pause` and `refit resume`. */
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import { isFinal } from '../../engine/model/recorded.ts';
 import { rfc3339 } from '../../util/clock.ts';

@@ -1,4 +1,4 @@
-/** `refit retry`: tries one failed node again, and continues its plan. */
+/** Implements `refit retry`: tries one failed node again, and continues its plan. */
 import { isOutdone } from '../../engine/decide/retry.ts';
 import { factsOf } from '../../engine/gates/context.ts';
 import { RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';

@@ -15,8 +15,7 @@ import { lookAtDrains } from './drains.ts';
 import { durationOf } from './duration.ts';
 import { policyRule } from './policy-rule.ts';
 import { renderPreview } from './text.ts';
-import { type DrainPreviews, type PlanPreview, previewOf } from './view.ts';
-import { stagePreview } from './waves.ts';
+import { type DrainPreviews, type PlanPreview, previewOf, stagePreview } from './view.ts';
 
 export interface PreviewFlags extends ConnectionFlags {
   readonly file?: string;

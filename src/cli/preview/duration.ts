@@ -2,7 +2,6 @@
 import { decodeSignal } from '../../signal/codec.ts';
 import { decodeReport } from '../../signal/report.ts';
 import type { Inspection } from '../status/observe.ts';
-import type { StagePreview } from './waves.ts';
 
 /** All in milliseconds. */
 export interface Duration {
@@ -17,8 +16,13 @@ export interface Duration {
 /** A node of k0s, from its signal to its last word, with nothing to drain and next to nothing to download: docs/internals/benchmark.md. */
 const ASSUMED_MS = 20_000;
 
+interface Waves {
+  readonly moving: readonly string[];
+  readonly waves: readonly (readonly string[])[];
+}
+
 /** Waves one after the other; undefined where nothing is left to do. */
-export function durationOf(stages: readonly StagePreview[], inspection: Inspection): Duration | undefined {
+export function durationOf(stages: readonly Waves[], inspection: Inspection): Duration | undefined {
   const waves = stages.reduce((sum, stage) => sum + stage.waves.length + (stage.moving.length > 0 ? 1 : 0), 0);
   if (waves === 0) return undefined;
   const spent = measured(inspection);

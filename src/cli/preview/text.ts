@@ -6,8 +6,7 @@ import { noteLines } from '../status/notes.ts';
 import type { Download } from './downloads.ts';
 import type { PlanDrainPreview } from './drains.ts';
 import type { Duration } from './duration.ts';
-import type { PlanPreview, PreviewView } from './view.ts';
-import type { StagePreview } from './waves.ts';
+import type { PlanPreview, PreviewView, StagePreview } from './view.ts';
 
 /** More than this nobody reads; the JSON form has all of them. */
 const [MOST_WAVES, MOST_NAMES, MOST_BLOCKED] = [12, 8, 12];

@@ -1,12 +1,12 @@
 /** Owns what `refit preview` tells: a stable JSON form (docs/reference/cli.md), made of what `refit status` sees. */
 import type { RolloutPhase } from '../../engine/model/recorded.ts';
 import type { LeaderView } from '../status/leader.ts';
-import type { PlanView } from '../status/view.ts';
+import { isMoving } from '../status/sentences.ts';
+import type { PlanView, StageView } from '../status/view.ts';
 import type { Download } from './downloads.ts';
 import type { PlanDrainPreview } from './drains.ts';
 import type { Duration } from './duration.ts';
 import type { PolicyRule } from './policy-rule.ts';
-import { type StagePreview, stagePreview } from './waves.ts';
 
 /** `reason`: why the plan is refused as it stands, does nothing, or is about to end badly. */
 export interface PlanPreview
@@ -49,5 +49,31 @@ export function previewOf(plan: PlanView, drainPreviews: DrainPreviews = {}, pre
     waits,
     ...drainPreviews,
     ...(unseen === undefined ? {} : { unseen }),
+  };
+}
+
+export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight' | 'selection'> {
+  /** How many are done. */
+  readonly done: number;
+  /** Names of those under way. */
+  readonly moving: readonly string[];
+  /** Names of those not begun, in order, as many together as there are slots. */
+  readonly waves: readonly (readonly string[])[];
+}
+
+export function stagePreview({ command, role, version, maxInFlight, selection, targets }: StageView): StagePreview {
+  const pending = targets.filter(({ phase }) => phase === 'pending').map(({ name }) => name);
+  const size = Math.max(1, maxInFlight);
+  return {
+    command,
+    role,
+    version,
+    maxInFlight,
+    ...(selection === undefined ? {} : { selection }),
+    done: targets.filter(({ phase }) => phase === 'done').length,
+    moving: targets.filter(isMoving).map(({ name }) => name),
+    waves: Array.from({ length: Math.ceil(pending.length / size) }, (_, index) =>
+      pending.slice(index * size, (index + 1) * size),
+    ),
   };
 }

@@ -6,10 +6,9 @@ import type { KubeClient } from '../../kube/client.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { askReadyz } from '../../kube/transport/readyz.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, rfc3339 } from '../../util/clock.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
-import { Contact } from './contact.ts';
 import { installedOf } from './installed.ts';
 import { askLeader } from './leader.ts';
 import { type Loaded, loadOnce } from './load.ts';
@@ -79,4 +78,24 @@ export async function lookOnce(
   const leader = await askLeader(client, now, abort);
   const plans = await Promise.all(loaded.map(async (each) => await observe(each.dialect, each, looking, now)));
   return { leader, plans: plans.flat() };
+}
+
+/** Remembers whether the API server answers: a watch that lost it shows old data, and must say so. */
+export class Contact {
+  readonly #clock: Clock;
+  #lostAt: number | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Takes the outcome of one request; `code` is 0 where no answer came. */
+  note({ code }: { readonly code: number }): void {
+    this.#lostAt = code === 0 ? (this.#lostAt ?? this.#clock.now()) : undefined;
+  }
+
+  /** RFC 3339: since when no request was answered; undefined where the last one was. */
+  get silentSince(): string | undefined {
+    return this.#lostAt === undefined ? undefined : rfc3339(this.#lostAt);
+  }
 }

@@ -1,5 +1,4 @@
 /** The text form of `refit status`: a header, stages, a table of targets, then what waits and what to do. */
-import type { TargetPhase } from '../../engine/model/decided.ts';
 import { mendingOf } from '../operators.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, wrapped } from '../phrases.ts';
@@ -7,6 +6,7 @@ import { aligned, table } from '../table.ts';
 import {
   endLines,
   failedRows,
+  isMoving,
   isRoutine,
   movingRows,
   nextRows,
@@ -17,7 +17,7 @@ import {
   waitLines,
   waitsByTarget,
 } from './sentences.ts';
-import type { PlanView, StageView } from './view.ts';
+import type { PlanView, StageView, TargetView } from './view.ts';
 
 /** Lines under one heading, such as `waits`. */
 export interface Section {
@@ -28,15 +28,6 @@ export interface Section {
 
 /** Columns of a heading with the spaces around it. */
 const MARGIN = 10;
-
-const PHASE_STYLES: Readonly<Record<PlanView['phase'], Style>> = {
-  new: 'cyan',
-  running: 'cyan',
-  done: 'green',
-  failed: 'red',
-  incomplete: 'red',
-  invalid: 'red',
-};
 
 export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, medium: Medium): string[] {
   const failed = failedRows(plan, now);
@@ -82,9 +73,14 @@ export function header(plan: PlanView, now: number, { paint }: Medium): string {
   const progress = targets.length === 0 ? '' : ` ${done}/${targets.length}`;
   return [
     paint('bold', titleOf(plan)),
-    `${paint(PHASE_STYLES[phase], `${phase}${progress}`)}${timesOf(plan, now)}`,
+    `${paint(styleOf(plan), `${phase}${progress}`)}${timesOf(plan, now)}`,
     ...(versions.length > 0 ? [`to ${versions.join(', then ')}`] : []),
   ].join('  ');
+}
+
+function styleOf(plan: PlanView): Style {
+  if (isOpen(plan)) return 'cyan';
+  return plan.phase === 'done' ? 'green' : 'red';
 }
 
 export function titleOf({ kind, name, id }: Pick<PlanView, 'kind' | 'name' | 'id'>): string {
@@ -150,17 +146,11 @@ const MOVING: Mark = { word: 'in progress', sign: '◐', style: 'cyan' };
 const FAILED: Mark = { word: 'failed', sign: '✗', style: 'red' };
 const PENDING: Mark = { word: 'pending', sign: '○' };
 
-const MARKS: Readonly<Record<TargetPhase, Mark>> = {
-  pending: PENDING,
-  intended: MOVING,
-  signalled: MOVING,
-  working: MOVING,
-  verifying: MOVING,
-  done: DONE,
-  failed: FAILED,
-  missing: FAILED,
-  unsupported: FAILED,
-};
+function markOf(target: Pick<TargetView, 'phase'>): Mark {
+  if (isMoving(target)) return MOVING;
+  if (target.phase === 'pending') return PENDING;
+  return target.phase === 'done' ? DONE : FAILED;
+}
 
 /** More do not fit beside the names on 80 columns. */
 const MOST_MARKS = 40;
@@ -185,7 +175,7 @@ function barOf(stage: StageView, { paint }: Medium): string {
   const painted = ({ style }: Mark, text: string): string => (style === undefined ? text : paint(style, text));
   if (selection !== undefined) return paint('yellow', `nothing matched ${selection}`);
   if (targets.length <= MOST_MARKS)
-    return targets.map(({ phase }) => painted(MARKS[phase], MARKS[phase].sign)).join('');
+    return targets.map((target) => painted(markOf(target), markOf(target).sign)).join('');
   return [MOVING, FAILED, PENDING]
     .filter((mark) => countOf(stage, mark) > 0)
     .map((mark) => painted(mark, `${countOf(stage, mark)} ${mark.word}`))
@@ -193,7 +183,7 @@ function barOf(stage: StageView, { paint }: Medium): string {
 }
 
 function countOf({ targets }: StageView, mark: Mark): number {
-  return targets.filter(({ phase }) => MARKS[phase] === mark).length;
+  return targets.filter((target) => markOf(target) === mark).length;
 }
 
 function indented(lines: readonly string[]): string[] {

@@ -2,11 +2,11 @@
 import type { Dialect } from '../../engine/dialect.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
-import type { Contact } from './contact.ts';
 import { askLeader, followLeader } from './leader.ts';
 import { follow } from './load.ts';
 import { type Looking, observe } from './observe.ts';
 import { followPolicies } from './policies.ts';
+import type { Contact } from './session.ts';
 import type { PlanView, StatusView } from './view.ts';
 
 export interface WatchParts {

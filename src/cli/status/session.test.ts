@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { later, SECOND, T0 } from '../../../test/builders/times.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { Contact } from './contact.ts';
+import { Contact } from './session.ts';
 
 test('the API server is silent since the first request without an answer, until the next answer', async () => {
   const clock = new FakeClock(T0);
