@@ -2,15 +2,13 @@
 import { expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
-import { prepareRollouts } from '../../src/cmd/rollouts.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import { shardsOfSizes } from '../../src/dialects/autopilot/status-shards/split.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
-import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { Node } from '../../src/kube/types.ts';
-import { noMetrics } from '../../src/runtime/metrics.ts';
+import { prepareControllerProcess } from '../../src/process/controller-process.ts';
 import { systemClock as clock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { CONTROLLERS, startFleet } from './fleet.ts';
@@ -40,16 +38,13 @@ test('500 workers, 125 at a time: status shards hold them, the plan lists who is
   const config = { server: fleet.server.url, user: {}, namespace: 'default', source: 'the test' };
   const client = createClient(config);
   started.defer(() => client.close());
-  const manager = await prepareRollouts(
+  const manager = await prepareControllerProcess(
     {
       dialects: [{ ...autopilot, shards: shardsOfSizes(SIZES) }],
       config,
       client,
       lease: LEADER_LEASE,
-      leaseDurationMs: 15_000,
       component: 'refit-controller',
-      policy: DEFAULT_POLICY,
-      metrics: noMetrics,
       log: silentLogger,
     },
     stop.signal,

@@ -14,7 +14,7 @@ import { VERSION } from '../cli/version.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { systemClock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
-import { jsonLogger } from '../util/log.ts';
+import { stderrLogger } from '../util/log.ts';
 
 const clock = systemClock;
 /** Milliseconds: a service is looked for while others wait. */
@@ -27,8 +27,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
     process.stdout.write(AGENT_HELP);
     return EXIT.ok;
   }
-  const write = (line: string): boolean => process.stderr.write(line);
-  const log = jsonLogger(write, () => clock.now(), options.logLevel);
+  const log = stderrLogger(options.logLevel);
   const config = await loadClusterConfig({ path: options.kubeconfig });
   const paths = await openStateDirectory(options.stateDirectory);
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);

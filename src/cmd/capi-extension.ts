@@ -1,18 +1,20 @@
 /** Owns `refit capi-extension`: names everything that this process starts. */
 import { join } from 'node:path';
 import type { ControllerFlags } from '../cli/options.ts';
+import { VERSION } from '../cli/version.ts';
 import { capi } from '../dialects/capi/dialect.ts';
 import { startExtensionServer } from '../dialects/capi/extension-server.ts';
 import { hookService } from '../dialects/capi/hook-service.ts';
 import { fetchText } from '../dialects/capi/payload.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
+import { timesOf } from '../kube/election/election.ts';
 import { createClient } from '../kube/transport/http-client.ts';
-import { pinoLogger } from '../runtime/log-pino.ts';
-import { prometheusMetrics } from '../runtime/metrics-prometheus.ts';
+import { prepareControllerProcess } from '../process/controller-process.ts';
+import { createMetrics } from '../runtime/metrics.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT } from '../util/errors.ts';
-import { prepareRollouts } from './rollouts.ts';
+import { stderrLogger } from '../util/log.ts';
 
 export interface ExtensionFlags extends ControllerFlags {
   /** Of the cluster with the Machines; the other one's if not set. */
@@ -33,8 +35,8 @@ const LEASE = { namespace: 'refit-system', name: 'refit-capi-extension' };
 /** Runs until `signal` aborts. Every replica answers calls, and one of them carries out what was asked for. */
 export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal): Promise<number> {
   await using started = new AsyncDisposableStack();
-  const log = pinoLogger(flags.logLevel);
-  const metrics = prometheusMetrics();
+  const log = stderrLogger(flags.logLevel);
+  const metrics = createMetrics(VERSION);
   const component = 'refit-capi-extension';
   const policy = { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline };
   const connect = async (path: string | undefined, context: string | undefined) => {
@@ -47,13 +49,12 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const management = flags.managementKubeconfig
     ? (await connect(flags.managementKubeconfig, undefined)).client
     : client;
-  const manager = await prepareRollouts(
+  const controller = await prepareControllerProcess(
     {
       dialects: [capi],
       config,
       client,
-      lease: LEASE,
-      leaseDurationMs: flags.leaseDuration,
+      lease: { ...LEASE, ...timesOf(flags.leaseDuration) },
       component,
       policy,
       apiPort: flags.apiPort,
@@ -77,6 +78,6 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   });
   started.defer(async () => await server.close());
   log.info('hooks are served', { port: server.address.port });
-  await manager.run(abort);
+  await controller.run(abort);
   return EXIT.ok;
 }

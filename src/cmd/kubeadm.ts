@@ -5,7 +5,7 @@ import { applyKubeadm, planKubeadm } from '../cli/kubeadm/command.ts';
 import type { KubeadmApplyFlags, KubeadmFlags, KubeadmParts } from '../cli/kubeadm/session.ts';
 import { standardOutput } from '../cli/output.ts';
 import { systemClock } from '../util/clock.ts';
-import { jsonLogger } from '../util/log.ts';
+import { stderrLogger } from '../util/log.ts';
 
 export async function runKubeadmPlan(flags: KubeadmFlags, abort: AbortSignal): Promise<number> {
   return await planKubeadm(flags, partsOf(abort));
@@ -20,11 +20,7 @@ function partsOf(abort: AbortSignal): KubeadmParts {
     clock: systemClock,
     output: standardOutput,
     // The status view shows progress.
-    log: jsonLogger(
-      (line) => process.stderr.write(line),
-      () => systemClock.now(),
-      'warn',
-    ),
+    log: stderrLogger('warn'),
     abort,
     ask: async (question) => await askTerminal(question, abort),
     random: randomBytes(4).toString('hex'),

@@ -85,9 +85,9 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     name: dialect.name,
     plans,
     sources: [
-      fromObject(plans, { when: isPlan }),
-      ...watched.map((each) => fromMapping(each.informer, keys, { when: whenRelevant(each) })),
-      ...(parts.policies ? [fromMapping(parts.policies, keys, { when: generationChanged })] : []),
+      fromObject(plans, isPlan),
+      ...watched.map((each) => fromMapping(each.informer, keys, whenRelevant(each))),
+      ...(parts.policies ? [fromMapping(parts.policies, keys, generationChanged)] : []),
       ...(drains ? [fromDrains(drains, plans, keys)] : []),
     ],
     begin: () => {

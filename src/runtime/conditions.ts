@@ -1,4 +1,4 @@
-/** Owns the rules of `status.conditions`: one entry for each type, whose time moves only with its status. */
+/** Sets one entry of `status.conditions`: its time changes only with its status. */
 import type { Condition } from '../kube/types.ts';
 import { rfc3339 } from '../util/clock.ts';
 
@@ -7,7 +7,7 @@ export interface ConditionUpdate extends Omit<Condition, 'lastTransitionTime' | 
   readonly message: string;
 }
 
-/** The list with the condition set; the same list where nothing changes, so that callers can skip the write. */
+/** Returns the same list if nothing changes, so that callers can skip the write. */
 export function withCondition(
   conditions: readonly Condition[] | undefined,
   update: ConditionUpdate,
@@ -17,8 +17,8 @@ export function withCondition(
   const since = known?.status === update.status ? known.lastTransitionTime : undefined;
   const next = { ...update, lastTransitionTime: since ?? rfc3339(now) };
   if (conditions && known && same(known, next)) return conditions;
-  const others = (conditions ?? []).filter((condition) => condition.type !== update.type);
-  return [...others, next].toSorted((a, b) => (a.type < b.type ? -1 : 1));
+  const rest = (conditions ?? []).filter((condition) => condition.type !== update.type);
+  return [...rest, next].toSorted((a, b) => (a.type < b.type ? -1 : 1));
 }
 
 export function conditionOf(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {

@@ -1,39 +1,37 @@
-/** Owns the loop of one controller: keys from its sources, through its queue, to its reconcile function. */
+/** Runs one controller: keys from its sources, through its queue, to its reconcile function. */
 import { type Clock, systemClock } from '../util/clock.ts';
 import { messageOf, TerminalError } from '../util/errors.ts';
 import { type Logger, silentLogger } from '../util/log.ts';
 import { type Metrics, noMetrics, type ReconcileOutcome } from './metrics.ts';
-import { createQueue, type WorkQueue } from './queue.ts';
+import { WorkQueue } from './queue.ts';
 import type { EventSource } from './sources.ts';
 
 export interface ReconcileContext {
-  /** Aborts when the time is over, or some seconds after the controller had to stop; pass it to every request. */
+  /** Aborts after `timeoutMs`, or some seconds after the controller must stop. Pass it to every request. */
   readonly abort: AbortSignal;
   readonly logger: Logger;
-  /** Failures of this key in a row before this attempt. */
-  readonly failures: number;
 }
 
 export interface ReconcileResult {
-  /** Milliseconds after which the key is looked at again without an event: for deadlines and windows, never to poll. */
+  /** Milliseconds after which the key is reconciled again without an event: for deadlines and windows, never to poll. */
   readonly requeueAfterMs?: number | undefined;
-  /** Milliseconds in which the key is not looked at again whatever happens; all that happens until then is seen at once. */
+  /** Milliseconds for which the key is not reconciled again: all events until then count as one. */
   readonly restMs?: number | undefined;
 }
 
 /**
- * Reconciles one key at a time (never the same key twice at once). Nothing or an empty result means done until the next
- * event; a TerminalError means the same with an error; whatever else is thrown is retried with backoff.
+ * Never reconciles a key twice at once. An empty result waits for the next event, and so does a TerminalError; any other
+ * error is retried with backoff.
  */
 export interface Controller {
   readonly name: string;
   readonly sources: readonly EventSource[];
-  /** Called each time that it begins to run: what was seen when it last did may be long past. */
+  /** Called at the start of each term: what the last one remembered may be outdated. */
   begin?(): void;
   reconcile(key: string, context: ReconcileContext): Promise<ReconcileResult | void>;
   /** Keys at work at the same time. */
   readonly concurrency: number;
-  /** Milliseconds one reconcile may take; 60 s is much, as each request has its own deadline. */
+  /** Milliseconds that one reconcile may take. */
   readonly timeoutMs: number;
 }
 
@@ -45,15 +43,12 @@ export interface ControllerParts {
 }
 
 /**
- * Milliseconds in which a reconcile may end by itself after the controller had to stop: a write that is cut off leaves
- * doubt about its fate, and with it a lease that cannot be handed over at once.
+ * Milliseconds for which a reconcile may finish after the controller must stop. A write that is cut off may still arrive:
+ * the lease could not be released at once then.
  */
 const STOP_GRACE_MS = 5_000;
 
-/**
- * Runs until `signal` aborts, then waits for what is at work. Never rejects.
- * The sources' informers must be running and synced.
- */
+/** Runs until `abort`, then waits for the reconciles at work. Never rejects. The sources' informers must be synced. */
 export async function runController(
   controller: Controller,
   abort: AbortSignal,
@@ -61,12 +56,12 @@ export async function runController(
 ): Promise<void> {
   const { clock = systemClock, random = Math.random, logger = silentLogger, metrics = noMetrics } = parts;
   const own = logger.child({ controller: controller.name });
-  const queue = createQueue({ clock, random });
+  const queue = new WorkQueue({ clock, random });
   controller.begin?.();
   const report = (): void => metrics.queueDepth(controller.name, queue.depth());
   const stops = controller.sources.map((source) =>
-    source.start((key, priority) => {
-      queue.add(key, priority);
+    source.start((key) => {
+      queue.add(key);
       report();
     }),
   );
@@ -117,18 +112,18 @@ class Worker {
     } catch (error) {
       if (error instanceof TerminalError) {
         queue.forget(key);
-        logger.error('reconcile failed for good', { key, problem: messageOf(error) });
+        logger.error('reconcile failed and will not be retried', { key, problem: messageOf(error) });
         return { outcome: 'terminal' };
       }
-      if (!this.#parts.stop.aborted) logger.warn('reconcile failed', { key, problem: messageOf(error) });
+      if (!this.#parts.stop.aborted) logger.warn('reconcile failed, will retry', { key, problem: messageOf(error) });
       queue.retry(key);
       return { outcome: 'error' };
     }
   }
 
-  /** A reconcile that ignores its signal keeps its key and its worker: two at once for one key would be worse. */
+  /** A reconcile that ignores `abort` keeps its key and its worker: two at once for one key would be worse. */
   async #reconcile(key: string): Promise<ReconcileResult | undefined> {
-    const { controller, clock, logger, stop, queue } = this.#parts;
+    const { controller, clock, logger, stop } = this.#parts;
     const time = new AbortController();
     const cancel = clock.schedule(controller.timeoutMs, () => {
       logger.warn('reconcile takes too long', { key, timeoutMs: controller.timeoutMs });
@@ -139,10 +134,10 @@ class Worker {
     };
     let cancelGrace = (): void => undefined;
     stop.addEventListener('abort', onStop, { once: true });
-    // The key may have been handed out in the very moment of the end.
+    // It may have aborted before the listener was there.
     if (stop.aborted) onStop();
     try {
-      const context = { abort: time.signal, logger: logger.child({ key }), failures: queue.retries(key) };
+      const context = { abort: time.signal, logger: logger.child({ key }) };
       return (await controller.reconcile(key, context)) ?? undefined;
     } finally {
       cancel();

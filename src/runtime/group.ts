@@ -1,9 +1,9 @@
-/** Owns things that start and stop together, and the bound on how long stopping may take. */
+/** Parts of a process that start and stop together, within a time limit. */
 import { type Clock, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 
-/** Something that runs beside controllers; `run` must end soon after its signal aborts. */
+/** `run` must end soon after `abort`. */
 export interface Runnable {
   readonly name: string;
   run(abort: AbortSignal): Promise<void>;
@@ -13,7 +13,7 @@ export interface GroupParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly stopTimeoutMs: number;
-  /** Called where a runnable rejects before it was told to stop. */
+  /** Called if a part fails before the group stops. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -31,7 +31,7 @@ export class Group {
     this.#running.set(runnable, running);
   }
 
-  /** Rejects where something still runs after the time to stop; its work is then nobody's. */
+  /** Rejects if a part still runs after the time limit. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopping'));
     const { clock, stopTimeoutMs } = this.#parts;
@@ -40,7 +40,7 @@ export class Group {
     await Promise.race([all, sleep(clock, stopTimeoutMs, ended.signal).catch(() => undefined)]);
     if (ended.signal.aborted) return;
     const names = [...this.#running.keys()].map(({ name }) => name).join(', ');
-    throw new Error(`still running ${stopTimeoutMs} ms after being told to stop: ${names}`);
+    throw new Error(`not stopped within ${stopTimeoutMs} ms: ${names}`);
   }
 
   async #run(runnable: Runnable): Promise<void> {

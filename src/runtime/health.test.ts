@@ -1,8 +1,7 @@
 /** Shows what the cluster hears from a process about its health, over a real socket. */
 import { expect, onTestFinished, test } from 'vitest';
 import { createHealthServer } from './health.ts';
-import { noMetrics } from './metrics.ts';
-import { prometheusMetrics } from './metrics-prometheus.ts';
+import { createMetrics, noMetrics } from './metrics.ts';
 
 async function serve(waiting: string[], metrics = noMetrics): Promise<string> {
   const server = createHealthServer({ address: '127.0.0.1:0', waitingFor: () => waiting, metrics });
@@ -27,20 +26,26 @@ test.each([
 });
 
 test('what was measured is exposed', async () => {
-  const metrics = prometheusMetrics();
+  const metrics = createMetrics('1.2.3');
   metrics.reconciled('plans', 'success', 0.02);
   metrics.queueDepth('plans', 3);
-  metrics.requested({ verb: 'get', resource: 'nodes', code: 200, ms: 4 });
-  metrics.leading(true);
+  const request = { verb: 'get', method: 'GET', host: 'api:6443', resource: 'nodes', ms: 4 };
+  metrics.requested({ ...request, code: 200 });
+  metrics.requested({ ...request, code: 0 });
+  metrics.reconciled('plans', 'error', 0.02);
+  metrics.leading('lease', true);
   const response = await fetch(`${await serve([], metrics)}/metrics`);
   const text = await response.text();
   expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
   for (const line of [
     'refit_reconcile_duration_seconds_bucket{le="0.05",controller="plans",outcome="success"} 1',
-    'refit_queue_depth{controller="plans"} 3',
-    'refit_api_requests_total{verb="get",resource="nodes",code="200"} 1',
-    'refit_api_request_duration_seconds_sum{verb="get",resource="nodes"} 0.004',
-    'refit_leading 1',
+    'workqueue_depth{name="plans"} 3',
+    'workqueue_retries_total{name="plans"} 1',
+    'rest_client_requests_total{code="200",method="GET",host="api:6443",resource="nodes"} 1',
+    'rest_client_requests_total{code="<error>",method="GET",host="api:6443",resource="nodes"} 1',
+    'refit_api_request_duration_seconds_sum{verb="get",resource="nodes"} 0.008',
+    'leader_election_master_status{name="lease"} 1',
+    'refit_build_info{version="1.2.3"} 1',
   ]) {
     expect(text).toContain(line);
   }
@@ -55,7 +60,9 @@ test('metrics that cannot be made are an error, not an end', async () => {
 test('an address that is none, or taken, is told', async () => {
   const options = { waitingFor: () => [], metrics: noMetrics };
   const abort = new AbortController().signal;
-  await expect(createHealthServer({ ...options, address: 'here' }).run(abort)).rejects.toThrow('"here" is no address');
+  await expect(createHealthServer({ ...options, address: 'here' }).run(abort)).rejects.toThrow(
+    '"here" is not an address',
+  );
   const taken = new URL(await serve([])).host;
   await expect(createHealthServer({ ...options, address: taken }).run(abort)).rejects.toThrow('EADDRINUSE');
 });

@@ -1,4 +1,4 @@
-/** Owns what the cluster asks a process: /healthz (it runs), /readyz (its caches are synced) and /metrics. */
+/** Serves /healthz (the process runs), /readyz (its caches are synced) and /metrics. */
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { messageOf, RefitError } from '../util/errors.ts';
@@ -6,19 +6,19 @@ import type { Runnable } from './group.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface HealthOptions {
-  /** `host:port`; port 0 takes any that is free. */
+  /** `host:port`; port 0 takes a free one. */
   readonly address: string;
-  /** What is not ready yet, by name; empty where everything is. */
+  /** Names of what is not ready yet. */
   readonly waitingFor: () => readonly string[];
   readonly metrics: Metrics;
 }
 
 export interface HealthServer extends Runnable {
-  /** The address really used, once it listens. */
+  /** The address, once it listens. */
   readonly listening: Promise<AddressInfo>;
 }
 
-/** Listens at once, also before caches are synced; serves until the signal of `run` aborts. */
+/** Listens at once, before caches are synced; serves until `run` is aborted. */
 export function createHealthServer(options: HealthOptions): HealthServer {
   const server = createServer((request, response) => {
     answer(request.url ?? '/', options, response).catch((error: unknown) =>
@@ -26,7 +26,7 @@ export function createHealthServer(options: HealthOptions): HealthServer {
     );
   });
   const listening = listen(server, options.address);
-  // `run` tells of an address in use; until then nobody waits for it.
+  // `run` rejects with it.
   listening.catch(() => undefined);
   return {
     name: 'health',
@@ -62,14 +62,15 @@ function respond(response: ServerResponse, code: number, body: string, contentTy
 
 async function listen(server: Server, address: string): Promise<AddressInfo> {
   const match = /^(.*):(\d+)$/.exec(address);
-  if (!match) throw new RefitError('REFIT_USAGE', `"${address}" is no address: host:port is expected`);
+  if (!match)
+    throw new RefitError('REFIT_USAGE', `"${address}" is not an address: use host:port, such as 127.0.0.1:8080`);
   const host = (match[1] ?? '').replace(/^\[|\]$/g, '');
   return await new Promise((resolve, reject) => {
     server.once('error', (cause) =>
       reject(
         new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, {
           cause,
-          hint: 'choose another address, or end what listens there',
+          hint: 'choose another address, or stop the process that uses it',
         }),
       ),
     );

@@ -25,8 +25,9 @@ export class Leadership {
   }
 
   start(): void {
-    const { election } = this.#parts;
+    const { election, metrics } = this.#parts;
     if (!election) return this.#change({ number: 0 });
+    metrics.leading(election.name, false);
     election.onChange((term) => this.#change(term));
     this.#candidacy = election.run(this.#resign.signal);
   }
@@ -41,8 +42,8 @@ export class Leadership {
   }
 
   #change(term: Term | undefined): void {
-    const { metrics, onFailure } = this.#parts;
-    metrics.leading(term !== undefined);
+    const { election, metrics, onFailure } = this.#parts;
+    if (election) metrics.leading(election.name, term !== undefined);
     const turn = this.#turn.then(async () => (term ? this.#begin() : await this.#end()));
     turn.catch(onFailure);
     this.#turn = turn;

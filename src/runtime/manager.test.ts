@@ -6,7 +6,7 @@ import type { Term } from '../kube/election/write-guard.ts';
 import { nodes } from '../kube/resources.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import type { Runnable } from './group.ts';
-import { createManager, type Manager, type ManagerOptions } from './manager.ts';
+import { Manager, type ManagerOptions } from './manager.ts';
 
 /** Everything that happens, in order. */
 type Diary = string[];
@@ -45,6 +45,7 @@ function election(diary: Diary): FakeElection {
   let listener: (held: Term | undefined) => void = () => undefined;
   return {
     identity: 'me',
+    name: 'lease',
     leader: () => 'me',
     term: () => undefined,
     beginWrite: () => undefined,
@@ -67,7 +68,7 @@ interface Rig {
 
 function rig(options: ManagerOptions = {}, diary: Diary = []): Rig {
   const clock = new FakeClock();
-  const manager = createManager({ clock, ...options });
+  const manager = new Manager({ clock, ...options });
   const synced = Promise.withResolvers<void>();
   manager.addInformer(informer(diary, synced.promise));
   return { diary, clock, manager, sync: () => synced.resolve(), stop: new AbortController() };
@@ -79,10 +80,10 @@ test('caches come first; the end goes the other way round', async () => {
   manager.addRunnable(runnable(diary, 'server'));
   const running = manager.run(stop.signal);
   await settle();
-  expect([diary.join(' '), manager.ready(), manager.waitingFor()]).toEqual(['+informer', false, ['nodes']]);
+  expect([diary.join(' '), manager.waitingFor()]).toEqual(['+informer', ['nodes']]);
   sync();
   await settle();
-  expect([diary.join(' '), manager.ready(), manager.waitingFor()]).toEqual(['+informer +server +worker', true, []]);
+  expect([diary.join(' '), manager.waitingFor()]).toEqual(['+informer +server +worker', []]);
   stop.abort();
   await running;
   expect(diary.slice(3).join(' ')).toBe('-worker -server -informer');
@@ -163,7 +164,7 @@ test('a part that does not stop is named, and waited for no longer than agreed',
   await settle();
   stop.abort();
   await clock.advance(3_000);
-  expect(await running).toMatchObject({ message: 'still running 3000 ms after being told to stop: stubborn' });
+  expect(await running).toMatchObject({ message: 'not stopped within 3000 ms: stubborn' });
 });
 
 test('a controller brings the informers of its sources', async () => {

@@ -1,4 +1,4 @@
-/** Owns the life of a controller process: caches first, then work, leader-only work by leadership, and an ordered end. */
+/** Starts and stops the parts of a controller process in order: caches, then work, then leader-only work. */
 import type { Election } from '../kube/election/election.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import { aborted } from '../util/abort.ts';
@@ -10,40 +10,20 @@ import { Leadership } from './leadership.ts';
 import { type Metrics, noMetrics } from './metrics.ts';
 
 export interface ManagerOptions {
-  /** Without one this process always counts as the leader. */
+  /** Without one the process always leads. */
   readonly election?: Election;
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
-  /** Milliseconds each group may take to stop before it is given up; 20 s where absent, within kubelet's usual 30. */
+  /** Milliseconds that each group may take to stop. 20 s by default: the kubelet kills a pod after 30. */
   readonly stopTimeoutMs?: number;
 }
 
-/** When something runs: `always` from synced caches to the end, `leading` only while the lease is held. */
-export type When = 'always' | 'leading';
+/** `always`: from synced caches to the end. `leading`: while the lease is held. */
+type When = 'always' | 'leading';
 
-export interface Manager {
-  /** Informers of controllers' sources are known already; others are named here. Before `run` only. */
-  addInformer(informer: Informer): void;
-  addController(controller: Controller, when?: When): void;
-  addRunnable(runnable: Runnable, when?: When): void;
-  /** True once every informer is synced. */
-  ready(): boolean;
-  /** What is not synced yet, as plurals. */
-  waitingFor(): string[];
-  /**
-   * Starts informers, waits for them, starts the rest; ends in the opposite order when `signal` aborts. Rejects where a
-   * runnable failed, or leader-only work went on after its time: then the process should end.
-   */
-  run(abort: AbortSignal): Promise<void>;
-}
-
-export function createManager(options: ManagerOptions = {}): Manager {
-  return new GroupedManager(options);
-}
-
-class GroupedManager implements Manager {
+export class Manager {
   readonly #options: ManagerOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -51,18 +31,20 @@ class GroupedManager implements Manager {
   readonly #informers = new Set<Informer>();
   readonly #runnables: Readonly<Record<When, Runnable[]>> = { always: [], leading: [] };
 
-  constructor(options: ManagerOptions) {
+  constructor(options: ManagerOptions = {}) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? silentLogger;
     this.#metrics = options.metrics ?? noMetrics;
   }
 
+  /** Call before `run`. `addController` adds the informers of its sources. */
   addInformer(informer: Informer): void {
     this.#informers.add(informer);
   }
 
-  addController(controller: Controller, when: When = 'leading'): void {
+  /** Runs while the lease is held. */
+  addController(controller: Controller): void {
     for (const { informer } of controller.sources) this.addInformer(informer);
     const parts = {
       clock: this.#clock,
@@ -71,21 +53,19 @@ class GroupedManager implements Manager {
       metrics: this.#metrics,
     };
     const run = async (abort: AbortSignal): Promise<void> => await runController(controller, abort, parts);
-    this.addRunnable({ name: controller.name, run }, when);
+    this.addRunnable({ name: controller.name, run }, 'leading');
   }
 
   addRunnable(runnable: Runnable, when: When = 'always'): void {
     this.#runnables[when].push(runnable);
   }
 
-  ready(): boolean {
-    return this.waitingFor().length === 0;
-  }
-
+  /** The plurals of what is not synced yet. */
   waitingFor(): string[] {
     return [...this.#informers].filter((informer) => !informer.synced()).map(({ resource }) => resource.plural);
   }
 
+  /** Runs until `abort`, and stops in the opposite order. Rejects if a part failed or did not stop in time: end the process then. */
   async run(abort: AbortSignal): Promise<void> {
     const failed = new AbortController();
     const stop = AbortSignal.any([abort, failed.signal]);
@@ -108,7 +88,7 @@ class GroupedManager implements Manager {
     if (failed.signal.aborted) throw failed.signal.reason;
   }
 
-  /** False where the manager has to stop before every cache is there. */
+  /** False if the manager must stop before every cache is synced. */
   async #synced(stop: AbortSignal): Promise<boolean> {
     try {
       await Promise.all([...this.#informers].map(async (informer) => await informer.whenSynced(stop)));

@@ -1,43 +1,140 @@
-/** Owns what Refit measures about itself, as a contract that any metrics library can fulfil. */
+/** Every metric of a process: what it is called, and the method that records it. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { RequestRecord } from '../kube/transport/requester.ts';
 
-/** How one reconcile ended; `terminal` will not be tried again. */
+/** How one reconcile ended; `terminal` is not retried. */
 export type ReconcileOutcome = 'success' | 'requeue' | 'error' | 'terminal';
 
-/** Words as everywhere else: phases, gates and reasons. */
 export interface PlanMeasure {
   readonly dialect: string;
   /** `namespace/name`, or the name alone. */
   readonly plan: string;
-  readonly phase: string;
-  /** By phase of the target. */
-  readonly targets: ReadonlyMap<string, number>;
+  /** Every phase of a rollout, with 1 for the one that the plan is in. */
+  readonly phases: Readonly<Record<string, number>>;
+  /** Every phase of a target, with the number of targets in it. */
+  readonly targets: Readonly<Record<string, number>>;
   readonly waits: readonly { readonly gate: string; readonly reason: string }[];
 }
 
-export interface Metrics {
-  reconciled(controller: string, outcome: ReconcileOutcome, seconds: number): void;
-  queueDepth(controller: string, depth: number): void;
-  /** Fits `ClientOptions.onRequest`. */
-  requested(record: RequestRecord): void;
-  leading(leading: boolean): void;
-  /** Where a plan stands: takes the place of what was told of it before. */
-  plan(plan: PlanMeasure): void;
-  /** A plan is gone: nothing of it is exposed any more. */
-  forgetPlan(dialect: string, plan: string): void;
-  /** One step of one target is over. */
-  stepDone(dialect: string, step: string, seconds: number): void;
-  /** The text that `/metrics` answers, and its content type. */
-  expose(): Promise<{ contentType: string; body: string }>;
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Seconds; from a decision in memory to a reconcile that runs into its deadline. */
+const REQUEST_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30];
+/** Seconds; from a cordon to a download over a slow link. */
+const STEP_BUCKETS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 21_600];
+
+type Define = ReturnType<typeof definitions>;
+
+function definitions(registry: Registry) {
+  const registers = [registry];
+  return {
+    gauge: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+      new Gauge<L>({ name, help, labelNames, registers }),
+    counter: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+      new Counter<L>({ name, help, labelNames, registers }),
+    histogram: <L extends string>(name: string, help: string, buckets: number[], ...labelNames: L[]) =>
+      new Histogram<L>({ name, help, buckets, labelNames, registers }),
+  };
 }
 
-export const noMetrics: Metrics = {
-  reconciled: () => undefined,
-  queueDepth: () => undefined,
-  requested: () => undefined,
-  leading: () => undefined,
-  plan: () => undefined,
-  forgetPlan: () => undefined,
-  stepDone: () => undefined,
-  expose: () => Promise.resolve({ contentType: 'text/plain', body: '' }),
-};
+/**
+ * One for each process. Names without `refit_` are those of client-go, with their meaning. With a version it measures the
+ * process itself too.
+ */
+export function createMetrics(version?: string) {
+  const registry = new Registry();
+  const define = definitions(registry);
+  const build = define.gauge('refit_build_info', '1, labelled with the version of Refit.', 'version');
+  if (version !== undefined) {
+    build.set({ version }, 1);
+    collectDefaultMetrics({ register: registry });
+  }
+  return {
+    ...workMetrics(define),
+    ...requestMetrics(define),
+    ...planMetrics(define),
+    /** The answer to `/metrics`. */
+    expose: async () => ({ contentType: registry.contentType as string, body: await registry.metrics() }),
+  };
+}
+
+function workMetrics({ gauge, counter, histogram }: Define) {
+  const leading = gauge('leader_election_master_status', '1 while this process holds the lease `name`.', 'name');
+  const depth = gauge('workqueue_depth', 'Keys that wait for a worker of controller `name`.', 'name');
+  const retries = counter('workqueue_retries_total', 'Failed reconciles that controller `name` retries.', 'name');
+  const reconciles = histogram(
+    'refit_reconcile_duration_seconds',
+    'Time of one reconcile by controller and outcome (success, requeue, error, terminal).',
+    [...REQUEST_BUCKETS, 60],
+    'controller',
+    'outcome',
+  );
+  return {
+    leading: (lease: string, isLeading: boolean): void => leading.set({ name: lease }, isLeading ? 1 : 0),
+    queueDepth: (name: string, keys: number): void => depth.set({ name }, keys),
+    reconciled: (controller: string, outcome: ReconcileOutcome, seconds: number): void => {
+      reconciles.observe({ controller, outcome }, seconds);
+      if (outcome === 'error') retries.inc({ name: controller });
+    },
+  };
+}
+
+function requestMetrics({ counter, histogram }: Define) {
+  const requests = counter(
+    'rest_client_requests_total',
+    'Requests to the API server by status code, method and host; code `<error>` if no answer came.',
+    'code',
+    'method',
+    'host',
+    'resource',
+  );
+  const latency = histogram(
+    'refit_api_request_duration_seconds',
+    'Time until the head of the answer.',
+    REQUEST_BUCKETS,
+    'verb',
+    'resource',
+  );
+  return {
+    /** Fits `ClientOptions.onRequest`. */
+    requested: ({ verb, method, host, resource, code, ms }: RequestRecord): void => {
+      requests.inc({ code: code === 0 ? '<error>' : code, method, host, resource });
+      latency.observe({ verb, resource }, ms / 1000);
+    },
+  };
+}
+
+function planMetrics({ gauge, histogram }: Define) {
+  const phases = gauge('refit_plans', '1 for the phase of the plan, 0 for the others.', 'dialect', 'plan', 'phase');
+  const targets = gauge('refit_targets', 'Targets of the plan by phase.', 'dialect', 'plan', 'phase');
+  const help = 'What targets of the plan wait for, by gate and reason.';
+  const waits = gauge('refit_waits', help, 'dialect', 'plan', 'gate', 'reason');
+  const spent = 'Time that one target spent in one step.';
+  const steps = histogram('refit_step_duration_seconds', spent, STEP_BUCKETS, 'dialect', 'step');
+  const measured = new Map<string, PlanMeasure>();
+  const forgetPlan = (dialect: string, plan: string): void => {
+    const before = measured.get(`${dialect} ${plan}`);
+    if (!before) return;
+    measured.delete(`${dialect} ${plan}`);
+    for (const phase of Object.keys(before.phases)) phases.remove({ dialect, plan, phase });
+    for (const phase of Object.keys(before.targets)) targets.remove({ dialect, plan, phase });
+    for (const wait of before.waits) waits.remove({ dialect, plan, ...wait });
+  };
+  return {
+    /** Removes what was measured of a plan that is gone. */
+    forgetPlan,
+    /** Replaces what was measured of the plan before. */
+    plan: (measure: PlanMeasure): void => {
+      const { dialect, plan } = measure;
+      forgetPlan(dialect, plan);
+      measured.set(`${dialect} ${plan}`, measure);
+      for (const [phase, is] of Object.entries(measure.phases)) phases.set({ dialect, plan, phase }, is);
+      for (const [phase, count] of Object.entries(measure.targets)) targets.set({ dialect, plan, phase }, count);
+      for (const wait of measure.waits) waits.inc({ dialect, plan, ...wait });
+    },
+    stepDone: (dialect: string, step: string, seconds: number): void => steps.observe({ dialect, step }, seconds),
+  };
+}
+
+/** Measures, but nobody reads it. */
+export const noMetrics = createMetrics();

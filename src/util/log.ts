@@ -1,5 +1,5 @@
-/** Owns the Logger contract, and the JSON-lines logger of processes that carry no library (the agent). */
-import { rfc3339Millis } from './clock.ts';
+/** The log of every process: one JSON object a line. */
+import { rfc3339Millis, systemClock } from './clock.ts';
 import { messageOf } from './errors.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -37,6 +37,15 @@ export function jsonLogger(
     error: at('error'),
     child: (fields) => jsonLogger(write, now, level, { ...base, ...fields }),
   };
+}
+
+/** For a process: to standard error, by the system's clock. */
+export function stderrLogger(level: LogLevel): Logger {
+  return jsonLogger(
+    (line) => process.stderr.write(line),
+    () => systemClock.now(),
+    level,
+  );
 }
 
 export const silentLogger: Logger = {

@@ -5,8 +5,9 @@ const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'versions', 'kube',
 
 /** What each folder of src/ may import beside itself. `agent` gets the least, because it ships as one file. */
 export const BELOW: Readonly<Record<string, readonly string[]>> = {
-  cmd: ['cli', 'dialects', 'agent', ...CORE],
-  cli: ['dialects', ...CORE],
+  cmd: ['cli', 'dialects', 'agent', 'process', ...CORE],
+  cli: ['dialects', 'process', ...CORE],
+  process: CORE,
   dialects: CORE,
   engine: ['runtime', 'api', 'signal', 'drain', 'kube', 'util'],
   runtime: ['api', 'kube', 'util'],

@@ -41,7 +41,12 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'autopilot.k0sproject.io/controlnodes/status=roles-busy': { busy: 'update' },
   'autopilot.k0sproject.io/updateconfigs': {},
   'upgrade.refit.dev/upgradepolicies': { controller: READ, cattle: READ, kubeadm: READ, capi: READ, ...LOOK },
-  'upgrade.refit.dev/upgradepolicies/status': { controller: 'update', cattle: 'update', capi: 'update' },
+  'upgrade.refit.dev/upgradepolicies/status': {
+    controller: 'update',
+    cattle: 'update',
+    kubeadm: 'update',
+    capi: 'update',
+  },
   'flowcontrol.apiserver.k8s.io/flowschemas': { controller: 'get list', viewer: 'get list', operator: 'get list' },
   'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': {
     controller: 'get list',

@@ -1,15 +1,13 @@
 /** Owns the proof that a front door more needs nothing but a dialect: order, slots and failures come with the engine. */
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { showStatus } from '../../src/cli/status/command.ts';
-import { prepareRollouts, type RolloutsParts } from '../../src/cmd/rollouts.ts';
 import { type Rollout } from '../../src/engine/model/recorded.ts';
 import { targetsIn } from '../../src/engine/model/stages.ts';
-import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
-import { noMetrics } from '../../src/runtime/metrics.ts';
+import { type ControllerProcessOptions, prepareControllerProcess } from '../../src/process/controller-process.ts';
 import { systemClock as clock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
@@ -27,7 +25,7 @@ async function startStudio() {
   const { admin, kubeconfig } = cluster;
   const painter = followNodes(admin, stop.signal);
   await createPlan(admin);
-  const manager = await prepareRollouts(await partsOf(cluster), stop.signal);
+  const manager = await prepareControllerProcess(await partsOf(cluster), stop.signal);
   const managed = manager.run(stop.signal);
   onTestFinished(async () => {
     stop.abort(new Error('done'));
@@ -61,16 +59,13 @@ async function createPlan(admin: KubeClient): Promise<void> {
   await admin.create(toy.plans, { apiVersion: 'v1', kind: 'ConfigMap', metadata: PLAN, data });
 }
 
-async function partsOf({ admin, kubeconfig }: MemoryCluster): Promise<RolloutsParts> {
+async function partsOf({ admin, kubeconfig }: MemoryCluster): Promise<ControllerProcessOptions> {
   return {
     dialects: [toy],
     config: await loadClusterConfig({ path: kubeconfig }),
     client: admin,
     lease: { namespace: 'default', name: 'toy' },
-    leaseDurationMs: 15_000,
     component: 'toy',
-    policy: DEFAULT_POLICY,
-    metrics: noMetrics,
     log: silentLogger,
   };
 }

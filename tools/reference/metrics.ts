@@ -1,16 +1,17 @@
-/** Writes the reference page of the metrics, from those that a process registers. */
-import { prometheusMetrics } from '../../src/runtime/metrics-prometheus.ts';
+/** Writes docs/reference/metrics.md from the metrics that a process registers. */
+import { createMetrics } from '../../src/runtime/metrics.ts';
 
-/** HELP and TYPE of each family, without the runtime's own metrics. */
+/** Without a version, the metrics of Node.js itself are left out. */
 export async function metricReference(): Promise<string> {
-  const { body } = await prometheusMetrics().expose();
-  const helps = [...body.matchAll(/^# HELP (refit_\S+) (.*)\n# TYPE \S+ (\S+)$/gm)];
+  const { body } = await createMetrics().expose();
+  const helps = [...body.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)$/gm)];
   const rows = helps.map(([, name, help, type]) => `| \`${name}\` | ${type} | ${help} |`);
   return `${[
     '# Metrics',
     '',
-    'Made from `src/runtime` by `npm run generate`: change it there. They are served at `/metrics` of `--health-address`. Gates and',
-    'reasons are the words of [reasons](reasons.md), phases those of `refit status`, steps those of the node.',
+    '`npm run generate` writes this page from `src/runtime/metrics.ts`. A process serves its metrics at `/metrics` of `--health-address`.',
+    'Names without `refit_` are those of client-go and mean the same, so that existing dashboards work. The gates and reasons are',
+    'listed in [reasons](reasons.md); the phases are those of `refit status`. Metrics of the Node.js process come along.',
     '',
     '| metric | type | meaning |',
     '|---|---|---|',

@@ -1,35 +1,22 @@
-/** Owns carrying a rollout out in the foreground: under the lock, through the engine, in view, until it has ended. */
-import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
+/** Carries out a rollout of kubeadm in the foreground: takes the lock, runs the controller and shows its progress. */
 import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
 import { configMaps, newPlan, PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
-import { DrainPreviewer } from '../../drain/drain-preview.ts';
-import { createDrains } from '../../drain/drains.ts';
-import { type RolloutParts, rolloutController } from '../../engine/controller.ts';
 import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import { askControlPlane } from '../../engine/observe/api-server-health.ts';
 import { gather } from '../../engine/observe/gather.ts';
-import { listPolicies } from '../../engine/policy/choose-policy.ts';
-import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
-import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createElection, type Election, timesOf } from '../../kube/election/election.ts';
-import { guardedClient } from '../../kube/election/write-guard.ts';
-import { createEventRecorder } from '../../kube/events/recorder.ts';
+import { guardedClient, type WriteGuard } from '../../kube/election/write-guard.ts';
 import { isNotFound } from '../../kube/status-error.ts';
-import { askReadyz } from '../../kube/transport/readyz.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import { createInformer } from '../../kube/watch/informer.ts';
-import { createManager } from '../../runtime/manager.ts';
+import { type ControllerProcess, prepareControllerProcess } from '../../process/controller-process.ts';
 import { sleep } from '../../util/clock.ts';
 import { EXIT } from '../../util/errors.ts';
 import { showStatus } from '../status/command.ts';
 import { loadOnce } from '../status/load.ts';
 import type { KubeadmApplyFlags, KubeadmSession } from './session.ts';
 
-const READYZ_TIMEOUT_MS = 5000;
 /** Milliseconds to win a lock that nobody holds before anybody is told that it is waited for. */
 const PATIENCE_MS = 2000;
 const LOOK_AGAIN_MS = 50;
@@ -65,7 +52,7 @@ export async function carryOut(
       }
       await replacePlan(writer, newPlan(request));
     }
-    return await runRollout(session, flags, writer, abort);
+    return await runRollout(session, flags, election, abort);
   } finally {
     stop.abort(new Error('done'));
     await elected;
@@ -96,63 +83,48 @@ async function replacePlan(writer: KubeClient, plan: ReturnType<typeof newPlan>)
 async function runRollout(
   session: KubeadmSession,
   flags: KubeadmApplyFlags,
-  writer: KubeClient,
+  held: WriteGuard,
   abort: AbortSignal,
 ): Promise<number> {
-  const { client, clock, log, manifest, shells, jitter } = session;
+  const { client, config, clock, log, manifest, shells, jitter } = session;
   const done = new AbortController();
   const working = AbortSignal.any([abort, done.signal]);
-  const drains = createDrains({ client: writer, clock, random: jitter, log });
-  const works = hostUpgrades({ manifest, shells, writer, drains, clock, log, abort: working });
-  const dialect = kubeadmDialect(works) as unknown as Dialect;
-  const policies = (await listPolicies(client, abort)) && createInformer(client, upgradePolicies, { logger: log });
-  const policyFor = (plan: KubeObject): RolloutPolicy => policyOfPlan(dialect, policies?.list() ?? [], plan);
-  const manager = createManager({ clock, logger: log });
-  manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');
-  manager.addController(
-    rolloutController(dialect, { ...partsOf(session, flags, writer), policyFor, policies, drains }),
+  const controller = await prepareControllerProcess(
+    {
+      component: 'refit-kubeadm',
+      config,
+      client,
+      dialects: ({ writer, drains }) => {
+        const works = hostUpgrades({ manifest, shells, writer, drains, clock, log, abort: working });
+        return [kubeadmDialect(works)];
+      },
+      held,
+      policies: 'if-installed',
+      apiPort: flags.apiPort,
+      clock,
+      random: jitter,
+      log,
+    },
+    working,
   );
-  const managed = manager.run(working);
+  const running = controller.run(working);
   try {
-    const shown = show(session, flags, dialect, working);
-    // Whichever ends first: a manager only ends by itself where it failed.
-    const code = await Promise.race([shown, managed.then(async () => await shown)]);
-    if (!working.aborted) await untilCleanedUp(session, dialect, policyFor);
+    const shown = show(session, flags, controller.dialects, working);
+    // The controller only ends by itself if it failed.
+    const code = await Promise.race([shown, running.then(async () => await shown)]);
+    if (!working.aborted) await untilCleanedUp(session, controller);
     return code;
   } finally {
     done.abort(new Error('done'));
-    await managed.catch(() => undefined);
+    await running.catch(() => undefined);
   }
-}
-
-function partsOf(
-  { client, config, clock, log }: KubeadmSession,
-  { apiPort }: KubeadmApplyFlags,
-  writer: KubeClient,
-): Omit<RolloutParts, 'policyFor'> {
-  const events = createEventRecorder({ client, component: 'refit-kubeadm', clock, logger: log });
-  return {
-    reader: client,
-    writer,
-    clock,
-    log,
-    prober: {
-      askControlPlane: async (endpoints) =>
-        await askControlPlane(
-          endpoints,
-          async (host) => await askReadyz(config, host, { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
-        ),
-      look: (abort = new AbortController().signal) => new DrainPreviewer(client, abort),
-    },
-    announce: (plan, { type, reason }) => events.record(plan, { type, reason: reason.code, message: reason.message }),
-  };
 }
 
 /** Resolves with the exit code once the rollout has ended. */
 async function show(
   { clock, output, manifest }: KubeadmSession,
   flags: KubeadmApplyFlags,
-  dialect: Dialect,
+  dialects: readonly Dialect[],
   abort: AbortSignal,
 ): Promise<number> {
   const kubeconfig = flags.kubeconfig ?? manifest.kubeconfig;
@@ -161,27 +133,26 @@ async function show(
     ...(kubeconfig ? { kubeconfig } : {}),
     ...(flags.context ? { context: flags.context } : {}),
   };
-  return await showStatus(
-    { ...connection, output: 'text', watch: true },
-    { dialects: [dialect], clock, output, abort },
-  );
+  return await showStatus({ ...connection, output: 'text', watch: true }, { dialects, clock, output, abort });
 }
 
-/** What the leader still owes the nodes when the rollout has ended: cordons and taints of ours on hosts that were not touched. */
+/** Waits until the leader has removed its cordons and taints from hosts that were not upgraded. */
 async function untilCleanedUp(
   { client, clock, abort }: KubeadmSession,
-  dialect: Dialect,
-  policyFor: (plan: KubeObject) => RolloutPolicy,
+  { dialects, ...controller }: ControllerProcess,
 ): Promise<void> {
   const deadline = clock.monotonic() + CLEAN_UP_WITHIN_MS;
   while (clock.monotonic() < deadline) {
-    const loaded = await loadOnce(client, dialect, abort);
-    const now = clock.now();
-    const nodeActions = loaded.plans().flatMap((plan) => {
-      const snapshot = gather(dialect, plan, loaded.world, now, { isOnlyLooking: true });
-      return nodeActionsOf(snapshot, policyFor(plan), now);
-    });
-    if (nodeActions.length === 0) return;
+    let isClean = true;
+    for (const dialect of dialects) {
+      const loaded = await loadOnce(client, dialect, abort);
+      const now = clock.now();
+      isClean &&= loaded.plans().every((plan) => {
+        const snapshot = gather(dialect, plan, loaded.world, now, { isOnlyLooking: true });
+        return nodeActionsOf(snapshot, controller.policyFor(dialect, plan), now).length === 0;
+      });
+    }
+    if (isClean) return;
     await sleep(clock, LOOK_AGAIN_MS, abort);
   }
 }

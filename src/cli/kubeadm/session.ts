@@ -5,6 +5,7 @@ import { openShells, type Shells } from '../../dialects/kubeadm/ssh.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { leaderIdentity } from '../../kube/election/identity.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/log.ts';
@@ -53,7 +54,7 @@ export async function inSession(
   const config = await loadClusterConfig({ path: flags.kubeconfig ?? manifest.kubeconfig, context: flags.context });
   const shells = await openShells(manifest.ssh);
   const client = createClient(config, { userAgent: 'refit-kubeadm' });
-  const identity = `${userInfo().username}@${hostname()}/${process.pid}/${parts.random}`;
+  const identity = leaderIdentity(hostname(), userInfo().username.slice(0, 16), String(process.pid), parts.random);
   try {
     return await work({ ...parts, manifest, config, client, shells, identity });
   } finally {

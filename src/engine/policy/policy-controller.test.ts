@@ -6,6 +6,7 @@ import { T0 } from '../../../test/builders/times.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { DIALECT_NAMES, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { Resource } from '../../kube/resources.ts';
+import { StatusError } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Handler } from '../../kube/watch/handler.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
@@ -55,7 +56,7 @@ beforeEach(() => {
 });
 
 async function reconcile(): Promise<void> {
-  await controller.reconcile('nightly', { abort: new AbortController().signal, logger: silentLogger, failures: 0 });
+  await controller.reconcile('nightly', { abort: new AbortController().signal, logger: silentLogger });
 }
 
 test('plans that come and go are told, and nothing is written where nothing changed', async () => {
@@ -82,6 +83,15 @@ test('a lost race is told, so that it is run again', async () => {
   await expect(reconcile()).rejects.toMatchObject({ reason: 'Conflict' });
   await reconcile();
   expect(api.read(upgradePolicies, 'nightly').status?.conditions).toHaveLength(2);
+});
+
+test('without the right to write a status it stops trying', async () => {
+  api.before(CALL, () => {
+    throw new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden' });
+  });
+  await reconcile();
+  await reconcile();
+  expect(api.calls).toEqual([CALL]);
 });
 
 test('every policy is looked at again when one changes what it says, or a plan comes or goes', () => {

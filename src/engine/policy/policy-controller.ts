@@ -2,12 +2,13 @@
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { keyOf } from '../../kube/object-key.ts';
-import { isNotFound } from '../../kube/status-error.ts';
+import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { fromMapping, generationChanged, type Predicate } from '../../runtime/sources.ts';
 import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
 import type { PlanRef } from './choose-policy.ts';
 import { withStatus } from './policy-status.ts';
 
@@ -26,6 +27,8 @@ const TIMEOUT_MS = 60_000;
 
 export function policyController(parts: PolicyParts): Controller {
   const { policies } = parts;
+  // Policies bind plans all the same.
+  let isDenied = false;
   const all = (): string[] => policies.list().map(keyOf);
   const cameOrWent =
     (dialect: string): Predicate<KubeObject> =>
@@ -35,12 +38,19 @@ export function policyController(parts: PolicyParts): Controller {
     name: 'policies',
     sources: [
       // One more or less changes for which plans the others count.
-      fromMapping(policies, all, { when: generationChanged }),
-      ...Object.entries(parts.plans).map(([dialect, informer]) =>
-        fromMapping(informer, all, { when: cameOrWent(dialect) }),
-      ),
+      fromMapping(policies, all, generationChanged),
+      ...Object.entries(parts.plans).map(([dialect, informer]) => fromMapping(informer, all, cameOrWent(dialect))),
     ],
-    reconcile: async (key, { abort }) => await report(parts, key, abort),
+    reconcile: async (key, { abort, logger }) => {
+      if (isDenied) return;
+      try {
+        await report(parts, key, abort);
+      } catch (error) {
+        if (!isForbidden(error)) throw error;
+        isDenied = true;
+        logger.warn('the status of UpgradePolicies is off', { problem: messageOf(error) });
+      }
+    },
     concurrency: 1,
     timeoutMs: TIMEOUT_MS,
   };

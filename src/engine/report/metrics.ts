@@ -1,12 +1,27 @@
-/** Owns what is measured of a rollout at each decision. */
+/** Measures a rollout at each decision. */
 import type { Metrics } from '../../runtime/metrics.ts';
 import { factsOf } from '../gates/context.ts';
-import type { Decision } from '../model/decided.ts';
+import type { Decision, TargetPhase } from '../model/decided.ts';
 import type { Snapshot } from '../model/observed.ts';
 import { isUnasked } from '../model/reasons.ts';
-import type { Rollout } from '../model/recorded.ts';
+import type { Rollout, RolloutPhase } from '../model/recorded.ts';
 
-/** Of a decision that nothing more is recorded for. */
+const ROLLOUT_PHASES = { new: 0, running: 0, done: 0, failed: 0, incomplete: 0, invalid: 0 } as const satisfies Record<
+  RolloutPhase,
+  0
+>;
+const TARGET_PHASES = {
+  pending: 0,
+  intended: 0,
+  signalled: 0,
+  working: 0,
+  verifying: 0,
+  done: 0,
+  failed: 0,
+  missing: 0,
+  unsupported: 0,
+} as const satisfies Record<TargetPhase, 0>;
+
 export function measurePlan(
   metrics: Metrics,
   dialect: string,
@@ -14,19 +29,19 @@ export function measurePlan(
   { rollout }: Snapshot,
   { phases, waits }: Decision,
 ): void {
-  const targets = new Map<string, number>();
-  for (const phase of phases.values()) targets.set(phase, (targets.get(phase) ?? 0) + 1);
+  const targets: Record<TargetPhase, number> = { ...TARGET_PHASES };
+  for (const phase of phases.values()) targets[phase]++;
   const held = waits.filter(({ reason }) => !isUnasked(reason));
   metrics.plan({
     dialect,
     plan,
-    phase: rollout.phase,
+    phases: { ...ROLLOUT_PHASES, [rollout.phase]: 1 },
     targets,
     waits: held.map(({ gate, reason }) => ({ gate, reason: reason.code })),
   });
 }
 
-/** The steps of every target that `after` records as done and the snapshot did not. */
+/** Measures the steps of every target that `after` newly records as done. */
 export function measureSteps(metrics: Metrics, dialect: string, snapshot: Snapshot, after: Rollout): void {
   const before = new Set(
     snapshot.rollout.stages.flatMap(({ targets }) =>

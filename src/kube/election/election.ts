@@ -38,6 +38,8 @@ export interface ElectionOptions {
 
 export interface Election extends WriteGuard {
   readonly identity: string;
+  /** Of the lease. */
+  readonly name: string;
   /** Who held the lease when it was last read; empty when nobody did. */
   leader(): string;
   /** Calls `listener` when a term of ours begins, and with undefined when it ends; the returned function unsubscribes. */
@@ -89,6 +91,10 @@ class LeaseElection implements Election {
     this.#clock = options.clock ?? systemClock;
     this.#logger = (options.logger ?? silentLogger).child({ lease: options.name, identity: options.identity });
     this.#term = new LeadershipTerm(this.#clock, this.#times);
+  }
+
+  get name(): string {
+    return this.#options.name;
   }
 
   get identity(): string {

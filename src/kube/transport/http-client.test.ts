@@ -314,7 +314,8 @@ test('each attempt is reported', async () => {
   const done = client.replace(nodes, { metadata: { name: 'n1' } }, { subresource: 'status' });
   await expect.poll(async () => (await clock.advance(1_000), records.length)).toBe(2);
   await done;
-  const shared = { verb: 'update', resource: 'nodes/status', ms: expect.any(Number) };
+  const { host } = new URL(server.config.server);
+  const shared = { verb: 'update', method: 'PUT', host, resource: 'nodes/status', ms: expect.any(Number) };
   expect(records).toEqual([
     { ...shared, code: 503 },
     { ...shared, code: 200 },

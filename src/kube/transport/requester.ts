@@ -13,6 +13,10 @@ import type { Transport } from './transport.ts';
 /** One attempt as the metrics see it; `code` is 0 where no answer came. */
 export interface RequestRecord {
   readonly verb: string;
+  /** Of HTTP. */
+  readonly method: string;
+  /** Name and port of the server. */
+  readonly host: string;
   readonly resource: string;
   readonly code: number;
   /** Until the head of the answer. */
@@ -40,10 +44,12 @@ const CLOSED = 'the client was closed';
 export class Requester implements Caller {
   readonly #parts: RequesterParts;
   readonly #running = new Set<TimeLimit>();
+  readonly #host: string;
   #closed = false;
 
   constructor(parts: RequesterParts) {
     this.#parts = parts;
+    this.#host = new URL(parts.server).host;
   }
 
   async text(call: Call): Promise<{ status: number; body: string }> {
@@ -149,7 +155,8 @@ export class Requester implements Caller {
       code = response.statusCode ?? 0;
       return response;
     } finally {
-      onRequest({ verb: call.verb, resource: call.resource, code, ms: clock.monotonic() - startedAt });
+      const { verb, method, resource } = call;
+      onRequest({ verb, method, host: this.#host, resource, code, ms: clock.monotonic() - startedAt });
     }
   }
 

@@ -9,7 +9,7 @@ import type { KubeClient } from '../../../src/kube/client.ts';
 import { createElection, timesOf } from '../../../src/kube/election/election.ts';
 import { guardedClient } from '../../../src/kube/election/write-guard.ts';
 import { createEventRecorder } from '../../../src/kube/events/recorder.ts';
-import { createManager } from '../../../src/runtime/manager.ts';
+import { Manager } from '../../../src/runtime/manager.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { silentLogger as log } from '../../../src/util/log.ts';
@@ -41,7 +41,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
     logger: log,
   });
   const writer = guardedClient(client, election);
-  const manager = createManager({ election, clock, random, logger: log });
+  const manager = new Manager({ election, clock, random, logger: log });
   const events = createEventRecorder({ client, component: 'refit-controller', clock, logger: log });
   manager.addRunnable(events);
   const drains = createDrains({ client: writer, clock, random, log });

@@ -40,7 +40,7 @@ export function channelController(parts: ChannelParts): Controller {
   const answers = new Map<string, Answer>();
   return {
     name: 'cattle-channel',
-    sources: [fromObject(plans, { when: generationChanged })],
+    sources: [fromObject(plans, generationChanged)],
     reconcile: async (key) => {
       const { name, namespace } = splitKey(key);
       const plan = plans.get(name, namespace);

@@ -1,0 +1,198 @@
+/** Composes a controller process: what `refit controller` and every other process that carries out plans have in common. */
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { type UpgradePolicy, upgradePolicies } from '../api/refit/upgrade-policy.ts';
+import { DrainPreviewer } from '../drain/drain-preview.ts';
+import { createDrains, type Drains } from '../drain/drains.ts';
+import { rolloutController } from '../engine/controller.ts';
+import type { Dialect } from '../engine/dialect.ts';
+import { askControlPlane } from '../engine/observe/api-server-health.ts';
+import type { Prober } from '../engine/observe/probes.ts';
+import { policyOfPlan } from '../engine/policy/plan-policy.ts';
+import { policyController } from '../engine/policy/policy-controller.ts';
+import type { RolloutPolicy } from '../engine/policy/rollout-policy.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { ClusterConfig } from '../kube/config/cluster-config.ts';
+import { createElection, type ElectionOptions } from '../kube/election/election.ts';
+import { leaderIdentity } from '../kube/election/identity.ts';
+import { guardedClient, type WriteGuard } from '../kube/election/write-guard.ts';
+import { createEventRecorder } from '../kube/events/recorder.ts';
+import { leases } from '../kube/resources.ts';
+import { isForbidden, isNotFound } from '../kube/status-error.ts';
+import { boundedClient } from '../kube/transport/bounded-client.ts';
+import { askReadyz } from '../kube/transport/readyz.ts';
+import type { KubeObject } from '../kube/types.ts';
+import { createInformer, type Informer } from '../kube/watch/informer.ts';
+import type { Controller } from '../runtime/controller.ts';
+import { createHealthServer } from '../runtime/health.ts';
+import { Manager } from '../runtime/manager.ts';
+import { type Metrics, noMetrics } from '../runtime/metrics.ts';
+import { type Clock, systemClock } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
+import type { Logger } from '../util/log.ts';
+
+export interface ControllerProcessOptions {
+  /** Names the process in Events and in the log. */
+  readonly component: string;
+  readonly config: ClusterConfig;
+  readonly client: KubeClient;
+  readonly dialects: readonly Dialect[] | ((tools: LeaderTools) => readonly Dialect[]);
+  /** Controllers besides those of the dialects. */
+  readonly controllers?: (tools: LeaderTools) => readonly Controller[];
+  /** The lease to stand for election with. */
+  readonly lease?: LeaseOptions;
+  /** A lease that the caller holds. Without this and without `lease`, the process always leads. */
+  readonly held?: WriteGuard;
+  /** What binds plans that no UpgradePolicy covers; the defaults if absent. */
+  readonly policy?: RolloutPolicy;
+  /** When the process may start without UpgradePolicies: never, without the kind, or also without the right to list them. */
+  readonly policies?: 'required' | 'if-installed' | 'if-allowed';
+  /** False if something else, such as a Job, drains the nodes. */
+  readonly drainsNodes?: boolean;
+  /** Port of the API servers on every controller; that of the connection if absent. */
+  readonly apiPort?: number | undefined;
+  /** `host:port` for /healthz, /readyz and /metrics. */
+  readonly healthAddress?: string | undefined;
+  readonly metrics?: Metrics;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly log: Logger;
+}
+
+export type LeaseOptions = Pick<
+  ElectionOptions,
+  'namespace' | 'name' | 'labels' | 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'
+>;
+
+/** What only the leader uses. */
+export interface LeaderTools {
+  /** Writes only while the lease is held. */
+  readonly writer: KubeClient;
+  readonly drains: Drains;
+}
+
+export interface ControllerProcess extends Pick<Manager, 'run'> {
+  readonly dialects: readonly Dialect[];
+  policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
+}
+
+const READYZ_TIMEOUT_MS = 5000;
+/** Enough to keep an API server busy. The first wave of a large plan would send thousands at once. */
+const REQUESTS_AT_ONCE = 32;
+
+/** Rejects if something that must be watched cannot be listed: an informer would retry forever without an error. */
+export async function prepareControllerProcess(
+  options: ControllerProcessOptions,
+  abort: AbortSignal,
+): Promise<ControllerProcess> {
+  const { component, client, config, lease, clock = systemClock, random = Math.random, log } = options;
+  const { metrics = noMetrics } = options;
+  const policies = await findPolicies(options, abort);
+  const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
+  const election = lease && createElection({ client, ...lease, identity, clock, random, logger: log });
+  const origin = election ?? options.held;
+  // Only what may come in bursts is bounded: requests that keep the lease never wait.
+  const writer = boundedClient(origin ? guardedClient(client, origin) : client, REQUESTS_AT_ONCE);
+  const manager = new Manager({ ...(election ? { election } : {}), clock, random, logger: log, metrics });
+  const drains = createDrains({ client: writer, clock, random, log });
+  const tools = { writer, drains };
+  const dialects = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
+  await checkAccess(dialects, options, abort);
+  const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
+    policyOfPlan(dialect, policies?.list() ?? [], plan, options.policy);
+  const shared = { reader: client, writer, policies, clock, log, metrics };
+  addControllers(manager, { ...options, ...shared, ...tools, dialects, policyFor, abort });
+  for (const controller of options.controllers?.(tools) ?? []) manager.addController(controller);
+  if (options.healthAddress !== undefined) {
+    const waitingFor = (): string[] => manager.waitingFor();
+    const health = createHealthServer({ address: options.healthAddress, metrics, waitingFor });
+    await health.listening;
+    manager.addRunnable(health);
+  }
+  log.info(`${component} starts`, { identity, server: config.server, dialects: dialects.map(({ name }) => name) });
+  return { dialects, policyFor, run: async (stop) => await manager.run(stop) };
+}
+
+/** Undefined if the process works without UpgradePolicies. */
+async function findPolicies(
+  { client, policies = 'required', log, clock }: ControllerProcessOptions,
+  abort: AbortSignal,
+): Promise<Informer<UpgradePolicy> | undefined> {
+  try {
+    await client.list(upgradePolicies, { limit: 1, abort });
+  } catch (error) {
+    const isMissing = policies !== 'required' && isNotFound(error);
+    if (!isMissing && !(policies === 'if-allowed' && isForbidden(error))) throw error;
+    // A denied policy might bind plans; a kind that is not installed cannot.
+    const level = isMissing ? 'info' : 'warn';
+    log[level]('UpgradePolicies are off: the defaults apply to every plan', { problem: messageOf(error) });
+    return undefined;
+  }
+  return createInformer(client, upgradePolicies, { logger: log, ...(clock ? { clock } : {}) });
+}
+
+async function checkAccess(
+  dialects: readonly Dialect[],
+  { client, lease }: ControllerProcessOptions,
+  abort: AbortSignal,
+): Promise<void> {
+  for (const { plans, scope: { namespace: home, fieldSelector } = {}, watched } of dialects) {
+    for (const { resource, namespace } of [{ resource: plans, namespace: home }, ...watched]) {
+      const own = resource === plans ? fieldSelector : undefined;
+      await client.list(resource, { limit: 1, abort, namespace, fieldSelector: own });
+    }
+  }
+  if (!lease) return;
+  try {
+    await client.get(leases, lease.name, { namespace: lease.namespace, abort });
+  } catch (error) {
+    // The first leader creates it.
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+interface ControllerParts extends Omit<ControllerProcessOptions, 'policies' | 'dialects'>, LeaderTools {
+  readonly dialects: readonly Dialect[];
+  readonly policies: Informer<UpgradePolicy> | undefined;
+  readonly reader: KubeClient;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly abort: AbortSignal;
+  policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
+}
+
+function addControllers(manager: Manager, parts: ControllerParts): void {
+  const { dialects, client, component, clock, random, log, writer, policies, drainsNodes = true } = parts;
+  const events = createEventRecorder({ client, component, clock, ...(random ? { random } : {}), logger: log });
+  // Stops after the controllers, and writes what they reported last.
+  manager.addRunnable(events);
+  // Before the controllers, so that a drain never outlives the lease.
+  if (drainsNodes)
+    manager.addRunnable({ name: 'drains', run: async (term) => await parts.drains.run(term) }, 'leading');
+  const rollouts = dialects.map((dialect) =>
+    rolloutController(dialect, {
+      ...parts,
+      drains: drainsNodes ? parts.drains : undefined,
+      prober: proberOf(parts),
+      policyFor: (plan) => parts.policyFor(dialect, plan),
+      announce: (object, { type, reason }) =>
+        events.record(object, { type, reason: reason.code, message: reason.message }),
+    }),
+  );
+  for (const rollout of rollouts) manager.addController(rollout);
+  if (!policies) return;
+  const plans = Object.fromEntries(rollouts.map((rollout) => [rollout.name, rollout.plans]));
+  const isPlan = (name: string, object: KubeObject): boolean =>
+    dialects.find((dialect) => dialect.name === name)?.scope?.isPlan?.(object) ?? true;
+  manager.addController(policyController({ writer, clock, policies, plans, isPlan }));
+}
+
+function proberOf({ config, apiPort, writer, drainsNodes = true, abort }: ControllerParts): Prober {
+  return {
+    askControlPlane: async (endpoints, stop) => {
+      const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, abort: stop };
+      return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
+    },
+    ...(drainsNodes ? { look: (stop = abort) => new DrainPreviewer(writer, stop) } : {}),
+  };
+}
