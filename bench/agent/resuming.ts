@@ -1,7 +1,7 @@
 /** Owns what an agent that is killed in the middle of a download fetches again. */
 import { stat } from 'node:fs/promises';
 import type { DownloadServer } from '../../sandbox/hosts/download-server.ts';
-import { pathsBeside } from '../../src/agent/state/paths.ts';
+import { pathsBeside } from '../../src/agent/state/state-directory.ts';
 import { sleep } from '../../src/util/clock.ts';
 import type { AgentRig } from './rig.ts';
 

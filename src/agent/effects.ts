@@ -1,23 +1,21 @@
 /** Owns carrying out steps on the host: each entry may be cut short anywhere and done again. */
-import { writeOwner } from '../drain/owner.ts';
+import { writeOwner } from '../drain/cordon.ts';
 import { backoffDelay } from '../util/backoff.ts';
-import type { Clock } from '../util/clock.ts';
-import { sleep } from '../util/clock.ts';
+import { type Clock, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
-import { discardDownload, download } from './download/download.ts';
-import { type DownloadLimits, limitsFor } from './download/download-limits.ts';
+import { type DownloadLimits, limitsFor } from './download/fetch.ts';
 import { discardBundle, placeBundle } from './download/place-bundle.ts';
 import type { Environment } from './download/proxy-choice.ts';
-import type { ActiveJournal, BundleJournal, UpdateJournal } from './journal.ts';
-import { isBundle } from './journal.ts';
-import { DrainLateError, type Duties } from './maintenance/duties.ts';
+import { discardDownload, download } from './download/stage-binary.ts';
+import { type ActiveJournal, type BundleJournal, isBundle, type UpdateJournal } from './journal.ts';
+import type { Maintenance } from './maintenance/node-maintenance.ts';
+import { DrainLateError } from './maintenance/own-drain.ts';
 import { endProcess } from './service/processes.ts';
-import type { Restarter } from './service/restarter.ts';
-import { tryOut } from './service/trial-run.ts';
-import type { Files } from './state/durable-files.ts';
-import { replaceDurably } from './state/durable-files.ts';
-import { pathsBeside, pathsIn } from './state/paths.ts';
+import type { ServiceRestarter } from './service/service-restarter.ts';
+import { runTrial } from './service/trial-run.ts';
+import { type Files, replaceDurably } from './state/durable-files.ts';
+import { pathsBeside, pathsIn } from './state/state-directory.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 
 export interface EffectTools {
@@ -29,8 +27,8 @@ export interface EffectTools {
   readonly limits: DownloadLimits;
   /** Names the proxies of downloads. */
   readonly environment: Environment;
-  readonly duties: Duties;
-  readonly restarter: Restarter;
+  readonly maintenance: Maintenance;
+  readonly restarter: Pick<ServiceRestarter, 'restart'>;
   readonly files: Files;
   readonly clock: Clock;
   readonly random: () => number;
@@ -70,17 +68,17 @@ async function updateEffectOf(
   const { url, sha256, version, forceupdate } = command;
   const { staged, part, previous } = pathsBeside(work.binary);
   const paths = { part, record: pathsIn(tools.stateDirectory).record };
-  const { userAgent, duties, restarter, files } = tools;
+  const { userAgent, maintenance, restarter, files } = tools;
   const limits = limitsFor(tools.limits, work.policy);
   const drain = work.policy?.drain ?? {};
   switch (step.kind) {
     case 'download':
       await download({ url, sha256, staged, paths, userAgent, limits }, { ...tools, abort });
       return DONE;
-    case 'try-out':
-      return await tryOut({ binary: staged, timeoutMs: TRIAL_TIMEOUT_MS, ...(forceupdate ? {} : { version }) });
+    case 'trial-run':
+      return await runTrial({ binary: staged, timeoutMs: TRIAL_TIMEOUT_MS, ...(forceupdate ? {} : { version }) });
     case 'cordon-and-drain':
-      await duties.cordonAndDrain(writeOwner({ plan: planId, attempt: created }), drain, abort);
+      await maintenance.cordonAndDrain(writeOwner({ plan: planId, attempt: created }), drain, abort);
       return DONE;
     case 'keep-previous':
       await replaceDurably(work.binary, previous, files);
@@ -99,7 +97,7 @@ async function updateEffectOf(
       return DONE;
     case 'uncordon':
       // A node that was not updated is left to those who had cordoned it.
-      await duties.takeBack(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort);
+      await maintenance.uncordon(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort);
       return DONE;
     case 'clean-up':
       await discardDownload({ staged, paths }, files);

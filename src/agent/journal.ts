@@ -1,13 +1,15 @@
-/** Owns the agent's memory: which signal it works on and how far it got. */
+/** The agent's memory: which signal it works on, and how far it got. */
+import type { AgentPolicy } from '../signal/agent-policy.ts';
+import type { SignalCommand } from '../signal/codec.ts';
 import type { ProcessId } from './service/host.ts';
-import type { BundleWork, Work } from './work.ts';
 
 /**
- * How far an update got. A phase that ends in -ing was written before its step and says that the step may be half done:
+ * How far an update got. A phase ending in -ing is written before its step, so the step may be half done:
  *
  *     started → downloaded → ready → kept → swapping → swapped → restarting → restarted → soaking → proven
- *                                                └──────────┴───────────┴──────────┴─────────┴→ restoring → restored → reviving → revived
- *     failed: from any phase that has not changed what the target path holds, and from a roll-back that did not work
+ *                                               └──────────┴───────────┴──────────┴─────────┴→ swappingBack
+ *     swappingBack → swappedBack → restartingBack → restartedBack
+ *     failed: from any phase that has not changed the target path, and from a roll-back that did not work
  */
 export type UpdatePhase =
   | 'started'
@@ -29,40 +31,64 @@ export type UpdatePhase =
 /** How far an airgap bundle got: wanted → placed, or missed. */
 export type BundlePhase = 'wanted' | 'placed' | 'missed';
 
+/** One signal: two with equal members are the same signal. */
+export interface SignalKey {
+  readonly planId: string;
+  readonly created: string;
+  readonly command: SignalCommand;
+}
+
+/** An airgapupdate: it needs no facts about the host. */
+export interface BundleWork {
+  readonly signal: SignalKey;
+  /** Kept here because no API server may answer while the service is down. */
+  readonly policy?: AgentPolicy;
+}
+
+/** A k0supdate, with what the agent found when it took the signal up. */
+export interface Work extends BundleWork {
+  /** Absolute path of the binary to replace. */
+  readonly binary: string;
+  /** Version that ran. */
+  readonly from: string;
+  /** Process that ran it. */
+  readonly original: ProcessId;
+}
+
 export interface Failure {
   readonly status: 'FailedDownload' | 'Failed';
   readonly reason: string;
-  /** As it is reported. */
+  /** What ran out of time, as it is reported. */
   readonly late?: 'drain';
 }
 
 interface Progress {
-  /** Why the work ends badly, once it does. */
+  /** Why the work fails, once it does. */
   readonly failure?: Failure;
-  /** The status on the object, and the steady milliseconds at which it was entered. */
+  /** Current status on the object, and when it was entered (steady milliseconds). */
   readonly entered?: { readonly status: string; readonly at: number };
-  /** Milliseconds spent in each status that is over. */
+  /** Milliseconds spent in each earlier status. */
   readonly spent: Readonly<Record<string, number>>;
 }
 
 /**
- * What the agent itself did about its node's cordon: begun and made, or not quite; given back; `stuck` where it could not
- * be given back before the failure was reported. Absent: nothing, as where the leader cordons.
+ * Cordon and drain by the agent itself. Absent: it did nothing, for example because the leader cordons. `undone`:
+ * uncordoned. `stuck`: could not be uncordoned before the failure was reported.
  */
-export type Way = 'begun' | 'made' | 'given-back' | 'stuck';
+export type OwnDrainState = 'started' | 'done' | 'undone' | 'stuck';
 
 export interface UpdateJournal extends Progress {
   readonly phase: UpdatePhase;
   readonly work: Work;
   /** Process that the last restart ends. */
   readonly process?: ProcessId;
-  /** Process that runs what is wanted, while it is watched. */
+  /** Process of the wanted version, while the agent watches it. */
   readonly fresh?: ProcessId;
-  /** Steady milliseconds at which the last restart, or the watch over the fresh process, began. */
+  /** Start of the last restart, or of the watch over `fresh` (steady milliseconds). */
   readonly since?: number;
-  /** Steady milliseconds at which the last restart was asked for; a restarted agent does not count it anew. */
+  /** When the last restart was ordered (steady milliseconds); a restarted agent does not reset it. */
   readonly restartedAt?: number;
-  readonly way?: Way;
+  readonly drain?: OwnDrainState;
 }
 
 export interface BundleJournal extends Progress {
@@ -79,7 +105,7 @@ export function isBundle(journal: ActiveJournal): journal is BundleJournal {
   return journal.phase === 'wanted' || journal.phase === 'placed' || journal.phase === 'missed';
 }
 
-/** True where the node may bear a cordon that the agent itself set. */
-export function isHolding({ way }: UpdateJournal): boolean {
-  return way === 'begun' || way === 'made' || way === 'stuck';
+/** True when the node may have a cordon that the agent itself set. */
+export function mayBeCordoned({ drain }: UpdateJournal): boolean {
+  return drain === 'started' || drain === 'done' || drain === 'stuck';
 }

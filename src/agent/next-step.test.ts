@@ -19,12 +19,10 @@ import {
   workFor,
 } from '../../test/builders/agent-situations.ts';
 import type { SignalData } from '../signal/codec.ts';
-import type { BundleJournal, Journal, UpdateJournal } from './journal.ts';
-import { IDLE } from './journal.ts';
-import { asksForService, asksWhoCordons, isAtRest, nextStep, waitsForCordon } from './next-step.ts';
+import { type BundleJournal, IDLE, type Journal, type UpdateJournal, type Work } from './journal.ts';
+import { asksForCordon, asksForService, asksWhoCordons, isAtRest, nextStep } from './next-step.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step } from './steps/step.ts';
-import type { Work } from './work.ts';
 
 const oldRuns = running(OLD, before);
 /** The old process goes on under the new file. */
@@ -100,7 +98,7 @@ describe('a new signal', () => {
 describe('a signal whose journal was lost', () => {
   const lost = (status: string): object => ({
     kind: 'begin',
-    as: { ...journalAt('failed', { way: 'begun' }), failure: { status: 'Failed', reason: says(status) } },
+    as: { ...journalAt('failed', { drain: 'started' }), failure: { status: 'Failed', reason: says(status) } },
   });
   const proven = { kind: 'begin', as: journalAt('proven', { work: workFor(key, { from: NEW, original: after }) }) };
   check([
@@ -146,7 +144,7 @@ describe('an airgap bundle', () => {
     ['placed before Downloading was seen', { signal: airgap, journal: at('placed') }, report('Completed')],
     ['missed', { signal: downloading, journal: missed }, report('FailedDownload', { reason: 'why' })],
     ['completed', { signal: signalAt('Completed', airgap), journal: at('placed') }, CLEAN_UP],
-    ['taken back', { signal: signalAt('Failed', airgap), journal: at('wanted') }, CLEAN_UP],
+    ['cancelled', { signal: signalAt('Failed', airgap), journal: at('wanted') }, CLEAN_UP],
     ['replaced', { signal: key, journal: at('wanted') }, CLEAN_UP],
   ]);
 });
@@ -156,13 +154,13 @@ describe('the signal is gone, over or another one', () => {
   const otherCommand = signalAt('Restart', { ...key, command: { ...key.command, version: 'v9' } });
   const since = { process: before, since: NOW - 1_000 };
   const until = NOW - 1_000 + TIMES.restartTimeoutMs;
-  const rollBack = { kind: 'roll-back', reason: says('taken back') };
+  const rollBack = { kind: 'roll-back', reason: says('cancelled') };
   const late = { process: before, since: NOW - TIMES.restartTimeoutMs };
   check([
     ...(['started', 'downloaded', 'ready', 'kept', 'proven', 'failed'] as const).flatMap((phase): Row[] => [
       [`${phase}: nothing to bring to an end`, { signal: other, journal: journalAt(phase) }, CLEAN_UP],
-      [`${phase}: our cordon`, { signal: other, journal: journalAt(phase, { way: 'made' }) }, TAKE_BACK],
-      [`${phase}: no cordon any more`, { signal: other, journal: journalAt(phase, { way: 'given-back' }) }, CLEAN_UP],
+      [`${phase}: our cordon`, { signal: other, journal: journalAt(phase, { drain: 'done' }) }, TAKE_BACK],
+      [`${phase}: no cordon any more`, { signal: other, journal: journalAt(phase, { drain: 'undone' }) }, CLEAN_UP],
     ]),
     ['object deleted', { signal: undefined, journal: journalAt('ready') }, CLEAN_UP],
     ['same plan, other command', { signal: otherCommand, journal: journalAt('ready') }, CLEAN_UP],
@@ -174,12 +172,12 @@ describe('the signal is gone, over or another one', () => {
     ],
     [
       'somebody wrote Failed while we drained',
-      { signal: signalAt('Failed'), journal: journalAt('ready', { way: 'begun' }) },
+      { signal: signalAt('Failed'), journal: journalAt('ready', { drain: 'started' }) },
       TAKE_BACK,
     ],
     [
       'we failed, and our cordon is stuck',
-      { signal: signalAt('Failed'), journal: journalAt('failed', { ...WHY, way: 'stuck' }) },
+      { signal: signalAt('Failed'), journal: journalAt('failed', { ...WHY, drain: 'stuck' }) },
       TAKE_BACK,
     ],
     ['swapping', { signal: other, journal: journalAt('swapping'), host: oldLeft }, rollBack],
@@ -187,7 +185,7 @@ describe('the signal is gone, over or another one', () => {
     ['put back, never restarted', { signal: other, journal: journalAt('swappedBack', WHY) }, CLEAN_UP],
     [
       'put back, never restarted, our cordon',
-      { signal: other, journal: journalAt('swappedBack', { ...WHY, way: 'made' }) },
+      { signal: other, journal: journalAt('swappedBack', { ...WHY, drain: 'done' }) },
       TAKE_BACK,
     ],
     [
@@ -243,7 +241,7 @@ describe('nobody is asked what cannot matter', () => {
 
   test.each<[string, SignalData, Journal, boolean]>([
     ['Cordoning', signalAt('Cordoning'), journalAt('ready'), true],
-    ['Cordoning, way made', signalAt('Cordoning'), journalAt('ready', { way: 'made' }), false],
+    ['Cordoning, way made', signalAt('Cordoning'), journalAt('ready', { drain: 'done' }), false],
     ['Downloading', signalAt('Downloading'), journalAt('ready'), false],
     ['ApplyingUpdate', signalAt('ApplyingUpdate'), journalAt('ready'), false],
     ['UnCordoning', signalAt('UnCordoning'), done, true],
@@ -258,9 +256,9 @@ describe('nobody is asked what cannot matter', () => {
     ['a bundle', airgap, IDLE, false],
     ['already at work', key, done, false],
   ])('our cordon: %s', (_name, signal, journal, expected) => {
-    expect(waitsForCordon(signal, journal, newRuns)).toBe(expected);
-    expect(waitsForCordon(signal, journal, oldRuns)).toBe(false);
-    expect(waitsForCordon(signal, journal, silent)).toBe(false);
+    expect(asksForCordon(signal, journal, newRuns)).toBe(expected);
+    expect(asksForCordon(signal, journal, oldRuns)).toBe(false);
+    expect(asksForCordon(signal, journal, silent)).toBe(false);
   });
 
   test('the service: for bundles never', () => {

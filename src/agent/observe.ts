@@ -1,4 +1,4 @@
-/** Owns gathering what the next decision depends on, and nothing that it does not. */
+/** Gathers what the next decision depends on, and nothing else. */
 import type { AgentPolicy } from '../signal/agent-policy.ts';
 import { agentPolicyFor } from '../signal/agent-policy.ts';
 import type { SignalCommand, SignalData } from '../signal/codec.ts';
@@ -7,21 +7,21 @@ import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import type { Journal } from './journal.ts';
-import type { Cordoner, Duties } from './maintenance/duties.ts';
-import { asksForService, asksWhoCordons, waitsForCordon } from './next-step.ts';
+import type { Cordoner } from './maintenance/cordoner.ts';
+import type { Maintenance } from './maintenance/node-maintenance.ts';
+import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
 import type { SignalObject } from './object/signal-object.ts';
 import type { ExitCountParts } from './service/exits.ts';
 import { ExitCount } from './service/exits.ts';
 import type { HostFacts } from './service/host.ts';
 import { KubeletHeartbeat, type KubeletHeartbeatParts } from './service/kubelet-heartbeat.ts';
-import type { OwnNodeFacts, StepInput } from './step-input.ts';
-import type { Times } from './times.ts';
+import type { OwnNodeFacts, StepInput, Times } from './step-input.ts';
 
 export interface ObserverParts extends ExitCountParts, KubeletHeartbeatParts {
   readonly object: SignalObject;
   readonly observe: (journal: Journal) => Promise<HostFacts>;
-  readonly duties: Duties;
-  /** What the flags say; a signal's policy wins over it. */
+  readonly maintenance: Maintenance;
+  /** From the flags; a signal's policy overrides them. */
   readonly times: Times;
   /** Kinds of commands that are carried out on this object; others are refused. */
   readonly accepts: readonly SignalCommand['kind'][];
@@ -31,46 +31,46 @@ export interface ObserverParts extends ExitCountParts, KubeletHeartbeatParts {
 export class StepInputObserver {
   readonly #parts: ObserverParts;
   readonly #exits: ExitCount;
-  readonly #news: KubeletHeartbeat;
+  readonly #heartbeat: KubeletHeartbeat;
 
   constructor(parts: ObserverParts) {
     this.#parts = parts;
     this.#exits = new ExitCount(parts);
-    this.#news = new KubeletHeartbeat(parts);
+    this.#heartbeat = new KubeletHeartbeat(parts);
   }
 
-  /** The signal on the object; as the journal last knew it for the time until the object is known. */
+  /** The signal on the object; until the object is read, the signal that the journal remembers. */
   signalFor(journal: Journal): SignalData | undefined {
     const { object } = this.#parts;
-    return object.isKnown ? decodeSignal(object.newest?.metadata.annotations) : signalOf(journal);
+    return object.isKnown ? decodeSignal(object.newest?.metadata.annotations) : signalIn(journal);
   }
 
-  /** `steady` is the agent's time; rejects where the API server does not answer a question that cannot wait. */
+  /** `steady` is the agent's time; rejects when the API server does not answer a question that the decision needs. */
   async gather(journal: Journal, steady: () => number, stop: AbortSignal): Promise<Omit<StepInput, 'now'>> {
     const { object, observe, times, accepts } = this.#parts;
     const signal = this.signalFor(journal);
     const policy = signal === undefined ? {} : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
-    const host = asksForService(signal, journal) ? await this.#exits.see(await observe(journal), journal) : {};
+    const host = asksForService(signal, journal) ? await this.#exits.count(await observe(journal), journal) : {};
     const known = { signal, journal, host, policy };
-    const news = await this.#news.see({ newest: object.newest, journal, steady }, stop);
-    const node = { ...news, ...(await this.#askAbout(known, stop)) };
+    const heartbeat = await this.#heartbeat.check({ newest: object.newest, journal, steady }, stop);
+    const node = { ...heartbeat, ...(await this.#cordonFacts(known, stop)) };
     return { signal, policy, journal, host, node, times, accepts };
   }
 
-  async #askAbout(
+  async #cordonFacts(
     { signal, journal, host, policy }: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>,
     stop: AbortSignal,
   ): Promise<OwnNodeFacts> {
     if (asksWhoCordons(signal, journal)) return { cordoner: await this.#whoCordons(policy, stop) };
-    return waitsForCordon(signal, journal, host) ? { isCordoned: await this.#parts.duties.hasCordon(stop) } : {};
+    return asksForCordon(signal, journal, host) ? { isCordoned: await this.#parts.maintenance.hasCordon(stop) } : {};
   }
 
   async #whoCordons({ cordoning }: AgentPolicy, stop: AbortSignal): Promise<Cordoner> {
-    const { object, duties, log } = this.#parts;
+    const { object, maintenance, log } = this.#parts;
     if (cordoning !== undefined) return cordoning;
     if (object.newest === undefined) return 'unknown';
     try {
-      return await duties.whoCordons(object.newest, stop);
+      return await maintenance.whoCordons(object.newest, stop);
     } catch (error) {
       stop.throwIfAborted();
       log.warn('cannot tell who cordons', { reason: messageOf(error) });
@@ -79,7 +79,7 @@ export class StepInputObserver {
   }
 }
 
-function signalOf(journal: Journal): SignalData | undefined {
+function signalIn(journal: Journal): SignalData | undefined {
   if (journal.phase === 'idle') return undefined;
   const status = journal.entered && { status: journal.entered.status, timestamp: rfc3339(journal.entered.at) };
   return { ...journal.work.signal, ...(status && { status }) };

@@ -6,11 +6,11 @@ import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
 import { usageError } from '../util/usage.ts';
-import type { DownloadLimits } from './download/download-limits.ts';
+import type { DownloadLimits } from './download/fetch.ts';
 import { type ControllerMode, isAddress } from './registration/control-node.ts';
 import type { RegistrationFlags } from './registration/describe-controller.ts';
-import type { PlaceFlags } from './service/discovery/service-place.ts';
-import type { Times } from './times.ts';
+import type { PlaceFlags } from './service/service-place.ts';
+import type { Times } from './step-input.ts';
 
 export interface AgentOptions {
   readonly kubeconfig: string | undefined;

@@ -93,7 +93,7 @@ test('an update goes through six reports, each change of the host between its ow
   const world = start();
   expect(play(world)).toEqual(
     (
-      'begin Downloading download try-out Cordoning cordon-and-drain ApplyingUpdate keep-previous swap Restart restart ' +
+      'begin Downloading download trial-run Cordoning cordon-and-drain ApplyingUpdate keep-previous swap Restart restart ' +
       'soak await-service await-service UnCordoning uncordon Completed clean-up'
     ).split(' '),
   );
@@ -111,7 +111,7 @@ test('a new version that does not start is replaced by the previous one', () => 
 
 test.each([
   ['download', 'FailedDownload', 'v1'],
-  ['try-out', 'Failed', 'v1'],
+  ['trial-run', 'Failed', 'v1'],
   ['cordon-and-drain', 'Failed', 'v1'],
   ['keep-previous', 'Failed', 'v1'],
   ['swap', 'Failed', 'v1'],
@@ -124,7 +124,7 @@ test.each([
 
 test('a drain that took too long is told as that, once the cordon is gone', () => {
   const work = { signal: key, binary: '/k0s', from: 'v1', original: id(1) };
-  const journal: Journal = { phase: 'ready', work, spent: {}, way: 'begun' };
+  const journal: Journal = { phase: 'ready', work, spent: {}, drain: 'started' };
   const after = journalAfter(
     { kind: 'cordon-and-drain' },
     journal,

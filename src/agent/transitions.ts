@@ -1,15 +1,23 @@
-/** Owns the transitions of the agent's memory: what each step, and what came of it, makes of the journal. */
+/** How the journal changes: before each step, and after its outcome. */
 import type { SignalData } from '../signal/codec.ts';
-import type { ActiveJournal, BundleJournal, Failure, Journal, UpdateJournal, UpdatePhase, Way } from './journal.ts';
+import type {
+  ActiveJournal,
+  BundleJournal,
+  Failure,
+  Journal,
+  OwnDrainState,
+  UpdateJournal,
+  UpdatePhase,
+} from './journal.ts';
 import { IDLE, isBundle } from './journal.ts';
 import type { ProcessId } from './service/host.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 
-/** The journal that must be on the disk before the step touches anything; the same object where nothing changes. */
+/** The journal to save before the step touches anything; the same object when nothing changes. */
 export function journalBefore(step: Step, journal: Journal, now: number): Journal {
   if (step.kind === 'begin') return step.as;
   if (journal.phase === 'idle' || isBundle(journal)) return journal;
-  if (step.kind === 'cordon-and-drain') return journal.way === 'begun' ? journal : { ...journal, way: 'begun' };
+  if (step.kind === 'cordon-and-drain') return journal.drain === 'started' ? journal : { ...journal, drain: 'started' };
   if (step.kind === 'swap') return { ...journal, phase: 'swapping' };
   if (step.kind === 'restart') return restarting(journal, step.process, now);
   if (step.kind === 'soak') return { ...journal, phase: 'soaking', fresh: step.process, since: now };
@@ -20,28 +28,28 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
   return journal;
 }
 
-/** The journal once the step came to its outcome; the same object where a step that failed is to be taken again. */
+/** The journal after the step's outcome; the same object when a failed step is to be taken again. */
 export function journalAfter(step: Step, journal: Journal, outcome: StepOutcome, now: number): Journal {
   if (journal.phase === 'idle' || step.kind === 'clean-up') return IDLE;
   if (outcome.ok && step.kind === 'report') return entering(journal, step.status, now);
   if (isBundle(journal)) return step.kind === 'fetch-bundle' ? bundleAfter(journal, outcome) : journal;
   if (!outcome.ok) return AFTER_FAILURE[step.kind]?.(journal, outcome.reason, outcome.late) ?? journal;
   if (step.kind === 'restart') return { ...journal, phase: isRollingBack(journal) ? 'restartedBack' : 'restarted' };
-  const way = WAY_AFTER[step.kind];
-  if (way !== undefined) return { ...journal, way };
+  const drain = DRAIN_AFTER[step.kind];
+  if (drain !== undefined) return { ...journal, drain };
   const phase = PHASE_AFTER[step.kind];
   return phase === undefined ? journal : { ...journal, phase };
 }
 
-/** A restarted agent gives the service its whole time again: nobody knows how long the host was off. */
+/** After a restart of the agent the service gets its whole time again: the host may have been off. */
 export function resumed(journal: Journal, now: number): Journal {
   return journal.phase === 'idle' || isBundle(journal) || journal.since === undefined
     ? journal
     : { ...journal, since: now };
 }
 
-/** The journal with the status that its signal has, whoever wrote it: its time counts from when it was seen. */
-export function noticed(journal: Journal, signal: SignalData | undefined, now: number): Journal {
+/** The journal with the signal's current status, whoever wrote it; its time counts from now. */
+export function withObservedStatus(journal: Journal, signal: SignalData | undefined, now: number): Journal {
   const status = signal?.status?.status;
   if (journal.phase === 'idle' || status === undefined || signal?.created !== journal.work.signal.created)
     return journal;
@@ -50,20 +58,23 @@ export function noticed(journal: Journal, signal: SignalData | undefined, now: n
 
 const PHASE_AFTER: Readonly<Partial<Record<Step['kind'], UpdatePhase>>> = {
   download: 'downloaded',
-  'try-out': 'ready',
+  'trial-run': 'ready',
   'keep-previous': 'kept',
   swap: 'swapped',
   'roll-back': 'swappedBack',
 };
 
-const WAY_AFTER: Readonly<Partial<Record<Step['kind'], Way>>> = { 'cordon-and-drain': 'made', uncordon: 'given-back' };
+const DRAIN_AFTER: Readonly<Partial<Record<Step['kind'], OwnDrainState>>> = {
+  'cordon-and-drain': 'done',
+  uncordon: 'undone',
+};
 
-/** A step that did not work: back to the previous binary where the target path may hold the new one, else the end. */
+/** After a failed step: roll back if the target path may hold the new binary, else fail. */
 const AFTER_FAILURE: Readonly<
   Partial<Record<Step['kind'], (journal: UpdateJournal, reason: string, late?: 'drain') => Journal>>
 > = {
   download: (journal, reason) => ({ ...journal, phase: 'failed', failure: { status: 'FailedDownload', reason } }),
-  'try-out': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
+  'trial-run': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
   'cordon-and-drain': (journal, reason, late) => ({
     ...journal,
     phase: 'failed',
@@ -71,7 +82,7 @@ const AFTER_FAILURE: Readonly<
   }),
   'keep-previous': (journal, reason) => ({ ...journal, phase: 'failed', failure: fail(reason) }),
   swap: (journal, reason) => ({ ...journal, phase: 'swappingBack', failure: fail(reason) }),
-  // While rolling back there is nothing left to go back to: only waiting may still help.
+  // A roll-back has nothing else to roll back to: it can only wait.
   restart: (journal, reason) =>
     isRollingBack(journal)
       ? { ...journal, phase: 'restartedBack' }
@@ -79,11 +90,11 @@ const AFTER_FAILURE: Readonly<
   'roll-back': (journal, reason) => ({
     ...journal,
     phase: 'failed',
-    failure: fail(`${journal.failure?.reason}; the previous binary could not be put back: ${reason}`),
+    failure: fail(`${journal.failure?.reason}; the roll-back failed: ${reason}`),
   }),
-  // A failure is told even where the cordon cannot be removed now; what went well is not told before it is.
+  // A failure is reported even if the node stays cordoned; a success is not.
   uncordon: (journal) =>
-    journal.failure === undefined || journal.way === 'stuck' ? journal : { ...journal, way: 'stuck' },
+    journal.failure === undefined || journal.drain === 'stuck' ? journal : { ...journal, drain: 'stuck' },
 };
 
 function bundleAfter(journal: BundleJournal, outcome: StepOutcome): BundleJournal {

@@ -5,7 +5,7 @@ import type { Pod, PodDisruptionBudget } from '../kube/types.ts';
 import { nameSome } from './pod-names.ts';
 import { controllerOf } from './pods.ts';
 
-export interface Obstacle {
+export interface BlockingBudget {
   /** `namespace/name`. */
   readonly budget: string;
   /** `namespace/name` of those that it holds, in order. */
@@ -15,7 +15,7 @@ export interface Obstacle {
 }
 
 /** For people, in the words of a drain that is held up by it. */
-export function tellObstacle({ budget, pods, reason }: Obstacle): string {
+export function describeBlockingBudget({ budget, pods, reason }: BlockingBudget): string {
   return `PodDisruptionBudget ${budget} holds ${nameSome(pods)}: ${reason}`;
 }
 
@@ -23,18 +23,18 @@ export function tellObstacle({ budget, pods, reason }: Obstacle): string {
  * What stands in the way of the eviction of `pods` even when all pods of a budget are healthy. A budget that has nothing
  * to spare only now is none of these: it may have later.
  */
-export function hopelessBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): Obstacle[] {
+export function hopelessBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): BlockingBudget[] {
   return obstaclesFor(pods, budgets, refusalOf);
 }
 
 /** What stands in the way of the eviction of `pods` at this moment, whatever becomes of it. */
-export function holdingBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): Obstacle[] {
+export function holdingBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): BlockingBudget[] {
   return obstaclesFor(pods, budgets, (budget, pod) => refusalOf(budget, pod) ?? refusalNow(budget, pod));
 }
 
 type Judge = (budget: PodDisruptionBudget, pod: Pod) => string | undefined;
 
-function obstaclesFor(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[], judge: Judge): Obstacle[] {
+function obstaclesFor(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[], judge: Judge): BlockingBudget[] {
   const held = new Map<string, { reason: string; pods: string[] }>();
   for (const pod of pods) {
     const guards = budgets.filter((budget) => guardsPod(budget, pod)).toSorted(byKey);

@@ -3,14 +3,15 @@ import { expect, test } from 'vitest';
 import { buildNode } from '../../test/builders/nodes.ts';
 import type { Node } from '../kube/types.ts';
 import {
+  CORDON_ANNOTATION,
   cordonOwner,
+  PENDING_TAINT,
   pendingOwner,
   withCordon,
   withoutCordon,
   withoutPendingTaint,
   withPendingTaint,
 } from './cordon.ts';
-import { CORDON_ANNOTATION, PENDING_TAINT } from './marks.ts';
 
 const OWNER = 'rollout/1';
 const OURS = { ...PENDING_TAINT, value: 'rollout' };

@@ -1,6 +1,5 @@
 /** Owns what Refit writes into a Node to keep pods away: its cordon and the soft taint, each with its owner. */
 import type { Node } from '../kube/types.ts';
-import { CORDON_ANNOTATION, PENDING_TAINT } from './marks.ts';
 
 /**
  * Who of us cordoned the node. Also told where somebody has uncordoned it meanwhile: that mark has to go as well, or it
@@ -64,4 +63,35 @@ export function withoutPendingTaint(node: Node, owner: string): Node {
 
 function isPending({ key, effect }: { key: string; effect: string }): boolean {
   return key === PENDING_TAINT.key && effect === PENDING_TAINT.effect;
+}
+
+/** Names the rollout that cordoned the node; a cordon without it is somebody else's and stays. */
+export const CORDON_ANNOTATION = 'upgrade.refit.dev/cordoned-by';
+
+/** A soft taint on nodes that are still to be done, so that evicted pods go where they need not leave again; its value names the rollout. */
+export const PENDING_TAINT = { key: 'upgrade.refit.dev/pending', effect: 'PreferNoSchedule' } as const;
+
+export interface Owner {
+  /** Uid of the plan; of a node that cordons itself, which knows no more, the plan's own name for this run: any text. */
+  readonly plan: string;
+  /** Of another attempt nothing is known. */
+  readonly attempt: string;
+  /** Kind of the plan: only who knows the plans of a kind can tell that one is gone. Absent where a node cordons itself. */
+  readonly kind?: string | undefined;
+}
+
+/** How every kind in Kubernetes looks, and no time. */
+const KIND = /^[A-Z][A-Za-z0-9]*$/;
+
+export function writeOwner({ plan, attempt, kind }: Owner): string {
+  return [plan, attempt, ...(kind === undefined ? [] : [kind])].join('/');
+}
+
+/** From its end: a plan's own name may hold slashes, what follows it does not. */
+export function readOwner(text: string): Owner | undefined {
+  const words = text.split('/');
+  const kind = words.length > 2 && KIND.test(words.at(-1) ?? '') ? words.pop() : undefined;
+  const attempt = words.pop() ?? '';
+  const plan = words.join('/');
+  return plan === '' ? undefined : { plan, attempt, kind };
 }

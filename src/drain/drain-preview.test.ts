@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { PodApi } from '../../test/builders/pod-api.ts';
 import { buildBudget, buildPod, type PodTraits } from '../../test/builders/pods.ts';
 import { DrainPreviewer } from './drain-preview.ts';
-import { DEFAULT_DRAIN } from './options.ts';
+import { DEFAULT_DRAIN } from './pods.ts';
 
 const { signal: abort } = new AbortController();
 

@@ -2,17 +2,16 @@
 import type { KubeClient } from '../kube/client.ts';
 import { podDisruptionBudgets, pods } from '../kube/resources.ts';
 import type { PodDisruptionBudget } from '../kube/types.ts';
-import { holdingBudgets, hopelessBudgets, type Obstacle, tellObstacle } from './budgets.ts';
+import { type BlockingBudget, describeBlockingBudget, holdingBudgets, hopelessBudgets } from './budgets.ts';
 import { DaemonSets } from './daemon-sets.ts';
 import type { DrainProgress } from './drain.ts';
-import type { DrainOptions } from './options.ts';
 import { findOverdue } from './overdue.ts';
-import { type RefusedPod, type SortedPods, sortPods } from './pods.ts';
+import { type DrainOptions, type RefusedPod, type SortedPods, sortPods } from './pods.ts';
 
 export interface DrainPreview {
   /** Pods that the drain would evict, those on their way out included. */
   readonly evictable: number;
-  readonly obstacles: readonly Obstacle[];
+  readonly obstacles: readonly BlockingBudget[];
   readonly refused: readonly RefusedPod[];
 }
 
@@ -42,7 +41,10 @@ export class DrainPreviewer {
   async during(nodeName: string, options: DrainOptions, now: number): Promise<DrainProgress> {
     const { evict, ending, budgets } = await this.#at(nodeName, options);
     const { text } = findOverdue(ending, now);
-    const blocks = [...holdingBudgets(evict, budgets).map(tellObstacle), ...(text === undefined ? [] : [text])];
+    const blocks = [
+      ...holdingBudgets(evict, budgets).map(describeBlockingBudget),
+      ...(text === undefined ? [] : [text]),
+    ];
     const left = evict.length + ending.length;
     return { left, ...(blocks.length === 0 ? {} : { blockedBy: blocks.join('; ') }) };
   }

@@ -8,9 +8,8 @@ import { sameJson } from '../util/json.ts';
 import type { Logger } from '../util/log.ts';
 import { DaemonSets } from './daemon-sets.ts';
 import { Evictions } from './evictions.ts';
-import type { DrainOptions } from './options.ts';
 import { findOverdue } from './overdue.ts';
-import { type RefusedPod, sortPods } from './pods.ts';
+import { type DrainOptions, type RefusedPod, sortPods } from './pods.ts';
 import { Returns } from './returns.ts';
 
 export interface DrainProgress {

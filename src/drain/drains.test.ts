@@ -5,7 +5,7 @@ import { buildPod, type PodTraits } from '../../test/builders/pods.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { silentLogger } from '../util/log.ts';
 import { createDrains, type Drains } from './drains.ts';
-import { DEFAULT_DRAIN } from './options.ts';
+import { DEFAULT_DRAIN } from './pods.ts';
 
 const clock = new FakeClock();
 const STARTED = clock.now();

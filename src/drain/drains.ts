@@ -5,7 +5,7 @@ import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import { type DrainProgress, drainNode } from './drain.ts';
-import type { DrainOptions } from './options.ts';
+import type { DrainOptions } from './pods.ts';
 
 /** `since` in milliseconds since the Unix epoch. */
 export type DrainState =

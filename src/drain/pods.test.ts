@@ -1,8 +1,7 @@
 /** Shows what becomes of each sort of pod, with the options as they are and at their strictest. */
 import { expect, test } from 'vitest';
 import { buildPod, type PodTraits } from '../../test/builders/pods.ts';
-import { DEFAULT_DRAIN, type DrainOptions } from './options.ts';
-import { judgePod, type PodVerdict, sortPods } from './pods.ts';
+import { DEFAULT_DRAIN, type DrainOptions, judgePod, type PodVerdict, sortPods } from './pods.ts';
 
 const EVICT: PodVerdict = { kind: 'evict' };
 const ENDING: PodVerdict = { kind: 'ending' };

@@ -1,7 +1,6 @@
 /** Owns which pods of a node a drain evicts, which it leaves, which it waits for, and which it refuses to touch. */
 import { keyOf } from '../kube/object-key.ts';
 import type { OwnerReference, Pod } from '../kube/types.ts';
-import type { DrainOptions } from './options.ts';
 
 /** Marks the image in the API of a pod that the kubelet runs from a file: it cannot be evicted. */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
@@ -87,3 +86,15 @@ function left(reason: string): PodVerdict {
 function refused(reason: string): PodVerdict {
   return { kind: 'refused', reason };
 }
+
+export interface DrainOptions {
+  /** What happens to pods with an `emptyDir` volume, whose content is lost with the pod. */
+  readonly localData: 'evict' | 'refuse';
+  /** What happens to pods without a controller, which nobody creates anew. */
+  readonly unmanagedPods: 'evict' | 'refuse';
+  /** Seconds that each pod gets to end; its own where absent. */
+  readonly gracePeriodSeconds?: number;
+}
+
+/** As k0s drains: everything goes, in its own time. */
+export const DEFAULT_DRAIN: DrainOptions = { localData: 'evict', unmanagedPods: 'evict' };

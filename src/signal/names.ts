@@ -1,6 +1,5 @@
 /** Owns the names on the wire that engine side and agent share: annotation keys, statuses, and the objects that carry signals. */
-import type { Resource } from '../kube/resources.ts';
-import { nodes } from '../kube/resources.ts';
+import { nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 
 export const SIGNAL_VERSION_ANNOTATION = 'k0sproject.io/autopilot-signal-version';
@@ -47,3 +46,9 @@ export const SIGNAL_OBJECTS: Readonly<Record<'node' | 'controlnode', Resource>> 
   node: nodes,
   controlnode: controlNodes,
 };
+
+/** The name under which pods run on the host of this controller; undefined where none do. */
+export function nodeNameOf(object: ControlNode | undefined): string | undefined {
+  if (object?.metadata.annotations?.[MODE_ANNOTATION] !== 'controller+worker') return undefined;
+  return object.status?.addresses?.find(({ type }) => type === 'Hostname')?.address ?? object.metadata.name;
+}

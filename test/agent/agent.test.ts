@@ -194,7 +194,7 @@ describe('a failure leaves the old version running', () => {
       NEXT,
       {},
       ['Downloading', 'Failed'],
-      /it calls itself "v1.36.3\+k0s.2", wanted v1.36.4/,
+      /it reports version "v1.36.3\+k0s.2" instead of v1.36.4/,
     ],
     [
       'an airgapupdate on a controller',

@@ -13,8 +13,8 @@ import type { SignalObject } from '../../src/agent/object/signal-object.ts';
 import { observeHost, searchService } from '../../src/agent/service/observe-host.ts';
 import { ageOf, endProcess } from '../../src/agent/service/processes.ts';
 import { loadJournal, saveJournal } from '../../src/agent/state/journal-file.ts';
-import { pathsIn } from '../../src/agent/state/paths.ts';
-import type { Times } from '../../src/agent/times.ts';
+import { pathsIn } from '../../src/agent/state/state-directory.ts';
+import type { Times } from '../../src/agent/step-input.ts';
 import type { SignalCommand } from '../../src/signal/codec.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { type AgentReport, decodeReport } from '../../src/signal/report.ts';
@@ -140,7 +140,7 @@ export class Place implements AsyncDisposable {
 function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial<AgentParts>): Agent {
   const { stateDirectory, statusSocket, binary } = host;
   const { journal } = pathsIn(stateDirectory);
-  const duties = node.dutiesUntil(fuse);
+  const maintenance = node.maintenanceUntil(fuse);
   const clock: Clock = more.clock ?? systemClock;
   const tools = { clock, random: Math.random, log: silentLogger };
   const current = { statusSocket, dataDirectory: host.dataDirectory };
@@ -148,7 +148,7 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
   const effects: EffectTools = {
     ...tools,
     files,
-    duties,
+    maintenance,
     restarter: {
       async restart(target) {
         node.wasTouchedUncordoned ||= !node.isCordoned;
@@ -168,7 +168,7 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
   return new Agent({
     ...tools,
     object,
-    duties,
+    maintenance,
     loadJournal: async () => await loadJournal(journal),
     saveJournal: async (next) => await fuse.before(async () => await saveJournal(journal, next)),
     observe: async (known) => await observeHost({ places, binary }, known),

@@ -1,5 +1,6 @@
 /** Owns an agent's own node as a value that outlives the agent: cordoned or not, and how often it was drained. */
-import type { Cordoner, Duties } from '../../src/agent/maintenance/duties.ts';
+import type { Cordoner } from '../../src/agent/maintenance/cordoner.ts';
+import type { Maintenance } from '../../src/agent/maintenance/node-maintenance.ts';
 import type { Node } from '../../src/kube/types.ts';
 import type { Fuse } from './fuse.ts';
 
@@ -21,7 +22,7 @@ export class OwnNode {
   holdsFast: string | undefined;
 
   /** Each change of the node is an effect of its own. */
-  dutiesUntil(fuse: Fuse): Duties {
+  maintenanceUntil(fuse: Fuse): Maintenance {
     return {
       whoCordons: async () => {
         this.asked++;
@@ -39,7 +40,7 @@ export class OwnNode {
           await this.onDrain(abort);
         });
       },
-      takeBack: async () =>
+      uncordon: async () =>
         await fuse.before(async () => {
           if (this.holdsFast !== undefined) {
             this.refusals++;

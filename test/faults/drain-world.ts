@@ -1,6 +1,6 @@
 /** Owns a world in which a drain meets everything that can go wrong at once: one seed, one trial. */
 import { drainNode } from '../../src/drain/drain.ts';
-import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
+import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
 import type { Pod } from '../../src/kube/types.ts';
 import { silentLogger } from '../../src/util/log.ts';

@@ -1,7 +1,8 @@
 /** Owns running the real agent for one turn of its loop, with a host and an object that are values of the model. */
 import { Agent } from '../../src/agent/agent.ts';
 import type { Journal } from '../../src/agent/journal.ts';
-import type { Cordoner, Duties } from '../../src/agent/maintenance/duties.ts';
+import type { Cordoner } from '../../src/agent/maintenance/cordoner.ts';
+import type { Maintenance } from '../../src/agent/maintenance/node-maintenance.ts';
 import type { SignalObject } from '../../src/agent/object/signal-object.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
@@ -48,7 +49,7 @@ export async function takeTurn(turn: Turn): Promise<void> {
     searchService: async () => await Promise.resolve(undefined),
     ageOf: async () => await Promise.resolve(0),
     perform: async (step) => await Promise.resolve(turn.perform(step)),
-    duties: dutiesIn(turn),
+    maintenance: maintenanceIn(turn),
     times: { restartTimeoutMs: RESTART_TIMEOUT_MS, soakMs: SOAK_MS, readyTimeoutMs: RESTART_TIMEOUT_MS },
     accepts: ['k0supdate'],
     clock: {
@@ -64,14 +65,14 @@ export async function takeTurn(turn: Turn): Promise<void> {
 }
 
 /** What is asked; what is done is a step like any other. */
-function dutiesIn({ cordoner, hasCordon }: Turn): Duties {
+function maintenanceIn({ cordoner, hasCordon }: Turn): Maintenance {
   return {
     whoCordons: async () => await Promise.resolve(cordoner),
     // What the object tells of being Ready, it does not tell when.
     readNode: async () => await Promise.resolve(undefined),
     hasCordon: async () => await Promise.resolve(hasCordon),
     cordonAndDrain: async () => await Promise.reject(new Error('a step of the model')),
-    takeBack: async () => await Promise.reject(new Error('a step of the model')),
+    uncordon: async () => await Promise.reject(new Error('a step of the model')),
   };
 }
 

@@ -140,7 +140,7 @@ export function afterStep(
         host: { ...host, staged: version, fetched: [...host.fetched, `${version} for ${created}`] },
         outcome: DONE,
       };
-    case 'try-out':
+    case 'trial-run':
       return { host, outcome: runs(host.staged, qualityOf) ? DONE : failure('the trial run failed') };
     case 'keep-previous':
       return { host: { ...host, previous: host.target }, outcome: DONE };

@@ -113,7 +113,7 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
     sentence:
       'No node downloads a whole payload twice in one attempt, unless the plan was aborted and the download was removed.',
     upheldBy:
-      '`src/agent/journal.ts`: a phase after the download; `src/agent/download/download.ts`: a staged file is used again',
+      '`src/agent/journal.ts`: a phase after the download; `src/agent/download/stage-binary.ts`: a staged file is used again',
     alsoSeenBy: '`test/agent/kill-runs.test.ts`',
     holds: ({ nodes, isAborted }) =>
       isAborted || nodes.every(({ host: { fetched } }) => new Set(fetched).size === fetched.length),

@@ -6,7 +6,7 @@ type AfterStep = NodeRules['afterStep'];
 const OK = { ok: true } as const;
 
 export const noTrialRun: AfterStep = (step, host, ...rest) =>
-  step.kind === 'try-out' ? { host, outcome: OK } : afterStep(step, host, ...rest);
+  step.kind === 'trial-run' ? { host, outcome: OK } : afterStep(step, host, ...rest);
 
 export const previousIsNotKept: AfterStep = (step, host, ...rest) =>
   step.kind === 'keep-previous' ? { host, outcome: OK } : afterStep(step, host, ...rest);

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
-import type { DownloadRequest } from '../../src/agent/download/download.ts';
-import { download } from '../../src/agent/download/download.ts';
 import type { FetchTools } from '../../src/agent/download/fetch.ts';
+import type { DownloadRequest } from '../../src/agent/download/stage-binary.ts';
+import { download } from '../../src/agent/download/stage-binary.ts';
 import { nextStep } from '../../src/agent/next-step.ts';
 import { OwnObject } from '../../src/agent/object/own-object.ts';
 import { KubeletHeartbeat } from '../../src/agent/service/kubelet-heartbeat.ts';
@@ -32,8 +32,8 @@ import {
 import { type Complaint, mutation } from './mutation.ts';
 
 type Decide = (input: StepInput) => Step;
-type See = (news: KubeletHeartbeat, looked: Looked) => Promise<OwnNodeFacts>;
-type Looked = Parameters<KubeletHeartbeat['see']>[0];
+type CheckHeartbeat = (heartbeat: KubeletHeartbeat, input: HeartbeatInput) => Promise<OwnNodeFacts>;
+type HeartbeatInput = Parameters<KubeletHeartbeat['check']>[0];
 type Download = (request: DownloadRequest, tools: FetchTools) => Promise<void>;
 
 /** Forced, restarted, and what came up runs another file than the one that was put there. */
@@ -56,8 +56,8 @@ function noCordonIsLeft(decide: Decide): Complaint {
   return isUncordoned ? undefined : `${step.kind} ${step.kind === 'report' ? step.status : ''} on a cordoned node`;
 }
 
-/** Restarted a minute ago; the new version answers, and what the node says of Ready is from before. */
-async function oldNewsIsNoProof(see: See): Promise<Complaint> {
+/** Restarted a minute ago; the new version answers, and the Ready condition is from before. */
+async function staleHeartbeatIsNoProof(check: CheckHeartbeat): Promise<Complaint> {
   const restartedAt = 1_000_000;
   const now = restartedAt + 60_000;
   const journal = journalAt('soaking', { fresh: after, since: restartedAt, restartedAt });
@@ -66,13 +66,13 @@ async function oldNewsIsNoProof(see: See): Promise<Complaint> {
   const newest = { metadata: { name: 'worker1' }, status };
   const readNode = async (): Promise<Node> => await Promise.resolve(newest);
   const clock = { ...systemClock, now: () => now };
-  const news = new KubeletHeartbeat({
-    duties: { readNode },
+  const heartbeat = new KubeletHeartbeat({
+    maintenance: { readNode },
     ageOf: async () => await Promise.resolve(0),
     clock,
     log: silentLogger,
   });
-  const node = await see(news, { newest, journal, steady: () => now });
+  const node = await check(heartbeat, { newest, journal, steady: () => now });
   const step = nextStep(situation({ signal: signalAt('Restart'), journal, host: running(NEW, after), node, now }));
   return step.kind === 'await-service' ? undefined : `goes on to ${step.kind}`;
 }
@@ -176,13 +176,13 @@ export const AGENT_MUTATIONS = [
   mutation(
     {
       weakness: 13,
-      without: 'the look at when Ready was told: a kubelet that is gone leaves it standing',
+      without: 'the age of the heartbeat: Ready stays true after a kubelet ends',
       complaint: 'goes on to report',
     },
-    oldNewsIsNoProof,
+    staleHeartbeatIsNoProof,
     {
-      real: async (news, looked) => await news.see(looked, new AbortController().signal),
-      mutated: async (_news, { newest }) => await Promise.resolve({ isReady: isReady(newest) }),
+      real: async (heartbeat, input) => await heartbeat.check(input, new AbortController().signal),
+      mutated: async (_heartbeat, { newest }) => await Promise.resolve({ isReady: isReady(newest) }),
     },
   ),
   mutation(
@@ -206,7 +206,7 @@ export const AGENT_MUTATIONS = [
   mutation(
     {
       weakness: 64,
-      without: 'the look for a cordon that an earlier update left',
+      without: 'the check for a cordon that an earlier update left',
       complaint: 'report Completed on a cordoned node',
     },
     noCordonIsLeft,

@@ -3,7 +3,7 @@
 import { startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { askRemovedApis } from '../../src/dialects/autopilot/removed-apis.ts';
 import { createDrains, type Drains, type DrainsParts } from '../../src/drain/drains.ts';
-import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
+import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { apiVersionOf, type Resource } from '../../src/kube/resources.ts';
 import { clientOver } from '../../src/kube/transport/http-client.ts';

@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { agentArguments, type Host, type HostOptions, startHost } from '../../sandbox/hosts/host.ts';
-import { LeaseMark } from '../../src/agent/maintenance/lease-mark.ts';
-import { NodeDuties } from '../../src/agent/maintenance/node-duties.ts';
-import { stampNodeLease } from '../../src/agent/maintenance/node-lease.ts';
+import { LeaseDelegation } from '../../src/agent/maintenance/lease-delegation.ts';
+import { NodeMaintenance } from '../../src/agent/maintenance/node-maintenance.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { leases, nodes } from '../../src/kube/resources.ts';
 import { isForbidden } from '../../src/kube/status-error.ts';
@@ -182,31 +181,31 @@ test('a node marks its own lease: one that its kubelet made, and one that it mak
   things.defer(async () => await admin.delete(nodes, name));
   const client = await clientOf({ node: name });
   things.defer(() => client.close());
-  await stampNodeLease(client, name, abort);
+  await new LeaseDelegation(client).offer(name, abort);
   expect(await leaseOf(name)).toMatchObject({ metadata: { labels: MARK }, spec: { holderIdentity: name } });
   const { resourceVersion } = (await leaseOf(name)).metadata;
-  await stampNodeLease(client, name, abort);
+  await new LeaseDelegation(client).offer(name, abort);
   expect((await leaseOf(name)).metadata.resourceVersion).toBe(resourceVersion);
 
   await admin.delete(leases, name, { namespace: 'kube-node-lease' });
   const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(Date.now()) };
   const metadata = { name, namespace: 'kube-node-lease', labels: { theirs: 'kept' } };
   await client.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
-  await stampNodeLease(client, name, abort);
+  await new LeaseDelegation(client).offer(name, abort);
   expect(await leaseOf(name)).toMatchObject({ metadata: { labels: { ...MARK, theirs: 'kept' } }, spec });
 });
 
 test('a node marks no other lease', async () => {
   const client = await clientOf({ node: 'reg-node' });
   things.defer(() => client.close());
-  await expect(stampNodeLease(client, 'reg-other', abort)).rejects.toSatisfy(isForbidden);
+  await expect(new LeaseDelegation(client).offer('reg-other', abort)).rejects.toSatisfy(isForbidden);
 });
 
-const dutiesOf = (client: KubeClient, name: string): NodeDuties =>
-  new NodeDuties({
+const maintenanceOf = (client: KubeClient, name: string): NodeMaintenance =>
+  new NodeMaintenance({
     client,
     nodeName: () => name,
-    mark: new LeaseMark(client),
+    delegation: new LeaseDelegation(client),
     clock: systemClock,
     random: Math.random,
     log: silentLogger,
@@ -228,20 +227,20 @@ test("a node cordons, empties and uncordons itself with its kubelet's rights", a
   }));
   const client = await clientOf({ node: name });
   things.defer(() => client.close());
-  const duties = dutiesOf(client, name);
-  expect(await duties.whoCordons({ metadata: { name } }, abort)).toBe('self');
-  await duties.cordonAndDrain('plan/1', { enabled: false }, abort);
-  expect(await duties.hasCordon(abort)).toBe(false);
-  await expect(duties.cordonAndDrain('plan/1', { localData: 'refuse' }, abort)).rejects.toThrow(
+  const maintenance = maintenanceOf(client, name);
+  expect(await maintenance.whoCordons({ metadata: { name } }, abort)).toBe('self');
+  await maintenance.cordonAndDrain('plan/1', { enabled: false }, abort);
+  expect(await maintenance.hasCordon(abort)).toBe(false);
+  await expect(maintenance.cordonAndDrain('plan/1', { localData: 'refuse' }, abort)).rejects.toThrow(
     /app-.* emptyDir volume/,
   );
   expect(await stage.podsOn(name)).toHaveLength(3);
-  await duties.cordonAndDrain('plan/1', { gracePeriodSeconds: 1, timeoutMs: 60_000 }, abort);
+  await maintenance.cordonAndDrain('plan/1', { gracePeriodSeconds: 1, timeoutMs: 60_000 }, abort);
   expect((await admin.get(nodes, name)).spec?.unschedulable).toBe(true);
-  expect(await duties.hasCordon(abort)).toBe(true);
+  expect(await maintenance.hasCordon(abort)).toBe(true);
   const left = (await stage.podsOn(name)).map(({ metadata }) => metadata.name);
   expect(left).toEqual([expect.stringMatching(/^daemon-/)]);
-  await duties.takeBack('ours', abort);
+  await maintenance.uncordon('ours', abort);
   expect((await admin.get(nodes, name)).spec?.unschedulable).toBeUndefined();
-  expect(await duties.hasCordon(abort)).toBe(false);
+  expect(await maintenance.hasCordon(abort)).toBe(false);
 });

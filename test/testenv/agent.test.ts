@@ -71,7 +71,7 @@ test('a build whose service answers and whose kubelet does not is rolled back, t
   // Which it begins once the new version has answered.
   expect(agent.log.join('')).toContain('"step":"soak"');
   expect(rig.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'Failed']);
-  const reason = expect.stringContaining('the kubelet has not been heard since the restart') as string;
+  const reason = expect.stringContaining('no kubelet heartbeat within') as string;
   expect(await rig.report()).toMatchObject({ rolledBack: true, reason });
   expect(await rig.installed()).toBe(rig.server.sha256('/old'));
   expect(await rig.host.version()).toBe(OLD);
@@ -91,7 +91,7 @@ test('the last word of the kubelet before, told after the restart was ordered, i
   await reportReady(admin, name, OLD, rfc3339(Date.now()));
   expect(rig.host.starts).toBe(1);
   await rig.end();
-  const reason = expect.stringContaining('the kubelet has not been heard since the restart') as string;
+  const reason = expect.stringContaining('no kubelet heartbeat within') as string;
   expect(await rig.report()).toMatchObject({ rolledBack: true, reason });
   expect(await rig.host.version()).toBe(OLD);
 });

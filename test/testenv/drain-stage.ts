@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, vi } from 'vitest';
 import { withCordon } from '../../src/drain/cordon.ts';
 import { type DrainProgress, drainNode } from '../../src/drain/drain.ts';
-import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
+import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { namespaces, nodes, pods } from '../../src/kube/resources.ts';

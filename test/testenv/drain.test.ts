@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon.ts';
 import { type DrainPreview, DrainPreviewer } from '../../src/drain/drain-preview.ts';
 import { createDrains, type Drains } from '../../src/drain/drains.ts';
-import { DEFAULT_DRAIN } from '../../src/drain/options.ts';
-import { refusalOf } from '../../src/drain/refusal.ts';
+import { refusalOf } from '../../src/drain/evictions.ts';
+import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createElection, type Election, timesOf } from '../../src/kube/election/election.ts';
 import { guardedClient } from '../../src/kube/election/write-guard.ts';

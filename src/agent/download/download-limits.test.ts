@@ -1,6 +1,6 @@
 /** Tests that a signal's policy wins over the flags, in the limits that it names. */
 import { expect, test } from 'vitest';
-import { limitsFor } from './download-limits.ts';
+import { limitsFor } from './fetch.ts';
 
 const FLAGS = { maxBytes: 1, totalMs: 2, stallMs: 3 };
 

@@ -1,18 +1,15 @@
 /** Owns getting the bytes of a payload into a partial file: retried, resumed, bounded and verified. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { dirname } from 'node:path';
+import type { AgentPolicy } from '../../signal/agent-policy.ts';
 import { backoffDelay } from '../../util/backoff.ts';
-import type { Clock } from '../../util/clock.ts';
-import { sleep } from '../../util/clock.ts';
+import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { Files } from '../state/durable-files.ts';
-import type { DownloadLimits } from './download-limits.ts';
-import type { Answer } from './http-get.ts';
-import { chunksOf, httpGet, TransientError } from './http-get.ts';
+import { type Answer, chunksOf, httpGet, StallGuard, TransientError } from './http-get.ts';
 import type { PartialFile, PartialPaths } from './partial-file.ts';
 import type { Environment } from './proxy-choice.ts';
-import { StallGuard } from './stall-guard.ts';
 
 export interface FetchRequest {
   readonly url: string;
@@ -206,4 +203,20 @@ function hostOf({ url }: FetchRequest): string {
 
 function tooBig({ limits }: FetchRequest): Error {
   return new Error(`the download is bigger than ${limits.maxBytes} bytes`);
+}
+
+export interface DownloadLimits {
+  readonly maxBytes: number;
+  /** Milliseconds for all attempts together. */
+  readonly totalMs: number;
+  /** Milliseconds without a received byte, connecting included. */
+  readonly stallMs: number;
+  /** True where no redirect may lead to plain http either. */
+  readonly requireHttps?: true;
+}
+
+/** What a signal's policy asks for wins over the flags. */
+export function limitsFor(limits: DownloadLimits, policy: AgentPolicy = {}): DownloadLimits {
+  const { downloadTimeoutMs: totalMs = limits.totalMs, requireHttps } = policy;
+  return { ...limits, totalMs, ...(requireHttps && { requireHttps }) };
 }

@@ -1,10 +1,10 @@
 /** Owns the way of one GET request: straight to the server, or through a proxy, in a tunnel where the server speaks TLS. */
+
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
 import { isIP, type Socket } from 'node:net';
-import { connect } from 'node:tls';
+import { connect, getCACertificates } from 'node:tls';
 import { http } from '../../util/http.ts';
-import { trustedAuthorities } from './trusted-authorities.ts';
 
 export interface Route {
   readonly address: URL;
@@ -104,4 +104,15 @@ function basic(username: string, password: string): string {
 /** An IPv6 address without its brackets. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+let known: string[] | undefined;
+
+/**
+ * Those that Node.js brings, and those of the host: the original trusts what the host trusts, so that a mirror of one's
+ * own works once its authority is installed there. Read once, and only where somebody asks: it takes a while, and megabytes.
+ */
+export function trustedAuthorities(): string[] {
+  known ??= [...new Set([...getCACertificates('default'), ...getCACertificates('system')])];
+  return known;
 }

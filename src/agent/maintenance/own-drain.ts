@@ -1,12 +1,11 @@
-/** Owns a drain that the node does for itself, as the policy asks for its signal: what may go, and for how long it is tried. */
+/** A drain of the agent's own node, with the options and the time limit of the signal's policy. */
 import { type DrainProgress, drainNode } from '../../drain/drain.ts';
-import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/options.ts';
+import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { AgentDrain } from '../../signal/agent-policy.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Logger } from '../../util/log.ts';
-import { DrainLateError } from './duties.ts';
 
 interface OwnDrainParts {
   readonly client: KubeClient;
@@ -15,8 +14,13 @@ interface OwnDrainParts {
   readonly log: Logger;
 }
 
+/** The drain took longer than the policy allows; the message names what is left. */
+export class DrainLateError extends Error {
+  override readonly name = 'DrainLateError';
+}
+
 export class OwnDrain implements Disposable {
-  /** Aborts with its parent and, with the reason for people, once the time is over. */
+  /** Aborts with its parent, or with a DrainLateError when the time is up. */
   readonly abort: AbortSignal;
   readonly #options: DrainOptions;
   readonly #parts: OwnDrainParts;
@@ -39,7 +43,6 @@ export class OwnDrain implements Disposable {
         : parts.clock.schedule(timeoutMs, () => late.abort(new DrainLateError(this.#lateness(timeoutMs))));
   }
 
-  /** As `drainNode`. */
   async run(node: string): Promise<void> {
     const onChange = (progress: DrainProgress): void => {
       this.#progress = progress;
@@ -56,7 +59,7 @@ export class OwnDrain implements Disposable {
     const late = `the node was not drained within ${formatDuration(timeoutMs)}`;
     if (this.#progress === undefined) return late;
     const { left, blockedBy } = this.#progress;
-    const what = left === 1 ? '1 pod is left' : `${left} pods are left`;
-    return `${late}: ${what}${blockedBy === undefined ? '' : `: ${blockedBy}`}`;
+    const pods = left === 1 ? '1 pod is left' : `${left} pods are left`;
+    return `${late}: ${pods}${blockedBy === undefined ? '' : `: ${blockedBy}`}`;
   }
 }

@@ -7,7 +7,7 @@ import type { KubeObject } from '../../kube/types.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/log.ts';
-import type { RegisteredObject } from '../registration/registered-object.ts';
+import type { RegisteredObject } from './signal-object.ts';
 
 export interface OwnObjectParts {
   readonly client: KubeClient;

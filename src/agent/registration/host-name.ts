@@ -1,6 +1,6 @@
 /** Owns the names of this host in the cluster: those of its ControlNode and of its Node. */
 import { hostname } from 'node:os';
-import type { ServicePlace } from '../service/discovery/service-place.ts';
+import type { ServicePlace } from '../service/service-place.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

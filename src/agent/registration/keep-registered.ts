@@ -4,9 +4,8 @@ import { backoffDelay } from '../../util/backoff.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
-import { changeOrTimeout } from '../wake-up.ts';
+import { changeOrTimeout, type RegisteredObject } from '../object/signal-object.ts';
 import { type ControllerFacts, missingFields, withTrueStatus } from './control-node.ts';
-import type { RegisteredObject } from './registered-object.ts';
 
 export interface RegistrationParts {
   /** Followed by somebody else; where the API server does not know its kind yet, it is not known until it does. */

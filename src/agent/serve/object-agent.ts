@@ -1,28 +1,65 @@
-/** Owns putting together the agent of one object. */
+/** Creates the agent of one object, with everything it needs from the host. */
 import * as files from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Resource } from '../../kube/resources.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { nodes, type Resource } from '../../kube/resources.ts';
 import type { SignalCommand } from '../../signal/codec.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Logger } from '../../util/log.ts';
 import { Agent } from '../agent.ts';
 import { perform } from '../effects.ts';
-import type { LeaseMark } from '../maintenance/lease-mark.ts';
-import { NodeDuties } from '../maintenance/node-duties.ts';
+import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
+import { NodeMaintenance } from '../maintenance/node-maintenance.ts';
 import { OwnObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
+import type { AgentOptions } from '../options.ts';
 import { observeHost, searchService } from '../service/observe-host.ts';
 import { ageOf } from '../service/processes.ts';
+import type { ServicePlaces } from '../service/service-place.ts';
+import type { ServiceRestarter } from '../service/service-restarter.ts';
 import { loadJournal, saveJournal } from '../state/journal-file.ts';
-import type { HostParts } from './host-parts.ts';
+import type { StatePaths } from '../state/state-directory.ts';
 
-export interface ObjectAgentOptions {
-  readonly object: SignalObject;
-  /** Path of its journal: no two agents share one. */
+/** Shared by all agents of one host. */
+export interface HostParts {
+  readonly client: KubeClient;
+  readonly options: AgentOptions;
+  readonly paths: StatePaths;
+  readonly places: ServicePlaces;
+  /** Absolute path of the service's binary, when a flag names it. */
+  readonly binary: string | undefined;
+  readonly restarter: ServiceRestarter;
+  /** Sent to download servers. */
+  readonly userAgent: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+interface NodeAgentOptions {
+  /** Path of the journal: no two agents share one. */
   readonly journal: string;
   readonly accepts: readonly SignalCommand['kind'][];
-  /** Name of the host's Node; undefined where no pods run on the host. Throws while that is not known. */
+  readonly delegation: LeaseDelegation;
+}
+
+interface ObjectAgentOptions extends NodeAgentOptions {
+  readonly object: SignalObject;
+  /** Name of the host's Node; undefined when no pods run on the host. Throws while it is not known. */
   readonly nodeName: () => string | undefined;
-  /** On the lease of that Node. */
-  readonly mark: LeaseMark;
+}
+
+/** Works on the Node `name` until `stop` aborts; rejects only when the journal cannot be read. */
+export async function serveNode(
+  host: HostParts,
+  name: string,
+  options: NodeAgentOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  const node = createOwnObject(host, nodes, name);
+  const agent = createObjectAgent(host, { ...options, object: node, nodeName: () => name });
+  const offer = async (abort: AbortSignal): Promise<void> => await options.delegation.offer(name, abort);
+  await Promise.all([agent.run(stop), keepDelegated({ ...host, node, offer }, stop)]);
 }
 
 export function createOwnObject(host: HostParts, resource: Resource, name: string): OwnObject {
@@ -32,21 +69,21 @@ export function createOwnObject(host: HostParts, resource: Resource, name: strin
 
 export function createObjectAgent(
   host: HostParts,
-  { object, journal, accepts, nodeName, mark }: ObjectAgentOptions,
+  { object, journal, accepts, nodeName, delegation }: ObjectAgentOptions,
 ): Agent {
   const { client, options, places, restarter, userAgent, clock, random, log } = host;
   const { stateDirectory, limits, times } = options;
-  const duties = new NodeDuties({ client, nodeName, mark, clock, random, log });
+  const maintenance = new NodeMaintenance({ client, nodeName, delegation, clock, random, log });
   const effects = {
     stateDirectory,
-    // Asked anew each time: the service may be restarted with another data directory.
+    // Read each time: the service may restart with another data directory.
     get imagesDirectory() {
       return join(places.current.dataDirectory, 'images');
     },
     userAgent,
     limits,
     environment: process.env,
-    duties,
+    maintenance,
     restarter,
     files,
     clock,
@@ -61,7 +98,7 @@ export function createObjectAgent(
     searchService,
     ageOf,
     perform: async (step, current, abort) => await perform(step, current, effects, abort),
-    duties,
+    maintenance,
     times,
     accepts,
     clock,

@@ -1,26 +1,23 @@
-/** Owns everything that works on this host, for as long as its object has one name. */
+/** Runs the agents of this host, and starts them anew when the host gets another name in the cluster. */
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { SIGNAL_OBJECTS } from '../../signal/names.ts';
+import { LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { controlNodeName, nodeName } from '../registration/host-name.ts';
 import { loadJournal } from '../state/journal-file.ts';
-import { workForValue } from '../work-for-value.ts';
-import type { HostParts } from './host-parts.ts';
+import { type HostParts, serveNode } from './object-agent.ts';
 import { serveController } from './serve-controller.ts';
-import { serveWorker } from './serve-worker.ts';
+import { workForValue } from './work-for-value.ts';
 
-/** What does not depend on the name of the object. */
-export interface HostBasis extends Omit<HostParts, 'client' | 'userAgent'> {
+/** The parts that do not depend on the name of the object. */
+interface HostBasis extends Omit<HostParts, 'client' | 'userAgent'> {
   readonly config: ClusterConfig;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
 }
 
-/**
- * Works until `stop` aborts, and begins anew where the service turns out to have another name. Rejects where the object
- * cannot be read at the start, or a journal cannot.
- */
+/** Works until `stop` aborts. Rejects when the object cannot be read at the start, or a journal cannot be read. */
 export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<void> {
   const over = new AbortController();
   const ending = AbortSignal.any([stop, over.signal]);
@@ -48,8 +45,8 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
   const host = { ...basis, client, userAgent, log };
   try {
     const { phase } = await loadJournal(paths.journal);
-    // What was begun goes on without an API server, which may run on this very host.
-    if (phase === 'idle') await meet(host, name, stop);
+    // Started work continues without an API server, because that may run on this host.
+    if (phase === 'idle') await checkObject(host, name, stop);
     log.info('agent started', { version, object: options.object });
     await (options.object === 'node' ? serveWorker(host, name, stop) : serveController(host, name, stop));
   } finally {
@@ -57,16 +54,24 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
   }
 }
 
+async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
+  const options = {
+    journal: host.paths.journal,
+    accepts: ['k0supdate', 'airgapupdate'],
+    delegation: new LeaseDelegation(host.client),
+  } as const;
+  await serveNode(host, name, options, stop);
+}
+
 /**
- * Rejects where the object cannot be read, so that whoever starts the agent learns it; one that is to come is waited for,
- * and so is the kind of a controller's, which the cluster may get only after its first controller.
+ * Rejects when the object cannot be read, so that a wrong configuration shows at the start. A missing object is waited
+ * for, and so is the kind ControlNode, which a cluster may get after its first controller.
  */
-async function meet({ client, options }: HostParts, name: string, abort: AbortSignal): Promise<void> {
+async function checkObject({ client, options }: HostParts, name: string, abort: AbortSignal): Promise<void> {
   try {
     await client.get(SIGNAL_OBJECTS[options.object], name, { abort });
   } catch (error) {
-    const isToCome =
-      isNotFound(error) && (options.object === 'controlnode' || error.status.details?.name !== undefined);
-    if (!isToCome) throw error;
+    const mayCome = isNotFound(error) && (options.object === 'controlnode' || error.status.details?.name !== undefined);
+    if (!mayCome) throw error;
   }
 }

@@ -34,7 +34,7 @@ async function countOver(...moments: Moment[]): Promise<(number | undefined)[]> 
   const counts: (number | undefined)[] = [];
   for (const { host, journal = restarted, ...moment } of moments) {
     found = moment.found;
-    counts.push((await count.see(host, journal)).exits);
+    counts.push((await count.count(host, journal)).exits);
     await clock.advance(1_000);
   }
   return counts;
@@ -88,13 +88,13 @@ test('the process table is searched once a second at most, and only where nothin
     return await Promise.resolve(undefined);
   };
   const count = new ExitCount({ clock, searchService });
-  await count.see(silent, restarted);
-  await count.see(silent, restarted);
+  await count.count(silent, restarted);
+  await count.count(silent, restarted);
   expect(searches).toBe(1);
   await clock.advance(1_000);
-  await count.see(hanging(after), restarted);
-  await count.see(silent, journalAt('swapped'));
+  await count.count(hanging(after), restarted);
+  await count.count(silent, journalAt('swapped'));
   expect(searches).toBe(1);
-  await count.see(silent, restarted);
+  await count.count(silent, restarted);
   expect(searches).toBe(2);
 });

@@ -1,4 +1,4 @@
-/** Owns the proof of what counts as news from a kubelet: told since the restart, whoever asks, and whatever the clock was set to. */
+/** Owns the proof of what counts as heartbeat from a kubelet: told since the restart, whoever asks, and whatever the clock was set to. */
 import { expect, test } from 'vitest';
 import { after, journalAt } from '../../../test/builders/agent-situations.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
@@ -10,7 +10,7 @@ const RESTARTED = Date.parse('2026-11-20T08:00:00.700Z');
 /** The service took two seconds to end, and its next process half of one to answer. */
 const SOAKING = journalAt('soaking', { fresh: after, restartedAt: RESTARTED - 2_000, since: RESTARTED + 500 });
 const NEVER = new AbortController().signal;
-const SILENT = { silentMs: 0 };
+const SILENT = { staleMs: 0 };
 const CONTROL_NODE: KubeObject = { metadata: { name: 'n' } };
 
 /** A Node whose kubelet told that, so many milliseconds after the restart; without them it does not say when. */
@@ -35,7 +35,7 @@ class Place {
   setBy = 0;
   /** Steady milliseconds. */
   startedAt = RESTARTED;
-  readonly news: KubeletHeartbeat;
+  readonly heartbeat: KubeletHeartbeat;
 
   constructor(seen?: Node, has = seen) {
     [this.seen, this.has] = [seen, has];
@@ -45,11 +45,11 @@ class Place {
       return await (this.isAnswering ? Promise.resolve(this.has) : Promise.reject(new Error('no answer')));
     };
     const ageOf = async (): Promise<number> => await Promise.resolve(this.now - this.startedAt);
-    this.news = new KubeletHeartbeat({ duties: { readNode }, ageOf, clock, log: silentLogger });
+    this.heartbeat = new KubeletHeartbeat({ maintenance: { readNode }, ageOf, clock, log: silentLogger });
   }
 
-  async see(journal = SOAKING): Promise<object> {
-    return await this.news.see({ newest: this.seen, journal, steady: () => this.now }, NEVER);
+  async check(journal = SOAKING): Promise<object> {
+    return await this.heartbeat.check({ newest: this.seen, journal, steady: () => this.now }, NEVER);
   }
 }
 
@@ -68,23 +68,23 @@ test.each<[string, Node | undefined, object, number]>([
   ['no node', undefined, {}, 1],
 ])('a node tells %s', async (_what, node, facts, asked) => {
   const place = new Place(node);
-  expect(await place.see()).toEqual(facts);
+  expect(await place.check()).toEqual(facts);
   expect(place.asked).toBe(asked);
 });
 
 test('the API server is asked where the watch is late', async () => {
-  expect(await new Place(told('True', -60_000), told('True', 1_500)).see()).toEqual({ isReady: true });
+  expect(await new Place(told('True', -60_000), told('True', 1_500)).check()).toEqual({ isReady: true });
 });
 
 test('the node of a controller counts, though its signals are elsewhere', async () => {
-  expect(await new Place(CONTROL_NODE, told('True', -60_000)).see()).toEqual(SILENT);
-  expect(await new Place(CONTROL_NODE, told('True', 1_500)).see()).toEqual({ isReady: true });
-  expect(await new Place(CONTROL_NODE, undefined).see()).toEqual({});
+  expect(await new Place(CONTROL_NODE, told('True', -60_000)).check()).toEqual(SILENT);
+  expect(await new Place(CONTROL_NODE, told('True', 1_500)).check()).toEqual({ isReady: true });
+  expect(await new Place(CONTROL_NODE, undefined).check()).toEqual({});
 });
 
 test('nobody is asked before the new process is watched', async () => {
   const place = new Place(told('True', -60_000));
-  expect(await place.see(journalAt('restarted', { restartedAt: RESTARTED }))).toEqual({});
+  expect(await place.check(journalAt('restarted', { restartedAt: RESTARTED }))).toEqual({});
   expect(place.asked).toBe(0);
 });
 
@@ -95,37 +95,37 @@ test.each([
 ])('a process that was started %s is no measure: what was told since the order counts', async (_when, offMs) => {
   const place = new Place(told('True', -1_500));
   place.startedAt += offMs;
-  expect(await place.see()).toEqual({ isReady: true });
+  expect(await place.check()).toEqual({ isReady: true });
   place.seen = place.has = told('True', -3_500);
-  expect(await place.see()).toEqual(SILENT);
+  expect(await place.check()).toEqual(SILENT);
 });
 
 test('a restart that the journal does not date says nothing against what stands there', async () => {
-  expect(await new Place(told('True', -60_000)).see(journalAt('soaking'))).toEqual({ isReady: true });
+  expect(await new Place(told('True', -60_000)).check(journalAt('soaking'))).toEqual({ isReady: true });
 });
 
 test('silence lasts since it was first seen, without a break', async () => {
   const place = new Place(told('True', -60_000));
-  expect(await place.see()).toEqual({ silentMs: 0 });
+  expect(await place.check()).toEqual({ staleMs: 0 });
   place.now += 30_000;
-  expect(await place.see()).toEqual({ silentMs: 30_000 });
+  expect(await place.check()).toEqual({ staleMs: 30_000 });
   place.isAnswering = false;
-  expect(await place.see()).toEqual({ silentMs: 0 });
+  expect(await place.check()).toEqual({ staleMs: 0 });
   place.isAnswering = true;
   place.now += 5_000;
-  expect(await place.see()).toEqual({ silentMs: 0 });
+  expect(await place.check()).toEqual({ staleMs: 0 });
   place.now += 1_000;
-  expect(await place.see()).toEqual({ silentMs: 1_000 });
+  expect(await place.check()).toEqual({ staleMs: 1_000 });
   place.seen = told('True', 30_000);
-  expect(await place.see()).toEqual({ isReady: true });
+  expect(await place.check()).toEqual({ isReady: true });
   place.seen = told('True', -60_000);
-  expect(await place.see()).toEqual({ silentMs: 0 });
+  expect(await place.check()).toEqual({ staleMs: 0 });
 });
 
-test('an API server that does not answer does not matter where the watch has the news', async () => {
+test('an API server that does not answer does not matter where the watch has the heartbeat', async () => {
   const place = new Place(told('True', 1_500));
   place.isAnswering = false;
-  expect(await place.see()).toEqual({ isReady: true });
+  expect(await place.check()).toEqual({ isReady: true });
 });
 
 test.each([
@@ -134,9 +134,9 @@ test.each([
 ])('a clock that was set %s since the restart was set for the kubelet, too', async (_where, setBy) => {
   const place = new Place(told('True', setBy + 1_500));
   place.setBy = setBy;
-  expect(await place.see()).toEqual({ isReady: true });
+  expect(await place.check()).toEqual({ isReady: true });
   place.seen = place.has = told('True', setBy - 1_500);
-  expect(await place.see()).toEqual(SILENT);
+  expect(await place.check()).toEqual(SILENT);
 });
 
 test('who is told to stop gets no answer', async () => {
@@ -144,5 +144,5 @@ test('who is told to stop gets no answer', async () => {
   place.isAnswering = false;
   const gone = AbortSignal.abort(new Error('over'));
   const looked = { newest: place.seen, journal: SOAKING, steady: () => place.now };
-  await expect(place.news.see(looked, gone)).rejects.toThrow('over');
+  await expect(place.heartbeat.check(looked, gone)).rejects.toThrow('over');
 });

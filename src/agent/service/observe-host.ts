@@ -1,42 +1,43 @@
-/** Owns gathering the facts of the host, fresh for every decision. */
+/** Gathers the facts of the host, anew for every decision. */
 import { messageOf } from '../../util/errors.ts';
-import type { Journal, UpdatePhase } from '../journal.ts';
+import type { Journal, UpdatePhase, Work } from '../journal.ts';
 import { isBundle } from '../journal.ts';
-import type { Work } from '../work.ts';
-import { findServices } from './discovery/find-services.ts';
-import type { ServicePlaces } from './discovery/service-place.ts';
+import { findServices } from './find-services.ts';
 import type { HostFacts, ProcessId, RunningService } from './host.ts';
 import { isSameProcess } from './host.ts';
 import { executableOf, executes, findProcess, findService, wasStartedFrom } from './processes.ts';
+import type { ServicePlaces } from './service-place.ts';
 import { askStatus, type ServiceStatus } from './status-socket.ts';
 
 export interface HostPlace {
   readonly places: Pick<ServicePlaces, 'current' | 'look'>;
-  /** Absolute path of the binary, where it is not to be found out from the running service. */
+  /** Absolute path of the binary; undefined to take the file that the running service executes. */
   readonly binary: string | undefined;
 }
 
-/** A worker's first answer takes a second (the service builds a client for it), more on a busy machine. */
+/** A worker's first answer takes a second (the service builds a client for it), and more on a busy machine. */
 const STATUS_TIMEOUT_MS = 5_000;
+/** Phases whose restart needs the process of the service. */
+const SEARCHING: readonly UpdatePhase[] = ['swapped', 'swappedBack'];
 
-export async function observeHost({ places, binary: told }: HostPlace, journal: Journal): Promise<HostFacts> {
-  const known = told ?? (journal.phase === 'idle' || isBundle(journal) ? undefined : journal.work.binary);
+export async function observeHost({ places, binary: configured }: HostPlace, journal: Journal): Promise<HostFacts> {
+  const known = configured ?? (journal.phase === 'idle' || isBundle(journal) ? undefined : journal.work.binary);
   try {
     const { version, pid } = await askService(places);
     const process = await findProcess(pid);
-    if (process === undefined) throw new Error(`PID ${pid}, which the status socket names, is not seen here`);
+    if (process === undefined) throw new Error(`there is no process with PID ${pid}, which the status socket names`);
     const binary = known ?? (await executableOf(pid));
     const current = binary !== undefined && (await executes(pid, binary));
     const running: RunningService = { version, process, current };
     return { running, service: process, ...(binary !== undefined && { binary }) };
   } catch (error) {
-    const service = await findSilentService(journal);
+    const service = await findUnresponsiveService(journal);
     const problem = `no status from ${places.current.statusSocket}: ${messageOf(error)}`;
     return { problem, ...(service && { service }), ...(known !== undefined && { binary: known }) };
   }
 }
 
-/** Where the socket that is known is silent, the service may have been started with another one. */
+/** If the known socket does not answer, the service may have been restarted with another one. */
 async function askService(places: HostPlace['places']): Promise<ServiceStatus> {
   const { statusSocket } = places.current;
   try {
@@ -48,27 +49,24 @@ async function askService(places: HostPlace['places']): Promise<ServiceStatus> {
   }
 }
 
-/** A service that lives but doesn't answer: one seen before, or what runs the binary where a restart depends on it. */
-async function findSilentService(journal: Journal): Promise<ProcessId | undefined> {
+/** The service's process when it does not answer: one that the journal knows, else a search if a restart needs it. */
+async function findUnresponsiveService(journal: Journal): Promise<ProcessId | undefined> {
   if (journal.phase === 'idle' || isBundle(journal)) return undefined;
-  for (const seen of [journal.fresh, journal.process, journal.work.original]) {
-    const process = seen && (await findProcess(seen.pid));
-    if (isSameProcess(process, seen)) return process;
+  for (const known of [journal.fresh, journal.process, journal.work.original]) {
+    const process = known && (await findProcess(known.pid));
+    if (isSameProcess(process, known)) return process;
   }
-  return SOUGHT.includes(journal.phase) ? await searchService(journal.work) : undefined;
+  return SEARCHING.includes(journal.phase) ? await searchService(journal.work) : undefined;
 }
 
-/** The service's process, answering or not: through the whole process table, which is not for every moment. */
+/** The service's process, responsive or not. Expensive: reads the whole process table. */
 export async function searchService({ binary, original }: Work): Promise<ProcessId | undefined> {
-  return (await findService(binary, original.parent)) ?? (await findOrphanedWork(binary, original.parent));
+  return (await findService(binary, original.parent)) ?? (await findWithoutSupervisor(binary, original.parent));
 }
 
-/** A service manager may replace the supervisor with the service: then only the words that it was started with tell it. */
-async function findOrphanedWork(binary: string, formerParent: number): Promise<ProcessId | undefined> {
+/** A service manager may have replaced the supervisor together with the service: then only the command line is left. */
+async function findWithoutSupervisor(binary: string, formerParent: number): Promise<ProcessId | undefined> {
   if ((await findProcess(formerParent)) !== undefined) return undefined;
   for (const { pid } of await findServices()) if (await wasStartedFrom(pid, binary)) return await findProcess(pid);
   return undefined;
 }
-
-/** A restart depends on it. */
-const SOUGHT: readonly UpdatePhase[] = ['swapped', 'swappedBack'];

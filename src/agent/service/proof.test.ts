@@ -89,11 +89,11 @@ describe('the soak', () => {
     ['goes on while the node is not Ready', 1_000, newRuns, { isReady: false }, wait(NOW + 119_000)],
     ['is over, node not Ready', 5_000, newRuns, { isReady: false }, wait(NOW + 115_000)],
     ['is over, node never Ready', 120_000, newRuns, { isReady: false }, back('node not Ready within 120 s')],
-    ['goes on while the kubelet is not heard', 1_000, newRuns, { silentMs: 1_000 }, wait(NOW + 119_000)],
-    ['is over, kubelet not heard', 5_000, newRuns, { silentMs: 5_000 }, wait(NOW + 115_000)],
-    ['is over, kubelet never heard', 120_000, newRuns, { silentMs: 120_000 }, back('kubelet has not been heard since')],
-    ['is long over, nobody could be asked', 120_000, newRuns, { silentMs: 0 }, wait(NOW + 120_000)],
-    ['goes on though the kubelet was given up', 1_000, newRuns, { silentMs: 120_000 }, wait(NOW + 4_000)],
+    ['goes on while the kubelet is not heard', 1_000, newRuns, { staleMs: 1_000 }, wait(NOW + 119_000)],
+    ['is over, kubelet not heard', 5_000, newRuns, { staleMs: 5_000 }, wait(NOW + 115_000)],
+    ['is over, kubelet never heard', 120_000, newRuns, { staleMs: 120_000 }, back('no kubelet heartbeat within')],
+    ['is long over, nobody could be asked', 120_000, newRuns, { staleMs: 0 }, wait(NOW + 120_000)],
+    ['goes on though the kubelet was given up', 1_000, newRuns, { staleMs: 120_000 }, wait(NOW + 4_000)],
     [
       'process replaced',
       2_000,
@@ -105,7 +105,7 @@ describe('the soak', () => {
     ],
     ['process gone', 2_000, { ...silent, exits: 1 }, {}, back('crash loop')],
     ['another process, silent', 2_000, { ...hanging(third), exits: 1 }, {}, back('crash loop')],
-    ['another version from the same process', 2_000, running('v9', after), {}, back('calls itself v9')],
+    ['another version from the same process', 2_000, running('v9', after), {}, back('reports version v9')],
     ['silent for a while', 2_000, hanging(after), {}, wait(NOW + 13_000)],
     ['silent to the end', 15_000, hanging(after), {}, back('stopped answering')],
   ];
@@ -125,6 +125,6 @@ describe('the soak', () => {
     expect(node({})).toEqual(UNCORDON);
     expect(node({ isReady: true })).toEqual(UNCORDON);
     expect(node({ isReady: false })).toEqual(wait(NOW + 120_000));
-    expect(node({ silentMs: 0 })).toEqual(wait(NOW + 120_000));
+    expect(node({ staleMs: 0 })).toEqual(wait(NOW + 120_000));
   });
 });

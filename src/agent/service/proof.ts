@@ -1,15 +1,18 @@
-/** Owns what proves that a version runs: seen from outside after a restart, for as long as asked, on a node that has been Ready since. */
-
+/** Decides whether a version runs: seen from outside after a restart, for the soak time, on a node that is Ready. */
+import type { AgentPolicy } from '../../signal/agent-policy.ts';
 import type { UpdateJournal } from '../journal.ts';
-import type { OwnNodeFacts, Working } from '../step-input.ts';
+import type { OwnNodeFacts, Times, UpdateInput } from '../step-input.ts';
 import type { Step } from '../steps/step.ts';
-import type { Times } from '../times.ts';
-import { revivalMs, SILENCE_MS, timesFor } from '../times.ts';
 import type { RunningService } from './host.ts';
 import { isSameProcess } from './host.ts';
 
+/** The old version must run again, or be reported as failed, within 90 s of the verdict on the new one. */
+const ROLL_BACK_MS = 80_000;
+/** A busy process may answer late; one that is unresponsive for longer hangs. */
+const UNRESPONSIVE_MS = 10_000;
+
 /** The service was restarted with the new binary. */
-export function afterRestart(input: Working): Step {
+export function afterRestart(input: UpdateInput): Step {
   const { journal, host, now } = input;
   const { running } = host;
   if (running !== undefined && runsNew(input)) return { kind: 'soak', process: running.process };
@@ -21,75 +24,78 @@ export function afterRestart(input: Working): Step {
   const until = (journal.since ?? now) + restartTimeoutMs;
   if (now < until) return { kind: 'await-service', until };
   return rollBack(
-    `the service did not show ${version} within ${seconds(restartTimeoutMs)} of its restart${endings(input)}`,
+    `the service did not show ${version} within ${seconds(restartTimeoutMs)} of its restart${exitsOf(input)}`,
   );
 }
 
-/** The new process has shown the wanted version once, and must stay as it is. */
-export function soak(input: Working): Step {
+/** The new process has shown the wanted version once, and must keep running. */
+export function soak(input: UpdateInput): Step {
   const { journal, host, node, now } = input;
   const { soakMs, readyTimeoutMs } = timesOf(input);
   const began = journal.since ?? now;
   const change = changeOf(input);
   if (change !== undefined)
-    return rollBack(`${change} ${seconds(now - began)} after its first answer${endings(input)}`);
+    return rollBack(`${change} ${seconds(now - began)} after its first answer${exitsOf(input)}`);
   if (host.running === undefined) {
-    const until = began + soakMs + SILENCE_MS;
+    const until = began + soakMs + UNRESPONSIVE_MS;
     return now < until ? { kind: 'await-service', until } : rollBack('the new process stopped answering');
   }
-  const until = Math.max(began + soakMs, patienceWith(node, { began, now, readyTimeoutMs }));
+  const until = Math.max(began + soakMs, readyDeadline(node, { began, now, readyTimeoutMs }));
   if (now < until) return { kind: 'await-service', until };
   const within = `within ${seconds(now - began)} of the new version's first answer`;
-  if (node.silentMs !== undefined) return rollBack(`the kubelet has not been heard since the restart: not ${within}`);
+  if (node.staleMs !== undefined) return rollBack(`no kubelet heartbeat ${within}`);
   return node.isReady === false ? rollBack(`node not Ready ${within}`) : UNCORDON;
 }
 
-/** The service was restarted with the old binary: how that ended, or what is still to be done. */
-export function provePrevious(input: Working): 'runs' | 'too late' | Step {
+/** After a restart with the old binary: how it ended, or the next step. */
+export function provePrevious(input: UpdateInput): 'runs' | 'too late' | Step {
   if (runsOld(input)) return 'runs';
   const { journal, now } = input;
-  const wholeMs = revivalMs(timesOf(input));
+  const wholeMs = Math.min(timesOf(input).restartTimeoutMs, ROLL_BACK_MS);
   const until = (journal.since ?? now) + wholeMs;
-  const patience = until - wholeMs / 2;
-  if (now < patience) return { kind: 'await-service', until: patience };
+  const killAt = until - wholeMs / 2;
+  if (now < killAt) return { kind: 'await-service', until: killAt };
   if (now >= until) return 'too late';
   const { process } = journal;
   if (process !== undefined && isStillThere(input)) return { kind: 'kill', process };
   return { kind: 'await-service', until };
 }
 
-/** Seen from outside: another process than before, with the wanted version; a forced update also by its very file. */
-export function runsNew({ journal, host: { running } }: Working): boolean {
+/** Another process than before, with the wanted version; for a forced update, with the file at the target path. */
+export function runsNew({ journal, host: { running } }: UpdateInput): boolean {
   return running !== undefined && isWanted(running, journal) && isOther(running, journal);
 }
 
-/** A process that was told to end and has not yet answers as ever, but will be gone: it proves nothing. */
-export function runsOld({ journal, host: { running } }: Working): boolean {
+/** A process that was told to end may still answer: it proves nothing. */
+export function runsOld({ journal, host: { running } }: UpdateInput): boolean {
   if (running === undefined || isSameProcess(running.process, journal.process)) return false;
   return running.current && running.version === journal.work.from;
 }
 
-/** True while the process that the last restart ends still lives. */
-export function isStillThere({ journal, host }: Working): boolean {
+/** True while the process lives that the last restart ends. */
+export function isStillThere({ journal, host }: UpdateInput): boolean {
   return isSameProcess(host.service, journal.process);
+}
+
+/** A signal's policy overrides the flags. */
+export function timesFor(times: Times, policy: AgentPolicy = {}): Times {
+  const { restartTimeoutMs, soakMs, readyTimeoutMs } = { ...times, ...policy };
+  return { restartTimeoutMs, soakMs, readyTimeoutMs };
 }
 
 const UNCORDON: Step = { kind: 'report', status: 'UnCordoning' };
 
-/**
- * Until when the node may leave it open whether it is Ready. Silence counts for as long as the API server was there to
- * tell of the opposite: without one, no kubelet could have been heard.
- */
-function patienceWith(
-  { isReady, silentMs }: OwnNodeFacts,
+/** A stale heartbeat counts only while the API server answers: without it, no kubelet could have been heard. */
+function readyDeadline(
+  { isReady, staleMs }: OwnNodeFacts,
   { began, now, readyTimeoutMs }: { began: number; now: number; readyTimeoutMs: number },
 ): number {
-  if (silentMs !== undefined) return now - silentMs + readyTimeoutMs;
+  if (staleMs !== undefined) return now - staleMs + readyTimeoutMs;
   return isReady === false ? began + readyTimeoutMs : began;
 }
 
-/** What became of the process under watch; undefined while it lives and tells nothing else than before. */
-function changeOf({ journal, host: { running, service } }: Working): string | undefined {
+/** What is wrong with the watched process; undefined while it lives and its answers stay the same. */
+function changeOf({ journal, host: { running, service } }: UpdateInput): string | undefined {
   const { fresh, work } = journal;
   const { version } = work.signal.command;
   if (!isSameProcess(running?.process ?? service, fresh)) {
@@ -98,10 +104,10 @@ function changeOf({ journal, host: { running, service } }: Working): string | un
   if (running === undefined || isWanted(running, journal)) return undefined;
   return running.version === version || isForced(journal)
     ? `the process of ${version} runs another file than the one at ${work.binary}`
-    : `the new process calls itself ${running.version} instead of ${version}`;
+    : `the new process reports version ${running.version} instead of ${version}`;
 }
 
-/** By force any version may be brought, as the original's does: there the file is the proof, else what it calls itself. */
+/** A forced update may bring any version, as with the original: there the file is the proof. */
 function isWanted({ version, current }: RunningService, journal: UpdateJournal): boolean {
   return isForced(journal) ? current : version === journal.work.signal.command.version;
 }
@@ -114,7 +120,7 @@ function isOther({ process }: RunningService, { process: ended, work }: UpdateJo
   return !isSameProcess(process, ended) && !isSameProcess(process, work.original);
 }
 
-function timesOf({ times, journal }: Working): Times {
+function timesOf({ times, journal }: UpdateInput): Times {
   return timesFor(times, journal.work.policy);
 }
 
@@ -122,8 +128,7 @@ function rollBack(reason: string): Step {
   return { kind: 'roll-back', reason };
 }
 
-/** Of the processes that were seen to come and go since the restart. */
-function endings({ host: { exits = 0 } }: Working): string {
+function exitsOf({ host: { exits = 0 } }: UpdateInput): string {
   return exits === 0 ? '' : `; its process ended at least ${exits} ${exits === 1 ? 'time' : 'times'} since the restart`;
 }
 

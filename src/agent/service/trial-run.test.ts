@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { tryOut } from './trial-run.ts';
+import { runTrial } from './trial-run.ts';
 
 let directory: string;
 beforeEach(async () => {
@@ -17,8 +17,8 @@ test.each([
   ['prints the version', sh('[ "$1" = version ] && echo v2'), 'v2', undefined],
   ['prints the version among other words', sh('echo "k0s v2 (abc)"'), 'v2', undefined],
   ['any version will do', sh('echo v9'), undefined, undefined],
-  ['another version', sh('echo v9'), 'v2', 'it calls itself "v9", wanted v2'],
-  ['a version that only begins alike', sh('echo v2.1'), 'v2', 'it calls itself "v2.1", wanted v2'],
+  ['another version', sh('echo v9'), 'v2', 'it reports version "v9" instead of v2'],
+  ['a version that only begins alike', sh('echo v2.1'), 'v2', 'it reports version "v2.1" instead of v2'],
   ['an exit code', sh('echo broken >&2; exit 3'), 'v2', 'it ended with code 3 broken'],
   ['an exit code though any version will do', sh('exit 1'), undefined, 'it ended with code 1'],
   ['hangs', sh('exec sleep 60'), 'v2', 'it did not end within 0.3 s'],
@@ -28,7 +28,7 @@ test.each([
   const binary = join(directory, 'k0s.tmp');
   await writeFile(binary, content, { mode: 0o755 });
   const timeoutMs = name === 'hangs' ? 300 : 30_000;
-  const outcome = await tryOut({ binary, timeoutMs, ...(version === undefined ? {} : { version }) });
+  const outcome = await runTrial({ binary, timeoutMs, ...(version === undefined ? {} : { version }) });
   if (problem === undefined) expect(outcome).toEqual({ ok: true });
   else
     expect(outcome).toEqual({ ok: false, reason: expect.stringContaining(`trial run of the new binary: ${problem}`) });

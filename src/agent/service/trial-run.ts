@@ -12,14 +12,14 @@ export interface Trial {
 const MAX_OUTPUT_BYTES = 64 * 1024;
 
 /** Runs `<binary> version`: it must end with 0 in time and print the version as a word of its own. */
-export async function tryOut({ binary, version, timeoutMs }: Trial): Promise<StepOutcome> {
+export async function runTrial({ binary, version, timeoutMs }: Trial): Promise<StepOutcome> {
   const options = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES } as const;
   return await new Promise((resolve) => {
     execFile(binary, ['version'], options, (error, stdout, stderr) => {
       if (error) return resolve(no(`trial run of the new binary: ${whyNot(error, timeoutMs, stderr)}`));
       if (version === undefined || stdout.split(/\s+/).includes(version)) return resolve({ ok: true });
       const printed = stdout.trim().split('\n')[0]?.slice(0, 80) ?? '';
-      return resolve(no(`trial run of the new binary: it calls itself "${printed}", wanted ${version}`));
+      return resolve(no(`trial run of the new binary: it reports version "${printed}" instead of ${version}`));
     });
   });
 }

@@ -27,10 +27,25 @@ test('what was saved is loaded', async () => {
   expect(await loadJournal(path)).toEqual(IDLE);
 });
 
-test.each(['', '{', '[]', '{"format":2,"journal":{"phase":"idle"}}', '{"format":1}'])('%j is refused', async (text) => {
+const REFUSED = [
+  '',
+  '{',
+  '[]',
+  '{"format":3,"journal":{"phase":"idle"}}',
+  '{"format":1,"journal":{"phase":"ready"}}',
+  '{"format":1}',
+];
+
+test.each(REFUSED)('%j is refused', async (text) => {
   const path = join(directory, 'journal.json');
   await writeFile(path, text);
   await expect(loadJournal(path)).rejects.toThrow(RefitError);
+});
+
+test('an idle journal of the earlier format is read', async () => {
+  const path = join(directory, 'journal.json');
+  await writeFile(path, '{"format":1,"journal":{"phase":"idle"}}');
+  expect(await loadJournal(path)).toEqual(IDLE);
 });
 
 test('a journal that cannot be read is not taken for none', async () => {

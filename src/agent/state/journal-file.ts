@@ -1,4 +1,4 @@
-/** Owns the journal on the disk: one JSON file, replaced whole and synced before the agent relies on it. */
+/** Reads and writes the journal: one JSON file, replaced as a whole and synced before the agent relies on it. */
 import * as fsPromises from 'node:fs/promises';
 import { RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
@@ -7,10 +7,10 @@ import { IDLE } from '../journal.ts';
 import type { Files } from './durable-files.ts';
 import { writeDurably } from './durable-files.ts';
 
-/** Raised when older agents could misread what newer ones write. */
-const FORMAT = 1;
+/** Raise it when an older or newer agent could misread what this one writes. */
+const FORMAT = 2;
 
-/** Idle where there is no journal yet; refuses one that it cannot understand rather than forget half-done work. */
+/** Idle when there is no journal. Refuses a journal it cannot read: forgetting a half-done update would be worse. */
 export async function loadJournal(path: string, files: Pick<Files, 'readFile'> = fsPromises): Promise<Journal> {
   const text = await files.readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -18,8 +18,12 @@ export async function loadJournal(path: string, files: Pick<Files, 'readFile'> =
   });
   if (text === undefined) return IDLE;
   const file = parse(text);
-  if (file?.format === FORMAT) return file.journal;
-  throw new RefitError('REFIT_FILE', `${path} is not a journal of this agent: remove it once the host is in order`);
+  // An idle journal says the same in every format.
+  if (file?.format === FORMAT || (file?.format === 1 && file.journal.phase === 'idle')) return file.journal;
+  throw new RefitError(
+    'REFIT_FILE',
+    `${path} is not a journal that this agent can read: check that the service runs the right version, then remove the file`,
+  );
 }
 
 export async function saveJournal(path: string, journal: Journal, files?: Files): Promise<void> {

@@ -1,10 +1,9 @@
 /** Owns taking a state directory into use: made where it is missing, and locked to this process. */
 import { existsSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { takeLock } from './lock.ts';
-import { pathsIn, type StatePaths } from './paths.ts';
 
 /** Throws REFIT_FILE where it cannot be used, and REFIT_AGENT where another agent works with it. */
 export async function openStateDirectory(path: string): Promise<StatePaths> {
@@ -33,4 +32,36 @@ async function makeDirectory(path: string): Promise<void> {
     await makeDirectory(parent);
     await mkdir(path, { mode: 0o700 });
   }
+}
+
+/** Staged and next file bear the names that the original gives them, so that each finds what the other left. */
+export function pathsBeside(binary: string): { staged: string; part: string; previous: string } {
+  return {
+    staged: `${binary}.tmp`,
+    part: join(dirname(binary), `.${basename(binary)}.tmp.part`),
+    previous: `${binary}.previous`,
+  };
+}
+
+export interface StatePaths {
+  readonly journal: string;
+  /** Of the second agent, on a host whose airgap signals are on another object. */
+  readonly airgapJournal: string;
+  readonly lock: string;
+  /** Notes of downloads that are not whole yet. */
+  readonly record: string;
+  readonly bundleRecord: string;
+  /** The airgap bundles that were placed. */
+  readonly bundles: string;
+}
+
+export function pathsIn(stateDirectory: string): StatePaths {
+  return {
+    journal: join(stateDirectory, 'journal.json'),
+    airgapJournal: join(stateDirectory, 'journal-airgap.json'),
+    lock: join(stateDirectory, 'agent.lock'),
+    record: join(stateDirectory, 'download.json'),
+    bundleRecord: join(stateDirectory, 'download-airgap.json'),
+    bundles: join(stateDirectory, 'airgap-bundles.json'),
+  };
 }

@@ -1,56 +1,56 @@
-/** Owns the vocabulary of the agent: every step it can take, and what may come of one. */
+/** Every step that the agent can take, and what may come of it. */
 import type { SignalStatus } from '../../signal/names.ts';
 import type { ActiveJournal } from '../journal.ts';
 import type { ProcessId } from '../service/host.ts';
 
-/** Each comment says what the step does to the host; a step that is cut short anywhere is simply taken again. */
+/** Each comment says what the step does to the host. A step that is interrupted is taken again. */
 export type Step =
-  /** Nothing to do until the object changes. */
+  /** Waits for a change of the object. */
   | { readonly kind: 'nothing' }
-  /** The service must answer first, or go on doing so; `until` (steady milliseconds) is set while it has a deadline. */
+  /** Waits for the service to answer, or watches it; `until` (steady milliseconds) is the deadline, if there is one. */
   | { readonly kind: 'await-service'; readonly until?: number }
-  /** The leader must act first, or somebody must be there who can tell whether it does. */
+  /** Waits for the leader to act, or for an answer to the question who cordons. */
   | { readonly kind: 'await-leader' }
-  /** Takes a signal up: changes the journal only. */
+  /** Takes a signal up: changes only the journal. */
   | { readonly kind: 'begin'; readonly as: ActiveJournal }
-  /** Puts the verified payload at the staging path, fetching only what is not there yet. */
+  /** Puts the verified payload at the staging path; fetches only what is missing. */
   | { readonly kind: 'download' }
-  /** Runs the staged binary with `version`. */
-  | { readonly kind: 'try-out' }
+  /** Runs the staged binary with the argument `version`. */
+  | { readonly kind: 'trial-run' }
   /** Cordons and drains the own node. */
   | { readonly kind: 'cordon-and-drain' }
   /** Makes the previous path a second name of the binary at the target path. */
   | { readonly kind: 'keep-previous' }
   /** Replaces the binary at the target path by the staged one, in one rename. */
   | { readonly kind: 'swap' }
-  /** Ends the work before anything was touched: changes the journal only. */
+  /** Fails the work before the service is touched: changes only the journal. */
   | { readonly kind: 'give-up'; readonly reason: string }
-  /** Has the service restarted: the process ends if it still lives, and the binary at the target path is started. */
+  /** Restarts the service: ends its process if it lives, and starts the binary at the target path. */
   | { readonly kind: 'restart'; readonly process?: ProcessId }
   /** Sends SIGKILL to a process that outlived its restart. */
   | { readonly kind: 'kill'; readonly process: ProcessId }
-  /** From here on this process must stay as it is: changes the journal only. */
+  /** From now on this process must keep running: changes only the journal. */
   | { readonly kind: 'soak'; readonly process: ProcessId }
   /** Replaces the binary at the target path by the previous one, in one rename. */
   | { readonly kind: 'roll-back'; readonly reason: string }
   /** Removes our cordon from the own node. */
   | { readonly kind: 'uncordon' }
-  /** Puts the verified bundle into the images directory, and removes older ones of ours. */
+  /** Puts the verified bundle into the images directory, and removes older bundles of ours. */
   | { readonly kind: 'fetch-bundle' }
-  /** Writes the status to the object; touches nothing on the host. */
+  /** Writes the status to the object; does not touch the host. */
   | {
       readonly kind: 'report';
       readonly status: SignalStatus;
       readonly reason?: string;
       readonly rolledBack?: boolean;
       readonly late?: 'drain';
-      /** Running version, where no work records it. */
+      /** Running version, for a report without a journal. */
       readonly from?: string;
     }
   /** Removes staged and partial files and forgets the work; the previous binary stays. */
   | { readonly kind: 'clean-up' };
 
-/** What came of a step: its reason is for people. `late`: its time was over. */
+/** `late`: what ran out of time. */
 export type StepOutcome =
   | { readonly ok: true }
   | { readonly ok: false; readonly reason: string; readonly late?: 'drain' };

@@ -1,20 +1,17 @@
-/** Owns the first step for a signal that nothing in the journal is about: a new one, or one whose journal was lost. */
-
-import type { UpdateJournal } from '../journal.ts';
+/** The first step for a signal that the journal does not know: a new one, or one whose journal was lost. */
+import type { BundleWork, SignalKey, UpdateJournal, Work } from '../journal.ts';
 import type { HostFacts } from '../service/host.ts';
-import type { Fresh } from '../step-input.ts';
-import type { SignalKey, Work } from '../work.ts';
+import type { NewSignalInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 
-export function takeUp(input: Fresh): Step {
+export function takeUp(input: NewSignalInput): Step {
   const refusal = refusalOf(input);
   if (refusal !== undefined) {
     return { kind: 'report', status: 'FailedDownload', reason: refusal, ...fromOf(input.host) };
   }
   const { signal } = input;
   if (signal.command.kind === 'airgapupdate') {
-    const work = { signal: keyOf(input), ...askedOf(input) };
-    return { kind: 'begin', as: { phase: 'wanted', work, spent: {} } };
+    return { kind: 'begin', as: { phase: 'wanted', work: workOf(input), spent: {} } };
   }
   const isLate = ['ApplyingUpdate', 'Restart', 'UnCordoning'].includes(signal.status?.status ?? '');
   return isLate ? takeUpUnknown(input) : takeUpNew(input);
@@ -22,7 +19,7 @@ export function takeUp(input: Fresh): Step {
 
 const SHA256 = /^[0-9a-f]{64}$/i;
 
-function refusalOf({ signal: { command }, accepts }: Fresh): string | undefined {
+function refusalOf({ signal: { command }, accepts }: NewSignalInput): string | undefined {
   if (!accepts.includes(command.kind)) {
     return `this agent cannot carry out ${command.kind} here, only ${accepts.join(' and ')}`;
   }
@@ -30,52 +27,48 @@ function refusalOf({ signal: { command }, accepts }: Fresh): string | undefined 
   return `sha256 "${command.sha256}" is not 64 hexadecimal digits`;
 }
 
-function takeUpNew(input: Fresh): Step {
+function takeUpNew(input: NewSignalInput): Step {
   const { signal, host, node } = input;
   const { running } = host;
   if (running === undefined) return { kind: 'await-service' };
-  // A process that runs another file than the one at the path is as it should be only until its next start.
+  // A process whose file at the path was replaced runs the wanted version only until its next start.
   const isThere = running.version === signal.command.version && running.current;
   if (isThere && signal.command.forceupdate !== true) {
-    // Past Cordoning somebody may have cordoned the node for this signal, and undoes it only at UnCordoning; a cordon
-    // of ours that an earlier signal left behind goes the same way.
+    // The leader may have cordoned the node at Cordoning, and uncordons it only at UnCordoning. The same goes for a
+    // cordon of ours that an earlier signal left behind.
     const isCordoned = signal.status?.status === 'Cordoning' || node.isCordoned === true;
     return { kind: 'report', status: isCordoned ? 'UnCordoning' : 'Completed', from: running.version };
   }
   return begin(input, { phase: 'started' });
 }
 
-/** The target path may hold either binary, and nothing says whether the previous one was kept: hands off. */
-function takeUpUnknown(input: Fresh): Step {
+/** The target path may hold either binary, and the previous one may not have been kept: touch nothing. */
+function takeUpUnknown(input: NewSignalInput): Step {
   const { signal, host } = input;
   if (host.running === undefined) return { kind: 'await-service' };
   const { version, forceupdate } = signal.command;
   const status = signal.status?.status;
-  // UnCordoning was written by one who saw the new process; before that, nothing proves a forced update any more.
+  // UnCordoning was reported after the new process was seen; before that, nothing proves a forced update.
   const isProof = forceupdate === true ? status === 'UnCordoning' : host.running.version === version;
   if (isProof) return begin(input, { phase: 'proven' });
-  const reason = `the update stood at ${status}, but the agent's journal of it is gone`;
-  return begin(input, { phase: 'failed', failure: { status: 'Failed', reason }, way: 'begun' });
+  const reason = `the update was at ${status}, but the agent's journal of it is gone`;
+  return begin(input, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });
 }
 
-function begin(input: Fresh, first: Pick<UpdateJournal, 'phase' | 'failure' | 'way'>): Step {
+function begin(input: NewSignalInput, first: Pick<UpdateJournal, 'phase' | 'failure' | 'drain'>): Step {
   const { running, binary } = input.host;
   if (running === undefined) return { kind: 'await-service' };
   if (binary === undefined) {
-    const reason = `cannot tell which file PID ${running.process.pid} runs: pass --binary`;
+    const reason = `cannot find the file that PID ${running.process.pid} runs: start the agent with --binary`;
     return { kind: 'report', status: 'Failed', reason, from: running.version };
   }
-  const found = { binary, from: running.version, original: running.process };
-  const work: Work = { signal: keyOf(input), ...found, ...askedOf(input) };
+  const work: Work = { ...workOf(input), binary, from: running.version, original: running.process };
   return { kind: 'begin', as: { ...first, work, spent: {} } };
 }
 
-function keyOf({ signal: { planId, created, command } }: Fresh): SignalKey {
-  return { planId, created, command };
-}
-
-function askedOf({ policy }: Fresh): Pick<Work, 'policy'> {
-  return Object.keys(policy).length === 0 ? {} : { policy };
+function workOf({ signal: { planId, created, command }, policy }: NewSignalInput): BundleWork {
+  const signal: SignalKey = { planId, created, command };
+  return { signal, ...(Object.keys(policy).length > 0 && { policy }) };
 }
 
 function fromOf({ running }: HostFacts): { from?: string } {

@@ -47,7 +47,7 @@ describe('up to the swap', () => {
       { journal: journalAt('started') },
       { kind: 'download' },
     ],
-    ['downloaded', 'Downloading', { journal: journalAt('downloaded') }, { kind: 'try-out' }],
+    ['downloaded', 'Downloading', { journal: journalAt('downloaded') }, { kind: 'trial-run' }],
     ['tried out', 'Downloading', { journal: journalAt('ready') }, report('Cordoning')],
     ['tried out, status taken away', undefined, { journal: journalAt('ready') }, report('Cordoning')],
     ['ApplyingUpdate', 'ApplyingUpdate', { journal: journalAt('ready') }, { kind: 'keep-previous' }],
@@ -61,7 +61,7 @@ describe('up to the swap', () => {
       'ApplyingUpdate, another file runs',
       'ApplyingUpdate',
       { journal: journalAt('ready'), host: oldLeft },
-      { kind: 'give-up', reason: says('no way back') },
+      { kind: 'give-up', reason: says('roll-back would be impossible') },
     ],
     ['previous kept', 'ApplyingUpdate', { journal: journalAt('kept') }, { kind: 'swap' }],
     ['crashed within the swap, before', 'ApplyingUpdate', { journal: journalAt('swapping') }, { kind: 'swap' }],
@@ -76,46 +76,46 @@ describe('up to the swap', () => {
     [
       'failed on a node that was emptied',
       'ApplyingUpdate',
-      { journal: journalAt('failed', { ...WHY, way: 'made' }) },
+      { journal: journalAt('failed', { ...WHY, drain: 'done' }) },
       { kind: 'uncordon' },
     ],
     [
       'failed, cordon given back',
       'ApplyingUpdate',
-      { journal: journalAt('failed', { ...WHY, way: 'given-back' }) },
+      { journal: journalAt('failed', { ...WHY, drain: 'undone' }) },
       failure('why'),
     ],
     [
       'failed, cordon stuck',
       'ApplyingUpdate',
-      { journal: journalAt('failed', { ...WHY, way: 'stuck' }) },
+      { journal: journalAt('failed', { ...WHY, drain: 'stuck' }) },
       failure('why'),
     ],
   ]);
 });
 
 describe('who makes way', () => {
-  const at = (way?: 'begun' | 'made'): object => ({ journal: journalAt('ready', way && { way }) });
-  const done = (way?: 'begun' | 'made' | 'given-back'): object => ({
-    journal: journalAt('proven', way && { way }),
+  const at = (way?: 'started' | 'done'): object => ({ journal: journalAt('ready', way && { drain: way }) });
+  const done = (way?: 'started' | 'done' | 'undone'): object => ({
+    journal: journalAt('proven', way && { drain: way }),
     host: newRuns,
   });
   const by = (cordoner?: 'self' | 'leader' | 'unknown'): object => ({ node: cordoner ? { cordoner } : {} });
-  const [await_, make, takeBack] = [{ kind: 'await-leader' }, { kind: 'cordon-and-drain' }, { kind: 'uncordon' }];
+  const [await_, make, uncordon] = [{ kind: 'await-leader' }, { kind: 'cordon-and-drain' }, { kind: 'uncordon' }];
   check([
     ['the agent', 'Cordoning', { ...at(), ...by('self') }, make],
-    ['the agent, cut short', 'Cordoning', { ...at('begun'), ...by('self') }, make],
-    ['the agent, done', 'Cordoning', { ...at('made'), ...by() }, report('ApplyingUpdate')],
+    ['the agent, cut short', 'Cordoning', { ...at('started'), ...by('self') }, make],
+    ['the agent, done', 'Cordoning', { ...at('done'), ...by() }, report('ApplyingUpdate')],
     ['the leader', 'Cordoning', { ...at(), ...by('leader') }, await_],
-    ['the leader, after an agent that was cut short', 'Cordoning', { ...at('begun'), ...by('leader') }, await_],
+    ['the leader, after an agent that was cut short', 'Cordoning', { ...at('started'), ...by('leader') }, await_],
     ['nobody knows', 'Cordoning', { ...at(), ...by('unknown') }, await_],
     ['nobody can be asked', 'Cordoning', { ...at(), ...by() }, await_],
-    ['back: the agent', 'UnCordoning', { ...done('made'), ...by('self') }, takeBack],
-    ['back: the agent, what another one cordoned', 'UnCordoning', { ...done(), ...by('self') }, takeBack],
-    ['back: the agent, done', 'UnCordoning', { ...done('given-back'), ...by('self') }, report('Completed')],
+    ['back: the agent', 'UnCordoning', { ...done('done'), ...by('self') }, uncordon],
+    ['back: the agent, what another one cordoned', 'UnCordoning', { ...done(), ...by('self') }, uncordon],
+    ['back: the agent, done', 'UnCordoning', { ...done('undone'), ...by('self') }, report('Completed')],
     ['back: the leader', 'UnCordoning', { ...done(), ...by('leader') }, await_],
-    ['back: the leader, what the agent cordoned', 'UnCordoning', { ...done('made'), ...by('leader') }, takeBack],
-    ['back: the leader, what the agent gave back', 'UnCordoning', { ...done('given-back'), ...by('leader') }, await_],
+    ['back: the leader, what the agent cordoned', 'UnCordoning', { ...done('done'), ...by('leader') }, uncordon],
+    ['back: the leader, what the agent gave back', 'UnCordoning', { ...done('undone'), ...by('leader') }, await_],
     ['back: nobody knows', 'UnCordoning', { ...done(), ...by('unknown') }, await_],
     ['UnCordoning not written', 'Restart', done(), report('UnCordoning')],
     ['Completed, by whom ever', 'Completed', done(), { kind: 'clean-up' }],
@@ -161,7 +161,7 @@ describe('the way back', () => {
     [
       'nothing was restarted, our cordon',
       'ApplyingUpdate',
-      { journal: journalAt('swappedBack', { ...WHY, way: 'made' }) },
+      { journal: journalAt('swappedBack', { ...WHY, drain: 'done' }) },
       { kind: 'uncordon' },
     ],
     [
@@ -199,7 +199,7 @@ describe('the way back', () => {
     [
       'old one runs, our cordon',
       'Restart',
-      { journal: journalAt('restartedBack', { ...back, way: 'made' }), host: oldAgain },
+      { journal: journalAt('restartedBack', { ...back, drain: 'done' }), host: oldAgain },
       { kind: 'uncordon' },
     ],
     ['the order did not help', 'Restart', { journal: journalAt('restartedBack', halfWay), host: hangs }, kill],

@@ -7,7 +7,7 @@ import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { type HostFacts, probeHost } from '../../dialects/kubeadm/probe.ts';
 import type { Shells } from '../../dialects/kubeadm/ssh.ts';
 import { DrainPreviewer } from '../../drain/drain-preview.ts';
-import type { DrainOptions } from '../../drain/options.ts';
+import type { DrainOptions } from '../../drain/pods.ts';
 import { listPolicies } from '../../engine/policy/choose-policy.ts';
 import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';

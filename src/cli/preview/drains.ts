@@ -1,5 +1,5 @@
 /** Owns looking ahead of all drains of a plan: how many pods would move, and what would hold them or be refused, by node. */
-import type { Obstacle } from '../../drain/budgets.ts';
+import type { BlockingBudget } from '../../drain/budgets.ts';
 import type { RefusedPod } from '../../drain/pods.ts';
 import { factsOf } from '../../engine/gates/context.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -20,7 +20,7 @@ export interface PlanDrainPreview {
 
 interface BlockedDrain {
   readonly target: string;
-  readonly budgets: readonly Obstacle[];
+  readonly budgets: readonly BlockingBudget[];
   readonly refused: readonly RefusedPod[];
 }
 

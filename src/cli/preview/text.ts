@@ -1,5 +1,5 @@
 /** Owns `refit preview` as text for people: each stage with its waves, what keeps targets from starting, and what it takes. */
-import { tellObstacle } from '../../drain/budgets.ts';
+import { describeBlockingBudget } from '../../drain/budgets.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../phrases.ts';
 import { noteLines } from '../status/notes.ts';
@@ -67,7 +67,7 @@ function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): st
       ? [line('drains', `${counted(evictable, 'pod')} would be evicted from ${counted(nodes, 'node')}`)]
       : []),
     ...blocked.slice(0, MOST_BLOCKED).map(({ target, budgets, refused }) => {
-      const why = [...budgets.map(tellObstacle), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
+      const why = [...budgets.map(describeBlockingBudget), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
       return line('blocked', `${target} cannot be drained: ${why.join('; ')}`);
     }),
     ...(rest > 0 ? [line('', `and ${rest} more`)] : []),

@@ -1,7 +1,7 @@
 /** Owns the answers of one look at one plan: what decisions hang on, as far as whoever looks may see it. */
 
 import type { DrainPreview } from '../../drain/drain-preview.ts';
-import type { DrainOptions } from '../../drain/options.ts';
+import type { DrainOptions } from '../../drain/pods.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
 import type { Probe } from '../../engine/model/decided.ts';
 import type { DrainView, EndpointHealth } from '../../engine/model/observed.ts';

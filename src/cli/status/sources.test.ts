@@ -8,7 +8,7 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { READY } from '../../../test/builders/views.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { cattleView } from '../../dialects/cattle/dialect.ts';
-import { DEFAULT_DRAIN } from '../../drain/options.ts';
+import { DEFAULT_DRAIN } from '../../drain/pods.ts';
 import { sourcesOf } from './sources.ts';
 
 const { signal: abort } = new AbortController();

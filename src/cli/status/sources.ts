@@ -1,7 +1,7 @@
 /** Owns asking what no watch shows, for those who only look: by their own rights, and not anew at every look. */
 import type { DrainProgress } from '../../drain/drain.ts';
 import { type DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
-import type { DrainOptions } from '../../drain/options.ts';
+import type { DrainOptions } from '../../drain/pods.ts';
 import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
 import type { EndpointHealth } from '../../engine/model/observed.ts';
 import type { Reason } from '../../engine/model/reasons.ts';

@@ -4,8 +4,7 @@ import type { Stage, Target } from '../../engine/model/recorded.ts';
 import { leases, nodes } from '../../kube/resources.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
-import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../signal/names.ts';
-import { nodeNameOf } from '../../signal/node-of-controller.ts';
+import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
 
 const NODE_LEASES = 'kube-node-lease';
 

@@ -1,7 +1,6 @@
 /** Owns finding what Plans left: signals of deleted ones that nobody follows any more; cordons and taints of those that are over, too. */
 import { type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
-import { cordonOwner, isPendingFor, pendingOwner } from '../../drain/cordon.ts';
-import { readOwner } from '../../drain/owner.ts';
+import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../drain/cordon.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
 import { pendingOwnerOf } from '../../engine/model/cordon-owners.ts';
 import { because } from '../../engine/model/reasons.ts';
@@ -10,8 +9,7 @@ import { apiVersionOf } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { decodeAgentPolicy } from '../../signal/agent-policy.ts';
 import { decodeSignal, type SignalData } from '../../signal/codec.ts';
-import { controlNodes, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
-import { nodeNameOf } from '../../signal/node-of-controller.ts';
+import { controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { belongs, isOver } from '../annotation-signal.ts';
 import { OBJECTS } from './discovery.ts';
 import { PLAN_NAME } from './problems.ts';

@@ -1,5 +1,5 @@
 /** Owns the assessment of a cluster before anything is touched: what is to be done on which host, and what stands against it. */
-import { tellObstacle } from '../../drain/budgets.ts';
+import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { Node } from '../../kube/types.ts';
@@ -206,7 +206,7 @@ function hostFindings({ manifest, hosts }: Survey): Finding[] {
 function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
   return hostsOf(request).flatMap((name): Finding[] => {
     const { obstacles = [], refused = [] } = drainPreviews.get(name) ?? {};
-    const why = [...obstacles.map(tellObstacle), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
+    const why = [...obstacles.map(describeBlockingBudget), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
     const message = `${name} cannot be drained as it stands: ${why.join('; ')}`;
     return why.length === 0 ? [] : [{ rule: 'drain', severity: 'warn', message }];
   });

@@ -1,5 +1,5 @@
 /** Gate: a drain that could never end is not begun, so that no node is cordoned for nothing. */
-import { tellObstacle } from '../../drain/budgets.ts';
+import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { RefusedPod } from '../../drain/pods.ts';
 import { because } from '../model/reasons.ts';
 import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
@@ -20,7 +20,7 @@ export const drainPossible: Gate = {
     }
     if (isUnanswered(drainPreview)) return { kind: 'wait', ...untilAsked(drainPreview) };
     if (drainPreview.obstacles.length > 0) {
-      const message = `${name} cannot be drained: ${drainPreview.obstacles.map(tellObstacle).join('; ')}`;
+      const message = `${name} cannot be drained: ${drainPreview.obstacles.map(describeBlockingBudget).join('; ')}`;
       return { kind: 'wait', reason: because('DrainBlocked', message), recheckMs: RECHECK_MS };
     }
     if (drainPreview.refused.length === 0) return PASS;

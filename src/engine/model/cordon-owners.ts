@@ -1,5 +1,5 @@
 /** Owns the words in which cordons, taints and drains name the rollout they are for, so that they never outlive it. */
-import { readOwner, writeOwner } from '../../drain/owner.ts';
+import { readOwner, writeOwner } from '../../drain/cordon.ts';
 import type { Rollout, Source, Target } from './recorded.ts';
 
 export function ownerOf(

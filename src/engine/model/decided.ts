@@ -1,5 +1,5 @@
 /** What is decided: what to record, to signal and to do on nodes, and why the rest waits. */
-import type { DrainOptions } from '../../drain/options.ts';
+import type { DrainOptions } from '../../drain/pods.ts';
 import type { AgentPolicy } from '../../signal/agent-policy.ts';
 import type { Reason } from './reasons.ts';
 import type { Payload, Rollout, Stage, Target } from './recorded.ts';

@@ -1,7 +1,7 @@
 /** Owns asking what no watch shows: every question once in a reconcile, all of a round at the same time. */
 
 import type { DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
-import type { DrainOptions } from '../../drain/options.ts';
+import type { DrainOptions } from '../../drain/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { messageOf } from '../../util/errors.ts';

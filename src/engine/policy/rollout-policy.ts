@@ -1,5 +1,5 @@
 /** Owns what binds a rollout beside its plan: limits, deadlines, drain, windows and rules. Plain data; times in milliseconds. */
-import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/options.ts';
+import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
 import type { AgentPolicy } from '../../signal/agent-policy.ts';
 import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import type { Reason } from '../model/reasons.ts';

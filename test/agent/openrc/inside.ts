@@ -1,13 +1,13 @@
 /** Runs inside the jail: restarts a service under real OpenRC as the agent does, and prints what was seen as one JSON object. */
 import { execFileSync } from 'node:child_process';
 import { chmod, writeFile } from 'node:fs/promises';
+import { createCommands } from '../../../src/agent/service/commands.ts';
 import type { ProcessId } from '../../../src/agent/service/host.ts';
+import { OpenRc } from '../../../src/agent/service/openrc.ts';
 import { findProcess } from '../../../src/agent/service/processes.ts';
-import { createCommands } from '../../../src/agent/service/restart/commands.ts';
-import { OpenRc } from '../../../src/agent/service/restart/openrc.ts';
-import { ServiceRestarter } from '../../../src/agent/service/restart/service-restarter.ts';
-import { Systemd } from '../../../src/agent/service/restart/systemd.ts';
+import { ServiceRestarter } from '../../../src/agent/service/service-restarter.ts';
 import { askStatus } from '../../../src/agent/service/status-socket.ts';
+import { Systemd } from '../../../src/agent/service/systemd.ts';
 import { sleep, systemClock } from '../../../src/util/clock.ts';
 import { jsonLogger } from '../../../src/util/log.ts';
 

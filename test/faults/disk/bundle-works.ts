@@ -1,7 +1,7 @@
 /** Owns airgap bundles on a disk that fails: what is in the images directory before, and what may be in it then. */
 import { dirname, join } from 'node:path';
-import type { PlacedBundle } from '../../../src/agent/download/bundle-list.ts';
-import { pathsIn } from '../../../src/agent/state/paths.ts';
+import type { PlacedBundle } from '../../../src/agent/download/place-bundle.ts';
+import { pathsIn } from '../../../src/agent/state/state-directory.ts';
 import { BINARY, bytesOf, type DiskWork, IMAGES, NEW, OLD, STATE, sha256Of, versionAt } from './disk-works.ts';
 import type { SunkenFiles } from './sunken-files.ts';
 

@@ -3,10 +3,10 @@ import { basename } from 'node:path';
 import { Agent } from '../../../src/agent/agent.ts';
 import { perform } from '../../../src/agent/effects.ts';
 import type { ActiveJournal } from '../../../src/agent/journal.ts';
-import type { Duties } from '../../../src/agent/maintenance/duties.ts';
+import type { Maintenance } from '../../../src/agent/maintenance/node-maintenance.ts';
 import type { HostFacts } from '../../../src/agent/service/host.ts';
 import { loadJournal, saveJournal } from '../../../src/agent/state/journal-file.ts';
-import { pathsBeside, pathsIn } from '../../../src/agent/state/paths.ts';
+import { pathsBeside, pathsIn } from '../../../src/agent/state/state-directory.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import { decodeReport } from '../../../src/signal/report.ts';
 import { silentLogger } from '../../../src/util/log.ts';
@@ -49,12 +49,12 @@ export interface DiskRunOptions {
 const OVER = ['Completed', 'Failed', 'FailedDownload'];
 const PATIENCE_S = 900;
 const PACE_MS = 200;
-const DUTIES: Duties = {
+const MAINTENANCE: Maintenance = {
   whoCordons: async () => await Promise.resolve('self'),
   readNode: async () => await Promise.resolve(undefined),
   hasCordon: async () => await Promise.resolve(false),
   cordonAndDrain: async () => await Promise.resolve(),
-  takeBack: async () => await Promise.resolve(),
+  uncordon: async () => await Promise.resolve(),
 };
 
 export async function runDisk(options: DiskRunOptions): Promise<DiskVerdict> {
@@ -197,7 +197,7 @@ class DiskRun {
     const agent = new Agent({
       ...tools,
       object: viewOf(this.#store),
-      duties: DUTIES,
+      maintenance: MAINTENANCE,
       loadJournal: async () => await loadJournal(JOURNAL, this.#disk.files),
       saveJournal: async (journal) => await saveJournal(JOURNAL, journal, this.#disk.files),
       observe: async () => await Promise.resolve(this.#facts()),
@@ -222,7 +222,7 @@ class DiskRun {
   /** All real but the trial run: there is no file that could be executed. */
   async #perform(step: Step, journal: ActiveJournal, abort: AbortSignal): Promise<StepOutcome> {
     await this.#alive();
-    if (step.kind === 'try-out') {
+    if (step.kind === 'trial-run') {
       const isWhole = versionAt(this.#disk.peek(pathsBeside(BINARY).staged)) === NEW;
       return isWhole ? { ok: true } : { ok: false, reason: 'the trial run failed' };
     }
@@ -232,7 +232,7 @@ class DiskRun {
       userAgent: 'refit-agent/0 (disk)',
       limits: { maxBytes: 10_000_000, totalMs: 600_000, stallMs: 60_000 },
       environment: {},
-      duties: DUTIES,
+      maintenance: MAINTENANCE,
       restarter: { restart: async () => await Promise.resolve(this.#boot()) },
       files: this.#disk.files,
       clock: this.#clock,

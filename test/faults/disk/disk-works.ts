@@ -1,7 +1,7 @@
 /** Owns what a node is told to do on a disk that fails: the command, what lies there before, and what must lie there afterwards. */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import { pathsBeside } from '../../../src/agent/state/paths.ts';
+import { pathsBeside } from '../../../src/agent/state/state-directory.ts';
 import type { SignalCommand } from '../../../src/signal/codec.ts';
 import type { SunkenFiles } from './sunken-files.ts';
 

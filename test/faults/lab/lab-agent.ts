@@ -1,9 +1,8 @@
 /** Owns the agent of one host of the lab: the real one, that dies with all it had in memory and is started again. */
 import { Agent } from '../../../src/agent/agent.ts';
 import { type ActiveJournal, IDLE, type Journal } from '../../../src/agent/journal.ts';
-import { keepMarked } from '../../../src/agent/maintenance/keep-marked.ts';
-import { LeaseMark } from '../../../src/agent/maintenance/lease-mark.ts';
-import { NodeDuties } from '../../../src/agent/maintenance/node-duties.ts';
+import { keepDelegated, LeaseDelegation } from '../../../src/agent/maintenance/lease-delegation.ts';
+import { NodeMaintenance } from '../../../src/agent/maintenance/node-maintenance.ts';
 import { OwnObject } from '../../../src/agent/object/own-object.ts';
 import { keepRegistered } from '../../../src/agent/registration/keep-registered.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
@@ -44,12 +43,17 @@ export class LabAgent {
     const tools = { clock, random, log: silentLogger };
     const { name } = host;
     const object = new OwnObject({ ...tools, client, name, resource: role === 'worker' ? nodes : controlNodes });
-    const mark = new LeaseMark(client);
-    const duties = new NodeDuties({ ...tools, client, mark, nodeName: () => (role === 'worker' ? name : undefined) });
+    const delegation = new LeaseDelegation(client);
+    const maintenance = new NodeMaintenance({
+      ...tools,
+      client,
+      delegation,
+      nodeName: () => (role === 'worker' ? name : undefined),
+    });
     const agent = new Agent({
       ...tools,
       object,
-      duties,
+      maintenance,
       loadJournal: async () => await Promise.resolve(this.#read()),
       saveJournal: async (journal) => {
         await Promise.resolve();
@@ -58,18 +62,18 @@ export class LabAgent {
       observe: async (journal) => await Promise.resolve(host.observe(journal)),
       searchService: async () => await Promise.resolve(undefined),
       ageOf: async () => await Promise.resolve(host.ageMs),
-      perform: async (step, journal, abort) => await this.#perform(duties, step, journal, abort, stop),
+      perform: async (step, journal, abort) => await this.#perform(maintenance, step, journal, abort, stop),
       times: TIMES,
       accepts: ['k0supdate', 'airgapupdate'],
     });
     void agent.run(stop);
-    const stamp = async (abort: AbortSignal): Promise<void> => await mark.set(name, abort);
-    if (role === 'worker') void keepMarked({ ...tools, node: object, stamp }, stop);
+    const offer = async (abort: AbortSignal): Promise<void> => await delegation.offer(name, abort);
+    if (role === 'worker') void keepDelegated({ ...tools, node: object, offer }, stop);
     else void keepRegistered({ ...tools, object, describe: async () => await Promise.resolve(this.#describe()) }, stop);
   }
 
   async #perform(
-    duties: NodeDuties,
+    maintenance: NodeMaintenance,
     step: Step,
     journal: ActiveJournal,
     abort: AbortSignal,
@@ -79,8 +83,8 @@ export class LabAgent {
       const { signal: of, policy } = journal.work;
       const { planId, created } = of;
       if (step.kind === 'cordon-and-drain')
-        await duties.cordonAndDrain(`${planId}/${created}`, policy?.drain ?? {}, abort);
-      if (step.kind === 'uncordon') await duties.takeBack('ours', abort);
+        await maintenance.cordonAndDrain(`${planId}/${created}`, policy?.drain ?? {}, abort);
+      if (step.kind === 'uncordon') await maintenance.uncordon('ours', abort);
     } catch (error) {
       abort.throwIfAborted();
       return { ok: false, reason: messageOf(error) };

@@ -19,7 +19,7 @@ test('the plan fails with the first node, which is back on its old version, and 
   await at.create('silent', { k0supdate: { version: TO, platforms, targets: { workers: listed(first, second) } } });
   const plan = await at.ends('ApplyFailed');
   expect(targetsIn(plan)).toEqual([`${first} SignalApplyFailed`, `${second} SignalPending`]);
-  expect(plan.status?.commands[0]?.description).toContain('the kubelet has not been heard since the restart');
+  expect(plan.status?.commands[0]?.description).toContain('no kubelet heartbeat within');
   expect(at.statusesOf(first, 'silent')).not.toContain('UnCordoning');
   expect(at.statusesOf(second, 'silent')).toEqual([]);
   expect(await at.host(first).version()).toBe(FROM);

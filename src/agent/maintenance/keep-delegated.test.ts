@@ -1,0 +1,99 @@
+/** Owns the proof that each node's lease is marked once, again for a node that joined anew, and until it is done. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { jsonLogger } from '../../util/log.ts';
+import type { SignalObject } from '../object/signal-object.ts';
+import { keepDelegated } from './lease-delegation.ts';
+
+/** A Node that changes when the test says so. */
+class Cell {
+  newest: KubeObject | undefined;
+  version = 0;
+  readonly #listeners = new Set<() => void>();
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  set(uid: string | undefined): void {
+    this.newest = uid === undefined ? undefined : { metadata: { name: 'n', uid } };
+    this.version++;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+let clock: FakeClock;
+let cell: Cell;
+let stop: AbortController;
+let stamps: (string | undefined)[];
+let failures: number;
+let failure: Error;
+let lines: string[];
+let done: Promise<void>;
+beforeEach(() => {
+  [clock, cell, stop, stamps, failures] = [new FakeClock(), new Cell(), new AbortController(), [], 0];
+  [failure, lines] = [new Error('no answer'), []];
+  const offer = async (): Promise<void> => {
+    stamps.push(cell.newest?.metadata.uid);
+    if (failures-- > 0) await Promise.reject(failure);
+  };
+  const node = cell as unknown as SignalObject;
+  const log = jsonLogger(
+    (line) => lines.push(line),
+    () => 0,
+    'warn',
+  );
+  done = keepDelegated({ node, offer, clock, random: () => 0.5, log }, stop.signal);
+});
+afterEach(async () => {
+  stop.abort();
+  await done;
+  expect(clock.pending).toBe(0);
+});
+
+test('a node is marked once it is there, and no more when it changes', async () => {
+  await clock.advance(60_000);
+  expect(stamps).toEqual([]);
+  for (const uid of ['a', 'a']) {
+    cell.set(uid);
+    await clock.advance(60_000);
+  }
+  expect(stamps).toEqual(['a']);
+});
+
+test('a node that joins again is marked again', async () => {
+  for (const uid of ['a', undefined, 'b']) {
+    cell.set(uid);
+    await clock.advance(0);
+  }
+  expect(stamps).toEqual(['a', 'b']);
+});
+
+test('what fails is tried again, ever more rarely, until it is done', async () => {
+  failures = 12;
+  cell.set('a');
+  await clock.advance(10_000);
+  const soon = stamps.length;
+  expect(soon).toBeGreaterThan(4);
+  await clock.advance(600_000);
+  expect(stamps).toHaveLength(13);
+  expect(lines).toHaveLength(12);
+});
+
+test('what is refused is said at once, and once for each reason; and is tried again all the same', async () => {
+  failures = 12;
+  failure = new StatusError({ kind: 'Status', code: 403, message: 'may not' });
+  cell.set('a');
+  await clock.advance(10_000);
+  failure = new StatusError({ kind: 'Status', code: 422, message: 'policy' });
+  await clock.advance(600_000);
+  expect(stamps).toHaveLength(13);
+  const said = lines.map((line) => JSON.parse(line) as { level: string; reason: string });
+  expect(said.map(({ level, reason }) => [level, reason])).toEqual([
+    ['error', 'may not'],
+    ['error', 'policy'],
+  ]);
+});

@@ -1,0 +1,47 @@
+/** Tests when the label on a node's lease is to be expected: unless it was refused, and is not there. */
+import { expect, test } from 'vitest';
+import type { KubeClient } from '../../kube/client.ts';
+import { StatusError, TransportError } from '../../kube/status-error.ts';
+import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
+import { LeaseDelegation } from './lease-delegation.ts';
+
+const { signal: abort } = new AbortController();
+const refusal = (code: number): Error => new StatusError({ kind: 'Status', code });
+const marked = { metadata: { labels: { [CENTRAL_CORDONING_LABEL]: '' } }, spec: { holderIdentity: 'n' } };
+const unmarked = { metadata: {}, spec: { holderIdentity: 'n' } };
+
+/** The answers to attempts to set it, and to a look at the lease. */
+function delegationWith(answers: (Error | 'ok')[], lease: object): LeaseDelegation {
+  const patch = async (): Promise<object> => {
+    const answer = answers.shift();
+    return await (answer instanceof Error ? Promise.reject(answer) : Promise.resolve(marked));
+  };
+  const get = async (): Promise<object> =>
+    await (lease instanceof Error ? Promise.reject(lease) : Promise.resolve(lease));
+  return new LeaseDelegation({ patch, get } as unknown as KubeClient);
+}
+
+test.each<[string, (Error | 'ok')[], object, boolean]>([
+  ['not tried yet', [], unmarked, true],
+  ['set', ['ok'], unmarked, true],
+  ['no answer', [new TransportError('down')], unmarked, true],
+  ['a server in trouble', [refusal(500)], unmarked, true],
+  ['refused for lack of a right', [refusal(403)], unmarked, false],
+  ['refused by a policy', [refusal(422)], unmarked, false],
+  ['refused by a webhook', [refusal(400)], unmarked, false],
+  ['refused, and then no answer', [refusal(403), new TransportError('down')], unmarked, false],
+  ['refused, and set at last', [refusal(403), 'ok'], unmarked, true],
+  ['refused, and there from before', [refusal(403)], marked, true],
+  ['refused, and no lease', [refusal(403)], refusal(404), false],
+  ['refused, and not to be looked at', [refusal(403)], refusal(403), true],
+])('%s', async (_name, answers, lease, expected) => {
+  const delegation = delegationWith(answers, lease);
+  while (answers.length > 0) await delegation.offer('n', abort).catch(() => undefined);
+  expect(await delegation.isExpected('n', abort)).toBe(expected);
+});
+
+test('who cannot look says so', async () => {
+  const delegation = delegationWith([refusal(403)], new TransportError('down'));
+  await expect(delegation.offer('n', abort)).rejects.toThrow();
+  await expect(delegation.isExpected('n', abort)).rejects.toThrow('down');
+});

@@ -1,0 +1,118 @@
+/** Labels the node's own lease: only a node whose lease has the label is drained by a leader that cordons centrally. */
+import type { KubeClient } from '../../kube/client.ts';
+import { leases } from '../../kube/resources.ts';
+import { isForbidden, isInvalid, isNotFound, isRefusal } from '../../kube/status-error.ts';
+import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
+import { backoffDelay } from '../../util/backoff.ts';
+import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import type { Logger } from '../../util/log.ts';
+import { changeOrTimeout, type SignalObject } from '../object/signal-object.ts';
+
+const NODE_LEASES = 'kube-node-lease';
+/** The original's field manager, so that the label has one owner, whichever agent writes it. */
+const FIELD_MANAGER = 'k0s/autopilot';
+const RETRY = { base: 200, cap: 30_000 };
+const REFUSED =
+  'cannot label the lease of the node: without the label the agent drains the node itself, not the leader';
+
+export class LeaseDelegation {
+  readonly #client: KubeClient;
+  #isRefused = false;
+
+  constructor(client: KubeClient) {
+    this.#client = client;
+  }
+
+  /** Sets the label. May be repeated; rejects when the API server refuses or does not answer. */
+  async offer(name: string, abort: AbortSignal): Promise<void> {
+    try {
+      await labelNodeLease(this.#client, name, abort);
+      this.#isRefused = false;
+    } catch (error) {
+      this.#isRefused ||= isRefusal(error);
+      throw error;
+    }
+  }
+
+  /**
+   * False when the API server refused the label and the lease does not have it: then no leader drains the node. An
+   * unreadable or not yet labelled lease counts as labelled: a node and a leader that wait for each other do no harm.
+   */
+  async isExpected(name: string, abort: AbortSignal): Promise<boolean> {
+    if (!this.#isRefused) return true;
+    try {
+      const lease = await this.#client.get(leases, name, { namespace: NODE_LEASES, abort });
+      return lease.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      if (isForbidden(error)) return true;
+      throw error;
+    }
+  }
+}
+
+export interface DelegationParts {
+  /** The Node; somebody else follows it. */
+  readonly node: SignalObject;
+  readonly offer: (abort: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+/**
+ * Keeps the label on the lease until `stop` aborts; never rejects. The lease goes with its Node, so a Node with another
+ * uid needs the label again. A refused label is tried again: an API server that has just started refuses what it allows
+ * a moment later, and rights may be granted.
+ */
+export async function keepDelegated(
+  { node, offer, clock, random, log }: DelegationParts,
+  stop: AbortSignal,
+): Promise<void> {
+  let labelled: string | undefined;
+  let refused: string | undefined;
+  for (let failures = 0; !stop.aborted; ) {
+    const { version } = node;
+    const uid = node.newest?.metadata.uid;
+    let pauseMs: number | undefined;
+    if (uid !== undefined && uid !== labelled) {
+      try {
+        await offer(stop);
+        [labelled, failures, refused] = [uid, 0, undefined];
+        log.info('the leader may cordon and drain this node');
+      } catch (error) {
+        pauseMs = backoffDelay(failures++, { ...RETRY, random });
+        const reason = messageOf(error);
+        if (!isRefusal(error)) {
+          if (!stop.aborted) log.warn('cannot label the lease of the node', { reason, pauseMs });
+        } else if (reason !== refused) {
+          log.error(REFUSED, { reason });
+          refused = reason;
+        }
+      }
+    }
+    await changeOrTimeout(node, version, pauseMs, { clock, stop });
+  }
+}
+
+async function labelNodeLease(client: KubeClient, name: string, abort: AbortSignal): Promise<void> {
+  const options = { namespace: NODE_LEASES, abort, fieldManager: FIELD_MANAGER };
+  const labelled = {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name, namespace: NODE_LEASES, labels: { [CENTRAL_CORDONING_LABEL]: '' } },
+  };
+  const lease = await client.patch(leases, name, labelled, { ...options, type: 'apply', force: true });
+  if (lease.spec?.holderIdentity) return;
+  // A kubelet sets the holder only on leases that it created, and this one may be ours.
+  const { resourceVersion } = lease.metadata;
+  const unchanged = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion };
+  const holder = { op: 'add', path: '/spec/holderIdentity', value: name };
+  try {
+    await client.patch(leases, name, [unchanged, holder], { ...options, type: 'json' });
+  } catch (error) {
+    // Invalid: the kubelet was faster.
+    if (!isInvalid(error)) throw error;
+  }
+}

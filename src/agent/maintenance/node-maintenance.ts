@@ -1,0 +1,149 @@
+/** Cordons and drains the agent's own node before an update, and uncordons it after. */
+import { cordonOwner, withCordon, withoutAnyCordon, withoutCordon } from '../../drain/cordon.ts';
+import { DrainRefusedError } from '../../drain/drain.ts';
+import type { KubeClient, RequestOptions } from '../../kube/client.ts';
+import { leases, nodes } from '../../kube/resources.ts';
+import { isConflict, isNotFound, isRefusal } from '../../kube/status-error.ts';
+import type { KubeObject, Lease, Node } from '../../kube/types.ts';
+import type { AgentDrain } from '../../signal/agent-policy.ts';
+import { backoffDelay } from '../../util/backoff.ts';
+import { type Clock, sleep } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import type { Logger } from '../../util/log.ts';
+import { type Cordoner, LeaseObserver } from './cordoner.ts';
+import type { LeaseDelegation } from './lease-delegation.ts';
+import { OwnDrain } from './own-drain.ts';
+
+export interface MaintenanceParts {
+  readonly client: KubeClient;
+  /** Name of the host's Node; undefined when no pods run on the host. */
+  readonly nodeName: () => string | undefined;
+  readonly delegation: Pick<LeaseDelegation, 'isExpected'>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+/** What a host without a Node answers: nothing is cordoned, and nothing is to be done. */
+export type Maintenance = Pick<
+  NodeMaintenance,
+  'whoCordons' | 'readNode' | 'hasCordon' | 'cordonAndDrain' | 'uncordon'
+>;
+
+const LEADER = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
+/** Short, because the caller watches a process meanwhile and asks again. */
+const READ_DEADLINE_MS = 2_000;
+/** The same as for the agent's own reports. */
+const RETRY = { base: 50, cap: 2_000 };
+/** An API server that has just started does not know its rights yet, and refuses what it allows a moment later. */
+const REFUSED_MS = 60_000;
+
+export class NodeMaintenance {
+  readonly #parts: MaintenanceParts;
+  readonly #leader: LeaseObserver;
+  #problem = '';
+
+  constructor(parts: MaintenanceParts) {
+    this.#parts = parts;
+    this.#leader = new LeaseObserver(parts.clock);
+  }
+
+  /** Called every few seconds while the status is Cordoning or UnCordoning; `object` carries the signal. */
+  async whoCordons(_object: KubeObject, abort: AbortSignal): Promise<Cordoner> {
+    try {
+      const cordoner = this.#leader.judge(await this.#readLease(abort));
+      return cordoner === 'leader' && !(await this.#isDelegated(abort)) ? 'self' : cordoner;
+    } catch (error) {
+      abort.throwIfAborted();
+      this.#warnOnce('cannot tell who cordons', messageOf(error));
+      return 'unknown';
+    }
+  }
+
+  /** The own node as the API server has it now. Rejects when no answer comes soon. */
+  async readNode(abort: AbortSignal): Promise<Node | undefined> {
+    return await this.#readNode({ abort, deadlineMs: READ_DEADLINE_MS });
+  }
+
+  /** True when Refit cordoned the own node. */
+  async hasCordon(abort: AbortSignal): Promise<boolean> {
+    const node = await this.#readNode({ abort });
+    return node !== undefined && cordonOwner(node) !== undefined;
+  }
+
+  /**
+   * Cordons the own node for `journalOwner` and drains it as `asked`; may be repeated. Retries what may pass. Rejects with
+   * a DrainRefusedError or a DrainLateError, both of which fail the update, and when `abort` aborts.
+   */
+  async cordonAndDrain(journalOwner: string, asked: AgentDrain, abort: AbortSignal): Promise<void> {
+    if (asked.enabled === false) return;
+    using drain = new OwnDrain(asked, this.#parts, abort);
+    await this.#retryUntilDone(drain.abort, async () => {
+      const name = this.#parts.nodeName();
+      if (name === undefined) return;
+      await this.#change((node) => withCordon(node, journalOwner), drain.abort);
+      await drain.run(name);
+    });
+  }
+
+  /** Removes Refit's cordon from the own node, with `always` any cordon; may be repeated. The caller retries a rejection. */
+  async uncordon(whose: 'ours' | 'always', abort: AbortSignal): Promise<void> {
+    await this.#change(whose === 'always' ? withoutAnyCordon : withoutCordon, abort);
+  }
+
+  /** A leader does not drain a node whose lease has no label. */
+  async #isDelegated(abort: AbortSignal): Promise<boolean> {
+    const name = this.#parts.nodeName();
+    return name === undefined || (await this.#parts.delegation.isExpected(name, abort));
+  }
+
+  async #readLease(abort: AbortSignal): Promise<Lease | undefined> {
+    const { name, namespace } = LEADER;
+    return await orAbsent(this.#parts.client.get(leases, name, { namespace, abort }));
+  }
+
+  async #readNode(options: RequestOptions): Promise<Node | undefined> {
+    const name = this.#parts.nodeName();
+    return name === undefined ? undefined : await orAbsent(this.#parts.client.get(nodes, name, options));
+  }
+
+  /** Writes the node unless `change` returns it as it is; rejects with a conflict when it changed meanwhile. */
+  async #change(change: (node: Node) => Node, abort: AbortSignal): Promise<void> {
+    const node = await this.#readNode({ abort });
+    if (node === undefined) return;
+    const changed = change(node);
+    if (changed !== node) await this.#parts.client.replace(nodes, changed, { abort });
+  }
+
+  /** Stops only when a pod must not be evicted, or the API server keeps refusing. */
+  async #retryUntilDone(abort: AbortSignal, work: () => Promise<void>): Promise<void> {
+    const { clock, random, log } = this.#parts;
+    let refusedAt = Number.POSITIVE_INFINITY;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        abort.throwIfAborted();
+        if (error instanceof DrainRefusedError) throw error;
+        refusedAt = isRefusal(error) ? Math.min(refusedAt, clock.monotonic()) : Number.POSITIVE_INFINITY;
+        if (clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
+        if (!isConflict(error)) log.warn('the drain of the node is retried', { reason: messageOf(error) });
+        await sleep(clock, backoffDelay(attempt, { ...RETRY, random }), abort);
+      }
+    }
+  }
+
+  #warnOnce(message: string, reason: string): void {
+    if (this.#problem !== reason) this.#parts.log.warn(message, { reason });
+    this.#problem = reason;
+  }
+}
+
+async function orAbsent<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

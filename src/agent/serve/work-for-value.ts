@@ -1,0 +1,44 @@
+/** Runs work for as long as a value stays the same, and starts it anew for the next value. */
+import { aborted } from '../../util/abort.ts';
+
+export interface Value<T> {
+  /** Undefined: nothing to do. */
+  current(): T | undefined;
+  /** Calls `listener` whenever `current` may have changed; the returned function unsubscribes. */
+  onChange(listener: () => void): () => void;
+}
+
+/**
+ * Runs `work` until `stop` aborts, one run at a time; a change of the value aborts the run. Rejects when a run rejects
+ * that was not aborted. A run that resolves is not repeated for the same value.
+ */
+export async function workForValue<T extends string>(
+  value: Value<T>,
+  work: (value: T, abort: AbortSignal) => Promise<void>,
+  stop: AbortSignal,
+): Promise<void> {
+  while (!stop.aborted) {
+    const now = value.current();
+    const over = new AbortController();
+    const check = (): void => {
+      if (stop.aborted || value.current() !== now) over.abort();
+    };
+    const unsubscribe = value.onChange(check);
+    stop.addEventListener('abort', check, { once: true });
+    // The value may have changed before the subscription.
+    check();
+    try {
+      if (now !== undefined) await work(now, over.signal).catch(rethrowUnless(over.signal));
+      await aborted(over.signal);
+    } finally {
+      unsubscribe();
+      stop.removeEventListener('abort', check);
+    }
+  }
+}
+
+function rethrowUnless(abort: AbortSignal): (error: unknown) => void {
+  return (error) => {
+    if (!abort.aborted) throw error;
+  };
+}

@@ -1,0 +1,50 @@
+/** Owns the proof that commands end in time, say what went wrong, and that an order outlives the patience with it. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { systemClock } from '../../util/clock.ts';
+import { createCommands } from './commands.ts';
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-commands-'));
+});
+afterEach(async () => await rm(directory, { recursive: true }));
+
+const commands = createCommands(process.env, systemClock);
+/** All waiting is over at once. */
+const impatient = createCommands(process.env, {
+  ...systemClock,
+  schedule: (_ms, callback) => systemClock.schedule(0, callback),
+});
+const sh = ['/bin/sh', '-c'] as const;
+
+test('an answer is what was printed', async () => {
+  expect(await commands.ask(...sh, 'echo a; echo b; echo c >&2')).toBe('a\nb\n');
+});
+
+test.each([
+  ['echo no such unit >&2; exit 5', 'ended with code 5: no such unit'],
+  ['echo only this; exit 1', 'ended with code 1: only this'],
+  ['kill -9 $$', 'ended with code null'],
+])('%s: told', async (script, reason) => {
+  await expect(commands.ask(...sh, script)).rejects.toThrow(reason);
+  await expect(commands.order(...sh, script)).rejects.toThrow(reason);
+});
+
+test('a command that does not exist is told', async () => {
+  await expect(commands.ask('/nonexistent/systemctl')).rejects.toThrow('ENOENT');
+});
+
+test('a question that takes too long is ended', async () => {
+  await expect(impatient.ask(...sh, 'read -r _ <&1')).rejects.toThrow('did not end within 10 s');
+});
+
+test('an order that takes long is left at work', async () => {
+  const [go, done] = [join(directory, 'go'), join(directory, 'done')];
+  const script = `until [ -e ${go} ]; do sleep 0.05; done; echo done > ${done}`;
+  await impatient.order(...sh, script);
+  await commands.ask(...sh, `echo > ${go}`);
+  await vi.waitFor(async () => expect(await readFile(done, 'utf8')).toBe('done\n'), { timeout: 10_000 });
+});

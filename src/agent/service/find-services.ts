@@ -1,0 +1,89 @@
+/** Owns finding the services that run on this host: in the process table, each with the places that its command line names. */
+import { resolve } from 'node:path';
+import { allPids, argumentsOf, ownerOf, variableOf, workingDirectoryOf } from './processes.ts';
+
+export interface FoundService {
+  readonly pid: number;
+  /** Absolute, as are all paths here. */
+  readonly statusSocket: string;
+  readonly dataDirectory: string;
+  readonly hostnameOverride?: string;
+  /** What the service takes for the host's name in place of the system's. */
+  readonly hostname?: string;
+}
+
+/** The original's own; another user than root cannot write below /run. */
+export const DEFAULT_STATUS_SOCKET = '/run/k0s/status.sock';
+export const DEFAULT_DATA_DIRECTORY = '/var/lib/k0s';
+
+/** Whatever looks like one by its command line: whether it is, its status socket tells. */
+export async function findServices(): Promise<FoundService[]> {
+  const found: FoundService[] = [];
+  for (const pid of await allPids()) {
+    const service = await describeProcess(pid);
+    if (service !== undefined) found.push(service);
+  }
+  return found;
+}
+
+async function describeProcess(pid: number): Promise<FoundService | undefined> {
+  const args = readServiceArguments(await argumentsOf(pid));
+  if (args === undefined) return undefined;
+  const directory = (await workingDirectoryOf(pid)) ?? '/';
+  const dataDirectory = resolve(directory, args.dataDirectory ?? DEFAULT_DATA_DIRECTORY);
+  const isRoot = ((await ownerOf(pid)) ?? 0) === 0;
+  const usualSocket = isRoot ? DEFAULT_STATUS_SOCKET : resolve(dataDirectory, 'run', 'status.sock');
+  const hostname = await variableOf(pid, 'AUTOPILOT_HOSTNAME');
+  return {
+    pid,
+    statusSocket: resolve(directory, args.statusSocket ?? usualSocket),
+    dataDirectory,
+    ...(args.hostnameOverride !== undefined && { hostnameOverride: args.hostnameOverride }),
+    ...(hostname && { hostname }),
+  };
+}
+
+export interface ServiceArguments {
+  readonly role: 'controller' | 'worker';
+  /** As given: it may be relative to the process's working directory. */
+  readonly statusSocket?: string;
+  /** As given. */
+  readonly dataDirectory?: string;
+  /** Name that the kubelet was told to register under. */
+  readonly hostnameOverride?: string;
+}
+
+const ROLES = ['controller', 'worker'] as const;
+const DATA_DIRECTORY = ['--data-dir', '-d'];
+
+/** Undefined where this is no `<program> controller|worker …`, run directly or as a script by its interpreter. */
+export function readServiceArguments(argv: readonly string[]): ServiceArguments | undefined {
+  const at = [1, 2].find((index) => ROLES.some((role) => role === argv[index]));
+  if (at === undefined) return undefined;
+  const role = argv[at] === 'worker' ? 'worker' : 'controller';
+  const rest = argv.slice(at + 1);
+  const statusSocket = valueOf(rest, ['--status-socket']);
+  const dataDirectory = valueOf(rest, DATA_DIRECTORY);
+  const hostnameOverride = valueOf(words(valueOf(rest, ['--kubelet-extra-args']) ?? ''), ['--hostname-override']);
+  return {
+    role,
+    ...(statusSocket !== undefined && { statusSocket }),
+    ...(dataDirectory !== undefined && { dataDirectory }),
+    ...(hostnameOverride !== undefined && { hostnameOverride }),
+  };
+}
+
+/** The last one wins, in either form: `--flag value` and `--flag=value`; an empty value is none. */
+function valueOf(argv: readonly string[], names: readonly string[]): string | undefined {
+  const values = argv.flatMap((word, index) => {
+    const name = names.find((candidate) => word === candidate || word.startsWith(`${candidate}=`));
+    if (name === undefined) return [];
+    return [word === name ? (argv[index + 1] ?? '') : word.slice(name.length + 1)];
+  });
+  return values.at(-1) || undefined;
+}
+
+/** Arguments within one argument; quotes around a word are for whoever wrote the unit file. */
+function words(text: string): string[] {
+  return [...text.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)].map(([word]) => word.replaceAll(/["']/g, ''));
+}

@@ -1,0 +1,88 @@
+/** Owns the proof that a service under OpenRC is told by its supervisor, with a stand-in for that; test/agent has the real one. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Commands } from './commands.ts';
+import type { ProcessId } from './host.ts';
+import { OpenRc } from './openrc.ts';
+import { findProcess } from './processes.ts';
+
+let directory: string;
+let supervisor: ChildProcess;
+let service: ProcessId;
+const controls: string[] = [];
+const commands: Commands = {
+  ask: async () => await Promise.reject(new Error('nothing is to be asked')),
+  order: async (...words) => await Promise.resolve(void controls.push(words.join(' '))),
+};
+
+/** Starts a child, tells its PID, and ends it when told to. */
+const PROGRAM = `
+const child = require('node:child_process').spawn('/bin/sh', ['-c', 'read -r _'], { stdio: ['pipe', 'ignore', 'ignore'] });
+console.log(child.pid);
+child.once('exit', () => console.log('gone'));
+process.stdin.on('data', () => child.kill('SIGKILL')).on('end', () => process.exit());
+`;
+
+async function supervise(program: string, env: Record<string, string>): Promise<void> {
+  await writeFile(join(directory, 'k0sworker'), PROGRAM);
+  await symlink(process.execPath, join(directory, program));
+  supervisor = spawn(join(directory, program), ['k0sworker', '--start'], {
+    cwd: directory,
+    env: { ...process.env, ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const [line] = (await once(supervisor.stdout as NodeJS.EventEmitter, 'data')) as [Buffer];
+  service = (await findProcess(Number(line.toString()))) as ProcessId;
+}
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-openrc-'));
+  controls.length = 0;
+});
+afterEach(async () => {
+  supervisor.stdin?.end();
+  if (supervisor.exitCode === null && supervisor.signalCode === null) await once(supervisor, 'exit');
+  await rm(directory, { recursive: true });
+});
+
+test.each<[string, Record<string, string>, string]>([
+  ['its environment', { RC_SVCNAME: 'edge' }, 'edge'],
+  ['its first argument', {}, 'k0sworker'],
+])('the service is named by its supervisor: %s', async (_name, env, name) => {
+  await supervise('supervise-daemon', env);
+  const found = await new OpenRc(commands, directory).find(service, '/k0s');
+  expect(found).toMatchObject({ title: `OpenRC service ${name}`, isTakenCareOf: false });
+  await found?.restart();
+  expect(controls).toEqual([`rc-service --nodeps ${name} restart`]);
+});
+
+test('a process under another supervisor is none of OpenRC', async () => {
+  await supervise('runsv', { RC_SVCNAME: 'edge' });
+  expect(await new OpenRc(commands, directory).find(service, '/k0s')).toBeUndefined();
+});
+
+test('a supervisor that is about to start the next process is not disturbed', async () => {
+  await supervise('supervise-daemon', {});
+  supervisor.stdin?.write('end');
+  await once(supervisor.stdout as NodeJS.EventEmitter, 'data');
+  expect(await new OpenRc(commands, directory).find(service, '/k0s')).toMatchObject({ isTakenCareOf: true });
+});
+
+test.each([
+  ['command=/usr/local/bin/k0s', 'supervise-daemon', 'edge'],
+  ['command="/usr/local/bin/k0s"', 'supervise-daemon', 'edge'],
+  ['command=/usr/local/bin/k0s-old', 'supervise-daemon', undefined],
+  ['command=/usr/local/bin/k0s', 'start-stop-daemon', undefined],
+])('a service whose supervisor has given up is found by its script: %s under %s', async (line, by, name) => {
+  await supervise('supervise-daemon', {});
+  supervisor.stdin?.end();
+  await once(supervisor, 'exit');
+  await writeFile(join(directory, 'edge'), `#!/sbin/openrc-run\nsupervisor=${by}\n${line}\n`);
+  const found = await new OpenRc(commands, directory).find(service, '/usr/local/bin/k0s');
+  expect(found?.title).toBe(name && `OpenRC service ${name}`);
+  expect(found?.isTakenCareOf ?? false).toBe(false);
+});

@@ -1,0 +1,165 @@
+/** Owns the proof that flags win over what is found, what is found over the defaults, and that a doubt is said. */
+import { expect, test, vi } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { type LogFields, silentLogger } from '../../util/log.ts';
+import type { FoundService } from './find-services.ts';
+import { type PlaceFlags, ServicePlaces } from './service-place.ts';
+import type { ServiceStatus } from './status-socket.ts';
+
+const DEFAULTS = { statusSocket: '/run/k0s/status.sock', dataDirectory: '/var/lib/k0s' };
+const service = (pid: number, more: Partial<FoundService> = {}): FoundService => ({ pid, ...DEFAULTS, ...more });
+
+interface Host {
+  services: FoundService[];
+  /** PID that each socket names. */
+  sockets: Record<string, number>;
+}
+
+interface Scene {
+  readonly places: ServicePlaces;
+  /** What was logged. */
+  readonly said: LogFields[];
+  readonly clock: FakeClock;
+}
+
+function placesOn(host: Host, flags: PlaceFlags = {}): Scene {
+  const clock = new FakeClock();
+  const said: LogFields[] = [];
+  const askStatus = async (socket: string): Promise<ServiceStatus> => {
+    const pid = host.sockets[socket];
+    return await (pid === undefined ? Promise.reject(new Error('ENOENT')) : Promise.resolve({ pid, version: 'v1' }));
+  };
+  const log = { ...silentLogger, info: (_message: string, fields: LogFields = {}) => void said.push(fields) };
+  return {
+    places: new ServicePlaces({
+      flags,
+      findServices: async () => await Promise.resolve(host.services),
+      askStatus,
+      clock,
+      log,
+    }),
+    said,
+    clock,
+  };
+}
+
+const CUSTOM = { statusSocket: '/srv/k0s.sock', dataDirectory: '/srv/k0s' };
+
+test.each<[string, Host, PlaceFlags, object, string]>([
+  ['nothing runs', { services: [], sockets: {} }, {}, DEFAULTS, 'nothing that looks like the service runs'],
+  [
+    'nothing runs, but a flag tells',
+    { services: [], sockets: {} },
+    { dataDirectory: '/f' },
+    { ...DEFAULTS, dataDirectory: '/f' },
+    'nothing',
+  ],
+  ['it runs', { services: [service(7, CUSTOM)], sockets: { '/srv/k0s.sock': 7 } }, {}, CUSTOM, 'command line of PID 7'],
+  ['it does not answer yet', { services: [service(7, CUSTOM)], sockets: {} }, {}, CUSTOM, 'command line of PID 7'],
+  [
+    'a flag wins over what is found',
+    { services: [service(7, CUSTOM)], sockets: { '/srv/k0s.sock': 7 } },
+    { dataDirectory: '/flag' },
+    { ...CUSTOM, dataDirectory: '/flag' },
+    'PID 7',
+  ],
+  [
+    'something else was started with the same words',
+    {
+      services: [service(5, { dataDirectory: '/other' }), service(7, CUSTOM)],
+      sockets: { '/srv/k0s.sock': 7, [DEFAULTS.statusSocket]: 9 },
+    },
+    {},
+    CUSTOM,
+    'PID 7',
+  ],
+  [
+    'two of them',
+    { services: [service(7, CUSTOM), service(8)], sockets: { '/srv/k0s.sock': 7, [DEFAULTS.statusSocket]: 8 } },
+    {},
+    DEFAULTS,
+    'each of the PIDs 7, 8 may be the service',
+  ],
+  [
+    'two of them, and a flag that tells which',
+    { services: [service(7, CUSTOM), service(8)], sockets: { '/srv/k0s.sock': 7, [DEFAULTS.statusSocket]: 8 } },
+    { statusSocket: '/srv/k0s.sock' },
+    CUSTOM,
+    'PID 7',
+  ],
+  [
+    'with names',
+    { services: [service(7, { hostnameOverride: 'w-7', hostname: 'edge' })], sockets: {} },
+    {},
+    { ...DEFAULTS, hostnameOverride: 'w-7', hostname: 'edge' },
+    'PID 7',
+  ],
+])('%s', async (_name, host, flags, expected, why) => {
+  const { places, said } = placesOn(host, flags);
+  expect(await places.look()).toEqual(expected);
+  expect(places.current).toEqual(expected);
+  expect(said).toMatchObject([{ ...expected, why: expect.stringContaining(why) as string }]);
+});
+
+test('before anybody looked, flags and defaults hold', () => {
+  const { places } = placesOn({ services: [service(7, CUSTOM)], sockets: {} }, { dataDirectory: '/flag' });
+  expect(places.current).toEqual({ ...DEFAULTS, dataDirectory: '/flag' });
+});
+
+test('a service that is restarted with other flags is found anew, and told once', async () => {
+  const host: Host = { services: [service(7)], sockets: { [DEFAULTS.statusSocket]: 7 } };
+  const { places, said, clock } = placesOn(host);
+  const later = async (): Promise<object> => {
+    await clock.advance(1_000);
+    return await places.look();
+  };
+  const changed = vi.fn();
+  places.onChange(changed);
+  await places.look();
+  await later();
+  expect(changed).not.toHaveBeenCalled();
+  expect(said).toHaveLength(1);
+  host.services = [];
+  expect(await later()).toEqual(DEFAULTS);
+  host.services = [service(8, CUSTOM)];
+  host.sockets = { '/srv/k0s.sock': 8 };
+  expect(await places.look()).toEqual(DEFAULTS);
+  expect(await later()).toEqual(CUSTOM);
+  expect(changed).toHaveBeenCalledTimes(1);
+  host.services = [];
+  expect(await later()).toEqual(CUSTOM);
+});
+
+test.each([
+  ['often while it is not found', { services: [], sockets: {} }, 13],
+  ['seldom once it has told its place', { services: [service(7)], sockets: { [DEFAULTS.statusSocket]: 7 } }, 2],
+])('it is looked for %s', async (_name, host, expected) => {
+  let looks = 0;
+  const { places, clock } = placesOn({
+    ...host,
+    get services() {
+      looks++;
+      return host.services;
+    },
+  });
+  const stop = new AbortController();
+  const looking = places.keepLooking(stop.signal);
+  await clock.advance(60_000);
+  stop.abort();
+  await looking;
+  expect(looks).toBe(expected);
+  expect(clock.pending).toBe(0);
+});
+
+test('a process table that cannot be read changes nothing', async () => {
+  const said: LogFields[] = [];
+  const broken = new ServicePlaces({
+    flags: {},
+    findServices: async () => await Promise.reject(new Error('EACCES')),
+    askStatus: async () => await Promise.reject(new Error('none')),
+    clock: new FakeClock(),
+    log: { ...silentLogger, info: (_message, fields = {}) => void said.push(fields) },
+  });
+  expect(await broken.look()).toEqual(DEFAULTS);
+  expect(said).toMatchObject([{ why: 'EACCES' }]);
+});

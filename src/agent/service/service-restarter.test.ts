@@ -1,0 +1,81 @@
+/** Owns the proof that a service manager goes before SIGTERM, and that SIGTERM is what is left where it fails. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type LogFields, silentLogger } from '../../util/log.ts';
+import type { ProcessId } from './host.ts';
+import { findProcess } from './processes.ts';
+import type { ManagedService, ServiceManager } from './service-manager.ts';
+import { ServiceRestarter } from './service-restarter.ts';
+
+let child: ChildProcess;
+let id: ProcessId;
+let ended: Promise<unknown>;
+beforeEach(async () => {
+  child = spawn('/bin/sh', ['-c', 'echo up; read -r _'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  ended = once(child, 'exit');
+  await once(child.stdout as NodeJS.EventEmitter, 'data');
+  id = (await findProcess(child.pid ?? 0)) as ProcessId;
+});
+afterEach(async () => {
+  child.kill('SIGKILL');
+  await ended;
+});
+
+const said: [string, LogFields][] = [];
+const tell = (message: string, fields: LogFields = {}): void => void said.push([message, fields]);
+const log = { ...silentLogger, info: tell, warn: tell };
+let restarts = 0;
+beforeEach(() => {
+  said.length = 0;
+  restarts = 0;
+});
+
+const managerOf = (service: Partial<ManagedService> | undefined): ServiceManager => ({
+  find: async () =>
+    await Promise.resolve(
+      service && {
+        title: 'unit k0s',
+        isTakenCareOf: false,
+        restart: async () => await Promise.resolve(void restarts++),
+        ...service,
+      },
+    ),
+});
+const broken: ServiceManager = { find: async () => await Promise.reject(new Error('no bus')) };
+const nobody = managerOf(undefined);
+
+test('the first manager that knows the service restarts it', async () => {
+  await new ServiceRestarter([broken, nobody, managerOf({})], log).restart(id, '/k0s');
+  expect(restarts).toBe(1);
+  expect(said).toEqual([['restart ordered', { of: 'unit k0s' }]]);
+  expect(await findProcess(id.pid)).toEqual(id);
+});
+
+test('a service that is taken care of is left alone', async () => {
+  await new ServiceRestarter([managerOf({ isTakenCareOf: true })], log).restart(id, '/k0s');
+  expect([restarts, said]).toEqual([0, []]);
+  expect(await findProcess(id.pid)).toEqual(id);
+});
+
+test('without a manager the process gets SIGTERM', async () => {
+  await new ServiceRestarter([nobody, broken], log).restart(id, '/k0s');
+  expect(await ended).toEqual([null, 'SIGTERM']);
+});
+
+test('a manager that fails is told, and the process gets SIGTERM', async () => {
+  const restart = async (): Promise<void> => await Promise.reject(new Error('access denied'));
+  await new ServiceRestarter([managerOf({ restart })], log).restart(id, '/k0s');
+  expect(await ended).toEqual([null, 'SIGTERM']);
+  expect(said[0]).toEqual(['the service manager failed: SIGTERM instead', { of: 'unit k0s', reason: 'access denied' }]);
+});
+
+test('a process that is gone is left to what started it, for as long as that lives', async () => {
+  const gone = { ...id, started: 'another boot/1' };
+  await new ServiceRestarter([nobody], log).restart(gone, '/k0s');
+  const orphanedPlan = { ...gone, parent: 2 ** 22 + 1 };
+  await expect(new ServiceRestarter([nobody], log).restart(orphanedPlan, '/k0s')).rejects.toThrow(
+    `PID ${id.pid} is gone`,
+  );
+  expect(await findProcess(id.pid)).toEqual(id);
+});

@@ -1,0 +1,128 @@
+/**
+ * Owns the proof of what is asked of systemd, with real processes and a stand-in for `systemctl`: it answers in systemd's
+ * form and ends or starts nothing but what the test gave it.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../util/clock.ts';
+import { createCommands } from './commands.ts';
+import type { ProcessId } from './host.ts';
+import { findProcess } from './processes.ts';
+import { parseUnits, Systemd, unitNameIn } from './systemd.ts';
+
+let directory: string;
+let child: ChildProcess;
+let id: ProcessId;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-systemd-'));
+  child = spawn('/bin/sh', ['-c', 'echo up; read -r _'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  await once(child.stdout as NodeJS.EventEmitter, 'data');
+  id = (await findProcess(child.pid ?? 0)) as ProcessId;
+  const program = `#!/bin/sh\necho "$*" >> ${directory}/calls\n[ "$1" = show ] && exec cat ${directory}/units\nexit "$(cat ${directory}/code)"\n`;
+  await writeFile(join(directory, 'systemctl'), program);
+  await chmod(join(directory, 'systemctl'), 0o755);
+  await writeFile(join(directory, 'code'), '0');
+});
+afterEach(async () => {
+  child.kill('SIGKILL');
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  await rm(directory, { recursive: true });
+});
+
+const BINARY = '/usr/local/bin/k0s';
+const IN_UNIT = '0::/system.slice/k0sworker.service\n';
+
+interface UnitFields {
+  id?: string;
+  pid?: number;
+  state?: string;
+  path?: string;
+}
+const unit = ({ id: name = 'k0sworker.service', pid = 0, state = 'active', path = BINARY }: UnitFields): string =>
+  `ExecStart={ path=${path} ; argv[]=${path} worker ; ignore_errors=no ; pid=${pid} ; status=0/0 }\nId=${name}\nMainPID=${pid}\nActiveState=${state}\n`;
+
+function systemd(cgroup = IN_UNIT): Systemd {
+  const env = { ...process.env, PATH: `${directory}:${process.env['PATH']}` };
+  return new Systemd(createCommands(env, systemClock), async () => await Promise.resolve(cgroup));
+}
+const units = async (...texts: string[]): Promise<void> => await writeFile(join(directory, 'units'), texts.join('\n'));
+const calls = async (): Promise<string[]> =>
+  (await readFile(join(directory, 'calls'), 'utf8').catch(() => '')).split('\n').slice(0, -1);
+const SHOW = 'show --property=Id,MainPID,ActiveState,ExecStart';
+
+test('the unit of the process is restarted without waiting', async () => {
+  await units(unit({ pid: id.pid }));
+  const service = await systemd().find(id, BINARY);
+  expect(service).toMatchObject({ title: 'systemd unit k0sworker.service', isTakenCareOf: false });
+  await service?.restart();
+  expect(await calls()).toEqual([`${SHOW} k0sworker.service`, 'restart --no-block k0sworker.service']);
+});
+
+test('a process that a shell of the unit started is found too', async () => {
+  await units(unit({ pid: process.pid }));
+  expect(await systemd().find(id, BINARY)).toMatchObject({ isTakenCareOf: false });
+});
+
+test.each([
+  ['in no cgroup of a unit', '0::/user.slice/session-1.scope\n', []],
+  ['without any cgroup', '', []],
+  ['that a unit merely started', IN_UNIT, [`${SHOW} k0sworker.service`]],
+])('a process %s is not of systemd', async (_name, cgroup, expected) => {
+  await units(unit({ pid: 999_999_999 }));
+  expect(await systemd(cgroup).find(id, BINARY)).toBeUndefined();
+  expect(await calls()).toEqual(expected);
+});
+
+test('the unit of a process that is gone is found by its file', async () => {
+  const gone = { ...id, started: 'another boot/1' };
+  await units(
+    unit({ id: 'old.service', path: `${BINARY}-old` }),
+    unit({ state: 'failed' }),
+    unit({ id: 'ssh.service', path: '/sshd', pid: 5 }),
+  );
+  const service = await systemd().find(gone, BINARY);
+  expect(service).toMatchObject({ title: 'systemd unit k0sworker.service', isTakenCareOf: false });
+  await service?.restart();
+  expect(await calls()).toEqual([
+    `${SHOW} *.service`,
+    'reset-failed k0sworker.service',
+    'restart --no-block k0sworker.service',
+  ]);
+});
+
+test('a unit that runs another process already is left alone', async () => {
+  await units(unit({ pid: process.ppid }));
+  expect(await systemd().find({ ...id, started: 'another boot/1' }, BINARY)).toMatchObject({ isTakenCareOf: true });
+});
+
+test('a refusal is told', async () => {
+  await units(unit({ pid: id.pid }));
+  await writeFile(join(directory, 'code'), '4');
+  const service = await systemd().find(id, BINARY);
+  await expect(service?.restart()).rejects.toThrow('systemctl restart --no-block k0sworker.service ended with code 4');
+});
+
+test.each([
+  ['version 2', '0::/system.slice/k0scontroller.service\n', 'k0scontroller.service'],
+  ['version 1', '2:cpu:/x.service\n1:name=systemd:/system.slice/k0s.service\n0::/\n', 'k0s.service'],
+  ['a group below the unit', '0::/system.slice/k0s.service/payload\n', 'k0s.service'],
+  ["a user's manager", '0::/user.slice/user-1.slice/user@1.service/app.slice/k0s.service\n', 'k0s.service'],
+  ['a template', '0::/system.slice/system-k0s.slice/k0s@a.service\n', 'k0s@a.service'],
+  ['a container', '0::/system.slice/docker-5f.scope\n', undefined],
+  ['no systemd', '1:cpu:/\n0::/\n', undefined],
+])('the unit in a cgroup of %s', (_name, cgroup, expected) => {
+  expect(unitNameIn(cgroup)).toBe(expected);
+});
+
+test('units are told apart, and an empty answer holds none', () => {
+  const text = [unit({ pid: 7 }), unit({ id: 'ssh.service' })].join('\n');
+  expect(parseUnits(text).map(({ id: name, mainPid }) => [name, mainPid])).toEqual([
+    ['k0sworker.service', 7],
+    ['ssh.service', 0],
+  ]);
+  expect(parseUnits('')).toEqual([]);
+});
