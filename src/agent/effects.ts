@@ -1,4 +1,4 @@
-/** Owns carrying out steps on the host: each entry may be cut short anywhere and done again. */
+/** Carries out steps on the host. Each step may be interrupted anywhere and is then done again. */
 import { writeOwner } from '../drain/cordon.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import { type Clock, sleep } from '../util/clock.ts';
@@ -20,9 +20,9 @@ import type { Step, StepOutcome } from './steps/step.ts';
 
 export interface EffectTools {
   readonly stateDirectory: string;
-  /** Where the service imports airgap bundles from. */
+  /** Directory that the service imports airgap bundles from. */
   readonly imagesDirectory: string;
-  /** What the download server sees: `refit-agent/<version> (<name of the object>)`. */
+  /** Sent to download servers: `refit-agent/<version> (<name of the object>)`. */
   readonly userAgent: string;
   readonly limits: DownloadLimits;
   /** Names the proxies of downloads. */
@@ -35,13 +35,13 @@ export interface EffectTools {
   readonly log: Logger;
 }
 
-/** Milliseconds that a binary has to print its version. */
+/** Time limit for a binary to print its version. */
 const TRIAL_TIMEOUT_MS = 10_000;
 const DONE: StepOutcome = { ok: true };
-/** Some ten seconds in all: as much as the time for the old version to run again leaves. */
-const INSISTENCE = { times: 8, base: 100, cap: 2_000 };
+/** About ten seconds in all: the rest of the roll-back time is for the restart. */
+const ROLL_BACK_RETRY = { times: 8, base: 100, cap: 2_000 };
 
-/** Rejects only where `signal` aborts; everything else that goes wrong is an outcome. */
+/** Rejects only when `abort` aborts; every other failure is an outcome. */
 export async function perform(
   step: Step,
   journal: ActiveJournal,
@@ -87,7 +87,7 @@ async function updateEffectOf(
       await replaceDurably(staged, work.binary, files);
       return DONE;
     case 'roll-back':
-      await insist(async () => await replaceDurably(previous, work.binary, files), tools, abort);
+      await retryRollBack(async () => await replaceDurably(previous, work.binary, files), tools, abort);
       return DONE;
     case 'restart':
       await restarter.restart(step.process ?? process ?? work.original, work.binary);
@@ -96,7 +96,7 @@ async function updateEffectOf(
       await endProcess(step.process, 'SIGKILL');
       return DONE;
     case 'uncordon':
-      // A node that was not updated is left to those who had cordoned it.
+      // After a failed update the cordons of others stay.
       await maintenance.uncordon(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort);
       return DONE;
     case 'clean-up':
@@ -114,8 +114,8 @@ async function updateEffectOf(
   }
 }
 
-/** There is nothing left to go back to: a disk that fails once is asked again. */
-async function insist(
+/** A roll-back has no alternative, so a failing disk is tried again. */
+async function retryRollBack(
   work: () => Promise<void>,
   { clock, random, log }: Pick<EffectTools, 'clock' | 'random' | 'log'>,
   abort: AbortSignal,
@@ -124,9 +124,9 @@ async function insist(
     try {
       return await work();
     } catch (error) {
-      if (failures === INSISTENCE.times) throw error;
-      const pauseMs = backoffDelay(failures, { ...INSISTENCE, random });
-      log.warn('the previous binary is not back yet', { reason: messageOf(error), pauseMs });
+      if (failures === ROLL_BACK_RETRY.times) throw error;
+      const pauseMs = backoffDelay(failures, { ...ROLL_BACK_RETRY, random });
+      log.warn('the roll-back is retried', { reason: messageOf(error), pauseMs });
       await sleep(clock, pauseMs, abort);
     }
   }

@@ -1,4 +1,4 @@
-/** Owns the agent's command line: every path, name and limit as a flag, and one clear line for each that is wrong. */
+/** The agent's command line. */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { SIGNAL_OBJECTS } from '../signal/names.ts';
@@ -16,11 +16,11 @@ export interface AgentOptions {
   readonly kubeconfig: string | undefined;
   /** Kind of the object that carries the signals: Node for workers, ControlNode for controllers. */
   readonly object: keyof typeof SIGNAL_OBJECTS;
-  /** Undefined: as host and service are named. */
+  /** Undefined: the name that host and service give. */
   readonly name: string | undefined;
-  /** What is not said is found from the running service. */
+  /** The rest is found from the running service. */
   readonly place: PlaceFlags;
-  /** Of a ControlNode. */
+  /** For the registration of a ControlNode. */
   readonly controller: RegistrationFlags;
   /** Undefined: the file that the running service executes. */
   readonly binary: string | undefined;
@@ -35,29 +35,29 @@ const MODES: readonly ControllerMode[] = ['controller', 'controller+worker'];
 
 export const AGENT_HELP = `Usage: refit agent [options]
 
-Upgrades the node it runs on, as the signals on its own object tell.
+Upgrades the node it runs on when its Node or ControlNode carries a signal.
 
   --object <kind>             node (workers) or controlnode (controllers); default node
-  --name <name>               name of the object; default: as the kubelet was told, AUTOPILOT_HOSTNAME, the host's name
+  --name <name>               name of the object; default: --hostname-override of the kubelet, AUTOPILOT_HOSTNAME, the host's name
   --kubeconfig <file>         default: KUBECONFIG, the pod's service account, ~/.kube/config
-  --status-socket <path>      status socket of the service; default: as the running service was told
-  --data-dir <directory>      data directory of the service; default: as the running service was told
+  --status-socket <path>      status socket of the service; default: from the running service
+  --data-dir <directory>      data directory of the service; default: from the running service
   --binary <path>             the service's binary; default: the file that its process executes
   --state-dir <directory>     journal and lock; default /var/lib/refit
-  --mode <mode>               of a controller: controller or controller+worker; default: as the service says
-  --api-address <ip>          of a controller's API server; default: as the service says, else the host's first address
-  --max-download-bytes <n>    default 1073741824 (1 GiB)
-  --download-timeout <time>   for all attempts together, unless a policy says otherwise; default 6h
-  --stall-timeout <time>      without a received byte; default 60s
-  --restart-timeout <time>    until the new version answers, else the old one is put back; default 90s
-  --soak <time>               for which the new process must then stay as it is; 0 for not at all; default 5s
-  --ready-timeout <time>      until the node is Ready after that; default 2m
+  --mode <mode>               role of a controller: controller or controller+worker; default: from the service
+  --api-address <ip>          address of a controller's API server; default: from the service, else the host's first address
+  --max-download-bytes <n>    size limit of a download; default 1073741824 (1 GiB)
+  --download-timeout <time>   limit for all attempts together, unless a policy sets one; default 6h
+  --stall-timeout <time>      limit without a received byte; default 60s
+  --restart-timeout <time>    limit for the new version to answer, else the agent rolls back; default 90s
+  --soak <time>               how long the new process must then keep running, or 0; default 5s
+  --ready-timeout <time>      limit for the node to become Ready after its first answer; default 2m
   --log-level <level>         debug, info, warn or error; default info
 
-A time is a number with ms, s, m or h.
+Times: a number with ms, s, m or h, such as 90s.
 `;
 
-/** Undefined where help is asked for; throws REFIT_USAGE with one line for everything that is wrong. */
+/** Undefined for --help; throws REFIT_USAGE with one line for the first mistake. */
 export function parseAgentOptions(args: readonly string[]): AgentOptions | undefined {
   const flags = readFlags(args);
   if (flags.help === true) return undefined;
@@ -89,7 +89,7 @@ export function parseAgentOptions(args: readonly string[]): AgentOptions | undef
   };
 }
 
-/** 6 h and 60 s are the original's limits; it has none for size, and waits for a restart without end. */
+/** 6 h and 60 s are the original's limits; it has no size limit, and no limit for a restart. */
 function readFlags(args: readonly string[]) {
   try {
     return parseArgs({

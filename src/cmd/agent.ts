@@ -1,4 +1,4 @@
-/** Owns the agent process: names everything that works in it. */
+/** The agent process: creates its parts and runs them. */
 import { realpath } from 'node:fs/promises';
 import { AGENT_HELP, parseAgentOptions } from '../agent/options.ts';
 import { serveHost } from '../agent/serve/serve-host.ts';
@@ -17,10 +17,10 @@ import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
 const clock = systemClock;
-/** Milliseconds: a service is looked for while others wait. */
-const LOOK_TIMEOUT_MS = 2_000;
+/** Short: the start of the agent waits for this search. */
+const SEARCH_TIMEOUT_MS = 2_000;
 
-/** Runs until `stop` aborts; resolves with the exit code, rejects with a RefitError where it cannot start. */
+/** Runs until `stop` aborts; resolves with the exit code, rejects with a RefitError when it cannot start. */
 export async function runAgent(args: readonly string[], stop: AbortSignal): Promise<number> {
   const options = parseAgentOptions(args);
   if (options === undefined) {
@@ -32,7 +32,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const paths = await openStateDirectory(options.stateDirectory);
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);
   const places = new ServicePlaces({ flags: options.place, findServices, askStatus: askSoon, clock, log });
-  await places.look();
+  await places.search();
   const commands = createCommands(process.env, clock);
   const restarter = new ServiceRestarter([new Systemd(commands), new OpenRc(commands)], log);
   const tools = { clock, random: Math.random, log };
@@ -42,10 +42,10 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
 }
 
 async function askSoon(socket: string): Promise<ServiceStatus> {
-  return await askStatus(socket, LOOK_TIMEOUT_MS);
+  return await askStatus(socket, SEARCH_TIMEOUT_MS);
 }
 
-/** The file itself: a symbolic link to it must not become a file. */
+/** Resolves symbolic links: an update must not replace a link by a file. */
 async function findBinary(path: string): Promise<string> {
   try {
     return await realpath(path);

@@ -1,59 +1,59 @@
-/** Owns what a policy asks of the agent: told beside the signal, in an annotation of ours that original agents leave alone. */
+/** The part of a policy that the agent needs: an annotation of ours beside the signal, ignored by original agents. */
 import { isRecord } from '../util/json.ts';
 import type { Annotations } from './codec.ts';
 import { AGENT_POLICY_ANNOTATION, ROLLOUT_ANNOTATION } from './names.ts';
 
-/** What a node is held to that drains itself. What is absent is as where nobody asks: everything goes, without end. */
+/** Drain options for a node that drains itself; without options every pod is evicted, without a time limit. */
 export interface AgentDrain {
   /** The node is neither cordoned nor drained. */
   readonly enabled?: false;
   readonly localData?: 'refuse';
   readonly unmanagedPods?: 'refuse';
   readonly gracePeriodSeconds?: number;
-  /** Milliseconds after which the node gives up by itself. */
+  /** Milliseconds after which the node gives up. */
   readonly timeoutMs?: number;
-  /** A cordon that somebody else set goes too, once the node is updated. */
+  /** Removes also a foreign cordon, once the node is updated. */
   readonly uncordon?: 'always';
 }
 
-/** What is absent is as the agent's own flags say. Times in milliseconds. */
+/** Overrides the agent's flags. Times in milliseconds. */
 export interface AgentPolicy {
-  /** How long the new process must stay as it is before the update counts as proven. */
+  /** How long the new process must keep running before the update counts as proven. */
   readonly soakMs?: number;
   /** How long a restarted service may take to answer with its version. */
   readonly restartTimeoutMs?: number;
-  /** How long the node may take to be Ready after that. */
+  /** How long the node may then take to become Ready. */
   readonly readyTimeoutMs?: number;
   /** How long a download may take, over all attempts. */
   readonly downloadTimeoutMs?: number;
-  /** No byte of a download may come over plain http, whatever its server redirects to. */
+  /** Refuses plain http for downloads, redirects included. */
   readonly requireHttps?: true;
   /**
-   * In whose name the agent cordons its own Node in the very write that says it is ready to be drained: the leader need
-   * not write for that. It is the leader who drains, and who lifts the cordon.
+   * Owner of the cordon that the agent sets in the write that reports Cordoning, which saves the leader a write. The
+   * leader drains and uncordons.
    */
   readonly cordonFor?: string;
-  /** True where the node was cordoned already when it was signalled: that cordon is to stay. */
+  /** True when the node was cordoned before it was signalled: that cordon stays. */
   readonly foundCordoned?: true;
   readonly drain?: AgentDrain;
-  /** `leader`: whoever wrote the signal cordons, drains and uncordons; absent: as the leader's lease tells. */
+  /** `leader`: the leader that wrote the signal cordons, drains and uncordons. Absent: the leader's lease decides. */
   readonly cordoning?: 'leader';
 }
 
 const TIMES = ['soakMs', 'restartTimeoutMs', 'readyTimeoutMs', 'downloadTimeoutMs'] as const;
 
-/** No annotation where nothing is asked. */
+/** No annotation for an empty policy. */
 export function encodeAgentPolicy(policy: AgentPolicy): Record<string, string> {
   return Object.keys(policy).length === 0 ? {} : { [AGENT_POLICY_ANNOTATION]: JSON.stringify(policy) };
 }
 
-/** What is asked for the signal named `created`: of any other, such as one that another leader wrote over, nothing counts. */
+/** The policy for the signal named `created`; empty when the annotation belongs to another signal. */
 export function agentPolicyFor(annotations: Annotations | undefined, created: string): AgentPolicy {
   const isOurs = annotations?.[ROLLOUT_ANNOTATION]?.endsWith(`/${created}`) === true;
   return isOurs ? decodeAgentPolicy(annotations) : {};
 }
 
-/** Whatever signal it is for. A member that is not what it should be is as good as absent. */
+/** For any signal. Invalid members are ignored. */
 export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPolicy {
   const value = parse(annotations?.[AGENT_POLICY_ANNOTATION]);
   if (!isRecord(value)) return {};

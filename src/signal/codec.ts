@@ -1,4 +1,4 @@
-/** Owns the text of a signal: encoding to and decoding from the two annotations, exactly as k0s reads and writes them. */
+/** Encodes and decodes a signal: two annotations, exactly as k0s reads and writes them. */
 import { isRecord } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import { SIGNAL_DATA_ANNOTATION, SIGNAL_VERSION_ANNOTATION } from './names.ts';
@@ -14,7 +14,7 @@ export interface SignalCommand {
 
 export interface SignalData {
   readonly planId: string;
-  /** Not parsed by anyone: with planId and command id it names one signal. */
+  /** Never parsed: with planId and command id it names one signal. */
   readonly created: string;
   readonly command: SignalCommand;
   readonly status?: { readonly status: string; readonly timestamp: string };
@@ -22,12 +22,12 @@ export interface SignalData {
 
 export type Annotations = Readonly<Record<string, string>>;
 
-/** Undefined where there is no signal, or none that a k0s node would accept. */
+/** Undefined when there is no signal, or none that a k0s node would accept. */
 export function decodeSignal(annotations: Annotations | undefined): SignalData | undefined {
   return annotations && decode(annotations);
 }
 
-/** Thousands of nodes are looked at every second, and next to none of them has changed. */
+/** Cached: thousands of nodes are read every second, and almost none has changed. */
 const decode = onceForEach((annotations: Annotations): SignalData | undefined => {
   if (annotations[SIGNAL_VERSION_ANNOTATION] !== 'v2') return undefined;
   try {
@@ -46,7 +46,7 @@ export function encodeSignal({ planId, created, command, status }: SignalData): 
   return { [SIGNAL_VERSION_ANNOTATION]: 'v2', [SIGNAL_DATA_ANNOTATION]: escapeLikeGo(JSON.stringify(data)) };
 }
 
-/** Go's encoder escapes these five characters in strings; they cannot stand outside strings in JSON. */
+/** Go's encoder escapes these five characters; in JSON they occur only in strings. */
 function escapeLikeGo(json: string): string {
   return json.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
@@ -68,7 +68,7 @@ function toCommand(value: unknown): SignalCommand | undefined {
   const [kind] = kinds;
   const body = kind && kinds.length === 1 ? value[kind] : undefined;
   if (!kind || !isRecord(body) || !isText(body['version']) || !isUrl(body['url'])) return undefined;
-  // Go leaves out what is null, and refuses all else of another type: a hash that is lost verifies nothing.
+  // As Go: null counts as absent, and another type is refused. Ignoring a bad sha256 would skip the verification.
   if (typeof (body['sha256'] ?? '') !== 'string' || typeof (body['forceupdate'] ?? false) !== 'boolean')
     return undefined;
   return {

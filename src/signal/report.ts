@@ -1,20 +1,20 @@
-/** Owns the agent's report: what it tells beyond the status, in an annotation of ours that original agents leave alone. */
+/** The agent's report: details beside the status, in an annotation of ours that original agents ignore. */
 import { isRecord } from '../util/json.ts';
 import type { Annotations } from './codec.ts';
 import { REPORT_ANNOTATION } from './names.ts';
 
 export interface AgentReport {
-  /** The `created` of the signal that this report belongs to: a report beside another signal means nothing. */
+  /** `created` of its signal: a report beside another signal is ignored. */
   readonly created: string;
-  /** Version that ran before the agent touched anything. */
+  /** Version that ran before the update. */
   readonly from?: string;
-  /** Milliseconds spent in each status that is over. */
+  /** Milliseconds spent in each earlier status. */
   readonly spent?: Readonly<Record<string, number>>;
   /** Why it failed, for people; at most REASON_LIMIT characters. */
   readonly reason?: string;
-  /** True where the previous binary was put back and runs again. */
+  /** True when the previous binary was rolled back to and runs again. */
   readonly rolledBack?: boolean;
-  /** What was not over within the time that the policy gave it, where it failed for that. */
+  /** Step that exceeded the time limit of the policy. */
   readonly late?: 'drain';
 }
 
@@ -25,7 +25,7 @@ export function encodeReport(report: AgentReport): Record<string, string> {
   return { [REPORT_ANNOTATION]: JSON.stringify({ ...report, ...(reason === undefined ? {} : { reason }) }) };
 }
 
-/** Undefined where there is no report, or one that belongs to another signal than `created`. */
+/** Undefined when there is no report for the signal `created`. */
 export function decodeReport(annotations: Annotations | undefined, created: string): AgentReport | undefined {
   try {
     const value: unknown = JSON.parse(annotations?.[REPORT_ANNOTATION] ?? 'null');
@@ -36,7 +36,7 @@ export function decodeReport(annotations: Annotations | undefined, created: stri
   }
 }
 
-/** Whoever may write to the object may write this: a member that is not what it should be is as good as absent. */
+/** Others may write this annotation too: invalid members are ignored. */
 function toReport({ from, spent, reason, rolledBack, late }: Record<string, unknown>, created: string): AgentReport {
   return {
     created,

@@ -144,7 +144,7 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
   const clock: Clock = more.clock ?? systemClock;
   const tools = { clock, random: Math.random, log: silentLogger };
   const current = { statusSocket, dataDirectory: host.dataDirectory };
-  const places = { current, look: async () => await Promise.resolve(current) };
+  const places = { current, search: async () => await Promise.resolve(current) };
   const effects: EffectTools = {
     ...tools,
     files,

@@ -1,7 +1,7 @@
-/** Owns the name under which an airgap bundle is kept: as its server suggests it, made safe as the original does. */
+/** The file name of an airgap bundle: what its server suggests, made safe as the original does. */
 import type { Answer } from './http-get.ts';
 
-/** Throws where neither the answer's Content-Disposition nor its URL holds a usable name. */
+/** Throws when neither the answer's Content-Disposition nor its URL has a usable name. */
 export function bundleNameFor({ response, url }: Answer): string {
   const dispositions = response.headersDistinct['content-disposition'] ?? [];
   const suggested = dispositions.length === 1 ? safeName(suggestionIn(dispositions[0] ?? '')) : undefined;
@@ -10,7 +10,7 @@ export function bundleNameFor({ response, url }: Answer): string {
   throw new Error(`neither the URL's path nor a Content-Disposition of ${url.host} names the bundle`);
 }
 
-/** The last segment of the path; undefined where that is no usable name. */
+/** The last segment of the path; undefined when it is no usable name. */
 export function bundleNameIn({ pathname }: URL): string | undefined {
   const segments = decoded(pathname)?.split('/') ?? [];
   return safeName(segments.findLast((segment) => segment !== ''));
@@ -28,7 +28,7 @@ function suggestionIn(disposition: string): string | undefined {
     parameters.set(name.toLowerCase(), quoted?.replace(/\\(.)/g, '$1') ?? token);
     end = match.index + whole.length;
   }
-  // What does not parse to its end is not to be trusted at all.
+  // A header that does not parse to its end is not trusted at all.
   if (!/^[;\s]*$/.test(disposition.slice(end))) return undefined;
   const encoded = /^(?:utf-8|us-ascii)'[^']*'(.*)$/i.exec(parameters.get('filename*') ?? '')?.[1];
   return (encoded === undefined ? undefined : decoded(encoded)) ?? parameters.get('filename');

@@ -1,4 +1,4 @@
-/** Owns getting the bytes of a payload into a partial file: retried, resumed, bounded and verified. */
+/** Downloads a payload into a partial file: with retries, resumption, limits and verification. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { dirname } from 'node:path';
 import type { AgentPolicy } from '../../signal/agent-policy.ts';
@@ -13,10 +13,10 @@ import type { Environment } from './proxy-choice.ts';
 
 export interface FetchRequest {
   readonly url: string;
-  /** 64 hexadecimal digits of any case; nothing can be verified where undefined. */
+  /** 64 hexadecimal digits in any case; undefined: the download is not verified. */
   readonly sha256: string | undefined;
   readonly paths: PartialPaths;
-  /** Validator of bytes that are here already: a server that still has the same need not send them. */
+  /** Validator of a copy that is here already: the server need not send the same bytes again. */
   readonly unless?: string;
   readonly userAgent: string;
   readonly limits: DownloadLimits;
@@ -32,11 +32,11 @@ export interface FetchTools {
   readonly abort: AbortSignal;
 }
 
-/** What the head of an answer tells whoever wants the payload. */
+/** What the head of an answer says about the payload. */
 export interface HeadVerdict {
-  /** True where the payload lies here already: the body is not taken. */
+  /** True when the payload is here already: the body is not read. */
   readonly isHere: boolean;
-  /** The payload's name, where its head decides on it. */
+  /** The payload's file name, if the head decides it. */
   readonly name?: string;
 }
 export type Inspect = (answer: Answer, validator: string | undefined) => Promise<HeadVerdict>;
@@ -47,7 +47,7 @@ const RETRY = { base: 500, cap: 30_000 };
 
 type Outcome = 'fetched' | 'here';
 
-/** Resolves with `fetched` once the part holds the whole, with the right hash where one is wanted. */
+/** Resolves with `fetched` once the part is complete and, if a sha256 is wanted, has it. */
 export async function fetchVerified(
   part: PartialFile,
   request: FetchRequest,
@@ -55,7 +55,7 @@ export async function fetchVerified(
   tools: FetchTools,
 ): Promise<Outcome> {
   const wanted = request.sha256?.toLowerCase();
-  // Nothing else can prove that bytes of an earlier process reached the disk whole.
+  // Without a hash nothing proves that the bytes of an earlier process reached the disk.
   if (wanted === undefined) await part.restart({});
   const deadline = tools.clock.monotonic() + request.limits.totalMs;
   for (;;) {
@@ -90,13 +90,13 @@ async function fetchWhole(
       if (part.bytes > before) barren = 0;
       if (barren + 1 === MAX_BARREN_ATTEMPTS) throw new Error(`gave up after ${barren + 1} attempts`, { cause: error });
       const waitMs = backoffDelay(barren, { ...RETRY, random: tools.random });
-      tools.log.warn('the download is tried again', { host: hostOf(request), reason: messageOf(error), waitMs });
+      tools.log.warn('the download is retried', { host: hostOf(request), reason: messageOf(error), waitMs });
       await sleep(tools.clock, waitMs, tools.abort);
     }
   }
 }
 
-/** One request; whatever it brought stays in the part. */
+/** One request; the bytes it received stay in the part. */
 async function attempt(
   part: PartialFile,
   request: FetchRequest,
@@ -150,14 +150,14 @@ function headersFor(part: PartialFile, { userAgent, unless }: FetchRequest): Out
   return { ...headers, [unless.startsWith('"') ? 'if-none-match' : 'if-modified-since']: unless };
 }
 
-/** The answer to a range behind the end: fine where the part is the whole. */
+/** The answer to a range behind the end: right when the part is complete. */
 async function confirmWhole(part: PartialFile, response: IncomingMessage): Promise<'fetched'> {
   if (response.headers['content-range'] === `bytes */${part.bytes}`) return 'fetched';
   await part.restart({});
   throw new TransientError('the payload became shorter than what was fetched of it');
 }
 
-/** True where the payload is here already; else the part is put where the answer's first byte belongs. */
+/** True when the payload is here already; otherwise the part is made ready for the answer's first byte. */
 async function isHere(part: PartialFile, answer: Answer, inspect: Inspect): Promise<boolean> {
   const { response } = answer;
   const validator = validatorOf(response);
@@ -190,13 +190,13 @@ async function checkRoom(
   const expected = Number(response.headers['content-length'] ?? 0);
   if (part.bytes + expected > request.limits.maxBytes) throw tooBig(request);
   const directory = dirname(request.paths.part);
-  // A file system that does not tell its room is written to all the same.
+  // A file system that does not report its free space is written to all the same.
   const { bavail, bsize } = await files.statfs(directory).catch(() => ({ bavail: Infinity, bsize: 1 }));
   if (bavail * bsize >= expected) return;
-  throw new Error(`${directory} has room for ${bavail * bsize} bytes, the download needs ${expected}`);
+  throw new Error(`${directory} has ${bavail * bsize} bytes free, the download needs ${expected}`);
 }
 
-/** All that a log may hold of a URL: the rest of it may be a password, or a signature that is as good as one. */
+/** The only part of a URL that may be logged: the rest may contain a password or a signature. */
 function hostOf({ url }: FetchRequest): string {
   return new URL(url).host;
 }
@@ -211,11 +211,11 @@ export interface DownloadLimits {
   readonly totalMs: number;
   /** Milliseconds without a received byte, connecting included. */
   readonly stallMs: number;
-  /** True where no redirect may lead to plain http either. */
+  /** True: redirects to plain http are refused, too. */
   readonly requireHttps?: true;
 }
 
-/** What a signal's policy asks for wins over the flags. */
+/** A signal's policy overrides the flags. */
 export function limitsFor(limits: DownloadLimits, policy: AgentPolicy = {}): DownloadLimits {
   const { downloadTimeoutMs: totalMs = limits.totalMs, requireHttps } = policy;
   return { ...limits, totalMs, ...(requireHttps && { requireHttps }) };

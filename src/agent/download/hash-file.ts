@@ -1,11 +1,11 @@
-/** Owns hashing files without holding them in memory. */
+/** Hashes files without loading them into memory. */
 import type { Hash } from 'node:crypto';
 import { createHash } from 'node:crypto';
 import type { Files } from '../state/durable-files.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** Lower-case hexadecimal sha256; undefined where there is no such file. */
+/** Lower-case hexadecimal sha256; undefined when there is no such file. */
 export async function hashFile(path: string, files: Pick<Files, 'open'>): Promise<string | undefined> {
   const hash = createHash('sha256');
   try {
@@ -17,7 +17,7 @@ export async function hashFile(path: string, files: Pick<Files, 'open'>): Promis
   }
 }
 
-/** Feeds a whole file to a hash and tells the number of its bytes. */
+/** Feeds a whole file to a hash; returns the number of its bytes. */
 export async function feed(path: string, hash: Hash, files: Pick<Files, 'open'>): Promise<number> {
   const handle = await files.open(path, 'r');
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);

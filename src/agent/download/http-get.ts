@@ -1,11 +1,11 @@
-/** Owns one GET over HTTP or HTTPS: redirects followed, nothing retried, failures told apart by whether a retry can help. */
+/** One GET over HTTP or HTTPS: follows redirects, retries nothing, and says whether a retry can help. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '../../util/clock.ts';
 import { http } from '../../util/http.ts';
 import { type Environment, proxyFor } from './proxy-choice.ts';
 import { get, ProxyRefusal } from './route.ts';
 
-/** The next attempt may succeed; every other error is for good. */
+/** A retry may succeed; every other error is final. */
 export class TransientError extends Error {
   override readonly name = 'TransientError';
 }
@@ -14,28 +14,28 @@ export class TransientError extends Error {
 const MAX_REDIRECTS = 10;
 const ANSWERS = [200, 206, 304, 416];
 const REDIRECTS = [301, 302, 303, 307, 308];
-/** Timeout, too early, too many requests; beside them every answer from 500 on is worth another attempt. */
+/** Timeout, too early, too many requests: worth a retry, like every answer from 500 on. */
 const TRANSIENT = [408, 425, 429];
-/** A certificate does not become right by asking again. */
+/** A bad certificate stays bad. */
 const CERTIFICATE = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)/;
 
 /** The head of an answer; its body is still to be read. */
 export interface Answer {
   readonly response: IncomingMessage;
-  /** Where the last redirect led. */
+  /** URL after the last redirect. */
   readonly url: URL;
 }
 
 export interface Get {
   readonly url: string;
   readonly headers: OutgoingHttpHeaders;
-  /** Plain http is refused for good, redirects to it included. */
+  /** Plain http is refused, also after a redirect. */
   readonly requireHttps?: boolean | undefined;
   /** Names the proxies. */
   readonly environment: Environment;
 }
 
-/** Resolves with the first answer that is one of these; its body ends with `signal`. */
+/** Resolves with the first answer that is one of `ANSWERS`; `abort` also ends its body. */
 export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer> {
   const { requireHttps } = request;
   let address = new URL(request.url);
@@ -75,12 +75,12 @@ async function send(address: URL, { headers, environment }: Get, abort: AbortSig
   } catch (error) {
     if (error instanceof ProxyRefusal) throw refusal(error.status, `the proxy ${proxy?.host}, asked for ${host},`);
     const message =
-      proxy === undefined ? `no answer from ${host}` : `no answer from ${host} by the proxy ${proxy.host}`;
+      proxy === undefined ? `no answer from ${host}` : `no answer from ${host} through the proxy ${proxy.host}`;
     throw isFinal(error) ? new Error(message, { cause: error }) : new TransientError(message, { cause: error });
   }
 }
 
-/** A request that cannot even be made, such as with a password that cannot be read, is refused as these by Node.js. */
+/** Node.js throws these for a request that cannot be made, for example with a malformed password. */
 function isFinal(error: unknown): boolean {
   if (error instanceof URIError || error instanceof TypeError) return true;
   return CERTIFICATE.test((error as NodeJS.ErrnoException).code ?? '');
@@ -97,7 +97,7 @@ export interface GuardLimits {
 }
 
 export class StallGuard implements Disposable {
-  /** Aborts with a TransientError after a stall, with an Error where the time is up, and with its parent. */
+  /** Aborts with a TransientError after a stall, with an Error when the time is up, and with its parent. */
   readonly abort: AbortSignal;
   readonly #own = new AbortController();
   readonly #clock: Clock;
@@ -114,11 +114,11 @@ export class StallGuard implements Disposable {
     this.touch();
   }
 
-  /** Something arrived. */
+  /** Call it when bytes arrive. */
   touch(): void {
     this.#cancelStall();
     this.#cancelStall = this.#clock.schedule(this.#stallMs, () =>
-      this.#own.abort(new TransientError(`nothing was received for ${this.#stallMs / 1000} s`)),
+      this.#own.abort(new TransientError(`received nothing for ${this.#stallMs / 1000} s`)),
     );
   }
 

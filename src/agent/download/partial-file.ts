@@ -1,4 +1,4 @@
-/** Owns the bytes of a download that is not whole yet, and the note of what they are a part of. */
+/** The bytes of an incomplete download, with a record of what they belong to. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import type { Files } from '../state/durable-files.ts';
 import { writeDurably } from '../state/durable-files.ts';
 import { feed } from './hash-file.ts';
 
-/** What must be equal for bytes of two attempts to belong together. */
+/** Bytes of two attempts belong together only if these are equal. */
 export interface PayloadIdentity {
   readonly url: string;
   readonly sha256: string | undefined;
@@ -15,33 +15,33 @@ export interface PayloadIdentity {
 
 export interface PartialPaths {
   readonly part: string;
-  /** JSON file with the note. */
+  /** JSON file with the record. */
   readonly record: string;
 }
 
-/** What the server says of the payload that the bytes are from. */
+/** What the server said about the payload. */
 export interface Origin {
-  /** Strong ETag or date, as If-Range needs it. */
+  /** Strong ETag or date, for If-Range. */
   readonly validator?: string;
-  /** Name for the file, where it is not known before. */
+  /** File name, if the server decides it. */
   readonly name?: string;
 }
 
-/** The note: written before bytes that rely on it. */
+/** Written before the bytes that rely on it. */
 interface PartRecord extends Origin {
   readonly url: string;
   readonly sha256?: string;
-  /** Hash of the whole, where the payload's own is not known. */
+  /** Hash of the complete file, for a payload without a known hash. */
   readonly sealed?: string;
 }
 
-/** A symbolic link is refused: the bytes would go wherever somebody else decided. */
+/** A symbolic link is refused: somebody else would decide where the bytes go. */
 const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
-/** Power loss takes no more than about this along. */
+/** About so much is lost at power loss. */
 const SYNC_BYTES = 1024 * 1024;
 
 export class PartialFile implements AsyncDisposable {
-  /** True where the bytes come from more than one answer, so that a wrong hash need not be the payload's fault. */
+  /** True when the bytes come from several answers: then a wrong hash may be a wrong continuation. */
   pieced: boolean;
   readonly #handle: FileHandle;
   readonly #recordPath: string;
@@ -61,7 +61,7 @@ export class PartialFile implements AsyncDisposable {
     this.pieced = false;
   }
 
-  /** Continues what belongs to the payload, and empties what does not. */
+  /** Continues bytes that belong to the payload, and drops others. */
   static async open(
     { url, sha256 }: PayloadIdentity,
     { part, record: recordPath }: PartialPaths,
@@ -72,7 +72,7 @@ export class PartialFile implements AsyncDisposable {
     const handle = await files.open(part, APPEND, 0o600);
     try {
       const file = new PartialFile(handle, recordPath, fresh, files);
-      // Without a hash to prove them, bytes are trusted only once they were synced as a whole: power loss leaves gaps.
+      // Without a known hash, only a completely synced file is trusted: power loss leaves gaps.
       const isProvable = sha256 !== undefined || found?.sealed !== undefined;
       if (!isProvable || found?.url !== url || found.sha256 !== sha256) {
         await file.restart({});
@@ -96,7 +96,7 @@ export class PartialFile implements AsyncDisposable {
     return this.#record;
   }
 
-  /** Hash of the whole as far as it is known before the download: from the signal, or from an earlier seal. */
+  /** Hash of the complete file, from the signal or from an earlier seal. */
   get wanted(): string | undefined {
     return this.#record.sha256 ?? this.#record.sealed;
   }
@@ -113,14 +113,14 @@ export class PartialFile implements AsyncDisposable {
     this.#unsynced += chunk.length;
     if (this.#unsynced < SYNC_BYTES) return;
     this.#unsynced = 0;
-    // The next bytes are received meanwhile: what waits in the network is lost where the agent is killed.
+    // Not awaited here: the next bytes are received meanwhile.
     await this.#syncing;
     this.#syncing = this.#handle.datasync();
-    // Who waits for it next is told.
+    // The next await reports a failure.
     this.#syncing.catch(() => undefined);
   }
 
-  /** Empties the file, for bytes from `origin`. */
+  /** Empties the file, for bytes from a new origin. */
   async restart({ validator, name }: Origin): Promise<void> {
     const { url, sha256 } = this.#record;
     await this.#handle.truncate(0);
@@ -131,7 +131,7 @@ export class PartialFile implements AsyncDisposable {
     this.pieced = false;
   }
 
-  /** Syncs the whole under its final mode and remembers its hash, so that a crash from here on costs no second download. */
+  /** Syncs the complete file with its final mode and records its hash, so that a crash costs no second download. */
   async seal(mode: number): Promise<void> {
     await this.#syncing;
     await this.#handle.chmod(mode);
@@ -150,7 +150,7 @@ export class PartialFile implements AsyncDisposable {
   }
 }
 
-/** A note that cannot be read is none: the bytes are fetched again. */
+/** Without a readable record the bytes are fetched again. */
 async function readRecord(path: string, files: Files): Promise<PartRecord | undefined> {
   try {
     const value: unknown = JSON.parse(await files.readFile(path, 'utf8'));

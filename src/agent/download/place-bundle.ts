@@ -1,4 +1,4 @@
-/** Owns getting an airgap bundle into the directory that the service imports from: whole or not at all, and once. */
+/** Puts an airgap bundle into the directory that the service imports from: complete or not at all, and once. */
 import { dirname, join } from 'node:path';
 import { isRecord } from '../../util/json.ts';
 import { type Files, syncPath, writeDurably } from '../state/durable-files.ts';
@@ -11,21 +11,21 @@ export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
   readonly version: string;
   /** The service imports every file in it as soon as it sees one; its parent must exist. */
   readonly imagesDirectory: string;
-  /** JSON file with the note of a download that is not whole yet. */
+  /** JSON file with the record of an incomplete download. */
   readonly record: string;
-  /** JSON file with the list of the bundles that were placed. */
+  /** JSON file with the list of placed bundles. */
   readonly list: string;
 }
 
 type BundlePlace = Pick<BundleRequest, 'imagesDirectory' | 'record'>;
 
-/** The one that belongs to the running version, and the one for the next. */
+/** The bundle of the running version, and the one of the next. */
 const KEPT = 2;
 const READABLE = 0o644;
 
 /**
- * Resolves when the bundle lies in the images directory, by whose hand ever, and older ones of ours are removed; rejects
- * with the reason for people, or with the signal's.
+ * Resolves when the bundle is in the images directory, whoever put it there, and older bundles of ours are removed.
+ * Rejects with a reason for people, or with the reason of `abort`.
  */
 export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
   const { files } = tools;
@@ -33,17 +33,17 @@ export async function placeBundle(asked: BundleRequest, tools: FetchTools): Prom
   await makeDirectory(request.imagesDirectory, files);
   const bundles = await loadBundles(request.list, files);
   const name = (await findWhole(request, bundles, files)) ?? (await fetchBundle(request, bundles, tools));
-  // Whoever put it there may have died before it was on the disk.
+  // The process that put it there may have ended before it was on the disk.
   for (const path of [join(request.imagesDirectory, name), request.imagesDirectory]) await syncPath(path, files);
   await settle(name, request, files);
 }
 
-/** Removes what a bundle that was not placed leaves; what is not there is fine. */
+/** Removes what the download of a bundle leaves. */
 export async function discardBundle({ imagesDirectory, record }: BundlePlace, files: Files): Promise<void> {
   for (const path of [...partsFor(imagesDirectory), record]) await files.rm(path, { force: true });
 }
 
-/** Name of a file that has the wanted bytes: one of ours, or one that is called as the URL would have it. */
+/** Name of a file with the wanted bytes: one of ours, or one with the name from the URL. */
 async function findWhole(
   { url, sha256, imagesDirectory }: BundleRequest,
   bundles: readonly PlacedBundle[],
@@ -57,7 +57,7 @@ async function findWhole(
   return undefined;
 }
 
-/** Resolves with the name under which the bundle lies there. */
+/** Resolves with the file name of the bundle. */
 async function fetchBundle(
   request: BundleRequest,
   bundles: readonly PlacedBundle[],
@@ -83,13 +83,13 @@ async function fetchBundle(
   await part.seal(READABLE);
   const { name = '', validator } = part.origin;
   const bundle = { name, url, version, sha256: part.sha256, ...(validator && { validator }) };
-  // The list first: a bundle that is not on it would stay for ever.
+  // The list first: a bundle that is not on it would never be removed.
   await saveBundles(list, withBundle(bundles, bundle), files);
   await files.rename(paths.part, join(imagesDirectory, name));
   return name;
 }
 
-/** What this very URL led to before, and still lies there: without a hash only its server can tell if it is still right. */
+/** The bundle that this URL led to before, if it is still there: without a hash only the server knows if it is current. */
 async function findOffered(
   { url, imagesDirectory }: BundleRequest,
   bundles: readonly PlacedBundle[],
@@ -99,17 +99,17 @@ async function findOffered(
   return offered !== undefined && (await isPlaced(offered, imagesDirectory, files)) ? offered : undefined;
 }
 
-/** Makes the bundle the newest where it is ours, and removes those that are older than the one before it. */
+/** Makes a bundle of ours the newest, and removes those older than the one before it. */
 async function settle(name: string, { imagesDirectory, list, version }: BundleRequest, files: Files): Promise<void> {
   const bundles = await loadBundles(list, files);
   const newest = bundles.find((bundle) => bundle.name === name);
   if (newest === undefined || !(await isPlaced(newest, imagesDirectory, files))) return;
   const inOrder = withBundle(bundles, { ...newest, version });
   for (const old of inOrder.slice(0, -KEPT)) {
-    // What has other bytes than were placed is somebody else's by now.
+    // A file with other bytes than we placed is not ours any more.
     if (await isPlaced(old, imagesDirectory, files)) await files.rm(join(imagesDirectory, old.name), { force: true });
   }
-  // The list last: power loss brings back what is gone but for a moment, and then nobody would know whose it is.
+  // The list last: after power loss a removed file may be back, and the list must still name it.
   await syncPath(imagesDirectory, files);
   await saveBundles(list, inOrder.slice(-KEPT), files);
 }
@@ -126,13 +126,13 @@ async function makeDirectory(path: string, files: Files): Promise<void> {
     if (code === 'ENOENT') throw new Error(`there is no data directory ${dirname(path)}`, { cause: error });
     if (code !== 'EEXIST') throw error;
   }
-  // Whoever made it may have died, or lost its power, before its name was on the disk.
+  // The process that made it may have ended before its name was on the disk.
   await syncPath(dirname(path), files);
 }
 
 /**
- * The service takes every file in the images directory for a bundle, whatever its name: bytes that are not whole stay
- * outside of it, unless a rename could then not bring them in.
+ * The service imports every file in the images directory, so incomplete bytes stay outside of it, if both directories
+ * are on one file system.
  */
 async function partFor(imagesDirectory: string, files: Files): Promise<string> {
   const [outside, inside] = partsFor(imagesDirectory);
@@ -146,17 +146,17 @@ function partsFor(imagesDirectory: string): [outside: string, inside: string] {
 }
 
 export interface PlacedBundle {
-  /** Of the file in the images directory. */
+  /** File name in the images directory. */
   readonly name: string;
   readonly url: string;
   readonly version: string;
-  /** Of the bytes as they were placed. */
+  /** Hash of the bytes as they were placed. */
   readonly sha256: string;
-  /** ETag or date under which the server offered them. */
+  /** ETag or date from the server. */
   readonly validator?: string;
 }
 
-/** Oldest first. A list that makes no sense is empty: its bundles then stay, as nobody's. One that the disk withholds is not. */
+/** Oldest first. An unparsable list counts as empty: its bundles are then never removed. A read error rejects. */
 export async function loadBundles(path: string, files: Files): Promise<readonly PlacedBundle[]> {
   try {
     const value: unknown = JSON.parse(await files.readFile(path, 'utf8'));
@@ -171,7 +171,7 @@ export async function saveBundles(path: string, bundles: readonly PlacedBundle[]
   await writeDurably(path, `${JSON.stringify({ bundles })}\n`, files);
 }
 
-/** With the bundle as the newest, in place of what had its name. */
+/** Adds the bundle as the newest; replaces one of the same name. */
 export function withBundle(bundles: readonly PlacedBundle[], bundle: PlacedBundle): readonly PlacedBundle[] {
   return [...bundles.filter(({ name }) => name !== bundle.name), bundle];
 }

@@ -1,7 +1,7 @@
-/** Owns through which proxy a download goes: by the environment, as Go's HTTP client, which the original uses, reads it. */
+/** Chooses the proxy of a download from the environment, as Go's HTTP client does, which the original uses. */
 import { BlockList, isIP } from 'node:net';
 
-/** Such as `process.env`; both spellings of each name count, the one in capitals first. */
+/** Such as `process.env`. Names count in both spellings, capitals first. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
@@ -11,19 +11,19 @@ LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
 interface Destination {
-  /** In lower case; of an IPv6 address without its brackets. */
+  /** In lower case; an IPv6 address without brackets. */
   readonly host: string;
   readonly port: string;
 }
 
-/** Undefined: straight to the server. Throws where the environment names a proxy that cannot be used. */
+/** Undefined: no proxy. Throws when the environment names an unusable proxy. */
 export function proxyFor(address: URL, environment: Environment): URL | undefined {
   const read = (name: string): string => environment[name] || environment[name.toLowerCase()] || '';
   const name = address.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const named = read(name);
   if (named === '' || isExempt(address, read('NO_PROXY'))) return undefined;
   const proxy = readProxy(named.includes('://') ? named : `http://${named}`);
-  // Not with what was found: it may hold a password.
+  // Without the value: it may contain a password.
   if (proxy === undefined) throw new Error(`${name} names no http(s) proxy`);
   return proxy;
 }
@@ -31,7 +31,7 @@ export function proxyFor(address: URL, environment: Environment): URL | undefine
 function readProxy(text: string): URL | undefined {
   try {
     const proxy = new URL(text);
-    // A URL keeps a % that stands for itself, and nobody can tell what such credentials are.
+    // A URL keeps a bare %: such credentials cannot be decoded.
     decodeURIComponent(`${proxy.username}:${proxy.password}`);
     return PORTS[proxy.protocol] === undefined ? undefined : proxy;
   } catch {
@@ -47,7 +47,7 @@ function isExempt({ hostname, port, protocol }: URL, noProxy: string): boolean {
   return entries.some((entry) => entry !== '' && exempts(entry, destination));
 }
 
-/** An entry is `*`, a subnet, an address or a domain, the last two with a port or without. */
+/** An entry is `*`, a subnet, an address or a domain; address and domain may have a port. */
 function exempts(entry: string, destination: Destination): boolean {
   if (entry === '*') return true;
   const [network = '', bits] = entry.split('/');
@@ -63,7 +63,7 @@ function split(entry: string): { host: string; port?: string } {
   return { host: withoutBrackets(host), ...(port !== undefined && { port }) };
 }
 
-/** `.example.com` and `*.example.com` are the hosts below it; `example.com` is that one too. */
+/** `.example.com` and `*.example.com` match the hosts below; `example.com` also matches itself. */
 function isInDomain(host: string, domain: string): boolean {
   const suffix = domain.replace(/^\*?\./, '');
   return suffix !== '' && (host.endsWith(`.${suffix}`) || (suffix === domain && host === domain));

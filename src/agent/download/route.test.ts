@@ -46,7 +46,7 @@ test('a proxy that says nothing is left at once with the signal, and keeps no co
   const asked = httpGet({ url: 'https://mirror.example/k0s', headers: {}, environment }, stop.signal);
   await vi.waitFor(() => expect(proxy.open()).toBe(1));
   stop.abort(new Error('stalled'));
-  await expect(asked).rejects.toThrow(`no answer from mirror.example by the proxy ${proxy.host}`);
+  await expect(asked).rejects.toThrow(`no answer from mirror.example through the proxy ${proxy.host}`);
   await vi.waitFor(() => expect(proxy.open()).toBe(0));
 });
 
@@ -62,7 +62,7 @@ test.each([
     'a server behind a proxy',
     'http://me:100%@mirror.example/k0s',
     { HTTP_PROXY: '127.0.0.1:1' },
-    'no answer from mirror.example by the proxy 127.0.0.1:1',
+    'no answer from mirror.example through the proxy 127.0.0.1:1',
   ],
 ])(
   'the password of %s that cannot be read does not become readable by asking again',

@@ -1,4 +1,4 @@
-/** Owns the way of one GET request: straight to the server, or through a proxy, in a tunnel where the server speaks TLS. */
+/** Sends one GET request: directly, or through a proxy, with a tunnel for https. */
 
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
@@ -12,7 +12,7 @@ export interface Route {
   readonly proxy: URL | undefined;
 }
 
-/** The proxy's own answer, in the place of a tunnel. */
+/** The proxy answered with an error instead of opening a tunnel. */
 export class ProxyRefusal extends Error {
   override readonly name = 'ProxyRefusal';
   readonly status: number;
@@ -24,8 +24,8 @@ export class ProxyRefusal extends Error {
 }
 
 /**
- * Resolves with the head of the answer; rejects as `node:http` does, or with a ProxyRefusal. Node's own way through a
- * proxy does not end with a signal while the tunnel is made.
+ * Resolves with the head of the answer; rejects like `node:http`, or with a ProxyRefusal. Does not use Node's own proxy
+ * support, because that cannot be aborted while it opens the tunnel.
  */
 export async function get({ address, headers, proxy }: Route, abort: AbortSignal): Promise<IncomingMessage> {
   const isSafe = address.protocol === 'https:';
@@ -83,7 +83,7 @@ function requesterFor({ protocol }: URL): typeof http.request {
 function optionsFor(proxy: URL, abort: AbortSignal): https.RequestOptions {
   const { protocol, port } = proxy;
   const host = hostOf(proxy);
-  // Else Node.js takes the name that the proxy must prove from the request's headers, which are for the target.
+  // Otherwise Node.js would expect the target's name in the proxy's certificate.
   const servername = isIP(host) === 0 ? host : '';
   return { protocol, hostname: host, servername, port, agent: false, signal: abort, ...trustFor(proxy) };
 }
@@ -101,7 +101,7 @@ function basic(username: string, password: string): string {
   return `Basic ${Buffer.from(pair).toString('base64')}`;
 }
 
-/** An IPv6 address without its brackets. */
+/** An IPv6 address without brackets. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }
@@ -109,8 +109,8 @@ function hostOf({ hostname }: URL): string {
 let known: string[] | undefined;
 
 /**
- * Those that Node.js brings, and those of the host: the original trusts what the host trusts, so that a mirror of one's
- * own works once its authority is installed there. Read once, and only where somebody asks: it takes a while, and megabytes.
+ * The authorities of Node.js and of the host. The original trusts what the host trusts, so a private mirror works once
+ * its authority is installed there. Read once and on demand: it takes time and megabytes.
  */
 export function trustedAuthorities(): string[] {
   known ??= [...new Set([...getCACertificates('default'), ...getCACertificates('system')])];

@@ -214,7 +214,7 @@ describe('faults for good', () => {
       response.writeHead(200, { 'content-length': 1e15 }).flushHeaders();
     });
     const request = requestFor(url, { limits: { ...LIMITS, maxBytes: 1e16 } });
-    await expect(fetchNow(request)).rejects.toThrow(/has room for \d+ bytes, the download needs 1000000000000000/);
+    await expect(fetchNow(request)).rejects.toThrow(/has \d+ bytes free, the download needs 1000000000000000/);
   });
 
   test('an URL that is not HTTP', async () => {

@@ -1,4 +1,4 @@
-/** Owns getting a binary to its staging path, verified and executable, and never fetched twice. */
+/** Downloads a binary to its staging path, verified and executable, and never twice. */
 import { dirname } from 'node:path';
 import type { Files } from '../state/durable-files.ts';
 import { syncPath } from '../state/durable-files.ts';
@@ -14,7 +14,7 @@ export interface DownloadRequest extends FetchRequest {
 
 const EXECUTABLE = 0o755;
 
-/** Resolves when the payload is staged and on the disk; rejects with the reason for people, or with the signal's. */
+/** Resolves when the binary is staged and on the disk; rejects with a reason for people, or with the reason of `abort`. */
 export async function download(request: DownloadRequest, tools: FetchTools): Promise<void> {
   const { url, staged, paths } = request;
   const { files } = tools;
@@ -28,7 +28,7 @@ export async function download(request: DownloadRequest, tools: FetchTools): Pro
   await syncPath(dirname(staged), files);
 }
 
-/** Removes everything that a download leaves; what is not there is fine. */
+/** Removes everything that a download leaves. */
 export async function discardDownload(
   { staged, paths }: Pick<DownloadRequest, 'staged' | 'paths'>,
   files: Files,
@@ -37,8 +37,8 @@ export async function discardDownload(
 }
 
 /**
- * Whoever staged the payload, which may have been the original, is not trusted to have made it executable or to have
- * brought it to the disk. A symbolic link is no payload: what it leads to may change after this look.
+ * The original may have staged the binary, so this makes it executable and syncs it. A symbolic link is refused, because
+ * its target may change after this check.
  */
 async function isStaged(staged: string, wanted: string, files: Files): Promise<boolean> {
   const found = await files.lstat(staged).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** Owns the agent's view of the one object that carries its signals: watched by name, its signals written whole. */
+/** The one object that carries the agent's signals: watched by name, and written as a whole. */
 import type { KubeClient } from '../../kube/client.ts';
 import { compareResourceVersions } from '../../kube/resource-version.ts';
 import type { Resource } from '../../kube/resources.ts';
@@ -19,12 +19,12 @@ export interface OwnObjectParts {
 }
 
 /**
- * Longer than a watch lags, or an answer is on its way; not for ever, as versions begin again lower where a cluster is
- * restored from a backup.
+ * Longer than a watch lags or an answer takes. Limited, because a cluster restored from a backup starts again with lower
+ * versions.
  */
 const ECHO_MS = 60_000;
 
-/** What was learned last in one of the two ways, and when. */
+/** The last version from the watch, or from our own writes. */
 interface Mark {
   readonly resourceVersion: string;
   readonly at: number;
@@ -32,9 +32,9 @@ interface Mark {
 
 const NEVER: Mark = { resourceVersion: '0', at: Number.NEGATIVE_INFINITY };
 
-/** A controller's API server restarts with the update before; the next signal comes as soon as it is back. */
+/** Short: a controller's API server restarts during its update, and the next signal comes as soon as it is back. */
 const RETRY_CAP_MS = 2_000;
-/** Owner of the fields that make the object what it is; signals have another, as the original's leader writes them too. */
+/** Field manager of the registration. Signals have another one, because the original's leader writes them too. */
 const FIELD_MANAGER = 'refit-agent';
 
 export class OwnObject implements RegisteredObject {
@@ -115,13 +115,13 @@ export class OwnObject implements RegisteredObject {
     }
   }
 
-  /** An answer may come after the watch has shown what others wrote since, and the watch shows nothing twice. */
+  /** The answer may be older than what the watch has shown since, and the watch shows nothing twice. */
   #wrote(object: KubeObject): void {
     this.#written = this.#mark(object);
     if (!this.#isOutdated(object, this.#watched)) this.#set(object);
   }
 
-  /** A watch lags behind our own writes: what is not newer than the last of them says nothing. */
+  /** A watch lags behind our own writes: older events are ignored. */
   #saw(event: KubeObject, now: KubeObject | undefined): void {
     this.#watched = this.#mark(event);
     if (now === undefined || !this.#isOutdated(event, this.#written)) this.#set(now);

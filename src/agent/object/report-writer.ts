@@ -1,4 +1,4 @@
-/** Owns the object as it is to be written: the one last seen, with a new status in the signal and a report beside it. */
+/** Builds the object to write: the last known one, with a new status in its signal and a report beside it. */
 import { withCordon } from '../../drain/cordon.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -14,8 +14,8 @@ import type { Step } from '../steps/step.ts';
 type ReportStep = Extract<Step, { kind: 'report' }>;
 
 /**
- * Everything in the object but the signal and the report stays as it is, fields unknown to us included. `journal` is the
- * one after the step; `now` is wall-clock milliseconds.
+ * Leaves everything but the signal and the report as it is, unknown fields included. `journal` is the one after the
+ * step; `now` is wall-clock milliseconds.
  */
 export function withStatus(
   object: KubeObject,
@@ -28,17 +28,17 @@ export function withStatus(
   const status = { status: step.status, timestamp: rfc3339(now) };
   const report = reportOf(step, journal, decodeReport(annotations, signal.created) ?? { created: signal.created });
   const ours = { ...encodeSignal({ ...signal, status }), ...encodeReport(report) };
-  const told = { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...ours } } };
-  return step.status === 'Cordoning' ? cordoned(told, signal) : told;
+  const reported = { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...ours } } };
+  return step.status === 'Cordoning' ? cordoned(reported, signal) : reported;
 }
 
-/** In the leader's name, where it asked for that: one write then says that the node is ready to be drained, and makes it so. */
+/** Cordons in the leader's name if the policy asks for it: one write then reports Cordoning and cordons the node. */
 function cordoned(object: KubeObject, { created }: SignalData): KubeObject {
   const { cordonFor } = agentPolicyFor(object.metadata.annotations, created);
   return object.kind === nodes.kind && cordonFor !== undefined ? withCordon(object, cordonFor) : object;
 }
 
-/** What was reported for this signal before stays, so that a journal that was lost takes nothing along. */
+/** Keeps what was reported for this signal before, so that nothing is lost with a journal. */
 function reportOf(step: ReportStep, journal: Journal, earlier: AgentReport): AgentReport {
   const from = journal.phase !== 'idle' && 'from' in journal.work ? journal.work.from : step.from;
   const spent = { ...earlier.spent, ...(journal.phase === 'idle' ? {} : journal.spent) };

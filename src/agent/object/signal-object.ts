@@ -1,32 +1,32 @@
-/** Owns the contract of the object that carries an agent's signals. */
+/** The object that carries an agent's signals, as the agent sees it. */
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../util/clock.ts';
 
 export interface SignalObject {
-  /** The newest state that was seen, by whatever way; undefined where the object does not exist. */
+  /** The newest known state; undefined when the object does not exist. */
   readonly newest: KubeObject | undefined;
   /** False until the first state was read. */
   readonly isKnown: boolean;
   /** Grows with every change of `newest`. */
   readonly version: number;
-  /** Called after each change of `newest`; the returned function ends that. */
+  /** Calls `listener` after each change of `newest`; the returned function unsubscribes. */
   onChange(listener: () => void): () => void;
-  /** Watches until `signal` aborts; never rejects. */
+  /** Watches until `abort` aborts; never rejects. */
   follow(abort: AbortSignal): Promise<void>;
-  /** PUT under the object's resourceVersion: rejects with a conflict where anybody else wrote since. */
+  /** PUT with the object's resourceVersion: rejects with a conflict when the object has changed. */
   write(object: KubeObject): Promise<void>;
-  /** Reads the object anew, past all caches. */
+  /** Reads the object from the API server. */
   refresh(): Promise<void>;
 }
 
-/** Returns at once where `object` has changed since its version was `seen`; without `ms` there is no time limit. */
+/** Waits until the version of `object` is another than `version`, or `ms` have passed; without `ms` there is no limit. */
 export async function changeOrTimeout(
   object: Pick<SignalObject, 'version' | 'onChange'>,
-  seen: number,
+  version: number,
   ms: number | undefined,
   { clock, stop }: { clock: Clock; stop: AbortSignal },
 ): Promise<void> {
-  if (stop.aborted || object.version !== seen) return;
+  if (stop.aborted || object.version !== version) return;
   await new Promise<void>((resolve) => {
     const wake = (): void => {
       unsubscribe();
@@ -40,12 +40,13 @@ export async function changeOrTimeout(
   });
 }
 
+/** An object that its agent also creates and keeps up to date. */
 export interface RegisteredObject extends SignalObject {
   /**
-   * Server-side apply: creates the object where there is none, takes the fields over where others have them, and leaves
-   * every other field alone. Fields that were claimed before and are not any more are removed.
+   * Server-side apply with force: creates the object if needed, and takes over the fields. Fields that were claimed before
+   * and are missing now are removed.
    */
   claim(fields: KubeObject): Promise<void>;
-  /** PUT of the status under the object's resourceVersion: rejects with a conflict where anybody else wrote since. */
+  /** PUT of the status with the object's resourceVersion: rejects with a conflict when the object has changed. */
   writeStatus(object: KubeObject): Promise<void>;
 }

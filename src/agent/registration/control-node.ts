@@ -1,4 +1,4 @@
-/** Owns what the ControlNode of a controller must say about it, and what of that is missing. */
+/** What the ControlNode of a controller must say, and what of it is missing. */
 import { isIP } from 'node:net';
 import { apiVersionOf } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -8,21 +8,21 @@ import { sameJson } from '../../util/json.ts';
 export type ControllerMode = 'controller' | 'controller+worker';
 
 export interface ControllerFacts {
-  /** Of the ControlNode. */
+  /** Name of the ControlNode. */
   readonly name: string;
-  /** Name that the kubelet registers under; that of the ControlNode where none runs. */
+  /** Name of the Node; the name of the ControlNode when no kubelet runs. */
   readonly nodeName: string;
   readonly mode: ControllerMode;
-  /** As Go calls them: `linux`, `amd64`. */
+  /** In Go's words: `linux`, `amd64`. */
   readonly os: string;
   readonly arch: string;
-  /** Where the API server of this controller is reached; absent where nothing tells. */
+  /** Address of this controller's API server; absent when unknown. */
   readonly address?: string;
-  /** Version that runs; absent while the service does not answer. */
+  /** Running version; absent while the service does not answer. */
   readonly version?: string;
 }
 
-/** What is to be claimed; undefined where the object says all of it. */
+/** The fields to apply; undefined when the object has them all. */
 export function missingFields(object: KubeObject | undefined, facts: ControllerFacts): KubeObject | undefined {
   const labels = {
     'kubernetes.io/hostname': facts.nodeName,
@@ -30,13 +30,13 @@ export function missingFields(object: KubeObject | undefined, facts: ControllerF
     'kubernetes.io/arch': facts.arch,
   };
   const annotations = { [MODE_ANNOTATION]: facts.mode };
-  const says = object?.metadata;
-  if (contains(says?.labels, labels) && contains(says?.annotations, annotations)) return undefined;
+  const found = object?.metadata;
+  if (contains(found?.labels, labels) && contains(found?.annotations, annotations)) return undefined;
   const { kind } = controlNodes;
   return { apiVersion: apiVersionOf(controlNodes), kind, metadata: { name: facts.name, labels, annotations } };
 }
 
-/** The object with the status that it must have; undefined where it has it. Addresses of other types stay. */
+/** The object with the right status; undefined when it has it. Addresses of other types stay. */
 export function withTrueStatus(object: ControlNode, facts: ControllerFacts): ControlNode | undefined {
   const known = object.status?.addresses ?? [];
   const address = facts.address ?? known.find(({ type }) => type === 'InternalIP')?.address;
@@ -50,7 +50,7 @@ export function withTrueStatus(object: ControlNode, facts: ControllerFacts): Con
   return sameJson(status, object.status) ? undefined : { ...object, status };
 }
 
-/** Others read the address as that of an API server, and take no name for one. */
+/** Readers expect an IP address of an API server, not a name. */
 export function isAddress(text: string): boolean {
   return isIP(text) !== 0;
 }

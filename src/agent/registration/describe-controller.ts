@@ -1,4 +1,4 @@
-/** Owns what is known about the controller that the agent works for: by its flags, its service and its host. */
+/** Describes the controller on this host, from flags, service and host. */
 import { networkInterfaces } from 'node:os';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
@@ -12,23 +12,23 @@ export interface RegistrationFlags {
 }
 
 export interface DescriptionParts {
-  /** Of the ControlNode. */
+  /** Name of the ControlNode. */
   readonly name: string;
   readonly flags: RegistrationFlags;
   /** Path of the status socket. */
   readonly statusSocket: () => string;
-  /** Name that a kubelet on this host registers under. */
+  /** Name of the Node of a kubelet on this host. */
   readonly kubeletName: () => string;
-  /** True where the object has an address already: one that works is not replaced by a guess. */
+  /** True when the object has an address already: a guess does not replace it. */
   readonly hasAddress: () => boolean;
   readonly askStatus: (statusSocket: string) => Promise<ServiceStatus>;
   readonly log: Logger;
 }
 
-/** Node's names of machines whose Go names are others. */
+/** Node.js architectures with another name in Go. */
 const GO_ARCH: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', ppc64: 'ppc64le', loong64: 'loong64' };
 
-/** Undefined while neither a flag nor the service tells the mode. */
+/** Undefined while neither a flag nor the service says the mode. */
 export async function describeController(parts: DescriptionParts): Promise<ControllerFacts | undefined> {
   const { name, flags, statusSocket, kubeletName, log } = parts;
   const status = await parts.askStatus(statusSocket()).catch((error: unknown) => {
@@ -60,7 +60,7 @@ function addressOf(status: ServiceStatus | undefined, { hasAddress }: Descriptio
   return hasAddress() ? undefined : firstAddress();
 }
 
-/** As the original guesses where its configuration names none. */
+/** The original's guess when its configuration names none. */
 function firstAddress(): string | undefined {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return all.find(({ family, internal }) => family === 'IPv4' && !internal)?.address;

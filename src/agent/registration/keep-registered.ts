@@ -1,4 +1,4 @@
-/** Owns keeping a controller registered: its object is created, and put right whenever it, or the service, says something else. */
+/** Keeps a controller registered: creates its ControlNode and corrects it when it differs from the service. */
 import type { ControlNode } from '../../signal/names.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -8,39 +8,39 @@ import { changeOrTimeout, type RegisteredObject } from '../object/signal-object.
 import { type ControllerFacts, missingFields, withTrueStatus } from './control-node.ts';
 
 export interface RegistrationParts {
-  /** Followed by somebody else; where the API server does not know its kind yet, it is not known until it does. */
+  /** Somebody else follows it; it stays unknown until the API server knows its kind. */
   readonly object: RegisteredObject;
-  /** Undefined while nothing tells which part this host has in the cluster. */
+  /** Undefined while the role of this host is unknown. */
   readonly describe: () => Promise<ControllerFacts | undefined>;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
 }
 
-/** Nothing announces that a service which says nothing begins to answer, or that another version was started by hand. */
+/** Polled, because nothing signals that the service answers, or that another version was started. */
 const UNKNOWN_POLL_MS = 1_000;
 const KNOWN_POLL_MS = 60_000;
 const RETRY = { base: 50, cap: 10_000 };
 
-/** Works until `stop` aborts; never rejects, since an agent can do its work with an object that is not quite right. */
+/** Works until `stop` aborts; never rejects, because an agent can work with an outdated ControlNode. */
 export async function keepRegistered(parts: RegistrationParts, stop: AbortSignal): Promise<void> {
   const { object, clock, random, log } = parts;
   for (let failures = 0; !stop.aborted; ) {
-    const seen = object.version;
+    const { version } = object;
     try {
-      const pauseMs = await putRight(parts);
+      const pauseMs = await updateRegistration(parts);
       failures = 0;
-      if (pauseMs !== 0) await changeOrTimeout(object, seen, pauseMs, { clock, stop });
+      if (pauseMs !== 0) await changeOrTimeout(object, version, pauseMs, { clock, stop });
     } catch (error) {
       const pauseMs = backoffDelay(failures++, { ...RETRY, random });
-      log.warn('registration is tried again', { reason: messageOf(error), pauseMs });
-      await changeOrTimeout(object, seen, pauseMs, { clock, stop });
+      log.warn('the registration is retried', { reason: messageOf(error), pauseMs });
+      await changeOrTimeout(object, version, pauseMs, { clock, stop });
     }
   }
 }
 
 /** One write at most; returns the milliseconds to pause unless the object changes, undefined for no limit. */
-async function putRight({ object, describe, log }: RegistrationParts): Promise<number | undefined> {
+async function updateRegistration({ object, describe, log }: RegistrationParts): Promise<number | undefined> {
   if (!object.isKnown) return undefined;
   const facts = await describe();
   if (facts === undefined) return UNKNOWN_POLL_MS;
@@ -48,12 +48,12 @@ async function putRight({ object, describe, log }: RegistrationParts): Promise<n
   const missing = missingFields(newest, facts);
   if (missing !== undefined) {
     await object.claim(missing);
-    log.info(newest === undefined ? 'registered' : 'registration put right', { mode: facts.mode });
+    log.info(newest === undefined ? 'registered' : 'registration updated', { mode: facts.mode });
     return 0;
   }
   const changed = newest && withTrueStatus(newest, facts);
   if (changed === undefined) return KNOWN_POLL_MS;
   await object.writeStatus(changed);
-  log.info('status put right', { ...changed.status });
+  log.info('status updated', { ...changed.status });
   return 0;
 }

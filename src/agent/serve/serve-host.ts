@@ -24,7 +24,7 @@ export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<voi
   const name = { current: () => nameFor(host), onChange: (listener: () => void) => host.places.onChange(listener) };
   try {
     await Promise.all([
-      host.places.keepLooking(ending),
+      host.places.keepSearching(ending),
       workForValue(name, async (own, abort) => await serveObject(host, own, abort), ending),
     ]);
   } finally {

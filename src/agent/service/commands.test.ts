@@ -1,4 +1,4 @@
-/** Owns the proof that commands end in time, say what went wrong, and that an order outlives the patience with it. */
+/** Owns the proof that commands end in time, say what went wrong, and that an start outlives the patience with it. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ test.each([
   ['kill -9 $$', 'ended with code null'],
 ])('%s: told', async (script, reason) => {
   await expect(commands.ask(...sh, script)).rejects.toThrow(reason);
-  await expect(commands.order(...sh, script)).rejects.toThrow(reason);
+  await expect(commands.start(...sh, script)).rejects.toThrow(reason);
 });
 
 test('a command that does not exist is told', async () => {
@@ -41,10 +41,10 @@ test('a question that takes too long is ended', async () => {
   await expect(impatient.ask(...sh, 'read -r _ <&1')).rejects.toThrow('did not end within 10 s');
 });
 
-test('an order that takes long is left at work', async () => {
+test('an start that takes long is left at work', async () => {
   const [go, done] = [join(directory, 'go'), join(directory, 'done')];
   const script = `until [ -e ${go} ]; do sleep 0.05; done; echo done > ${done}`;
-  await impatient.order(...sh, script);
+  await impatient.start(...sh, script);
   await commands.ask(...sh, `echo > ${go}`);
   await vi.waitFor(async () => expect(await readFile(done, 'utf8')).toBe('done\n'), { timeout: 10_000 });
 });

@@ -1,35 +1,35 @@
-/** Owns running the commands of service managers: bounded in time, and never ended together with the agent. */
+/** Runs the commands of service managers, with time limits. A command survives the end of the agent. */
 import { spawn } from 'node:child_process';
 import { type Clock, sleep } from '../../util/clock.ts';
 
 export interface Commands {
-  /** What it printed; rejects with what it complained of, or after ten seconds. */
+  /** Returns its output; rejects with its error message, or after ten seconds. */
   ask(command: string, ...args: readonly string[]): Promise<string>;
   /**
-   * Resolves once it ended well, or has worked for five seconds, and leaves it at work then: half of a restart is worse
-   * than a slow one. Rejects with what it complained of.
+   * Resolves once it has ended with 0, or after five seconds; then it keeps running, because half a restart is worse than a
+   * slow one. Rejects with its error message.
    */
-  order(command: string, ...args: readonly string[]): Promise<void>;
+  start(command: string, ...args: readonly string[]): Promise<void>;
 }
 
 const ASK_MS = 10_000;
 const ORDER_MS = 5_000;
 const MOST_CHARACTERS = 4_000_000;
 
-/** `env` is what the commands are found and run with. */
+/** `env`: the environment of the commands, PATH included. */
 export function createCommands(env: NodeJS.ProcessEnv, clock: Clock): Commands {
   return {
     async ask(command, ...args) {
-      const running = start(command, args, env);
+      const running = spawnCommand(command, args, env);
       const cancel = clock.schedule(ASK_MS, () => running.kill(`did not end within ${ASK_MS / 1000} s`));
       return await running.ended.finally(cancel);
     },
-    async order(command, ...args) {
-      const running = start(command, args, env);
+    async start(command, ...args) {
+      const running = spawnCommand(command, args, env);
       const patience = new AbortController();
       const enough = sleep(clock, ORDER_MS, patience.signal).catch(() => undefined);
       await Promise.race([running.ended, enough]).finally(() => patience.abort());
-      // What it complains of after that is for nobody: the service shows what came of it.
+      // Later errors are ignored: the service shows whether the restart worked.
       running.ended.catch(() => undefined);
       running.release();
     },
@@ -37,15 +37,15 @@ export function createCommands(env: NodeJS.ProcessEnv, clock: Clock): Commands {
 }
 
 interface Running {
-  /** What it printed; rejects where it did not end with 0. */
+  /** Its output; rejects unless it ends with 0. */
   readonly ended: Promise<string>;
   kill(why: string): void;
-  /** Keeps this process alive no longer. */
+  /** Lets this process end before the command. */
   release(): void;
 }
 
-/** In a session of its own, so that no signal to the agent's reaches it. */
-function start(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Running {
+/** In a session of its own, so that a signal to the agent's session does not reach it. */
+function spawnCommand(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Running {
   const child = spawn(command, args, {
     env: { ...env, LC_ALL: 'C' },
     detached: true,
@@ -57,7 +57,7 @@ function start(command: string, args: readonly string[], env: NodeJS.ProcessEnv)
   const ended = new Promise<string>((resolve, reject) => {
     const fail = (why: string): void => reject(new Error(`${[command, ...args].join(' ')} ${why}`));
     child.once('error', (error) => fail(error.message));
-    // Not `close`: what a daemon inherited of the pipes stays open for as long as the daemon lives.
+    // Not `close`: a daemon that the command started may keep the pipes open.
     child.once('exit', (code) => {
       if (code === 0) resolve(stdout);
       else fail(killed || `ended with code ${code}: ${lastLine(stderr) || lastLine(stdout)}`);

@@ -1,4 +1,4 @@
-/** Owns finding the services that run on this host: in the process table, each with the places that its command line names. */
+/** Finds the k0s services on this host in the process table, with the places that their command lines name. */
 import { resolve } from 'node:path';
 import { allPids, argumentsOf, ownerOf, variableOf, workingDirectoryOf } from './processes.ts';
 
@@ -8,15 +8,15 @@ export interface FoundService {
   readonly statusSocket: string;
   readonly dataDirectory: string;
   readonly hostnameOverride?: string;
-  /** What the service takes for the host's name in place of the system's. */
+  /** AUTOPILOT_HOSTNAME of the service. */
   readonly hostname?: string;
 }
 
-/** The original's own; another user than root cannot write below /run. */
+/** The default of k0s run by root. */
 export const DEFAULT_STATUS_SOCKET = '/run/k0s/status.sock';
 export const DEFAULT_DATA_DIRECTORY = '/var/lib/k0s';
 
-/** Whatever looks like one by its command line: whether it is, its status socket tells. */
+/** Every process whose command line looks like k0s; only its status socket proves it. */
 export async function findServices(): Promise<FoundService[]> {
   const found: FoundService[] = [];
   for (const pid of await allPids()) {

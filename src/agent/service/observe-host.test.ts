@@ -45,7 +45,7 @@ afterEach(async () => {
 /** A place that is not found anew. */
 function hostPlace(told?: string): HostPlace {
   const current = { statusSocket, dataDirectory: '/data' };
-  return { places: { current, look: async () => await Promise.resolve(current) }, binary: told };
+  return { places: { current, search: async () => await Promise.resolve(current) }, binary: told };
 }
 
 async function end(): Promise<void> {
@@ -91,8 +91,8 @@ test('the flag wins, then the journal', async () => {
 
 test('a service that was started with another socket is found', async () => {
   const current = { statusSocket: `${statusSocket}.old`, dataDirectory: '/data' };
-  const look = async (): Promise<ServicePlace> => await Promise.resolve({ ...current, statusSocket });
-  expect(await observeHost({ places: { current, look }, binary: undefined }, IDLE)).toMatchObject({ service: id });
+  const search = async (): Promise<ServicePlace> => await Promise.resolve({ ...current, statusSocket });
+  expect(await observeHost({ places: { current, search }, binary: undefined }, IDLE)).toMatchObject({ service: id });
 });
 
 test('a service that does not answer is known from the journal', async () => {

@@ -10,7 +10,7 @@ import type { ServicePlaces } from './service-place.ts';
 import { askStatus, type ServiceStatus } from './status-socket.ts';
 
 export interface HostPlace {
-  readonly places: Pick<ServicePlaces, 'current' | 'look'>;
+  readonly places: Pick<ServicePlaces, 'current' | 'search'>;
   /** Absolute path of the binary; undefined to take the file that the running service executes. */
   readonly binary: string | undefined;
 }
@@ -43,7 +43,7 @@ async function askService(places: HostPlace['places']): Promise<ServiceStatus> {
   try {
     return await askStatus(statusSocket, STATUS_TIMEOUT_MS);
   } catch (error) {
-    const found = (await places.look()).statusSocket;
+    const found = (await places.search()).statusSocket;
     if (found === statusSocket) throw error;
     return await askStatus(found, STATUS_TIMEOUT_MS);
   }

@@ -16,7 +16,7 @@ let service: ProcessId;
 const controls: string[] = [];
 const commands: Commands = {
   ask: async () => await Promise.reject(new Error('nothing is to be asked')),
-  order: async (...words) => await Promise.resolve(void controls.push(words.join(' '))),
+  start: async (...words) => await Promise.resolve(void controls.push(words.join(' '))),
 };
 
 /** Starts a child, tells its PID, and ends it when told to. */
@@ -55,7 +55,7 @@ test.each<[string, Record<string, string>, string]>([
 ])('the service is named by its supervisor: %s', async (_name, env, name) => {
   await supervise('supervise-daemon', env);
   const found = await new OpenRc(commands, directory).find(service, '/k0s');
-  expect(found).toMatchObject({ title: `OpenRC service ${name}`, isTakenCareOf: false });
+  expect(found).toMatchObject({ title: `OpenRC service ${name}`, isRestarting: false });
   await found?.restart();
   expect(controls).toEqual([`rc-service --nodeps ${name} restart`]);
 });
@@ -69,7 +69,7 @@ test('a supervisor that is about to start the next process is not disturbed', as
   await supervise('supervise-daemon', {});
   supervisor.stdin?.write('end');
   await once(supervisor.stdout as NodeJS.EventEmitter, 'data');
-  expect(await new OpenRc(commands, directory).find(service, '/k0s')).toMatchObject({ isTakenCareOf: true });
+  expect(await new OpenRc(commands, directory).find(service, '/k0s')).toMatchObject({ isRestarting: true });
 });
 
 test.each([
@@ -84,5 +84,5 @@ test.each([
   await writeFile(join(directory, 'edge'), `#!/sbin/openrc-run\nsupervisor=${by}\n${line}\n`);
   const found = await new OpenRc(commands, directory).find(service, '/usr/local/bin/k0s');
   expect(found?.title).toBe(name && `OpenRC service ${name}`);
-  expect(found?.isTakenCareOf ?? false).toBe(false);
+  expect(found?.isRestarting ?? false).toBe(false);
 });

@@ -1,4 +1,4 @@
-/** Owns restarting a service that OpenRC supervises: its name is found from the supervisor, else from the init scripts. */
+/** Restarts a service that OpenRC supervises. Finds its name from the supervisor, else from the init scripts. */
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Commands } from './commands.ts';
@@ -26,14 +26,14 @@ export class OpenRc implements ServiceManager {
     const isAlive = isSameProcess(await findProcess(process.pid), process);
     return {
       title: `OpenRC service ${name}`,
-      // A supervisor between two processes cannot be hurried: `rc-service` then finds it running and gives up.
-      isTakenCareOf: !isAlive && supervised !== undefined,
-      // Without --nodeps whatever needs the service is stopped too, and that may be this agent.
-      restart: async () => await this.#commands.order('rc-service', '--nodeps', name, 'restart'),
+      // While the supervisor waits between two processes, `rc-service restart` fails: it finds the service running.
+      isRestarting: !isAlive && supervised !== undefined,
+      // Without --nodeps services that need this one stop too, and the agent may be one of them.
+      restart: async () => await this.#commands.start('rc-service', '--nodeps', name, 'restart'),
     };
   }
 
-  /** A supervisor that has given up is gone, and only the script that started it names the file. */
+  /** After the supervisor has given up, only the init script names the binary. */
   async #serviceFor(process: ProcessId, binary: string): Promise<string | undefined> {
     if ((await findProcess(process.parent)) !== undefined) return undefined;
     for (const name of await readdir(this.#initScripts).catch(() => [])) {
@@ -50,7 +50,7 @@ async function serviceUnder(supervisor: number): Promise<string | undefined> {
   return (await variableOf(supervisor, 'RC_SVCNAME')) ?? name;
 }
 
-/** As a word of its own: `/usr/bin/k0s` is no part of `/usr/bin/k0s-old`. */
+/** As a whole word: `/usr/bin/k0s` does not match `/usr/bin/k0s-old`. */
 function namesFile(script: string, path: string): boolean {
   return script.split(/[\s"'=;]+/).includes(path);
 }

@@ -1,9 +1,9 @@
-/** Owns the process table: who lives under a PID, which file it executes, and which process is the service. */
+/** Reads the process table: which process has a PID, which file it executes, and which one is the service. */
 import { readdir, readFile, readlink, stat } from 'node:fs/promises';
 import type { ProcessId } from './host.ts';
 import { isSameProcess } from './host.ts';
 
-/** The process that lives under a PID now; undefined where none does, or only a zombie. */
+/** The process with this PID; undefined when there is none, or only a zombie. */
 export async function findProcess(pid: number): Promise<ProcessId | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
@@ -14,27 +14,27 @@ export async function findProcess(pid: number): Promise<ProcessId | undefined> {
   return { pid, started: `${await bootId()}/${ticks}`, parent: Number(parent) };
 }
 
-/** Milliseconds since the process was started, by the system's own count, which in a container may be another one's. */
+/** Milliseconds since the process started, by the system's uptime, which in a container may be the host's. */
 export async function ageOf({ started }: ProcessId): Promise<number> {
   const uptime = await readFile('/proc/uptime', 'utf8').catch(() => '');
   const [seconds, ticks] = [uptime.split(' ')[0], started.split('/')[1]];
-  // A tick is a hundredth of a second to whoever reads, whatever the kernel counts in.
+  // /proc shows ticks of 10 ms, whatever the kernel counts in.
   return 1000 * Number(seconds) - 10 * Number(ticks);
 }
 
-/** Path of the file that a process executes, even if another one has taken its place; undefined where unreadable. */
+/** Path of the file that a process executes, even if the file was replaced; undefined when unreadable. */
 export async function executableOf(pid: number): Promise<string | undefined> {
   const path = await readlink(`/proc/${pid}/exe`).catch(() => undefined);
   return path?.replace(/ \(deleted\)$/, '');
 }
 
-/** True where the process executes the file that now is at `path`; of a script only the path can be compared. */
+/** True when the process executes the file that is at `path` now; for a script only the path is compared. */
 export async function executes(pid: number, path: string): Promise<boolean> {
   const [running, file] = await Promise.all([identityOf(`/proc/${pid}/exe`), identityOf(path)]);
   return (running !== undefined && running === file) || (await scriptOf(pid)) === path;
 }
 
-/** The process with this parent that was started from `path`, whatever file is there now. */
+/** The child of `parent` that was started from `path`, whatever file is there now. */
 export async function findService(path: string, parent: number): Promise<ProcessId | undefined> {
   for (const pid of (await childrenOf(parent)) ?? (await allPids())) {
     const process = await findProcess(pid);
@@ -53,12 +53,12 @@ export async function allPids(): Promise<number[]> {
   return (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
 }
 
-/** Program and arguments as the process was started; empty where it is gone, or a thread of the kernel. */
+/** Program and arguments; empty for a process that is gone, and for a kernel thread. */
 export async function argumentsOf(pid: number): Promise<string[]> {
   return await stringsIn(`/proc/${pid}/cmdline`);
 }
 
-/** A variable of the environment that the process was started with; undefined too where that is not readable. */
+/** A variable of the environment that the process was started with; undefined also when unreadable. */
 export async function variableOf(pid: number, name: string): Promise<string | undefined> {
   const entry = (await stringsIn(`/proc/${pid}/environ`)).find((text) => text.startsWith(`${name}=`));
   return entry?.slice(name.length + 1);
@@ -68,12 +68,12 @@ export async function workingDirectoryOf(pid: number): Promise<string | undefine
   return await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
 }
 
-/** User id that the process runs as; undefined where it is gone. */
+/** User id of the process; undefined when it is gone. */
 export async function ownerOf(pid: number): Promise<number | undefined> {
   return (await stat(`/proc/${pid}`).catch(() => undefined))?.uid;
 }
 
-/** As proc_pid_task_children(5) lists them, thread by thread; undefined where the kernel does not. */
+/** From proc_pid_task_children(5); undefined when the kernel does not have it. */
 async function childrenOf(parent: number): Promise<number[] | undefined> {
   try {
     const threads = await readdir(`/proc/${parent}/task`);
@@ -102,13 +102,13 @@ async function identityOf(path: string): Promise<string | undefined> {
 
 let boot: Promise<string> | undefined;
 
-/** Start times count from the boot, so that without its id they could repeat. */
+/** Start times count from the boot and could repeat without its id. */
 async function bootId(): Promise<string> {
   boot ??= readFile('/proc/sys/kernel/random/boot_id', 'utf8').then((text) => text.trim());
   return await boot;
 }
 
-/** Signals the process unless it is gone: a PID that another process got meanwhile is left alone. */
+/** Signals the process unless it is gone; a process that reuses its PID is left alone. */
 export async function endProcess(target: ProcessId, how: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   if (!isSameProcess(await findProcess(target.pid), target)) return;
   try {

@@ -46,13 +46,13 @@ function placesOn(host: Host, flags: PlaceFlags = {}): Scene {
 const CUSTOM = { statusSocket: '/srv/k0s.sock', dataDirectory: '/srv/k0s' };
 
 test.each<[string, Host, PlaceFlags, object, string]>([
-  ['nothing runs', { services: [], sockets: {} }, {}, DEFAULTS, 'nothing that looks like the service runs'],
+  ['nothing runs', { services: [], sockets: {} }, {}, DEFAULTS, 'no process looks like the service'],
   [
     'nothing runs, but a flag tells',
     { services: [], sockets: {} },
     { dataDirectory: '/f' },
     { ...DEFAULTS, dataDirectory: '/f' },
-    'nothing',
+    'no process',
   ],
   ['it runs', { services: [service(7, CUSTOM)], sockets: { '/srv/k0s.sock': 7 } }, {}, CUSTOM, 'command line of PID 7'],
   ['it does not answer yet', { services: [service(7, CUSTOM)], sockets: {} }, {}, CUSTOM, 'command line of PID 7'],
@@ -78,7 +78,7 @@ test.each<[string, Host, PlaceFlags, object, string]>([
     { services: [service(7, CUSTOM), service(8)], sockets: { '/srv/k0s.sock': 7, [DEFAULTS.statusSocket]: 8 } },
     {},
     DEFAULTS,
-    'each of the PIDs 7, 8 may be the service',
+    'several processes may be the service (PIDs 7, 8)',
   ],
   [
     'two of them, and a flag that tells which',
@@ -96,7 +96,7 @@ test.each<[string, Host, PlaceFlags, object, string]>([
   ],
 ])('%s', async (_name, host, flags, expected, why) => {
   const { places, said } = placesOn(host, flags);
-  expect(await places.look()).toEqual(expected);
+  expect(await places.search()).toEqual(expected);
   expect(places.current).toEqual(expected);
   expect(said).toMatchObject([{ ...expected, why: expect.stringContaining(why) as string }]);
 });
@@ -111,11 +111,11 @@ test('a service that is restarted with other flags is found anew, and told once'
   const { places, said, clock } = placesOn(host);
   const later = async (): Promise<object> => {
     await clock.advance(1_000);
-    return await places.look();
+    return await places.search();
   };
   const changed = vi.fn();
   places.onChange(changed);
-  await places.look();
+  await places.search();
   await later();
   expect(changed).not.toHaveBeenCalled();
   expect(said).toHaveLength(1);
@@ -123,7 +123,7 @@ test('a service that is restarted with other flags is found anew, and told once'
   expect(await later()).toEqual(DEFAULTS);
   host.services = [service(8, CUSTOM)];
   host.sockets = { '/srv/k0s.sock': 8 };
-  expect(await places.look()).toEqual(DEFAULTS);
+  expect(await places.search()).toEqual(DEFAULTS);
   expect(await later()).toEqual(CUSTOM);
   expect(changed).toHaveBeenCalledTimes(1);
   host.services = [];
@@ -143,7 +143,7 @@ test.each([
     },
   });
   const stop = new AbortController();
-  const looking = places.keepLooking(stop.signal);
+  const looking = places.keepSearching(stop.signal);
   await clock.advance(60_000);
   stop.abort();
   await looking;
@@ -160,6 +160,6 @@ test('a process table that cannot be read changes nothing', async () => {
     clock: new FakeClock(),
     log: { ...silentLogger, info: (_message, fields = {}) => void said.push(fields) },
   });
-  expect(await broken.look()).toEqual(DEFAULTS);
+  expect(await broken.search()).toEqual(DEFAULTS);
   expect(said).toMatchObject([{ why: 'EACCES' }]);
 });

@@ -1,4 +1,4 @@
-/** Owns where the service keeps its things: as flags say, else as the running service was told, else as the original does. */
+/** Finds status socket and data directory of the service: from flags, else from the running service, else the defaults. */
 import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
@@ -9,13 +9,13 @@ import type { ServiceStatus } from './status-socket.ts';
 export interface ServicePlace {
   readonly statusSocket: string;
   readonly dataDirectory: string;
-  /** Name that the kubelet was told to register under. */
+  /** --hostname-override of the kubelet. */
   readonly hostnameOverride?: string;
-  /** What the service takes for the host's name in place of the system's. */
+  /** AUTOPILOT_HOSTNAME of the service. */
   readonly hostname?: string;
 }
 
-/** What people said: it wins over what is found. */
+/** From flags: they override what is found. */
 export type PlaceFlags = Partial<Pick<ServicePlace, 'statusSocket' | 'dataDirectory'>>;
 
 export interface PlaceParts {
@@ -30,9 +30,9 @@ const PAUSE_MS = 1_000;
 const UNKNOWN_POLL_MS = 5_000;
 const FOUND_POLL_MS = 60_000;
 
-interface Finding {
+interface SearchResult {
   readonly service?: FoundService;
-  /** False for what merely looks like the service, as it does while it starts. */
+  /** False for a process that only looks like the service, for example while it starts. */
   readonly isProven: boolean;
   readonly why: string;
 }
@@ -44,69 +44,67 @@ export class ServicePlaces {
   readonly #listeners = new Set<() => void>();
   #place: ServicePlace;
   #isFound = false;
-  #said = '';
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #logged = '';
+  #searchedAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: PlaceParts) {
     this.#parts = parts;
     this.#place = { ...DEFAULTS, ...parts.flags };
   }
 
-  /** As found when it was looked for last, or as flags and defaults say before that. */
+  /** The result of the last search; before the first one, flags and defaults. */
   get current(): ServicePlace {
     return this.#place;
   }
 
-  /** Called after each change of `current`; the returned function ends that. */
+  /** Calls `listener` after each change of `current`; the returned function unsubscribes. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Looks until `stop` aborts: often while no service has told its place, since nothing announces that one has begun to. */
-  async keepLooking(stop: AbortSignal): Promise<void> {
+  /** Searches until `stop` aborts, more often while no service is found: nothing signals that one has started. */
+  async keepSearching(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
-      await this.look();
+      await this.search();
       await sleep(this.#parts.clock, this.#isFound ? FOUND_POLL_MS : UNKNOWN_POLL_MS, stop).catch(() => undefined);
     }
   }
 
   /**
-   * Looks at the processes that run now, no more than once a second; where none is the service, what was known stays.
-   * Never rejects.
+   * Searches the running processes, at most once a second. Keeps the known place when no service is found. Never rejects.
    */
-  async look(): Promise<ServicePlace> {
+  async search(): Promise<ServicePlace> {
     const now = this.#parts.clock.monotonic();
-    if (now - this.#lookedAt < PAUSE_MS) return this.#place;
-    this.#lookedAt = now;
+    if (now - this.#searchedAt < PAUSE_MS) return this.#place;
+    this.#searchedAt = now;
     const { service, isProven, why } = await this.#findOne().catch(unknownBecause);
     const found = service === undefined ? this.#place : { ...placeOf(service), ...this.#parts.flags };
     const hasChanged = !sameJson(found, this.#place);
     this.#isFound ||= isProven;
     this.#place = found;
-    this.#say(why);
+    this.#logOnce(why);
     if (hasChanged) for (const listener of this.#listeners) listener();
     return found;
   }
 
-  async #findOne(): Promise<Finding> {
+  async #findOne(): Promise<SearchResult> {
     const { statusSocket } = this.#parts.flags;
     const running = await this.#parts.findServices();
     const candidates = running.filter((service) => (statusSocket ?? service.statusSocket) === service.statusSocket);
     const proven = await this.#proven(candidates);
     const isProven = proven.length > 0;
     const [only, ...more] = isProven ? proven : candidates;
-    if (only === undefined)
-      return { isProven, why: 'nothing that looks like the service runs: flags and defaults hold' };
-    if (more.length === 0) return { service: only, isProven, why: `as the command line of PID ${only.pid} tells` };
+    if (only === undefined) return { isProven, why: 'no process looks like the service: flags and defaults apply' };
+    if (more.length === 0) return { service: only, isProven, why: `from the command line of PID ${only.pid}` };
     const pids = [only, ...more].map(({ pid }) => pid).join(', ');
     return {
       isProven,
-      why: `each of the PIDs ${pids} may be the service, unless --status-socket tells: flags and defaults hold`,
+      why: `several processes may be the service (PIDs ${pids}): flags and defaults apply; choose one with --status-socket`,
     };
   }
 
-  /** The service names its own PID on its socket; whatever else was started with the same words does not. */
+  /** Only the service answers on its socket with its own PID. */
   async #proven(candidates: readonly FoundService[]): Promise<FoundService[]> {
     const proven: FoundService[] = [];
     for (const candidate of candidates) {
@@ -116,16 +114,16 @@ export class ServicePlaces {
     return proven;
   }
 
-  /** Once for each answer, not for each question. */
-  #say(why: string): void {
-    const said = JSON.stringify([this.#place, why]);
-    if (said === this.#said) return;
-    this.#said = said;
-    this.#parts.log.info('the place of the service', { ...this.#place, why });
+  /** Logs a result once, not after each search. */
+  #logOnce(why: string): void {
+    const text = JSON.stringify([this.#place, why]);
+    if (text === this.#logged) return;
+    this.#logged = text;
+    this.#parts.log.info('place of the service', { ...this.#place, why });
   }
 }
 
-function unknownBecause(error: unknown): Finding {
+function unknownBecause(error: unknown): SearchResult {
   return { isProven: false, why: messageOf(error) };
 }
 

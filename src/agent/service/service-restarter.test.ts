@@ -36,7 +36,7 @@ const managerOf = (service: Partial<ManagedService> | undefined): ServiceManager
     await Promise.resolve(
       service && {
         title: 'unit k0s',
-        isTakenCareOf: false,
+        isRestarting: false,
         restart: async () => await Promise.resolve(void restarts++),
         ...service,
       },
@@ -53,7 +53,7 @@ test('the first manager that knows the service restarts it', async () => {
 });
 
 test('a service that is taken care of is left alone', async () => {
-  await new ServiceRestarter([managerOf({ isTakenCareOf: true })], log).restart(id, '/k0s');
+  await new ServiceRestarter([managerOf({ isRestarting: true })], log).restart(id, '/k0s');
   expect([restarts, said]).toEqual([0, []]);
   expect(await findProcess(id.pid)).toEqual(id);
 });
@@ -67,7 +67,10 @@ test('a manager that fails is told, and the process gets SIGTERM', async () => {
   const restart = async (): Promise<void> => await Promise.reject(new Error('access denied'));
   await new ServiceRestarter([managerOf({ restart })], log).restart(id, '/k0s');
   expect(await ended).toEqual([null, 'SIGTERM']);
-  expect(said[0]).toEqual(['the service manager failed: SIGTERM instead', { of: 'unit k0s', reason: 'access denied' }]);
+  expect(said[0]).toEqual([
+    'the service manager failed; sending SIGTERM instead',
+    { of: 'unit k0s', reason: 'access denied' },
+  ]);
 });
 
 test('a process that is gone is left to what started it, for as long as that lives', async () => {
@@ -75,7 +78,7 @@ test('a process that is gone is left to what started it, for as long as that liv
   await new ServiceRestarter([nobody], log).restart(gone, '/k0s');
   const orphanedPlan = { ...gone, parent: 2 ** 22 + 1 };
   await expect(new ServiceRestarter([nobody], log).restart(orphanedPlan, '/k0s')).rejects.toThrow(
-    `PID ${id.pid} is gone`,
+    `PID ${id.pid} and its supervisor`,
   );
   expect(await findProcess(id.pid)).toEqual(id);
 });

@@ -1,4 +1,4 @@
-/** Owns how the service is restarted: through whatever manages it, so that no pause is waited for, else by SIGTERM. */
+/** Restarts the service through its service manager, else with SIGTERM. */
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { ProcessId } from './host.ts';
@@ -15,23 +15,30 @@ export class ServiceRestarter {
     this.#log = log;
   }
 
+  /**
+   * Orders a restart with the file at `binary`, without waiting for the process to end. `process` is the one that ran last;
+   * if it is gone, a manager that has given up starts the service again. May be repeated; rejects when nothing can restart.
+   */
   async restart(process: ProcessId, binary: string): Promise<void> {
     const service = await this.#find(process, binary);
-    if (service?.isTakenCareOf) return;
-    if (service === undefined) return await this.#endOrTrust(process);
+    if (service?.isRestarting) return;
+    if (service === undefined) return await this.#terminate(process);
     try {
       await service.restart();
       this.#log.info('restart ordered', { of: service.title });
     } catch (error) {
-      this.#log.warn('the service manager failed: SIGTERM instead', { of: service.title, reason: messageOf(error) });
-      await this.#endOrTrust(process);
+      this.#log.warn('the service manager failed; sending SIGTERM instead', {
+        of: service.title,
+        reason: messageOf(error),
+      });
+      await this.#terminate(process);
     }
   }
 
   async #find(process: ProcessId, binary: string): Promise<ManagedService | undefined> {
     for (const manager of this.#managers) {
       const service = await manager.find(process, binary).catch((error: unknown) => {
-        this.#log.debug('no answer from a service manager', { reason: messageOf(error) });
+        this.#log.debug('a service manager did not answer', { reason: messageOf(error) });
         return undefined;
       });
       if (service !== undefined) return service;
@@ -39,8 +46,8 @@ export class ServiceRestarter {
     return undefined;
   }
 
-  /** A supervisor that is not known starts the service again by itself, for as long as it lives. */
-  async #endOrTrust(process: ProcessId): Promise<void> {
+  /** An unknown supervisor starts the service again by itself, while it lives. */
+  async #terminate(process: ProcessId): Promise<void> {
     const isAlive = isSameProcess(await findProcess(process.pid), process);
     if (isAlive) {
       this.#log.info('restart by SIGTERM', { pid: process.pid });
@@ -48,7 +55,7 @@ export class ServiceRestarter {
     }
     if ((await findProcess(process.parent)) !== undefined) return;
     throw new Error(
-      `PID ${process.pid} is gone, PID ${process.parent} that started it too, and no service manager knows it`,
+      `cannot restart the service: PID ${process.pid} and its supervisor (PID ${process.parent}) are gone, and no service manager knows it`,
     );
   }
 }

@@ -1,22 +1,22 @@
-/** Owns the client of the status socket: the one place where the service tells its version, its PID and its part in the cluster. */
+/** Reads the status socket: the service answers with its version, PID and role. */
 import { http } from '../../util/http.ts';
 import { isRecord } from '../../util/json.ts';
 
 export interface ServiceStatus {
   readonly version: string;
   readonly pid: number;
-  /** `controller` or `worker`, in the service's own words; absent where it does not say. */
+  /** `controller` or `worker`; absent when it does not say. */
   readonly role?: string;
-  /** True where pods run on this host; absent where it does not say. */
+  /** True when pods run on this host; absent when it does not say. */
   readonly workloads?: boolean;
-  /** `spec.api.address` of the configuration that a controller runs with. */
+  /** `spec.api.address` of a controller's configuration. */
   readonly apiAddress?: string;
 }
 
-/** Most bytes that are read of an answer; a real one has about 2 KiB. */
+/** Limit for an answer; a real one has about 2 KiB. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/** Asks once, HTTP/1.1 over the unix socket; rejects where no valid answer came within `timeoutMs`. */
+/** Asks once; rejects when no valid answer comes within `timeoutMs`. */
 export async function askStatus(socketPath: string, timeoutMs: number): Promise<ServiceStatus> {
   const abort = AbortSignal.timeout(timeoutMs);
   const answer = await new Promise<string>((resolve, reject) => {
@@ -63,7 +63,7 @@ function parseStatus(text: string): ServiceStatus {
   };
 }
 
-/** Workers serve no configuration, or an empty one. */
+/** Workers have no configuration, or an empty one. */
 function apiAddressIn(config: unknown): string | undefined {
   const spec = isRecord(config) ? config['spec'] : undefined;
   const api = isRecord(spec) ? spec['api'] : undefined;

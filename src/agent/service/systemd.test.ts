@@ -57,14 +57,14 @@ const SHOW = 'show --property=Id,MainPID,ActiveState,ExecStart';
 test('the unit of the process is restarted without waiting', async () => {
   await units(unit({ pid: id.pid }));
   const service = await systemd().find(id, BINARY);
-  expect(service).toMatchObject({ title: 'systemd unit k0sworker.service', isTakenCareOf: false });
+  expect(service).toMatchObject({ title: 'systemd unit k0sworker.service', isRestarting: false });
   await service?.restart();
   expect(await calls()).toEqual([`${SHOW} k0sworker.service`, 'restart --no-block k0sworker.service']);
 });
 
 test('a process that a shell of the unit started is found too', async () => {
   await units(unit({ pid: process.pid }));
-  expect(await systemd().find(id, BINARY)).toMatchObject({ isTakenCareOf: false });
+  expect(await systemd().find(id, BINARY)).toMatchObject({ isRestarting: false });
 });
 
 test.each([
@@ -85,7 +85,7 @@ test('the unit of a process that is gone is found by its file', async () => {
     unit({ id: 'ssh.service', path: '/sshd', pid: 5 }),
   );
   const service = await systemd().find(gone, BINARY);
-  expect(service).toMatchObject({ title: 'systemd unit k0sworker.service', isTakenCareOf: false });
+  expect(service).toMatchObject({ title: 'systemd unit k0sworker.service', isRestarting: false });
   await service?.restart();
   expect(await calls()).toEqual([
     `${SHOW} *.service`,
@@ -96,7 +96,7 @@ test('the unit of a process that is gone is found by its file', async () => {
 
 test('a unit that runs another process already is left alone', async () => {
   await units(unit({ pid: process.ppid }));
-  expect(await systemd().find({ ...id, started: 'another boot/1' }, BINARY)).toMatchObject({ isTakenCareOf: true });
+  expect(await systemd().find({ ...id, started: 'another boot/1' }, BINARY)).toMatchObject({ isRestarting: true });
 });
 
 test('a refusal is told', async () => {

@@ -1,4 +1,4 @@
-/** Owns restarting a service that systemd runs: its unit is found from the process, else from the binary. */
+/** Restarts a service that systemd runs. Finds its unit from the process, else from the binary. */
 import { readFile } from 'node:fs/promises';
 import type { Commands } from './commands.ts';
 import type { ProcessId } from './host.ts';
@@ -6,10 +6,10 @@ import { isSameProcess } from './host.ts';
 import { findProcess } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
 
-/** What `systemctl show` tells of one unit. */
+/** One unit of `systemctl show`. */
 interface Unit {
   readonly id: string;
-  /** 0 where none runs. */
+  /** 0 when none runs. */
   readonly mainPid: number;
   readonly activeState: string;
   readonly execStart: string;
@@ -32,12 +32,12 @@ export class Systemd implements ServiceManager {
     if (unit === undefined) return undefined;
     return {
       title: `systemd unit ${unit.id}`,
-      isTakenCareOf: !isAlive && unit.mainPid !== 0,
+      isRestarting: !isAlive && unit.mainPid !== 0,
       restart: async () => await this.#restart(unit),
     };
   }
 
-  /** A cgroup also holds what a service merely started, so the unit must name the process, or the shell around it. */
+  /** A cgroup also holds children of the service, so the unit must name the process, or the shell around it. */
   async #unitOf({ pid, parent }: ProcessId): Promise<Unit | undefined> {
     const name = unitNameIn(await this.#readCgroup(pid));
     if (name === undefined) return undefined;
@@ -45,16 +45,16 @@ export class Systemd implements ServiceManager {
     return units.find(({ mainPid }) => mainPid === pid || (mainPid === parent && mainPid > 1));
   }
 
-  /** Of a process that is gone nothing is left to be read; its unit names the file that it starts. */
+  /** After the process is gone, the unit is found by the file that it starts. */
   async #unitFor(binary: string): Promise<Unit | undefined> {
     const units = parseUnits(await this.#commands.ask('systemctl', 'show', PROPERTIES, '*.service'));
     return units.find(({ execStart }) => execStart.includes(`path=${binary} ;`));
   }
 
   /**
-   * `restart` and not `start`, which waits for a pending RestartSec. Without waiting: the agent asks the service itself
-   * whether it is back. Where the agent is in the very cgroup of the service, this ends it no more than SIGTERM would:
-   * the unit's KillMode decides in both cases, and the order stands once the command has returned.
+   * `restart`, because `start` waits for a pending RestartSec. `--no-block`, because the agent itself checks whether the
+   * service is back. If the agent is in the cgroup of the service, KillMode decides whether it ends, as with SIGTERM; systemd
+   * still does the restart.
    */
   async #restart({ id, activeState }: Unit): Promise<void> {
     if (activeState === 'failed') await this.#commands.ask('systemctl', 'reset-failed', id);
@@ -62,7 +62,7 @@ export class Systemd implements ServiceManager {
   }
 }
 
-/** The innermost unit in proc_pid_cgroup(5): in systemd's own hierarchy where cgroups are version 1, else in the only one. */
+/** The innermost unit in proc_pid_cgroup(5): from systemd's own hierarchy with cgroups v1, else from the only one. */
 export function unitNameIn(cgroup: string): string | undefined {
   const lines = cgroup.split('\n');
   const line =

@@ -1,17 +1,17 @@
-/** Owns the trial run: whether a staged binary can be executed here and is the version it should be. */
+/** Runs a staged binary once, to see whether it starts here and has the right version. */
 import { execFile } from 'node:child_process';
 import type { StepOutcome } from '../steps/step.ts';
 
 export interface Trial {
   readonly binary: string;
-  /** Version it must print; undefined where any will do. */
+  /** Version it must print; undefined: any version. */
   readonly version?: string;
   readonly timeoutMs: number;
 }
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
 
-/** Runs `<binary> version`: it must end with 0 in time and print the version as a word of its own. */
+/** Runs `<binary> version`: it must end with 0 in time and print the version as a separate word. */
 export async function runTrial({ binary, version, timeoutMs }: Trial): Promise<StepOutcome> {
   const options = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES } as const;
   return await new Promise((resolve) => {

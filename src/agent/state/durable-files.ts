@@ -1,14 +1,14 @@
-/** Owns changes to files that survive power loss: whole-file writes and replacement by rename, each synced to the disk. */
+/** File changes that survive power loss: writes of whole files, and replacement by rename, each synced to the disk. */
 import * as fsPromises from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** The part of node:fs/promises that is used, so that tests can see the order of the calls and make them fail. */
+/** The part of node:fs/promises that is used; tests replace it to record calls and to make them fail. */
 export type Files = Pick<
   typeof fsPromises,
   'open' | 'rename' | 'link' | 'copyFile' | 'rm' | 'chmod' | 'lstat' | 'stat' | 'statfs' | 'mkdir' | 'readFile'
 >;
 
-/** Writes the whole file anew: a reader, or a boot after power loss, finds the old text or the new one. */
+/** Replaces the whole file: a reader finds the old text or the new one, also after power loss. */
 export async function writeDurably(path: string, text: string, files: Files = fsPromises): Promise<void> {
   const next = `${path}.new`;
   const handle = await files.open(next, 'w', 0o600);
@@ -23,8 +23,8 @@ export async function writeDurably(path: string, text: string, files: Files = fs
 }
 
 /**
- * Makes `target` name the file that `source` names, in one rename: at no instant is there no file at `target`.
- * `source` stays, as a second name or, where the file system has no hard links, as the original of a copy.
+ * Makes `target` the file that `source` is, in one rename, so that `target` always exists. `source` stays: as a second
+ * name, or on a file system without hard links as the original of a copy.
  */
 export async function replaceDurably(source: string, target: string, files: Files = fsPromises): Promise<void> {
   const next = `${target}.new`;
@@ -37,7 +37,7 @@ export async function replaceDurably(source: string, target: string, files: File
     await syncPath(next, files);
   }
   await files.rename(next, target);
-  // rename(2) does nothing where both are names of one file already, as when this is done again after a crash.
+  // rename(2) does nothing when both are names of one file, as on a repetition after a crash.
   await files.rm(next, { force: true });
   await syncPath(dirname(target), files);
 }

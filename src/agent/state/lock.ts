@@ -1,4 +1,4 @@
-/** Owns the lock that keeps a state directory to one agent at a time; a lock whose holder is dead counts as free. */
+/** Locks a state directory to one agent. A lock whose holder is dead is free. */
 import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { RefitError } from '../../util/errors.ts';
@@ -7,9 +7,9 @@ import { isSameProcess } from '../service/host.ts';
 import { findProcess } from '../service/processes.ts';
 
 /**
- * The lock is the file with the highest number, `<path>.<n>`. Whoever finds its holder dead creates the next number,
- * which only one can: taking over by overwriting would let two that look at the same moment both win.
- * Throws REFIT_AGENT where a living process holds it.
+ * The lock is the file with the highest number, `<path>.<n>`. To take over from a dead holder, an agent creates the next
+ * number, which only one can; overwriting would let two agents win at the same moment. Throws REFIT_AGENT when a living
+ * process holds the lock.
  */
 export async function takeLock(path: string, pid: number): Promise<void> {
   const own = await findProcess(pid);
@@ -20,7 +20,7 @@ export async function takeLock(path: string, pid: number): Promise<void> {
       const [latest = 0, ...older] = await generations(path);
       const holder = latest === 0 ? undefined : await readHolder(`${path}.${latest}`);
       if (holder !== undefined && isSameProcess(await findProcess(holder.pid), holder)) {
-        throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) works with ${dirname(path)}`);
+        throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) uses ${dirname(path)}`);
       }
       if (!(await tryLink(draft, `${path}.${latest + 1}`))) continue;
       await removeAll(path, latest === 0 ? older : [latest, ...older]);
@@ -31,7 +31,7 @@ export async function takeLock(path: string, pid: number): Promise<void> {
   }
 }
 
-/** Numbers of the lock files that are there, highest first. */
+/** Numbers of the existing lock files, highest first. */
 async function generations(path: string): Promise<number[]> {
   const prefix = `${basename(path)}.`;
   const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix));

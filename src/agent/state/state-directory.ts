@@ -1,11 +1,11 @@
-/** Owns taking a state directory into use: made where it is missing, and locked to this process. */
+/** Opens the state directory: creates it if needed, and locks it to this process. */
 import { existsSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { takeLock } from './lock.ts';
 
-/** Throws REFIT_FILE where it cannot be used, and REFIT_AGENT where another agent works with it. */
+/** Throws REFIT_FILE when it is unusable, and REFIT_AGENT when another agent uses it. */
 export async function openStateDirectory(path: string): Promise<StatePaths> {
   const paths = pathsIn(path);
   try {
@@ -19,7 +19,7 @@ export async function openStateDirectory(path: string): Promise<StatePaths> {
 }
 
 /**
- * Step by step: where a parent exists and still takes no directory, as in /proc, Node's own recursion would never end.
+ * One level after the other: the recursive mkdir of Node.js never ends when a parent exists but refuses, as in /proc.
  */
 async function makeDirectory(path: string): Promise<void> {
   try {
@@ -34,7 +34,7 @@ async function makeDirectory(path: string): Promise<void> {
   }
 }
 
-/** Staged and next file bear the names that the original gives them, so that each finds what the other left. */
+/** Named as in the original, so that each finds the files that the other left. */
 export function pathsBeside(binary: string): { staged: string; part: string; previous: string } {
   return {
     staged: `${binary}.tmp`,
@@ -45,13 +45,13 @@ export function pathsBeside(binary: string): { staged: string; part: string; pre
 
 export interface StatePaths {
   readonly journal: string;
-  /** Of the second agent, on a host whose airgap signals are on another object. */
+  /** Journal of the second agent, on a host whose airgap signals are on another object. */
   readonly airgapJournal: string;
   readonly lock: string;
-  /** Notes of downloads that are not whole yet. */
+  /** Records of incomplete downloads. */
   readonly record: string;
   readonly bundleRecord: string;
-  /** The airgap bundles that were placed. */
+  /** List of the placed airgap bundles. */
   readonly bundles: string;
 }
 
