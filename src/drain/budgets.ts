@@ -1,33 +1,32 @@
-/** Owns finding the PodDisruptionBudgets that can never let a pod go as they stand: those that a drain would wait for in vain. */
+/** Finds the PodDisruptionBudgets that block an eviction: now, or for ever as they are. */
 import { matchesLabels } from '../kube/label-selector.ts';
 import { keyOf } from '../kube/object-key.ts';
 import type { Pod, PodDisruptionBudget } from '../kube/types.ts';
-import { nameSome } from './pod-names.ts';
+import { blockedByBudget, nameSome } from './blocked-by.ts';
 import { controllerOf } from './pods.ts';
 
 export interface BlockingBudget {
   /** `namespace/name`. */
   readonly budget: string;
-  /** `namespace/name` of those that it holds, in order. */
+  /** `namespace/name` of the pods that it blocks, in order. */
   readonly pods: readonly string[];
-  /** One sentence that says what the budget asks for. */
+  /** What the budget demands. */
   readonly reason: string;
 }
 
-/** For people, in the words of a drain that is held up by it. */
 export function describeBlockingBudget({ budget, pods, reason }: BlockingBudget): string {
-  return `PodDisruptionBudget ${budget} holds ${nameSome(pods)}: ${reason}`;
+  return blockedByBudget(budget, nameSome(pods), reason);
 }
 
 /**
- * What stands in the way of the eviction of `pods` even when all pods of a budget are healthy. A budget that has nothing
- * to spare only now is none of these: it may have later.
+ * The budgets that block the eviction of `pods` even when all their pods are healthy. A budget that allows no disruption
+ * only at this moment is not included.
  */
 export function hopelessBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): BlockingBudget[] {
   return obstaclesFor(pods, budgets, refusalOf);
 }
 
-/** What stands in the way of the eviction of `pods` at this moment, whatever becomes of it. */
+/** The budgets that block the eviction of `pods` at this moment. */
 export function holdingBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): BlockingBudget[] {
   return obstaclesFor(pods, budgets, (budget, pod) => refusalOf(budget, pod) ?? refusalNow(budget, pod));
 }
@@ -54,7 +53,7 @@ function guardsPod({ metadata, spec }: PodDisruptionBudget, pod: Pod): boolean {
   return metadata.namespace === pod.metadata.namespace && matchesLabels(spec?.selector, pod.metadata.labels);
 }
 
-/** The API server does not weigh several budgets against each other: it answers each eviction with an error. */
+/** The API server refuses to evict a pod with several budgets. */
 function tooManyBudgets(guards: readonly PodDisruptionBudget[]): string {
   const [, ...others] = guards.map(keyOf);
   return `its pods are also covered by PodDisruptionBudget ${others.join(', ')}, and no pod under more than one can be evicted`;
@@ -63,13 +62,13 @@ function tooManyBudgets(guards: readonly PodDisruptionBudget[]): string {
 function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   if (isSpared(budget, pod)) return undefined;
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
-  // As API servers have it, who asks for nothing allows nothing.
+  // As in the API server: a budget without limits allows no disruption.
   if (minAvailable === undefined && maxUnavailable === undefined)
     return 'it has neither minAvailable nor maxUnavailable';
   return failureOf(budget) ?? (hasCurrentStatus(budget) ? refusalByStatus(budget, pod) : refusalBySpec(budget));
 }
 
-/** In the words in which API servers refuse an eviction. */
+/** In the words of the API server. */
 function refusalNow(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   if (isSpared(budget, pod)) return undefined;
   if (!hasCurrentStatus(budget)) return 'it is still being processed by the server';
@@ -79,7 +78,7 @@ function refusalNow(budget: PodDisruptionBudget, pod: Pod): string | undefined {
     : `it needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
 }
 
-/** A pod that is not Ready may go where its budget says so, or has the healthy pods it needs without this one. */
+/** A pod that is not Ready may be evicted if its budget says so, or has enough healthy pods without it. */
 function isSpared({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
   if (pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')) return false;
   if (spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow') return true;
@@ -87,7 +86,7 @@ function isSpared({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
   return desiredHealthy > 0 && currentHealthy >= desiredHealthy;
 }
 
-/** Where the disruption controller cannot count, it allows nothing; it may never have come to observe the budget then. */
+/** A disruption controller that cannot count the pods allows no disruption, and may never observe the budget. */
 function failureOf({ status }: PodDisruptionBudget): string | undefined {
   const failed = status?.conditions?.find(
     ({ type, reason }) => type === 'DisruptionAllowed' && reason === 'SyncFailed',
@@ -95,12 +94,12 @@ function failureOf({ status }: PodDisruptionBudget): string | undefined {
   return failed && `Kubernetes cannot tell how many pods it should cover: ${failed.message ?? 'it does not say why'}`;
 }
 
-/** Whether the disruption controller has seen the budget as it is now. */
+/** True when the disruption controller has observed the current budget. */
 function hasCurrentStatus({ metadata, status }: PodDisruptionBudget): boolean {
   return status?.observedGeneration !== undefined && status.observedGeneration === metadata.generation;
 }
 
-/** The controller of budgets knows from the workloads how many pods there should be; we only read what it found. */
+/** The disruption controller knows from the workloads how many pods there should be. */
 function refusalByStatus(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   const { disruptionsAllowed = 0, desiredHealthy = 0, expectedPods = 0 } = budget.status ?? {};
   if (disruptionsAllowed > 0) return undefined;
@@ -110,12 +109,12 @@ function refusalByStatus(budget: PodDisruptionBudget, pod: Pod): string | undefi
   return `it wants ${desiredHealthy} of its ${expectedPods} pods healthy at all times${demandOf(budget)}`;
 }
 
-/** Whether the pod is one of those that are expected: only a plain number counts pods that no workload asks for. */
+/** True when the pod counts as expected: pods without a controller count only for a plain number. */
 function isCounted({ spec }: PodDisruptionBudget, pod: Pod): boolean {
   return typeof spec?.minAvailable === 'number' || controllerOf(pod) !== undefined;
 }
 
-/** Without a word from the controller only what holds for every number of pods is certain. */
+/** Without a status, only a demand for all pods is certain to block. */
 function refusalBySpec(budget: PodDisruptionBudget): string | undefined {
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
   const never = maxUnavailable === 0 || maxUnavailable === '0%' || minAvailable === '100%';

@@ -73,7 +73,7 @@ test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, obj
     {
       left: 2,
       blockedBy:
-        'PodDisruptionBudget default/web holds default/web: it needs 1 healthy pods and has 1 currently; ' +
+        'PodDisruptionBudget default/web blocks default/web: it needs 1 healthy pods and has 1 currently; ' +
         'default/ending was to end by 2026-01-01T00:00:00Z (the kubelet has not reported its end)',
     },
   ],
@@ -102,6 +102,6 @@ test('a budget that nobody has counted for yet', async () => {
   api.budgets = [buildBudget('web', { minAvailable: 1 }, { observedGeneration: 0 })];
   expect(await new DrainPreviewer(api.client, abort).during('n1', DEFAULT_DRAIN, 0)).toEqual({
     left: 1,
-    blockedBy: 'PodDisruptionBudget default/web holds default/web: it is still being processed by the server',
+    blockedBy: 'PodDisruptionBudget default/web blocks default/web: it is still being processed by the server',
   });
 });

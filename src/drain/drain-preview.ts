@@ -1,23 +1,23 @@
-/** Owns looking on: what the drain of a node would do and what would stop it, and how far one is that somebody else carries out. */
+/** Previews what a drain would evict and what would block it, and observes drains that somebody else does. */
 import type { KubeClient } from '../kube/client.ts';
 import { podDisruptionBudgets, pods } from '../kube/resources.ts';
 import type { PodDisruptionBudget } from '../kube/types.ts';
+import { findOverdue } from './blocked-by.ts';
 import { type BlockingBudget, describeBlockingBudget, holdingBudgets, hopelessBudgets } from './budgets.ts';
 import { DaemonSets } from './daemon-sets.ts';
 import type { DrainProgress } from './drain.ts';
-import { findOverdue } from './overdue.ts';
 import { type DrainOptions, type RefusedPod, type SortedPods, sortPods } from './pods.ts';
 
 export interface DrainPreview {
-  /** Pods that the drain would evict, those on their way out included. */
+  /** Pods that the drain would evict, terminating ones included. */
   readonly evictable: number;
   readonly obstacles: readonly BlockingBudget[];
   readonly refused: readonly RefusedPod[];
 }
 
 /**
- * One look at any number of nodes: budgets, which are the same for all of them, are listed once, and only where a pod is to
- * go. Reads only. Rejects with what the API server refuses: no answer must not look like no obstacle.
+ * Observes any number of nodes once. Lists the budgets once for all nodes, and only if a pod must be evicted. Never writes.
+ * Rejects when the API server refuses: no answer must not look like no obstacle.
  */
 export class DrainPreviewer {
   readonly #client: KubeClient;
@@ -35,8 +35,7 @@ export class DrainPreviewer {
   }
 
   /**
-   * How far a drain is that somebody else carries out, as far as pods and budgets tell; `now` in milliseconds since the
-   * Unix epoch.
+   * Progress of a drain that somebody else does, from pods and budgets; `now` in milliseconds since the Unix epoch.
    */
   async during(nodeName: string, options: DrainOptions, now: number): Promise<DrainProgress> {
     const { evict, ending, budgets } = await this.#at(nodeName, options);

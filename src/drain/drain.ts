@@ -1,21 +1,21 @@
-/** Owns the drain of one node: everything that may be evicted is, until the node is empty of it. */
+/** Drains one node: evicts pods until none is left that a drain evicts. */
 import type { KubeClient } from '../kube/client.ts';
+import { keyOf } from '../kube/object-key.ts';
 import { pods } from '../kube/resources.ts';
 import type { Pod } from '../kube/types.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import type { Clock } from '../util/clock.ts';
 import { sameJson } from '../util/json.ts';
 import type { Logger } from '../util/log.ts';
+import { findOverdue } from './blocked-by.ts';
 import { DaemonSets } from './daemon-sets.ts';
 import { Evictions } from './evictions.ts';
-import { findOverdue } from './overdue.ts';
-import { type DrainOptions, type RefusedPod, sortPods } from './pods.ts';
-import { Returns } from './returns.ts';
+import { controllerOf, type DrainOptions, type RefusedPod, sortPods } from './pods.ts';
 
 export interface DrainProgress {
-  /** Pods that still have to go, those on their way out included; 0 until they are counted. */
+  /** Pods that are left, terminating ones included; 0 until they are counted. */
   readonly left: number;
-  /** For people: what holds which pods; absent where nothing does. */
+  /** For people: what blocks which pods; absent when nothing does. */
   readonly blockedBy?: string;
 }
 
@@ -24,12 +24,12 @@ export interface DrainParts {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
-  /** Ends the drain at any moment; what was evicted by then stays so. */
+  /** Ends the drain; evicted pods stay evicted. */
   readonly abort: AbortSignal;
   readonly onChange?: (progress: DrainProgress) => void;
 }
 
-/** The node holds pods that the options forbid to evict; the message names them all. */
+/** The options forbid to evict some pods of the node; the message names them all. */
 export class DrainRefusedError extends Error {
   override readonly name = 'DrainRefusedError';
   readonly refused: readonly RefusedPod[];
@@ -41,10 +41,9 @@ export class DrainRefusedError extends Error {
 }
 
 /**
- * Resolves once the node has no pod left that a drain evicts; cordon it before, or new ones come. Knows no deadline: it
- * tries for as long as a budget or a server refuses. Rejects with a DrainRefusedError before anything is evicted where
- * the options forbid to evict a pod, later where such a pod arrives; with the signal's reason where that aborts. Nothing
- * runs any more when it settles.
+ * Resolves once the node has no pod left that a drain evicts; cordon it first, or new pods come. Has no deadline: retries
+ * while a budget or the API server refuses. Rejects with a DrainRefusedError when the options forbid to evict a pod, before
+ * it evicts any; also later, if such a pod arrives. Rejects with the reason of `abort`. Nothing runs after it settles.
  */
 export async function drainNode(name: string, options: DrainOptions, parts: DrainParts): Promise<void> {
   const ending = new AbortController();
@@ -64,17 +63,17 @@ export async function drainNode(name: string, options: DrainOptions, parts: Drai
   }
 }
 
-/** One look after the other: each change of the node's pods, and each answer to an eviction, is a reason to look again. */
+/** Checks the node again after each change of its pods, and after each answer to an eviction. */
 class Drain {
   readonly #view: Informer<Pod>;
   readonly #options: DrainOptions;
   readonly #parts: DrainParts;
   readonly #daemonSets: DaemonSets;
   readonly #evictions: Evictions;
-  readonly #returns = new Returns();
+  readonly #returningPods = new ReturningPods();
   #stopTimer: () => void = () => undefined;
   #changed = Promise.withResolvers<void>();
-  #told: DrainProgress | undefined;
+  #reported: DrainProgress | undefined;
 
   constructor(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) {
     this.#view = view;
@@ -106,19 +105,19 @@ class Drain {
   async #isEmpty(): Promise<boolean> {
     const { abort } = this.#parts;
     abort.throwIfAborted();
-    // From here on whatever changes is a reason to look again, also while this look goes on.
+    // A change during this check must cause another one.
     this.#changed = Promise.withResolvers<void>();
     await this.#daemonSets.learn(this.#view.list(), abort);
     const sorted = sortPods(this.#view.list(), this.#options, (pod) => this.#daemonSets.isOrphaned(pod));
     if (sorted.refused.length > 0) throw new DrainRefusedError(sorted.refused);
-    const retrying = this.#returns.retrying(sorted.evict);
-    const evict = sorted.evict.filter((pod) => !retrying.has(pod));
+    const returning = this.#returningPods.tooOften(sorted.evict);
+    const evict = sorted.evict.filter((pod) => !returning.has(pod));
     this.#evictions.want(evict);
-    this.#tell(evict.length, sorted.ending);
+    this.#report(evict.length, sorted.ending);
     return evict.length + sorted.ending.length === 0;
   }
 
-  #tell(toEvict: number, ending: readonly Pod[]): void {
+  #report(toEvict: number, ending: readonly Pod[]): void {
     const { clock, onChange } = this.#parts;
     const { text, nextInMs } = findOverdue(ending, clock.now());
     this.#stopTimer();
@@ -128,8 +127,50 @@ class Drain {
       left: toEvict + ending.length,
       ...(blocks.length === 0 ? {} : { blockedBy: blocks.join('; ') }),
     };
-    if (sameJson(progress, this.#told)) return;
-    this.#told = progress;
+    if (sameJson(progress, this.#reported)) return;
+    this.#reported = progress;
     onChange?.(progress);
+  }
+}
+
+/**
+ * So many successors of a pod are evicted too. A pod that tolerates everything and fits nowhere else would come back for
+ * ever, so in the end it stays, as pods of DaemonSets do. (kubectl evicts only the pods that it found first.)
+ */
+const MAX_RETURNS = 3;
+
+interface KnownPod {
+  /** Controller that creates the successors of the pod. */
+  readonly creator: string;
+  /** How many predecessors were evicted. */
+  readonly round: number;
+}
+
+class ReturningPods {
+  /** By uid. */
+  readonly #present = new Map<string, KnownPod>();
+  /** By creator: the rounds of the evicted pods. */
+  readonly #rounds = new Map<string, number>();
+
+  /** Of the pods to evict, those that came back too often. Must be called for each check of the node. */
+  tooOften(pods: readonly Pod[]): ReadonlySet<Pod> {
+    this.#forget(new Set(pods.map(({ metadata }) => metadata.uid)));
+    return new Set(pods.filter((pod) => this.#roundOf(pod) > MAX_RETURNS));
+  }
+
+  #forget(present: ReadonlySet<string | undefined>): void {
+    for (const [uid, { creator, round }] of this.#present) {
+      if (present.has(uid)) continue;
+      this.#present.delete(uid);
+      this.#rounds.set(creator, Math.max(this.#rounds.get(creator) ?? 0, round + 1));
+    }
+  }
+
+  #roundOf(pod: Pod): number {
+    const { uid = '' } = pod.metadata;
+    const creator = controllerOf(pod)?.uid ?? keyOf(pod);
+    const known = this.#present.get(uid) ?? { creator, round: this.#rounds.get(creator) ?? 0 };
+    this.#present.set(uid, known);
+    return known.round;
   }
 }

@@ -1,4 +1,4 @@
-/** Owns the drains of many nodes at once, and what is known of each. */
+/** Runs the drains of many nodes at once. */
 import type { KubeClient } from '../kube/client.ts';
 import { aborted } from '../util/abort.ts';
 import type { Clock } from '../util/clock.ts';
@@ -13,22 +13,22 @@ export type DrainState =
   | { readonly kind: 'drained'; readonly since: number }
   | { readonly kind: 'refused'; readonly reason: string; readonly since: number };
 
-/** In memory only: after a crash each drain is begun again, which is harmless. */
+/** In memory only: after a crash the drains start again, which is harmless. */
 export interface Drains {
-  /** Undefined where no drain was begun in the name of `owner`, or it is forgotten. */
+  /** Undefined when no drain was started for `owner`, or it was forgotten. */
   stateOf(node: string, owner: string): DrainState | undefined;
   /**
-   * Does nothing where the owner's drain is under way or has ended: forget it first. Another owner's is given up for it.
-   * Nothing begins outside of a term.
+   * Does nothing when the owner's drain is running or has ended: forget it first. Ends the drain of another owner. Starts
+   * nothing outside of a term.
    */
   begin(node: string, owner: string, options: DrainOptions): void;
-  /** Ends a drain that is under way, and knows nothing of it any more. */
+  /** Ends a running drain and forgets it. */
   forget(node: string): void;
-  /** The returned function takes the listener away. Beginning and forgetting tell nobody: the caller knows. */
+  /** The returned function unsubscribes. `begin` and `forget` do not call the listener. */
   onChange(listener: (node: string) => void): () => void;
   /**
-   * One term, for whoever leads: until `signal` aborts drains may begin. Then all are given up and forgotten, and whoever
-   * is late with a decision of the term begins none. Resolves once nothing runs any more; another term may follow.
+   * One term of leadership: drains may start until `abort` aborts. Then all are ended and forgotten, and late decisions of
+   * the term start none. Resolves once nothing runs any more; another term may follow.
    */
   run(abort: AbortSignal): Promise<void>;
 }
@@ -78,7 +78,7 @@ class RunningDrains implements Drains {
   }
 
   forget(node: string): void {
-    this.#entries.get(node)?.ending.abort(new Error('the drain is given up'));
+    this.#entries.get(node)?.ending.abort(new Error('the drain was cancelled'));
     this.#entries.delete(node);
   }
 
@@ -98,15 +98,15 @@ class RunningDrains implements Drains {
     const { since } = entry.state;
     const { signal: abort } = entry.ending;
     const onChange = (progress: DrainProgress): void =>
-      this.#tell(node, entry, { kind: 'draining', since, ...progress });
+      this.#report(node, entry, { kind: 'draining', since, ...progress });
     const outcome = await drainNode(node, options, { ...this.#parts, abort, onChange }).then(
       () => ({ kind: 'drained' }) as const,
       (error: unknown) => ({ kind: 'refused', reason: messageOf(error) }) as const,
     );
-    this.#tell(node, entry, { ...outcome, since: this.#parts.clock.now() });
+    this.#report(node, entry, { ...outcome, since: this.#parts.clock.now() });
   }
 
-  #tell(node: string, entry: Entry, state: DrainState): void {
+  #report(node: string, entry: Entry, state: DrainState): void {
     if (this.#entries.get(node) !== entry) return;
     entry.state = state;
     for (const listener of this.#listeners) listener(node);

@@ -41,7 +41,7 @@ describe('a budget with nothing to spare', () => {
     expect(rig.progress.at(-1)).toEqual({
       left: 2,
       blockedBy:
-        'PodDisruptionBudget default/web holds default/web-0, default/web-1: it needs 2 healthy pods and has 2 currently',
+        'PodDisruptionBudget default/web blocks default/web-0, default/web-1: it needs 2 healthy pods and has 2 currently',
     });
     expect(rig.progress.filter(({ blockedBy }) => blockedBy?.includes('web-0, default/web-1'))).toHaveLength(1);
   });
@@ -101,7 +101,7 @@ describe('a budget with nothing to spare', () => {
     expect(namesOf(rig).slice(4).toSorted()).toEqual(['db', 'web-0']);
     expect(rig.progress.at(-1)).toMatchObject({ left: 3 });
     expect(rig.progress.at(-1)?.blockedBy).toMatch(
-      /^PodDisruptionBudget default\/db holds default\/db: .*; PodDisruptionBudget default\/web holds default\/web-0, default\/web-1: /,
+      /^PodDisruptionBudget default\/db blocks default\/db: .*; PodDisruptionBudget default\/web blocks default\/web-0, default\/web-1: /,
     );
   });
 
@@ -126,7 +126,7 @@ describe('a budget with nothing to spare', () => {
     await rig.clock.advance(9_000);
     expect(rig.api.evictions).toHaveLength(1);
     expect(rig.progress.at(-1)?.blockedBy).toBe(
-      'PodDisruptionBudget default/web holds default/a: it is still being processed by the server',
+      'PodDisruptionBudget default/web blocks default/a: it is still being processed by the server',
     );
     await rig.clock.advance(1_000);
     expect(rig.api.evictions).toHaveLength(2);
@@ -198,6 +198,6 @@ describe('an eviction that goes wrong', () => {
 test('of many pods that wait for one thing only some are named', async () => {
   const pods = Array.from({ length: 9 }, (_, i): [string] => [`web-${i}`]);
   const rig = await drain(pods, {}, closed);
-  const text = /^PodDisruptionBudget default\/web holds default\/web-0, .*, default\/web-4 and 4 more: it needs/;
+  const text = /^PodDisruptionBudget default\/web blocks default\/web-0, .*, default\/web-4 and 4 more: it needs/;
   expect(rig.progress.at(-1)?.blockedBy).toMatch(text);
 });

@@ -1,4 +1,4 @@
-/** Owns asking for the eviction of pods: all at once, but of those that are refused for one reason only one at a time. */
+/** Evicts pods: all at once, but only one at a time of those refused for the same reason. */
 import type { KubeClient } from '../kube/client.ts';
 import { keyOf } from '../kube/object-key.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
@@ -8,7 +8,7 @@ import { type Clock, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import { Semaphore } from '../util/semaphore.ts';
-import { nameSome } from './pod-names.ts';
+import { blockedByBudget, nameSome } from './blocked-by.ts';
 import type { DrainOptions } from './pods.ts';
 
 export interface EvictionParts {
@@ -23,12 +23,12 @@ export interface EvictionParts {
   readonly onChange: () => void;
 }
 
-/** Milliseconds between two questions to a budget that has nothing to spare, and to whatever else refuses. */
+/** Milliseconds between two attempts after a refusal. */
 const RETRY = { base: 1_000, cap: 10_000 };
-/** Requests at a time: the hundred pods of a node need no hundred connections. */
+/** Parallel requests: the hundred pods of a node need no hundred connections. */
 const PARALLEL = 16;
 
-/** Pods that are refused for one reason. They take turns: one asks, and none before the pause is over. */
+/** Pods refused for the same reason. They take turns: one asks, and only after the pause. */
 interface Line {
   readonly pods: Map<string, Pod>;
   readonly turns: Semaphore;
@@ -51,7 +51,7 @@ export class Evictions {
     this.#parts = parts;
   }
 
-  /** These pods are to go and no others: one that is no longer named is no longer asked for, and none is begun twice. */
+  /** Evicts exactly these pods: stops asking for others, and starts none twice. */
   want(pods: readonly Pod[]): void {
     const before = this.#wanted;
     this.#wanted = new Set(pods.map(uidOf));
@@ -60,7 +60,7 @@ export class Evictions {
     for (const pod of pods) if (!before.has(uidOf(pod))) this.#begin(pod);
   }
 
-  /** For people: which budgets hold which pods, and what else refuses; undefined where nothing does. */
+  /** For people: which budgets block which pods, and what else refuses; undefined when nothing does. */
   blockedBy(): string | undefined {
     const texts = [...this.#lines.values()]
       .filter(({ pods }) => pods.size > 0)
@@ -68,7 +68,7 @@ export class Evictions {
     return texts.length === 0 ? undefined : texts.toSorted().join('; ');
   }
 
-  /** Resolves once nothing runs any more: soon after the signal aborts. */
+  /** Resolves once nothing runs any more: soon after `abort` aborts. */
   async ended(): Promise<void> {
     await Promise.all(this.#running);
   }
@@ -78,7 +78,7 @@ export class Evictions {
     this.#running.add(running);
   }
 
-  /** Never rejects: whatever the server answers is a reason to ask again, until the pod is on its way out. */
+  /** Never rejects: asks again after every answer, until the pod terminates. */
   async #evict(pod: Pod): Promise<void> {
     let line = await this.#asking.within(async () => await this.#ask(pod));
     while (line) {
@@ -95,7 +95,7 @@ export class Evictions {
     return await this.#ask(pod, line);
   }
 
-  /** The line to wait in; undefined where the pod is on its way out, or nobody wants it to go any more. */
+  /** The line to wait in; undefined when the pod terminates, or need not go any more. */
   async #ask(pod: Pod, previous?: Line): Promise<Line | undefined> {
     const { client, abort, options, log, onChange } = this.#parts;
     if (abort.aborted || !this.#wanted.has(uidOf(pod))) return undefined;
@@ -103,9 +103,9 @@ export class Evictions {
     const { gracePeriodSeconds } = options;
     try {
       await client.evict({ name, namespace, uid: uidOf(pod) }, { abort, gracePeriodSeconds });
-      log.info('a pod is evicted', { pod: keyOf(pod) });
+      log.info('pod evicted', { pod: keyOf(pod) });
       previous?.pods.delete(uidOf(pod));
-      // What stood against it may be gone for the others too: they need no long pauses any more.
+      // What blocked it may be gone for the others too: reset their backoff.
       if (previous) previous.refusals = 0;
       return undefined;
     } catch (error) {
@@ -122,13 +122,13 @@ export class Evictions {
     this.#lines.set(refusal.line, line);
     line.refusal = refusal;
     line.pods.set(uidOf(pod), pod);
-    // Those who asked side by side were refused for one moment's reason: it counts once.
+    // Parallel requests were refused for the same reason: count it once.
     if (clock.monotonic() < line.pauseUntil) return line;
     const pauseMs = Math.max(refusal.waitMs, backoffDelay(line.refusals++, { ...RETRY, random }));
     line.pauseUntil = clock.monotonic() + pauseMs;
     const fields = { problem: refusal.describe?.(keyOf(pod)), retryInMs: Math.round(pauseMs) };
-    if (line.refusals === 1) log.info('an eviction is refused', fields);
-    else log.debug('an eviction is still refused', fields);
+    if (line.refusals === 1) log.info('eviction refused', fields);
+    else log.debug('eviction still refused', fields);
     return line;
   }
 }
@@ -142,28 +142,27 @@ function uidOf({ metadata }: Pod): string {
 }
 
 export interface EvictionRefusal {
-  /** Equal for pods that wait for the same: one of them asks for all. */
+  /** Equal for pods that are refused for the same reason. */
   readonly line: string;
-  /** What people read, given the names of the pods; undefined where nothing is wrong. */
+  /** For people, given the names of the pods; undefined when nothing is wrong. */
   readonly describe: ((pods: string) => string) | undefined;
-  /** Milliseconds that the server asked to wait. */
+  /** Retry-After of the server in milliseconds. */
   readonly waitMs: number;
 }
 
-/** The words of an API server's cause: the name of the budget, then what is the matter with it. */
+/** The API server's cause: the name of the budget, then its reason. */
 const BUDGET_CAUSE = /^The disruption budget (\S+) (.*?)\.?$/;
 
-/** Of whatever the eviction of `pod` threw. */
 export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   const waitMs = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
   const { name, namespace = '', uid } = pod.metadata;
   const [, budget, matter] = BUDGET_CAUSE.exec(messageOfCause(thrown, 'DisruptionBudget') ?? '') ?? [];
   if (budget !== undefined) {
     const key = `${namespace}/${budget}`;
-    const describe = (pods: string): string => `PodDisruptionBudget ${key} holds ${pods}: it ${matter}`;
+    const describe = (pods: string): string => blockedByBudget(key, pods, `it ${matter}`);
     return { line: `budget ${key}`, waitMs, describe };
   }
-  // The watch is about to tell that this very pod is gone; another may have its name.
+  // The watch will show that this pod is gone; another pod may have its name.
   if (isPastPod(thrown)) return { line: `pod ${uid}`, waitMs, describe: undefined };
   if (messageOfCause(thrown, 'NamespaceTerminating') !== undefined) {
     const describe = (pods: string): string => `namespace ${namespace} is being deleted, and its pods with it: ${pods}`;
@@ -176,7 +175,7 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
       waitMs,
       describe: (pods) => `the eviction of ${pods} waits for the API server: ${message}`,
     };
-  // What differs in nothing but the pod's name, which API servers quote, has one reason.
+  // Messages that differ only in the pod's name, which API servers quote, have the same reason.
   const line = `refusal ${message.replaceAll(`"${name}"`, '')}`;
   return { line, waitMs, describe: (pods) => `the eviction of ${pods} is refused: ${message}` };
 }
@@ -190,7 +189,7 @@ function isPastPod(thrown: unknown): boolean {
   return thrown instanceof StatusError && (thrown.code === 404 || thrown.code === 409);
 }
 
-/** No answer, or one that says nothing about the pod: overload, or a conflict that the server could not settle in time. */
+/** No answer, or one that is not about the pod: overload, or a time-out in the server. */
 function isTrouble(thrown: unknown): boolean {
   return thrown instanceof TransportError || (thrown instanceof StatusError && [429, 503, 504].includes(thrown.code));
 }

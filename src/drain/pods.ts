@@ -1,14 +1,14 @@
-/** Owns which pods of a node a drain evicts, which it leaves, which it waits for, and which it refuses to touch. */
+/** Sorts the pods of a node: those that a drain evicts, leaves, waits for, or refuses to evict. */
 import { keyOf } from '../kube/object-key.ts';
 import type { OwnerReference, Pod } from '../kube/types.ts';
 
-/** Marks the image in the API of a pod that the kubelet runs from a file: it cannot be evicted. */
+/** Marks a static pod, which the kubelet runs from a file: it cannot be evicted. */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
 /** `reason` completes the sentence that begins with the pod's name. */
 export type PodVerdict =
   | { readonly kind: 'evict' }
-  /** It is on its way out: waited for, and not evicted again. */
+  /** It terminates: waited for, and not evicted again. */
   | { readonly kind: 'ending' }
   | { readonly kind: 'left'; readonly reason: string }
   | { readonly kind: 'refused'; readonly reason: string };
@@ -19,19 +19,19 @@ export interface RefusedPod {
   readonly reason: string;
 }
 
-/** The pods of one node; those that are left appear nowhere. */
+/** The pods of one node, without those that are left. */
 export interface SortedPods {
   readonly evict: readonly Pod[];
   readonly ending: readonly Pod[];
   readonly refused: readonly RefusedPod[];
 }
 
-/** Tells whether the DaemonSet that controls the pod is gone, so that nobody will create the pod anew. */
+/** True when the DaemonSet of the pod is gone, so that nothing will create the pod again. */
 export type OrphanedCheck = (pod: Pod) => boolean;
 
 /**
- * As `kubectl drain` judges, but for pods that have finished: kubectl deletes them. They serve nobody and hold nothing
- * that the node needs, while their logs and results would be lost; the node comes back, so they stay.
+ * As `kubectl drain` decides, except for finished pods: kubectl deletes them, and their logs are lost. The node comes back,
+ * so here they stay.
  */
 export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: OrphanedCheck): PodVerdict {
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return left('is run by the kubelet from a file');
@@ -61,7 +61,7 @@ export function sortPods(pods: readonly Pod[], options: DrainOptions, isOrphaned
   };
 }
 
-/** Who would create the pod anew. */
+/** The controller that would create the pod again. */
 export function controllerOf({ metadata }: Pod): OwnerReference | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
@@ -92,9 +92,9 @@ export interface DrainOptions {
   readonly localData: 'evict' | 'refuse';
   /** What happens to pods without a controller, which nobody creates anew. */
   readonly unmanagedPods: 'evict' | 'refuse';
-  /** Seconds that each pod gets to end; its own where absent. */
+  /** Grace period of each pod in seconds; absent: the pod's own. */
   readonly gracePeriodSeconds?: number;
 }
 
-/** As k0s drains: everything goes, in its own time. */
+/** As k0s drains: every pod is evicted, with its own grace period. */
 export const DEFAULT_DRAIN: DrainOptions = { localData: 'evict', unmanagedPods: 'evict' };

@@ -67,7 +67,7 @@ test('pods go first; a budget that holds one is told to the caller, and the Mach
   // Now it spares one. Its successor finds no place, so the other one is held.
   await setBudget(1);
   const held =
-    /^1 pod is left on node worker1: PodDisruptionBudget default\/web holds default\/web-\S+: it needs 1 healthy pods and has 1 currently$/;
+    /^1 pod is left on node worker1: PodDisruptionBudget default\/web blocks default\/web-\S+: it needs 1 healthy pods and has 1 currently$/;
   await tells(held);
   expect(cordonOwner(await scene.cluster.client.get(nodes, 'worker1'))).toBeDefined();
 

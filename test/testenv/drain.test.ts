@@ -104,7 +104,7 @@ test('a budget that never allows it is found before, asked seldom while it lasts
   const clock = fastClock(20);
   const began = clock.monotonic();
   const { progress, done } = beginDrain(node, stage.controller, clock);
-  const text = `PodDisruptionBudget ${NAMESPACE}/all holds ${held.slice(0, 5).join(', ')} and 1 more: it needs 6 healthy pods and has 6 currently`;
+  const text = `PodDisruptionBudget ${NAMESPACE}/all blocks ${held.slice(0, 5).join(', ')} and 1 more: it needs 6 healthy pods and has 6 currently`;
   await vi.waitFor(() => expect(progress.at(-1)).toEqual({ left: 6, blockedBy: text }), PATIENCE);
   // One for each pod, then those after 1, 2, 4, 8, 10, … seconds, each cut by up to half: 45 s take at most 16 more.
   await vi.waitFor(

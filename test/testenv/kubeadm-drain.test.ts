@@ -19,7 +19,7 @@ const NAMESPACE = 'default';
 const WORKLOADS = new Workloads(NAMESPACE, '');
 const POLICY = 'kubeadm-drains';
 const HELD =
-  /w1 waits \(drain\): 1 pod is left on node w1: PodDisruptionBudget default\/web holds default\/web-\S+: it needs 1 healthy pods and has 1 currently/;
+  /w1 waits \(drain\): 1 pod is left on node w1: PodDisruptionBudget default\/web blocks default\/web-\S+: it needs 1 healthy pods and has 1 currently/;
 let scene: Scene;
 let manifest = '';
 /** In the order in which the Nodes told them. */
@@ -103,7 +103,7 @@ test('what a drain would wait for stands in the plan, and nothing is touched', a
     `cp1   control plane  ${FROM} → ${MINOR}  kubelet, once every API server has the version`,
   );
   expect(run.stdout).toMatch(
-    /warning drain: w1 cannot be drained as it stands: PodDisruptionBudget default\/web holds .*/,
+    /warning drain: w1 cannot be drained as it stands: PodDisruptionBudget default\/web blocks .*/,
   );
   // One that is held for now is another matter.
   await apply(JSON.stringify(WORKLOADS.budget('web', 'web', { minAvailable: 1 })));

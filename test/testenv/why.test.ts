@@ -152,7 +152,7 @@ test('a budget that lets no pod go is named with its pod: before the node is tou
   await using puppets = await Puppets.create(admin, 'why-d1');
   const pod = await puppets.addLastingPod('why-d1');
   await addBudget(puppets, 'why-d1-lasting');
-  const held = `PodDisruptionBudget default/why-d1-lasting holds ${pod}: it wants 1 of its 1 pods healthy at all times`;
+  const held = `PodDisruptionBudget default/why-d1-lasting blocks ${pod}: it wants 1 of its 1 pods healthy at all times`;
   const ends = 'when the budget lets its pods go: run more replicas of them, or change it';
   try {
     await puppets.plan(1);
@@ -188,7 +188,7 @@ test('a node that another one was let past: told what holds it while that one ha
     await puppets.isAt(past, 'Restart', { [held]: 'SignalPending' });
     const text = await whyOf(held);
     expect(text).toContain(
-      `\n  waits   ${held} cannot be drained: PodDisruptionBudget default/${held}-lasting holds ${pod}: it wants 1 of its 1`,
+      `\n  waits   ${held} cannot be drained: PodDisruptionBudget default/${held}-lasting blocks ${pod}: it wants 1 of its 1`,
     );
     expect(text).toContain('\n  ends    when the budget lets its pods go: run more replicas of them, or change it');
     expect(await whyOf(past)).toContain(`\n  now     ${past} Restart (`);

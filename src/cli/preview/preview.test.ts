@@ -219,7 +219,7 @@ test('every drain of the plan: how many pods, which budgets hold which of them, 
   expect(view.drains).toMatchObject({ nodes: 3, evictable: 9, blocked: [{ target: 'w2' }, { target: 'w3' }] });
   expect(textOf(view)).toContain(`
   drains   9 pods would be evicted from 3 nodes
-  blocked  w2 cannot be drained: PodDisruptionBudget shop/web holds shop/web-1: it wants all of them
+  blocked  w2 cannot be drained: PodDisruptionBudget shop/web blocks shop/web-1: it wants all of them
   blocked  w3 cannot be drained: shop/db has data in an emptyDir volume, which would be lost
 `);
   const policies = [buildUpgradePolicy('all', { drain: { enabled: false } })];

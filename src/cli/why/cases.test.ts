@@ -64,7 +64,7 @@ async function whyOf(given: Case, node?: string): Promise<string> {
 }
 
 const BUDGET = { budget: 'shop/web', pods: ['shop/web-1'], reason: 'it wants 1 of its 1 pods healthy at all times' };
-const HOLDS = 'PodDisruptionBudget shop/web holds shop/web-1: it wants 1 of its 1 pods healthy at all times';
+const HOLDS = 'PodDisruptionBudget shop/web blocks shop/web-1: it wants 1 of its 1 pods healthy at all times';
 const BLOCKED = async (): ReturnType<Sources['drainPreview']> =>
   await Promise.resolve({ evictable: 1, obstacles: [BUDGET], refused: [] });
 const FAILED = { states: ['SignalApplyFailed', 'SignalPending'], state: 'ApplyFailed' } as const;

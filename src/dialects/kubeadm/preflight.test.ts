@@ -262,7 +262,7 @@ test('what a drain would wait for is told before anybody agrees, and refuses not
   ]);
   const { findings } = assess({ ...fresh, drainPreviews });
   expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual([
-    'warn drain w1 cannot be drained as it stands: PodDisruptionBudget default/web holds default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller',
+    'warn drain w1 cannot be drained as it stands: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller',
   ]);
 });
 

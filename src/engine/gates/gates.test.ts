@@ -261,7 +261,7 @@ const rows: [Gate, string, GateInput, string][] = [
     drainPossible,
     'a budget that never lets go',
     input('worker', { node: NODE, drainPreview: { ...CLEAR, obstacles: [OBSTACLE] } }),
-    'wait DrainBlocked: n1 cannot be drained: PodDisruptionBudget default/web holds default/web-1: it wants all of them',
+    'wait DrainBlocked: n1 cannot be drained: PodDisruptionBudget default/web blocks default/web-1: it wants all of them',
   ],
   [
     drainPossible,
