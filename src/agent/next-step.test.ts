@@ -236,7 +236,7 @@ describe('nobody is asked what cannot matter', () => {
     ['no signal', undefined, IDLE, true],
     ['a signal that is over', signalAt('Completed'), IDLE, true],
     ['a new signal', key, IDLE, false],
-    ['work to tidy up after', signalAt('Completed'), done, false],
+    ['work to clean up after', signalAt('Completed'), done, false],
   ])('at rest: %s', (_name, signal, journal, expected) => expect(isAtRest(signal, journal)).toBe(expected));
 
   test.each<[string, SignalData, Journal, boolean]>([

@@ -48,7 +48,7 @@ export function resumed(journal: Journal, now: number): Journal {
     : { ...journal, since: now };
 }
 
-/** The journal with the signal's current status, whoever wrote it; its time counts from now. */
+/** The journal with the signal's current status, by any writer; its time counts from now. */
 export function withObservedStatus(journal: Journal, signal: SignalData | undefined, now: number): Journal {
   const status = signal?.status?.status;
   if (journal.phase === 'idle' || status === undefined || signal?.created !== journal.work.signal.created)

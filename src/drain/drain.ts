@@ -152,7 +152,7 @@ class ReturningPods {
   /** By creator: the rounds of the evicted pods. */
   readonly #rounds = new Map<string, number>();
 
-  /** Of the pods to evict, those that came back too often. Must be called for each check of the node. */
+  /** Pods to evict that came back too often. Must be called for each check of the node. */
   tooOften(pods: readonly Pod[]): ReadonlySet<Pod> {
     this.#forget(new Set(pods.map(({ metadata }) => metadata.uid)));
     return new Set(pods.filter((pod) => this.#roundOf(pod) > MAX_RETURNS));

@@ -19,8 +19,8 @@ export interface LoopbackProxy extends AsyncDisposable {
 export interface ProxyTraits {
   /** From `host:port` to a port of 127.0.0.1. */
   readonly names: Readonly<Record<string, number>>;
-  /** Answers each CONNECT with this status, 'silence' with nothing at all. */
-  readonly refuses?: number | 'silence';
+  /** Answers each CONNECT with this status, 'no-answer' with nothing at all. */
+  readonly refuses?: number | 'no-answer';
   /** It speaks TLS. */
   readonly identity?: Identity;
 }
@@ -40,7 +40,7 @@ export async function startLoopbackProxy({ names, refuses, identity }: ProxyTrai
     note(incoming);
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket)).on('error', () => socket.destroy());
-    if (refuses === 'silence') {
+    if (refuses === 'no-answer') {
       socket.resume().on('end', () => socket.end());
       return;
     }

@@ -24,7 +24,7 @@ const KEPT = 2;
 const READABLE = 0o644;
 
 /**
- * Resolves when the bundle is in the images directory, whoever put it there, and older bundles of ours are removed.
+ * Resolves when the bundle is in the images directory, even if put there by others, and older bundles of ours are removed.
  * Rejects with a reason for people, or with the reason of `abort`.
  */
 export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {

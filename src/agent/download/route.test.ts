@@ -40,7 +40,7 @@ test.each([
 });
 
 test('a proxy that says nothing is left at once with the signal, and keeps no connection', async () => {
-  await using proxy = await startLoopbackProxy({ names: {}, refuses: 'silence' });
+  await using proxy = await startLoopbackProxy({ names: {}, refuses: 'no-answer' });
   const stop = new AbortController();
   const environment = { HTTPS_PROXY: proxy.host };
   const asked = httpGet({ url: 'https://mirror.example/k0s', headers: {}, environment }, stop.signal);

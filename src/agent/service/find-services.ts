@@ -83,7 +83,7 @@ function valueOf(argv: readonly string[], names: readonly string[]): string | un
   return values.at(-1) || undefined;
 }
 
-/** Arguments within one argument; quotes around a word are for whoever wrote the unit file. */
+/** Splits the value of one flag into arguments; removes quotes. */
 function words(text: string): string[] {
   return [...text.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)].map(([word]) => word.replaceAll(/["']/g, ''));
 }

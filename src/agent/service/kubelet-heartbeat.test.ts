@@ -104,7 +104,7 @@ test('a restart that the journal does not date says nothing against what stands 
   expect(await new Place(told('True', -60_000)).check(journalAt('soaking'))).toEqual({ isReady: true });
 });
 
-test('silence lasts since it was first seen, without a break', async () => {
+test('a heartbeat is stale since the first stale answer, without a break', async () => {
   const place = new Place(told('True', -60_000));
   expect(await place.check()).toEqual({ staleMs: 0 });
   place.now += 30_000;

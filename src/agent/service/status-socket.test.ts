@@ -58,9 +58,9 @@ test.each<[string, RequestListener, string]>([
   ['a PID that is none', (_request, response) => response.end('{"Version":"v1","Pid":"1"}'), 'without Version and Pid'],
   ['no end', (_request, response) => response.end(Buffer.alloc(3_000_000, 'x')), 'too long'],
   ['a broken connection', ({ socket }) => socket.destroy(), 'socket hang up'],
-  ['silence', () => undefined, 'aborted'],
+  ['no-answer', () => undefined, 'aborted'],
 ])('%s is no answer', async (name, listener, message) => {
-  await expect(askStatus(await serve(listener), name === 'silence' ? 50 : 10_000)).rejects.toThrow(message);
+  await expect(askStatus(await serve(listener), name === 'no-answer' ? 50 : 10_000)).rejects.toThrow(message);
 });
 
 test('no socket is no answer', async () => {

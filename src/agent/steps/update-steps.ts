@@ -67,7 +67,7 @@ function cordonAndDrain({ journal, node }: UpdateInput): Step {
   return node.cordoner === 'self' ? { kind: 'cordon-and-drain' } : { kind: 'await-leader' };
 }
 
-/** The agent removes its own cordon in any case; otherwise whoever cordons now uncordons. */
+/** The agent removes its own cordon in any case; otherwise the current cordoner uncordons. */
 function uncordonOrComplete({ journal, node }: UpdateInput): Step {
   if (mayBeCordoned(journal)) return { kind: 'uncordon' };
   if (node.cordoner !== 'self') return { kind: 'await-leader' };

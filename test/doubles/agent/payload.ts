@@ -41,7 +41,7 @@ export async function downloadPayload(request: PayloadRequest): Promise<string> 
     await rename(staging, path);
     return path;
   } catch (error) {
-    // Nobody is left to tidy up after a process that was killed.
+    // Nothing cleans up after a process that was killed.
     if (!(abort.aborted && abort.reason === KILLED)) await rm(staging, { force: true });
     throw error;
   } finally {
