@@ -48,7 +48,7 @@ async function wokenBy(changes: { plans?: Step[]; hosts?: Step[]; nodes?: Step[]
     clock: new FakeClock(T0),
     log: silentLogger,
     prober: { askControlPlane: async () => await Promise.resolve([]) },
-    announce: () => undefined,
+    recordEvent: () => undefined,
   });
   for (const { informer } of controller.sources) void informer.run(stop.signal);
   await Promise.all(controller.sources.map(async ({ informer }) => await informer.whenSynced(stop.signal)));
@@ -98,7 +98,7 @@ test('plans that are targets, too, are followed once: two views of one object wo
       clock: new FakeClock(T0),
       log: silentLogger,
       prober: { askControlPlane: async () => await Promise.resolve([]) },
-      announce: () => undefined,
+      recordEvent: () => undefined,
     },
   );
   const [plans, ...watched] = sources.map(({ informer }) => informer);
@@ -125,7 +125,7 @@ test('of a term that is over nothing is counted on: who has not answered since h
     clock,
     log: silentLogger,
     prober: { askControlPlane: async () => await Promise.resolve([]) },
-    announce: () => undefined,
+    recordEvent: () => undefined,
   });
   const ending = new AbortController();
   onTestFinished(() => ending.abort());

@@ -15,7 +15,7 @@ import type { Prober } from './observe/probes.ts';
 import { viewsOf } from './observe/world.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import { createReconciler } from './reconciler.ts';
-import type { Announcement } from './report/plan-events.ts';
+import type { ReportedEvent } from './report/plan-events.ts';
 import { createReporter } from './report/reporter.ts';
 
 export interface RolloutParts {
@@ -33,7 +33,7 @@ export interface RolloutParts {
   readonly log: Logger;
   readonly metrics?: Metrics | undefined;
   /** `object` is the plan, or what stands for a target. */
-  announce(object: KubeObject, announcement: Announcement): void;
+  recordEvent(object: KubeObject, announcement: ReportedEvent): void;
 }
 
 /** One plan at a time: gates on the health of the cluster mean little where two decide at once. */
@@ -48,7 +48,7 @@ export interface RolloutController extends Controller {
 }
 
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
-  const announce: RolloutParts['announce'] = (object, announcement) => parts.announce(object, announcement);
+  const announce: RolloutParts['recordEvent'] = (object, announcement) => parts.recordEvent(object, announcement);
   const { reader, writer, log, drains, clock } = parts;
   const { namespace, fieldSelector } = dialect.scope ?? {};
   const plans = createInformer(reader, dialect.plans, { logger: log, clock, namespace, fieldSelector });
@@ -76,7 +76,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   const options = {
     ...parts,
     ...effects,
-    reporter: createReporter({ ...effects, log, metrics: parts.metrics ?? noMetrics, announce }),
+    reporter: createReporter({ ...effects, log, metrics: parts.metrics ?? noMetrics, recordEvent: announce }),
     plans,
     views: viewsOf(watched.map(({ resource, informer }) => [resource, informer])),
   };

@@ -90,7 +90,7 @@ function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): L
       ...effects,
       log: silentLogger,
       metrics: noMetrics,
-      announce: ({ metadata }, { reason }) => void told.push(`${metadata.name} ${reason.code}`),
+      recordEvent: ({ metadata }, { reason }) => void told.push(`${metadata.name} ${reason.code}`),
     }),
   });
   return {

@@ -55,7 +55,7 @@ class Leader {
         ...effects,
         log: silentLogger,
         metrics: noMetrics,
-        announce: (object, { reason }) => {
+        recordEvent: (object, { reason }) => {
           if ('spec' in object) this.told.push(`${reason.code}: ${reason.message}`);
         },
       }),

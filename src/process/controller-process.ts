@@ -175,7 +175,7 @@ function addControllers(manager: Manager, parts: ControllerParts): void {
       drains: drainsNodes ? parts.drains : undefined,
       prober: proberOf(parts),
       policyFor: (plan) => parts.policyFor(dialect, plan),
-      announce: (object, { type, reason }) =>
+      recordEvent: (object, { type, reason }) =>
         events.record(object, { type, reason: reason.code, message: reason.message }),
     }),
   );

@@ -81,9 +81,7 @@ describe('while a controller leads', () => {
 
     expect(await ordered('resume')).toBe('Plan autopilot (id1) continues.\nNext: order-w2.');
     await puppets.until(async () =>
-      expect(await eventsOf('autopilot')).toContain(
-        'Normal Resumed nothing holds targets back any more: next order-w2\n',
-      ),
+      expect(await eventsOf('autopilot')).toContain('Normal Resumed No longer blocked: starting order-w2\n'),
     );
     await puppets.says('order-w2', 'Completed');
     expect(await puppets.end()).toMatchObject({ state: 'Completed' });

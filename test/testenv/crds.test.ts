@@ -175,7 +175,7 @@ test.each<[string, string, unknown, CustomObject['status']?]>([
       observedGeneration: 1,
       covers: ['autopilot/autopilot'],
       conditions: [
-        { type: 'Readable', status: 'True', lastTransitionTime: '2026-06-10T20:00:00Z', reason: 'Readable' },
+        { type: 'Accepted', status: 'True', lastTransitionTime: '2026-06-10T20:00:00Z', reason: 'Accepted' },
       ],
     },
   ],

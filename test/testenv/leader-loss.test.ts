@@ -134,7 +134,7 @@ describe('a leader that is killed in the middle of a drain', () => {
     await until(async () => {
       const told = await toldOf(AT_WORK);
       expect(told).toContain('PlanGone its plan was deleted');
-      expect(told).toContain('PlanGone is uncordoned: its plan was deleted');
+      expect(told).toContain('PlanGone Uncordoned: its plan was deleted');
     });
     expect(cluster.hosts.map(({ starts }) => starts)).toEqual([2, 2]);
     await held();

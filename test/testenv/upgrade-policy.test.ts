@@ -84,7 +84,7 @@ test('people see whether a policy is read, what it covers, and what is wrong wit
 
 test('of two for the same plan the second says that the first counts, and counts when that is gone', async () => {
   await apply(policy('policy-test-b', '{plans: [{name: policy-test}]}'));
-  const conflicted = '-o=jsonpath={.status.conditions[?(@.type=="Overruled")].message}';
+  const conflicted = '-o=jsonpath={.status.conditions[?(@.type=="Conflicted")].message}';
   await eventually(async () =>
     expect(await shown('policy-test-b', conflicted)).toEqual([
       'for plans with name policy-test UpgradePolicy policy-test counts, which comes first by name',

@@ -180,10 +180,10 @@ export const upgradePolicyKind: CustomKind = {
   schema: upgradePolicySchema,
   statusSubresource: true,
   columns: [
-    { name: 'Readable', type: 'string', jsonPath: ".status.conditions[?(@.type=='Readable')].status" },
+    { name: 'Accepted', type: 'string', jsonPath: ".status.conditions[?(@.type=='Accepted')].status" },
     { name: 'Paused', type: 'boolean', jsonPath: '.spec.paused' },
     { name: 'Covers', type: 'string', jsonPath: '.status.covers' },
-    { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.type=='Readable')].message", priority: 1 },
+    { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.type=='Accepted')].message", priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
 };

@@ -55,7 +55,7 @@ async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Care
       ...effects,
       log: silentLogger,
       metrics: noMetrics,
-      announce: (object, { type, reason: { code, message } }) => {
+      recordEvent: (object, { type, reason: { code, message } }) => {
         if (object.kind === 'Node') told.push(`${type} ${code}: ${message}`);
       },
     }),
@@ -120,7 +120,7 @@ test('a controller that is deleted while its Node is drained: the plan fails, th
   };
   const { spec, told } = await afterCare(cordonedFor(`${own}/${later(1000)}/Plan`), running, drains);
   expect(spec).toEqual({});
-  expect(told).toEqual(['Normal PlanGone: is uncordoned: its plan is over, and found it no more']);
+  expect(told).toEqual(['Normal PlanGone: Uncordoned: its plan is over, and found it no more']);
   expect(ended).toEqual(['w1']);
 });
 
@@ -129,7 +129,7 @@ test('the Node tells why it is let back: no plan is left to tell it', async () =
   const node = signalled(cordonedFor(`gone/${later(1000)}/Plan`), { status: 'Cordoning' }, working);
   expect((await afterCare(node)).told).toEqual([
     'Warning PlanGone: its plan was deleted',
-    'Normal PlanGone: is uncordoned: its plan was deleted',
+    'Normal PlanGone: Uncordoned: its plan was deleted',
   ]);
 });
 

@@ -34,37 +34,37 @@ test('one that counts for every plan names them', () => {
   expect(policy.status?.covers).toEqual([`${ONE}/fleet`, `${OTHER}/upgrades/servers`]);
   expect(policy.status?.observedGeneration).toBe(1);
   expect(told(policy)).toEqual([
-    'Overruled=False OwnEntries: no other policy has the same entry',
-    'Readable=True Readable: every field can be read',
+    'Accepted=True Accepted: every field is valid',
+    'Conflicted=False NoConflict: no other policy has the same entry',
   ]);
 });
 
 test('of two for all plans, the second by name tells that it does not count', () => {
   const second = withStatus(BETA, among([BETA, ALPHA]), T0);
   expect(second.status?.covers).toEqual([]);
-  expect(told(second)[0]).toBe(
-    'Overruled=True SameEntry: for all plans UpgradePolicy alpha counts, which comes first by name',
+  expect(told(second)[1]).toBe(
+    'Conflicted=True SameEntry: for all plans UpgradePolicy alpha counts, which comes first by name',
   );
-  expect(told(withStatus(ALPHA, among([BETA, ALPHA]), T0))[0]).toContain('Overruled=False');
+  expect(told(withStatus(ALPHA, among([BETA, ALPHA]), T0))[1]).toContain('Conflicted=False');
 });
 
 test('one entry of several that stands in another policy is named; others do not matter', () => {
   const first = buildUpgradePolicy('first', { plans: [{ name: 'fleet', dialect: ONE }, { namespace: 'x' }] });
   const second = buildUpgradePolicy('second', { plans: [{ namespace: 'y' }, { dialect: ONE, name: 'fleet' }] });
-  expect(told(withStatus(second, among([first, second, ALPHA]), T0))[0]).toBe(
-    `Overruled=True SameEntry: for plans with dialect ${ONE}, name fleet UpgradePolicy first counts, which comes first by name`,
+  expect(told(withStatus(second, among([first, second, ALPHA]), T0))[1]).toBe(
+    `Conflicted=True SameEntry: for plans with dialect ${ONE}, name fleet UpgradePolicy first counts, which comes first by name`,
   );
 });
 
 test('to be less close than another is no fault', () => {
   const general = withStatus(ALPHA, among([ALPHA, CLOSER]), T0);
   expect(general.status?.covers).toEqual([`${OTHER}/upgrades/servers`]);
-  expect(told(general)[0]).toContain('Overruled=False');
+  expect(told(general)[1]).toContain('Conflicted=False');
 });
 
 test('one that cannot be read names every field', () => {
-  const [, readable] = told(withStatus(BROKEN, among([BROKEN]), T0));
-  expect(readable).toMatch(/^Readable=False PolicyUnreadable: .*spec\.soak .*; .*spec\.windows\[0\]\.length /);
+  const [accepted] = told(withStatus(BROKEN, among([BROKEN]), T0));
+  expect(accepted).toMatch(/^Accepted=False PolicyUnreadable: .*spec\.soak .*; .*spec\.windows\[0\]\.length /);
 });
 
 test('two processes that carry out a dialect each leave alone what the other told', () => {

@@ -39,10 +39,9 @@ function readable(policy: UpgradePolicy): ConditionUpdate {
   const { problems } = readPolicy(policy);
   const [first] = problems;
   const more = generationOf(policy);
-  if (!first)
-    return { type: 'Readable', status: 'True', reason: 'Readable', message: 'every field can be read', ...more };
+  if (!first) return { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'every field is valid', ...more };
   const message = problems.map((each) => each.message).join('; ');
-  return { type: 'Readable', status: 'False', reason: first.code, message, ...more };
+  return { type: 'Accepted', status: 'False', reason: first.code, message, ...more };
 }
 
 /**
@@ -59,11 +58,11 @@ function conflicted(policy: UpgradePolicy, { policies }: Surroundings): Conditio
   });
   const more = generationOf(policy);
   if (lost.length > 0)
-    return { type: 'Overruled', status: 'True', reason: 'SameEntry', message: lost.join('; '), ...more };
+    return { type: 'Conflicted', status: 'True', reason: 'SameEntry', message: lost.join('; '), ...more };
   return {
-    type: 'Overruled',
+    type: 'Conflicted',
     status: 'False',
-    reason: 'OwnEntries',
+    reason: 'NoConflict',
     message: 'no other policy has the same entry',
     ...more,
   };

@@ -9,7 +9,7 @@ import type { Wait } from '../model/decided.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/recorded.ts';
 import { OwnWrites } from '../observe/own-writes.ts';
-import { CONDITIONS_ANNOTATION, conditionsIn, conditionsOf, newsOf, tellConditions } from './conditions.ts';
+import { blockedEvent, CONDITIONS_ANNOTATION, conditionsIn, conditionsOf, writeConditions } from './conditions.ts';
 
 const RUNNING = buildRollout([buildStage('worker', ['w1'])]);
 const wait = (gate: string, code: Wait['reason']['code']): Wait => ({
@@ -78,7 +78,7 @@ test.each<[string, boolean, Wait, Wait['reason']['code'] | undefined, string | u
   ['what the record tells of', true, wait('not-paused', 'Paused'), undefined, undefined],
 ])('an event beside those of the record: %s', (_name, blocked, now, before, code) => {
   const known = conditionsOf(RUNNING, before ? [wait('gate', before)] : [], [], T0);
-  expect(newsOf({ ...RUNNING, blocked }, [now], known, T0)?.reason.code).toBe(code);
+  expect(blockedEvent({ ...RUNNING, blocked }, [now], known, T0)?.reason.code).toBe(code);
 });
 
 const WHOLE = { type: 'Blocked', status: 'True', reason: 'Paused', message: 'why', lastTransitionTime: later(0) };
@@ -106,8 +106,8 @@ test('a plan with a broken annotation gets a whole one', async () => {
   const api = new MemoryApi();
   const broken = { metadata: { name: 'plan', annotations: { [CONDITIONS_ANNOTATION]: '[null]' } } };
   const plan = api.put(tableDialect.plans, { ...buildTablePlan({}), ...broken });
-  const parts = { client: api.client, ownWrites: new OwnWrites(), plans: tableDialect.plans, tell: () => undefined };
-  await tellConditions(parts, plan, RUNNING, [], T0);
+  const parts = { client: api.client, ownWrites: new OwnWrites(), plans: tableDialect.plans, onEvent: () => undefined };
+  await writeConditions(parts, plan, RUNNING, [], T0);
   const written = api.read(tableDialect.plans, 'plan').metadata.annotations?.[CONDITIONS_ANNOTATION];
   expect(conditionsIn(written).map(({ type }) => type)).toEqual(['Blocked', 'Degraded', 'Progressing']);
 });

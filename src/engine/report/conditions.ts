@@ -1,4 +1,4 @@
-/** Owns the conditions of plans whose own status has no room for them: they stand in an annotation of ours. */
+/** Conditions of plans whose status has no room for them: they stand in an annotation. */
 import type { KubeClient } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
@@ -9,20 +9,20 @@ import { isUnasked } from '../model/reasons.ts';
 import type { Rollout } from '../model/recorded.ts';
 import { isFinal } from '../model/recorded.ts';
 import type { OwnWrites } from '../observe/own-writes.ts';
-import type { Announcement } from './plan-events.ts';
+import type { ReportedEvent } from './plan-events.ts';
 
 /** JSON: a list as in `status.conditions` of other kinds. */
 export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';
 
-/** Milliseconds that something must hold targets back before it is told: most of it passes, and each word is a write. */
+/** Milliseconds that a wait must last before it is reported: most are short, and each report is a write. */
 const SETTLE_MS = 10_000;
 
-/** Words of the ordinary course of things, which are no reason to look. */
+/** Waits that every rollout has. */
 const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
 
 /**
- * Progressing: it is carried out · Blocked: something beside the slots holds targets back · Degraded: a target failed or
- * the plan was refused. The list that was there is returned where nothing changed.
+ * Progressing: the plan runs. Blocked: targets wait for something other than slots. Degraded: a target failed or the plan
+ * was refused. Returns the same list if nothing changed.
  */
 export function conditionsOf(
   rollout: Rollout,
@@ -52,15 +52,15 @@ function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
 }
 
 /**
- * What holds it back now and no record tells of: it holds back a target that is under way already, or came in place of
- * something else. That pods take their time is no news.
+ * An Event for a wait that the record does not show: of a target in flight, or one that replaced another wait. A drain
+ * that takes its time gets none.
  */
-export function newsOf(
+export function blockedEvent(
   { blocked }: Rollout,
   waits: readonly Wait[],
   known: readonly Condition[],
   now: number,
-): Announcement | undefined {
+): ReportedEvent | undefined {
   const reason = holdingOf(waits, now)?.reason;
   const before = known.find(({ type, status }) => type === 'Blocked' && status === 'True')?.reason;
   if (!reason || reason.code === 'Draining' || reason.code === before) return undefined;
@@ -71,16 +71,16 @@ function isRemarkable({ gate, reason }: Wait): boolean {
   return !ORDINARY.has(gate) && !isUnasked(reason);
 }
 
-const RUNNING = { reason: 'InFlight', message: 'it is carried out' };
-const FREE = { reason: 'NothingWaits', message: 'nothing but slots and stages holds targets back' };
+const RUNNING = { reason: 'InFlight', message: 'the plan is running' };
+const FREE = { reason: 'NothingWaits', message: 'targets wait only for slots and stages' };
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
 /**
- * Writes them where their words changed; whoever came before is seen by the watch, and all is decided again then. Returns
- * the milliseconds after which something that is new has lasted long enough to be told.
+ * Writes the conditions if a status or reason changed. A conflict is ignored: the watch brings the other write, and the
+ * decision is taken again. Returns the milliseconds after which a new wait has lasted long enough to be reported.
  */
-export async function tellConditions<P extends KubeObject>(
-  { client, ownWrites, plans, abort, tell }: Writing<P>,
+export async function writeConditions<P extends KubeObject>(
+  { client, ownWrites, plans, abort, onEvent }: Writing<P>,
   plan: P,
   rollout: Rollout,
   waits: readonly Wait[],
@@ -91,13 +91,13 @@ export async function tellConditions<P extends KubeObject>(
   const fresh = waits.filter(isRemarkable).map(({ since }) => Date.parse(since) + SETTLE_MS - now);
   const soonest = Math.min(...fresh.filter((ms) => ms > 0));
   const laterMs = Number.isFinite(soonest) ? soonest : undefined;
-  if (wordsOf(conditions) === wordsOf(known)) return laterMs;
+  if (reasonsOf(conditions) === reasonsOf(known)) return laterMs;
   const annotations = { ...plan.metadata.annotations, [CONDITIONS_ANNOTATION]: JSON.stringify(conditions) };
-  const told = { ...plan, metadata: { ...plan.metadata, annotations } };
+  const changed = { ...plan, metadata: { ...plan.metadata, annotations } };
   try {
-    ownWrites.remember(plans, await client.replace(plans, told, { abort }));
-    const news = newsOf(rollout, waits, known, now);
-    if (news) tell(news);
+    ownWrites.remember(plans, await client.replace(plans, changed, { abort }));
+    const event = blockedEvent(rollout, waits, known, now);
+    if (event) onEvent(event);
   } catch (error) {
     if (!isConflict(error) && !isNotFound(error)) throw error;
   }
@@ -109,16 +109,15 @@ interface Writing<P extends KubeObject> {
   readonly ownWrites: OwnWrites;
   readonly plans: Resource<P>;
   readonly abort?: AbortSignal | undefined;
-  /** Hears what is worth an event. */
-  readonly tell: (news: Announcement) => void;
+  readonly onEvent: (event: ReportedEvent) => void;
 }
 
-/** Messages hold counts and names that change all the time: only another reason is worth a write. */
-function wordsOf(conditions: readonly Condition[]): string {
+/** Without messages: their counts and names change all the time. */
+function reasonsOf(conditions: readonly Condition[]): string {
   return conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`).join();
 }
 
-/** Anybody may have written it: what is no list of conditions is written anew, as if it were not there. */
+/** Anybody may have written the annotation: anything but a list of conditions counts as absent. */
 export function conditionsIn(text = '[]'): readonly Condition[] {
   try {
     const list: unknown = JSON.parse(text);

@@ -1,8 +1,8 @@
-/** Owns telling people and machines what the engine does: in the log, by events, by metrics and by conditions, in the same words. */
+/** Reports what the engine does: in the log, as Events, metrics and conditions, in the same words. */
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import type { Logger } from '../../util/log.ts';
+import type { LogFields, Logger } from '../../util/log.ts';
 import type { Effects } from '../act/effects.ts';
 import type { Sent } from '../act/signal.ts';
 import type { Dialect, World } from '../dialect.ts';
@@ -10,20 +10,14 @@ import { uncheckedReason } from '../gates/version-verdict.ts';
 import type { Decision, NodeAction, Wait } from '../model/decided.ts';
 import type { Snapshot } from '../model/observed.ts';
 import type { Reason } from '../model/reasons.ts';
-import type { Rollout } from '../model/recorded.ts';
+import { isFinal, type Rollout } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { tellConditions } from './conditions.ts';
+import { writeConditions } from './conditions.ts';
 import { measurePlan, measureSteps } from './metrics.ts';
-import { type Announcement, planEvents } from './plan-events.ts';
-import {
-  cleanUpEvents,
-  nodeActionEvents,
-  signalEvents,
-  type TargetAnnouncement,
-  targetEvents,
-} from './target-events.ts';
+import { planEvents, type ReportedEvent } from './plan-events.ts';
+import { cleanUpEvents, nodeActionEvents, signalEvents, type TargetEvent, targetEvents } from './target-events.ts';
 
-/** All that one decision is taken on. */
+/** What one decision is based on. */
 export interface Turn<P extends KubeObject> {
   readonly world: World;
   readonly plan: P;
@@ -37,12 +31,12 @@ export interface Reporter<P extends KubeObject> {
   recorded(turn: Turn<P>, after: Rollout, waits: readonly Wait[]): void;
   sent(turn: Turn<P>, sent: readonly Sent[]): void;
   ran(turn: Turn<P>, nodeAction: NodeAction): void;
-  /** Nothing is left to do now; resolves with the milliseconds after which there may be more to tell. */
+  /** Nothing is left to do now. Resolves with the milliseconds after which there may be more to report. */
   decided(turn: Turn<P>, decision: Decision): Promise<number | undefined>;
-  /** What plans left on nodes was ended or taken away. */
+  /** Orphaned work on a node was ended or removed. */
   cleared(world: World, rollout: Rollout, nodeAction: NodeAction): void;
   failed(plan: P, reason: Reason): void;
-  /** There is no such plan any more. */
+  /** The plan does not exist any more. */
   gone(key: string): void;
 }
 
@@ -50,53 +44,58 @@ export interface ReporterParts<P extends KubeObject> extends Pick<Effects<P>, 'c
   readonly dialect: Dialect<P>;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** `object` is the plan, or what stands for a target. */
-  announce(object: KubeObject, announcement: Announcement): void;
+  /** `object` is the plan, a Node or what stands for a target. */
+  recordEvent(object: KubeObject, announcement: ReportedEvent): void;
 }
 
 export function createReporter<P extends KubeObject>(parts: ReporterParts<P>): Reporter<P> {
-  const { dialect, log, metrics } = parts;
-  const onPlan = (plan: P, announcement: Announcement): void => {
-    log.info(announcement.reason.message, { plan: nameOf(plan), reason: announcement.reason.code });
-    parts.announce(plan, announcement);
+  const { dialect, metrics } = parts;
+  const log = ({ type, reason }: ReportedEvent, fields: LogFields): void =>
+    parts.log[type === 'Warning' ? 'warn' : 'info'](reason.message, { ...fields, reason: reason.code });
+  const onPlan = (plan: P, event: ReportedEvent): void => {
+    log(event, { plan: nameOf(plan) });
+    parts.recordEvent(plan, event);
   };
-  const onTargets = ({ plan, world }: Turn<P>, announcements: readonly TargetAnnouncement[]): void => {
-    for (const { stage, target, type, reason } of announcements) {
+  const onTargets = ({ plan, world }: Turn<P>, events: readonly TargetEvent[]): void => {
+    for (const { stage, target, ...event } of events) {
       const object = dialect.objectOf(stage, target, world);
-      if (object) parts.announce(object, { type, reason });
-      log.info(reason.message, { plan: nameOf(plan), node: target.name, reason: reason.code });
+      if (object) parts.recordEvent(object, event);
+      log(event, { plan: nameOf(plan), node: target.name });
     }
   };
   return {
     recorded(turn, after, waits) {
       const { snapshot, plan, policy, now } = turn;
-      for (const announcement of planEvents(snapshot.rollout, after, waits)) onPlan(plan, announcement);
+      for (const event of planEvents(snapshot.rollout, after, waits)) onPlan(plan, event);
       const begins = snapshot.rollout.phase === 'new' && after.phase === 'running';
       const reason = begins ? uncheckedReason(snapshot, policy) : undefined;
       if (reason) onPlan(plan, { type: 'Warning', reason });
       onTargets(turn, targetEvents(snapshot, after, policy, now));
       measureSteps(metrics, dialect.name, snapshot, after);
+      if (!isFinal(after) || isFinal(snapshot.rollout)) return;
+      const level = after.phase === 'done' ? 'info' : 'warn';
+      parts.log[level]('plan ended', { plan: nameOf(plan), phase: after.phase });
     },
     sent(turn, sent) {
       const written = sent.filter(({ result }) => result === 'written').map(({ signalling }) => signalling);
       onTargets(turn, signalEvents(turn.snapshot.rollout, written));
     },
     ran(turn, nodeAction) {
-      log.info('node action', { step: nodeAction.kind, node: nodeAction.target.name, plan: nameOf(turn.plan) });
+      parts.log.info(actionMessage(nodeAction), { node: nodeAction.target.name, plan: nameOf(turn.plan) });
       onTargets(turn, nodeActionEvents(turn.snapshot.rollout, nodeAction));
     },
     async decided(turn, decision) {
       const { plan, snapshot, now } = turn;
       measurePlan(metrics, dialect.name, nameOf(plan), snapshot, decision);
       if (dialect.statusRecord?.conditionsInAnnotation !== true || snapshot.rollout.phase === 'new') return undefined;
-      const writing = { ...parts, plans: dialect.plans, tell: (news: Announcement) => onPlan(plan, news) };
-      return await tellConditions(writing, plan, snapshot.rollout, decision.waits, now);
+      const writing = { ...parts, plans: dialect.plans, onEvent: (event: ReportedEvent) => onPlan(plan, event) };
+      return await writeConditions(writing, plan, snapshot.rollout, decision.waits, now);
     },
     cleared(world, rollout, nodeAction) {
-      for (const { node, type, reason } of cleanUpEvents(rollout, nodeAction)) {
+      for (const { node, ...event } of cleanUpEvents(rollout, nodeAction)) {
         const object = world.get(nodes, node);
-        if (object) parts.announce(object, { type, reason });
-        log.info(reason.message, { node, reason: reason.code });
+        if (object) parts.recordEvent(object, event);
+        log(event, { node });
       }
     },
     failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
@@ -106,4 +105,23 @@ export function createReporter<P extends KubeObject>(parts: ReporterParts<P>): R
 
 function nameOf({ metadata: { name, namespace } }: KubeObject): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+function actionMessage(nodeAction: NodeAction): string {
+  switch (nodeAction.kind) {
+    case 'cordon':
+      return 'node cordoned';
+    case 'drain':
+      return 'drain started';
+    case 'taint':
+      return 'node tainted';
+    case 'clean-up':
+      return nodeAction.cordon ? 'node uncordoned' : 'taint removed from node';
+    case 'cancel':
+      return 'signal cancelled';
+    case 'acknowledge':
+      return nodeAction.uncordon === undefined
+        ? 'node cordoned and drained; agent may continue'
+        : 'node uncordoned; agent may continue';
+  }
 }

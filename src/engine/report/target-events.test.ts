@@ -10,11 +10,11 @@ import { later, T0 } from '../../../test/builders/times.ts';
 import type { Observation } from '../model/observed.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/recorded.ts';
-import { nodeActionEvents, signalEvents, type TargetAnnouncement, targetEvents } from './target-events.ts';
+import { nodeActionEvents, signalEvents, type TargetEvent, targetEvents } from './target-events.ts';
 
 const rolloutOf = (state: RecordedState) =>
   buildRollout([buildStage('worker', [buildTarget('w1', state, { since: later(0) })], { version: 'v2' })]);
-const said = (announcements: readonly TargetAnnouncement[]): string[] =>
+const said = (announcements: readonly TargetEvent[]): string[] =>
   announcements.map(({ type, target, reason }) => `${type} ${target.name} ${reason.code}: ${reason.message}`);
 
 const REPORTED: Observation = {
@@ -25,8 +25,8 @@ const REPORTED: Observation = {
 };
 
 test.each<[string, Observation, RecordedState, string[]]>([
-  ['done', REPORTED, 'done', ['Normal w1 Completed: is at v2 (before: v1) after 12 s']],
-  ['done without a report', succeeded(), 'done', ['Normal w1 Completed: is at v2']],
+  ['done', REPORTED, 'done', ['Normal w1 Completed: Upgraded to v2 (from v1) in 12 s']],
+  ['done without a report', succeeded(), 'done', ['Normal w1 Completed: Upgraded to v2']],
   [
     'failed, and back at what it had',
     { kind: 'failed', attempt: later(0), since: later(0), message: 'crash loop', report: { rolledBack: true } },
@@ -58,8 +58,8 @@ test('a signal, a cordon and an end before the service is touched', () => {
       ).flatMap((nodeAction) => nodeActionEvents(rollout, nodeAction)),
     ),
   ]).toEqual([
-    'Normal w1 Signalled: told to go to v2 by Plan plan',
-    'Normal w1 Draining: is drained for Plan plan: its pods are being evicted',
+    'Normal w1 Signalled: Upgrade to v2 started (Plan plan)',
+    'Normal w1 Draining: Draining for Plan plan: evicting pods',
     'Warning w1 Aborted: aborted: wrong version',
   ]);
 });

@@ -58,7 +58,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
     },
     clock,
     log,
-    announce: (object, { type, reason }) =>
+    recordEvent: (object, { type, reason }) =>
       events.record(object, { type, reason: reason.code, message: reason.message }),
   });
   manager.addController(controller);

@@ -90,7 +90,7 @@ describe.each(CORDONING)('%s', (_name, combination) => {
       things.defer(async () => await at.client.delete(upgradePolicies, metadata.name));
       await at.until(async () => {
         const { status } = await at.client.get(upgradePolicies, metadata.name);
-        expect(status?.conditions?.find(({ type }) => type === 'Readable')?.status).toBe('True');
+        expect(status?.conditions?.find(({ type }) => type === 'Accepted')?.status).toBe('True');
       });
       await at.create('undrained', at.forced({ workers: listed(name) }));
       expect(targetsIn(await at.ends('Completed'))).toEqual([`${name} SignalCompleted`]);
