@@ -196,7 +196,7 @@ function upgrade(startServer: StartServer): void {
   test('a second run waits, says who holds the lock, and finds nothing left to do', async () => {
     const [first, second] = runs;
     expect(await second?.ended).toBe(0);
-    expect(second?.stdout).toContain(`/${first?.child.pid}/`);
+    expect(second?.stdout).toContain(`_${first?.child.pid}_`);
     expect(second?.stdout).toContain('Another run has done it: nothing is left.');
   });
 
