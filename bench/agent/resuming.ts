@@ -33,7 +33,7 @@ export async function measureResumes(
     const requests = server.requests.slice(earlier);
     const sent = requests.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
     rounds.push({ had: requests[1]?.from ?? had, again: sent - bytes });
-    // Taken back before anything else happens, so that the next round begins as this one did.
+    // Undone before anything else happens, so that the next round begins like this one.
     await rig.advance('Failed');
     await untilGone(pathsBeside(rig.host.binary).staged, rig);
   }

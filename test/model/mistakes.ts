@@ -46,7 +46,7 @@ export const MISTAKES: readonly Mistake[] = [
   mistake('drains that nobody waits for', single, { leader: leaders.drainsNobody }, 'emptied-before-swap'),
   mistake('an agent that evicts nobody', alone, { afterStep: hosts.evictsNobody }, 'emptied-before-swap'),
   mistake('any cordon is lifted', closed, { leader: leaders.liftsAnyCordon }, 'closed-by-others'),
-  mistake('nothing is tidied', aborted, { leader: leaders.neverTidies }, 'no-cordon-left'),
+  mistake('nothing is cleaned up', aborted, { leader: leaders.neverTidies }, 'no-cordon-left'),
   mistake('an aborted plan is abandoned', aborted, { leader: leaders.abandons }, 'nothing-half-done'),
   mistake('a cordon is lifted too early', single, { leader: leaders.liftsTooEarly }, 'closed-while-swapped'),
 ];

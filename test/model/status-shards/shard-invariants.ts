@@ -79,7 +79,7 @@ export const SHARD_INVARIANTS: readonly ShardInvariant[] = [
     holds: ({ listed, signals }) => [...signals.keys()].every((name) => startsOf(listed, name) <= 1),
   },
   {
-    name: 'nothing-taken-back',
+    name: 'nothing-reverted',
     holds: ({ shards }) => shards.every(takesNothingBack),
   },
   {
