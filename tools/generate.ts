@@ -7,6 +7,7 @@ import { definitionOf } from '../src/api/crd.ts';
 import { CUSTOM_KINDS } from '../src/api/registry.ts';
 import { crdReference } from './reference/crds.ts';
 import { errorReference } from './reference/errors.ts';
+import { messageReference } from './reference/messages.ts';
 import { metricReference } from './reference/metrics.ts';
 import { reasonReference } from './reference/reasons.ts';
 
@@ -16,6 +17,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ...CUSTOM_KINDS.map((kind): [string, string] => [crdPath(kind), crdYaml(kind)]),
     ['docs/reference/crds.md', crdReference(CUSTOM_KINDS)],
     ['docs/reference/errors.md', errorReference()],
+    ['docs/reference/messages.md', messageReference()],
     ['docs/reference/metrics.md', await metricReference()],
     ['docs/reference/reasons.md', reasonReference()],
   ]);

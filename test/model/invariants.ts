@@ -32,7 +32,7 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
     name: 'concurrent-workers',
     sentence: 'Never more workers are in motion than `concurrent` allows.',
     upheldBy:
-      '`src/engine/schedule/slots.ts`; `src/engine/act/execute.ts`: every record carries the resourceVersion that the decision used',
+      '`src/engine/schedule/slots.ts`; `src/engine/act/record.ts`: every record carries the resourceVersion that the decision used',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }, { concurrent }) => moving(nodes, 'worker').length <= concurrent,
   },
@@ -53,7 +53,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   {
     name: 'no-signal-for-what-is-done',
     sentence: 'No signal without a report is for a target that is recorded as done.',
-    upheldBy: '`src/engine/act/execute.ts`: the plan is read again between reading the object and writing it',
+    upheldBy: '`src/engine/act/signal.ts`: the plan is read again between reading the object and writing it',
     holds: (glance) =>
       signalled(glance).every(
         (node) => node.signal?.status !== undefined || stateOf(glance, node) !== 'SignalCompleted',

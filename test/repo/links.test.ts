@@ -38,6 +38,22 @@ test('every link leads somewhere', () => {
   expect(deadLinks(filesOf('*.md', 'docs/**/*.md'))).toEqual([]);
 });
 
+/** Files and folders of the repository that pages name, and that are not there. */
+function missingFiles(pages: readonly SourceFile[]): string[] {
+  return pages.flatMap(({ path, text }) =>
+    [...text.matchAll(/`((?:src|test|tools|sandbox|bench|deploy|docs)\/[\w./-]*\w\/?)`/g)]
+      .filter(([, named]) => !existsSync(`${ROOT}${named}`))
+      .map(([, named]) => `${path}: ${named}`),
+  );
+}
+
+test('every file that a page names exists', () => {
+  expect(missingFiles(filesOf('*.md', 'docs/{guides,internals}/*.md', 'docs/*.md'))).toEqual([]);
+  expect(missingFiles([sourceFile('docs/a.md', '`src/none.ts`, `src/`, `src/<name>/`')])).toEqual([
+    'docs/a.md: src/none.ts',
+  ]);
+});
+
 test('a link to no file and to no heading: found', () => {
   const page = '# The `a` page, again\n[1](b.md) [2](b.md#there) [3](#the-a-page-again) [4](https://example.com/x)\n';
   const other = '## Here\n[5](b.md#here) [6](c.md) [7](#nowhere) [8](../package.json)\n';

@@ -25,7 +25,7 @@ export function crdReference(kinds: readonly CustomKind[]): string {
   const opening = [
     '# Custom kinds',
     '',
-    'Made from `src/api` by `npm run generate`: change it there. Every object also has `apiVersion`, `kind` and `metadata`.',
+    'Generated from `src/api` by `npm run generate`: edit it there. Every object also has `apiVersion`, `kind` and `metadata`.',
     'In a path, `[]` stands for each item of a list and `<key>` for each key of a map.',
   ];
   return `${[...opening, ...kinds.flatMap(section)].join('\n')}\n`;

@@ -9,7 +9,7 @@ export function errorReference(): string {
   return `${[
     '# Errors',
     '',
-    'Made from `src/util/errors.ts` by `npm run generate`: change it there.',
+    'Generated from `src/util/errors.ts` by `npm run generate`: edit it there.',
     'A process that gives up prints one line: the code, what happened, and what to do. Its exit code is one of',
     `${exits.join(', ')}.`,
     '',

@@ -6,8 +6,8 @@ export function reasonReference(): string {
   return `${[
     '# Reasons',
     '',
-    'Made from `src/engine/model/reasons.ts` by `npm run generate`: change it there. The same code stands in events on plans and nodes,',
-    'in the log, in [metrics](metrics.md), in conditions and in `refit status`; a sentence beside it names the field or node, what was found and what would be right.',
+    'Generated from `src/engine/model/reasons.ts` by `npm run generate`: edit it there. Events, logs, [metrics](metrics.md), conditions and',
+    '`refit status` use the same codes. What to do about each: [runbook](../runbook.md).',
     '',
     '| reason | meaning |',
     '|---|---|',
