@@ -41,7 +41,7 @@ testCase('a definition is accepted, established and served', [
   post(GADGETS, gadget),
   get(GADGETS),
 ]);
-testCase('before it is defined nothing is served', [get(GADGETS), get('/apis/$id.$group')]);
+testCase('nothing is served before the definition', [get(GADGETS), get('/apis/$id.$group')]);
 testCase('a definition goes with its objects, and ends their watches', [
   post(DEFINITIONS, definition()),
   served,

@@ -1,4 +1,4 @@
-/** Owns the proof of what agents do for their objects beside updates, on a real API server and with the documented rights only. */
+/** Tests how agents maintain their objects besides updates, on a real API server and with the documented rights only. */
 import { globSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -46,7 +46,7 @@ async function startStandIn(name: string, more: Partial<HostOptions> = {}): Prom
   things.defer(async () => await rm(directory, { recursive: true }));
   const host = await startHost({ name, role: 'controller', directory, version: VERSION, ...more });
   things.defer(async () => await host.stop());
-  // Every registered controller is asked whether it is ready, by whichever test comes next.
+  // Later tests would probe every registered controller.
   things.defer(async () => void (await kubectlAs('admin', ['delete', 'controlnode', name, '--ignore-not-found'])));
   return host;
 }
@@ -75,7 +75,7 @@ const registered = (name: string): object => ({
   },
 });
 
-test('a controller that is there before its kind registers once there is one', async () => {
+test('a controller that starts before its CRD exists registers when it does', async () => {
   const name = 'reg-early';
   await kubectlAs('admin', ['delete', 'crd', 'controlnodes.autopilot.k0sproject.io', '--ignore-not-found']);
   const agent = await startAgent(await startStandIn(name), { controlNode: name }, '--api-address', '10.0.0.7');
@@ -84,7 +84,7 @@ test('a controller that is there before its kind registers once there is one', a
   await shows(name, registered(name));
 });
 
-test("an object that is deleted comes back, one that is changed is put right, and what is others' stays", async () => {
+test('a deleted object is created again, a changed one is repaired, and foreign fields stay', async () => {
   await installKinds();
   const name = 'reg-kept';
   await startAgent(await startStandIn(name), { controlNode: name }, '--api-address', '10.0.0.7');
@@ -101,7 +101,7 @@ test("an object that is deleted comes back, one that is changed is put right, an
   expect((await read(name)).metadata).toMatchObject({ labels: { pool: 'blue' }, annotations: { theirs: 'kept' } });
 });
 
-test('the next agent writes nothing where everything is right', async () => {
+test('the next agent writes nothing when nothing is wrong', async () => {
   await installKinds();
   const name = 'reg-quiet';
   const host = await startStandIn(name);
@@ -111,11 +111,11 @@ test('the next agent writes nothing where everything is right', async () => {
   const { resourceVersion } = (await read(name)).metadata;
   const next = await startAgent(host, { controlNode: name });
   await vi.waitFor(() => expect(next.log.join('\n')).toContain('agent started'), PATIENCE);
-  // What is put right afterwards was put right by an agent that had seen the object before.
+  // An agent that repairs the object afterwards has observed it before.
   await admin.patch(controlNodes, name, { status: { k0sVersion: 'v0' } }, { type: 'merge', subresource: 'status' });
   await shows(name, registered(name));
   expect(next.log.filter((line) => /registered|registration put right/.test(line))).toEqual([]);
-  // It is logged after it was written.
+  // The log line comes after the write.
   const putRight = (): string[] => next.log.filter((line) => line.includes('status put right'));
   await vi.waitFor(() => expect(putRight()).toHaveLength(1), PATIENCE);
   expect(Number((await read(name)).metadata.resourceVersion)).toBeGreaterThan(Number(resourceVersion));
@@ -135,7 +135,7 @@ test.each([
   expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringContaining('orbidden') as string });
 });
 
-test('mode, name of the Node and place of bundles are found from the service; a bundle comes by that Node', async () => {
+test('the service gives mode, Node name and bundle directory; a bundle is signalled on that Node', async () => {
   await installKinds();
   const [name, node] = ['reg-both', 'reg-both-edge'];
   const rights = await readFile('deploy/rbac-controlnode-workloads.yaml', 'utf8');
@@ -151,7 +151,7 @@ test('mode, name of the Node and place of bundles are found from the service; a 
   const flags = ['--enable-worker', '--data-dir', data, `--kubelet-extra-args=--v=2 --hostname-override=${node}`];
   const host = await startStandIn(name, { flags });
   const told = agentArguments(host, await kubeconfigFor({ controlNode: name }));
-  // All but the data directory: that is to be found.
+  // All but the data directory, which the agent must find.
   const args = told.filter((word, i) => word !== '--data-dir' && told[i - 1] !== '--data-dir');
   const agent = startAgentProcess(ENTRY, args);
   things.defer(async () => void (await agent.stop('SIGKILL')));
@@ -175,7 +175,7 @@ test('mode, name of the Node and place of bundles are found from the service; a 
 const leaseOf = async (name: string): Promise<Lease> => await admin.get(leases, name, { namespace: 'kube-node-lease' });
 const MARK = { [CENTRAL_CORDONING_LABEL]: '' };
 
-test('a node marks its own lease: one that its kubelet made, and one that it makes itself', async () => {
+test('a node marks its own lease, whether its kubelet or the agent created it', async () => {
   const name = 'reg-node';
   await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
   things.defer(async () => await admin.delete(nodes, name));
@@ -211,7 +211,7 @@ const maintenanceOf = (client: KubeClient, name: string): NodeMaintenance =>
     log: silentLogger,
   });
 
-test("a node cordons, empties and uncordons itself with its kubelet's rights", async () => {
+test("a node cordons, drains and uncordons itself with its kubelet's rights", async () => {
   things.use(await electSilentLeader(admin));
   const stage = await Stage.open('reg-drain');
   things.defer(async () => await stage.close());
@@ -219,7 +219,7 @@ test("a node cordons, empties and uncordons itself with its kubelet's rights", a
   const scratch = { spec: { volumes: [{ name: 'scratch', emptyDir: {} }] } };
   const workloads = [set.of('Deployment', 'app', { replicas: 2 }, scratch), set.of('DaemonSet', 'daemon')];
   const name = await stage.set('reg-self', workloads, 3);
-  // The stage cordons in the controller's name: this node is to do it for itself.
+  // The stage cordons as the controller; this node must cordon itself.
   await stage.change(name, (node) => ({
     ...node,
     metadata: { ...node.metadata, annotations: {} },

@@ -1,4 +1,4 @@
-/** Owns the proof that an agent whose API server was away sees what was sent meanwhile soon after it is back. */
+/** Tests that an agent sees signals from its API server's downtime soon after the server is back. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { NEW, OLD, Rig } from '../agent/rig.ts';
 import { CONTROLLER_ADDRESSES, controlPlane } from './control-plane.ts';
 import { clientOf } from './drain-stage.ts';
 
-/** As long as real ones are away, and so long that pauses that double would have grown beyond any that is bounded. */
+/** As long as a real restart takes: an unbounded backoff would have grown past the bound. */
 const AWAY_MS = 12_000;
 
 let admin: KubeClient;
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => admin.close());
 
-test('a worker sees a signal that was sent while its controller restarted, sooner than that took', async () => {
+test("a worker gets a signal from its controller's restart sooner than the restart took", async () => {
   await using things = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'refit-away-'));
   things.defer(async () => await rm(directory, { recursive: true }));

@@ -1,4 +1,4 @@
-/** Owns the proof that the agent does its work on a real API server with no right beyond those documented for it. */
+/** Tests the agent on a real API server with only its documented rights. */
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ async function startRig(name: string, user: User, options: Partial<RigOptions> =
   return await Rig.start({ name, admin, kubeconfig: await kubeconfigFor(user), ...options });
 }
 
-/** Beside the six statuses: a worker's cordon and its end, each of which the cluster answers with a taint; a controller's new version. */
+/** Writes besides the six statuses: a worker's cordon and uncordon, for each of which the cluster changes a taint; a controller's new version. */
 test.each([
   ['a worker with its own node credentials', 'worker', 'agent-worker', { node: 'agent-worker' }, 10],
   ['a controller with its documented role', 'controller', 'agent-controller', { controlNode: 'agent-controller' }, 7],
@@ -56,19 +56,19 @@ test('a build that crashes is rolled back', async () => {
   expect(await rig.host.version()).toBe(OLD);
 });
 
-/** Of a kubelet that was well before the restart. */
+/** The heartbeat of a kubelet that was healthy before the restart. */
 const beatBefore = async (name: string): Promise<void> =>
   await reportReady(admin, name, OLD, rfc3339(Date.now() - 5_000));
 const READY = expect.objectContaining({ type: 'Ready', status: 'True' }) as object;
 
-test('a build whose service answers and whose kubelet does not is rolled back, though the node says Ready to the end', async () => {
+test('a build whose service answers but whose kubelet does not is rolled back, although the node stays Ready', async () => {
   const flags = ['--ready-timeout', '3s'];
   await using rig = await startRig('agent-silent', { node: 'agent-silent' }, { flags });
   await beatBefore('agent-silent');
   const agent = rig.startAgent();
   await rig.send('/new', NEW);
   await rig.end();
-  // Which it begins once the new version has answered.
+  // The agent begins it after the new version has answered.
   expect(agent.log.join('')).toContain('"step":"soak"');
   expect(rig.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'Failed']);
   const reason = expect.stringContaining('no kubelet heartbeat within') as string;
@@ -80,7 +80,7 @@ test('a build whose service answers and whose kubelet does not is rolled back, t
   expect(spec?.unschedulable).toBeUndefined();
 });
 
-test('the last word of the kubelet before, told after the restart was ordered, is no news of the next one', async () => {
+test('a late heartbeat of the old kubelet does not count for the new one', async () => {
   const flags = ['--ready-timeout', '3s'];
   const name = 'agent-last-word';
   await using rig = await startRig(name, { node: name }, { flags, restartDelayMs: 5_000 });
@@ -96,7 +96,7 @@ test('the last word of the kubelet before, told after the restart was ordered, i
   expect(await rig.host.version()).toBe(OLD);
 });
 
-test('a kubelet that comes back late is waited for', async () => {
+test('the agent waits for a kubelet that comes back late', async () => {
   await using rig = await startRig('agent-late', { node: 'agent-late' });
   await beatBefore('agent-late');
   const agent = rig.startAgent();
@@ -108,7 +108,7 @@ test('a kubelet that comes back late is waited for', async () => {
   expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
 });
 
-test('conflicts with somebody who writes all the time cost no second download', async () => {
+test('conflicts with a process that writes all the time cause no second download', async () => {
   const faults = [{ paceMs: 10 }];
   await using rig = await startRig('agent-storm', { node: 'agent-storm' }, { bytes: 64_000, faults });
   rig.startAgent();
@@ -124,7 +124,7 @@ test('conflicts with somebody who writes all the time cost no second download', 
   expect(rig.host.starts).toBe(2);
 });
 
-test('a killed agent is continued by the next one', async () => {
+test('the next agent continues the work of a killed one', async () => {
   await using rig = await startRig('agent-killed', { node: 'agent-killed' });
   rig.onStatus = (status) => {
     if (status === 'Restart') process.kill(rig.agent?.pid ?? 0, 'SIGKILL');
@@ -143,7 +143,7 @@ function versionIn(object: ControlNode): string | undefined {
   return object.status?.k0sVersion;
 }
 
-/** All that neither the agent nor the cluster's own controllers change: theirs are the taints. */
+/** What neither the agent nor the cluster's controllers change; those change the taints. */
 function othersPartOf({ metadata, ...rest }: ControlNode & { spec?: object }): unknown {
   const { labels, annotations } = metadata;
   const theirs = annotations?.['example.com/theirs'];

@@ -1,4 +1,4 @@
-/** Owns the proof that a Plan which is wrong touches no node, and says why, once, wherever people look. */
+/** Tests that an invalid Plan touches no node and says why, once, in each place that people read. */
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
@@ -58,7 +58,7 @@ interface AuditEvent {
   readonly objectRef?: { readonly resource: string; readonly subresource?: string };
 }
 
-/** What the controller wrote since the log had that many lines, leases apart; `update plans/status` and the like. */
+/** The controller's writes after the log's first `since` lines, such as `update plans/status`; without leases. */
 async function writesSince(start: number): Promise<string[]> {
   const lines = (await auditLines()).slice(start).map((line) => JSON.parse(line) as AuditEvent);
   return lines
@@ -84,7 +84,7 @@ async function eventsOf({ metadata }: Plan): Promise<Event[]> {
   return (JSON.parse(stdout) as { items: Event[] }).items;
 }
 
-/** Everything about the targets that the controller could have changed; the rest of a Node changes by itself. */
+/** All of the targets that the controller could change. The rest of a Node changes without it. */
 async function targets(): Promise<unknown[]> {
   const found = [...(await listOf('controlnodes')), ...(await listOf('nodes'))];
   return found.map(({ kind, metadata: { name, labels, annotations } }) => ({ kind, name, labels, annotations }));
@@ -170,7 +170,7 @@ test.each(CASES)(
     expect(status.stdout.filter((line) => line.includes(message))).toEqual([`  why     ${message}`]);
 
     expect(await targets()).toEqual(before);
-    // The second write of the plan holds its conditions, which need an annotation.
+    // The second write of the plan has its conditions, which need an annotation.
     const writes = async (): Promise<string[]> => (await writesSince(start)).toSorted((a, b) => a.localeCompare(b));
     await expect.poll(writes, PATIENCE).toEqual(['create events', 'update plans', 'update plans/status']);
   },
@@ -182,7 +182,7 @@ test('a platform without any URL is refused by the API server, which names the f
   expect(await listOf('plans')).toEqual([]);
 });
 
-test('a plan that is right touches its first target: the very checks above would have seen it', async () => {
+test('a valid plan touches its first target: the checks above would find it', async () => {
   const [before, start] = [await targets(), (await auditLines()).length];
   expect(await applyPlan(planOf({}))).toBe('');
   const signal = async (): Promise<unknown> =>

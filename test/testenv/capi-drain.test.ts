@@ -1,4 +1,4 @@
-/** The proof that a Machine's node is emptied before its service is touched: real pods, a real budget, the documented user. */
+/** Tests that a Machine's node is drained before its service is touched: real pods, a real budget, the documented user. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Host } from '../../sandbox/hosts/host.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
@@ -11,7 +11,7 @@ import { Workloads } from './drain-workloads.ts';
 
 const PATIENCE = { timeout: 60_000, interval: 50 };
 const NAMESPACE = 'default';
-/** Where pods go that have to leave the other two. */
+/** Takes the pods of the other two nodes. */
 const SPARE = 'worker3';
 let scene: MachineCluster;
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
 }, 120_000);
 
 afterAll(async () => {
-  // Pods first: once their Nodes are gone, nobody is left to end them.
+  // Delete pods first: nothing ends them after their Nodes are gone.
   const all = ['deployment,poddisruptionbudget', '--all', '-n', NAMESPACE];
   await kubectlAs('admin', ['delete', ...all, '--cascade=foreground']);
   await scene[Symbol.asyncDispose]();
@@ -45,7 +45,7 @@ function hostOf(name: string): Host {
   return scene.cluster.hosts.find((host) => host.name === name) as Host;
 }
 
-test('pods go first; a budget that holds one is told to the caller, and the Machine goes on once it does not', async () => {
+test('pods go first; the caller learns which budget blocks one, and the Machine continues when it allows the eviction', async () => {
   for (const name of ['worker2', SPARE]) await setCordon(name, true);
   const spec = { nodeSelector: { 'kubernetes.io/os': 'linux' } };
   await apply(JSON.stringify(new Workloads(NAMESPACE, '').of('Deployment', 'web', { replicas: 2 }, { spec })));
@@ -60,18 +60,18 @@ test('pods go first; a budget that holds one is told to the caller, and the Mach
     await vi.waitFor(() => expect(words.at(-1)).toMatch(pattern), PATIENCE);
   const updated = scene.update('worker1', scene.manager('h2', told));
 
-  // As it stands the budget would hold them for ever: nothing is begun.
+  // This budget would block the drain forever: nothing starts.
   await tells(/^worker1 cannot be drained: .*it wants 2 of its 2 pods healthy at all times \(minAvailable: 2\)/);
   expect((await scene.cluster.client.get(nodes, 'worker1')).spec?.unschedulable).toBeUndefined();
 
-  // Now it spares one. Its successor finds no place, so the other one is held.
+  // Now it allows one eviction. The replacement cannot be scheduled, so the other pod stays.
   await setBudget(1);
   const held =
     /^1 pod is left on node worker1: PodDisruptionBudget default\/web blocks default\/web-\S+: it needs 1 healthy pods and has 1 currently$/;
   await tells(held);
   expect(cordonOwner(await scene.cluster.client.get(nodes, 'worker1'))).toBeDefined();
 
-  // Whoever comes next begins the drain anew, and tells the same.
+  // The next process starts the drain again and reports the same.
   process.kill(scene.running.pid, 'SIGKILL');
   scene.running = await scene.extension.start('extension-again');
   await scene.whenCallable('h2');
@@ -88,14 +88,14 @@ test('pods go first; a budget that holds one is told to the caller, and the Mach
   await vi.waitFor(async () => expect(await podsOn(SPARE)).toHaveLength(2), PATIENCE);
 }, 120_000);
 
-test('the cordon is lifted again, with its mark', async () => {
+test('the node is uncordoned, and our mark removed', async () => {
   await vi.waitFor(async () => {
     const node = await scene.cluster.client.get(nodes, 'worker1');
     expect([node.spec?.unschedulable, cordonOwner(node), node.spec?.taints]).toEqual([undefined, undefined, undefined]);
   }, PATIENCE);
 });
 
-test('a node that somebody else had cordoned stays so', async () => {
+test('a node with a foreign cordon stays cordoned', async () => {
   await scene.update('worker2', scene.manager('h2'));
   const node = await scene.cluster.client.get(nodes, 'worker2');
   expect([node.status?.nodeInfo?.kubeletVersion, node.spec?.unschedulable, cordonOwner(node)]).toEqual([
@@ -105,7 +105,7 @@ test('a node that somebody else had cordoned stays so', async () => {
   ]);
 });
 
-test('what a policy holds back is told to the caller', async () => {
+test('the caller learns that a policy waits', async () => {
   const policy = {
     apiVersion: 'upgrade.refit.dev/v1alpha1',
     kind: 'UpgradePolicy',

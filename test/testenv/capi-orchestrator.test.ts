@@ -1,4 +1,4 @@
-/** The proof of the orchestrator: two updaters over HTTPS compose on one Machine of a real API server, or leave it untouched. */
+/** Tests the orchestrator on a real API server: two updaters over HTTPS update one Machine together, or leave it untouched. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createMachine, installMachines } from '../../sandbox/cluster/machines.ts';
 import type { Triple } from '../../src/api/capi/hooks.ts';
@@ -61,7 +61,7 @@ async function run(name: string, desired: Triple, stubs: readonly StubUpdater[])
 const versions = { name: 'versions', authority, patches: { machinePatch: { spec: { version: 'v1.35.1' } } }, calls: 1 };
 const sizes = { name: 'sizes', authority, patches: { infrastructureMachinePatch: { spec: { size: 2 } } }, calls: 0 };
 
-test('two updaters, each with its part, one after the other', async () => {
+test('two updaters do their parts one after the other', async () => {
   await using first = await startStubUpdater(versions);
   await using second = await startStubUpdater(sizes);
   await createMachine(client, { name: 'both', version: 'v1.35.0', node: 'n1' });
@@ -75,16 +75,16 @@ test('two updaters, each with its part, one after the other', async () => {
       { updater: 'sizes', claimed: ['infraMachine.spec.size'] },
     ],
   });
-  // The first one never sees the size; the second one sees all.
+  // The first one never gets the size; the second one gets all.
   expect(first.updates).toEqual([changed(current, 'v1.35.1', 1), changed(current, 'v1.35.1', 1)]);
   expect(second.updates).toEqual([desired]);
   expect((await client.get(machines, 'both', options)).spec?.version).toBe('v1.35.1');
-  // Whoever comes later finds that it is done, and calls nobody.
+  // A later run finds that it is done and calls no updater.
   expect((await run('both', desired, [first, second])).state).toBe('done');
   expect([first.updates.length, second.updates.length]).toEqual([2, 1]);
 });
 
-test('a change that nobody covers leaves the Machine as it is, and is named', async () => {
+test('a change that no updater covers is named and leaves the Machine as it is', async () => {
   await using only = await startStubUpdater(versions);
   const before = await createMachine(client, { name: 'alone', version: 'v1.35.0', node: 'n2' });
   const { state, message } = await run('alone', changed(await tripleOf('alone'), 'v1.35.1', 2), [only]);
@@ -96,7 +96,7 @@ test('a change that nobody covers leaves the Machine as it is, and is named', as
   expect(await client.get(machines, 'alone', options)).toEqual(before);
 });
 
-test('an updater that cannot be reached: nothing is written at all', async () => {
+test('an updater that cannot be reached: nothing is written', async () => {
   const before = await createMachine(client, { name: 'lost', version: 'v1.35.0', node: 'n3' });
   const gone = await startStubUpdater(versions);
   await gone[Symbol.asyncDispose]();

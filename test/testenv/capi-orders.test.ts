@@ -1,4 +1,4 @@
-/** The proof that updates of Machines are ordered about by the documented operator: on a real API server, through the hooks. */
+/** Tests pause, resume, abort and retry for Machines, as the documented operator: on a real API server, through the hooks. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
@@ -30,7 +30,7 @@ async function told(...args: readonly string[]): Promise<{ code: number | null; 
   return { code, stdout: stdout.join('\n'), stderr: stderr.join('\n') };
 }
 
-/** Nothing starts until it is deleted: so there is time to order something. */
+/** Nothing starts until it is deleted: that leaves time for commands. */
 async function shut(): Promise<void> {
   const policy = buildUpgradePolicy(POLICY, { plans: [{ dialect: 'capi' }], paused: true });
   await scene.cluster.client.create(upgradePolicies, policy);
@@ -42,7 +42,7 @@ async function open(): Promise<void> {
 
 interface Update {
   readonly words: readonly string[];
-  /** Resolves with undefined at its end, or with what went wrong. */
+  /** Resolves with undefined at the end, or with the error. */
   readonly ended: Promise<unknown>;
 }
 
@@ -59,7 +59,7 @@ async function begin(node: string): Promise<Update> {
   return { words, ended };
 }
 
-test('a pause holds the update of one Machine, whoever calls; resume lets it go on', async () => {
+test('a pause holds the update of one Machine for every caller; resume continues it', async () => {
   await shut();
   const { words, ended } = await begin(PAUSED);
   const paused = await told('pause', '--plan', `capi/${PAUSED}`);
@@ -80,7 +80,7 @@ test('a pause holds the update of one Machine, whoever calls; resume lets it go 
   expect((await scene.cluster.client.get(nodes, PAUSED)).status?.nodeInfo?.kubeletVersion).toBe(TO);
 });
 
-test('an abort fails the call with its reason; what why says to do lets the next call begin anew', async () => {
+test('an abort fails the call with its reason; after the advice of why, the next call starts again', async () => {
   await shut();
   const { ended } = await begin(ABORTED);
   expect((await told('abort', '--reason', 'wrong release', '--plan', `capi/${ABORTED}`)).stdout).toMatch(

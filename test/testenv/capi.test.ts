@@ -1,4 +1,4 @@
-/** The proof of the Cluster API front door: Machines updated through the hooks, on a real API server, by the documented users. */
+/** Tests the hooks for Cluster API: Machines updated on a real API server, by the documented users. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -51,8 +51,8 @@ test.each(['h2', 'http/1.1'] as const)('discovery over %s', async (protocol) => 
   await scene.whenCallable(protocol);
 });
 
-describe('a change that nobody covers', () => {
-  test('it is named, and neither the Machine nor its Node is touched', async () => {
+describe('a change that no updater covers', () => {
+  test('is named, and neither the Machine nor its Node is touched', async () => {
     const node = 'worker1';
     const { client } = scene.cluster;
     await scene.whenCallable('h2');
@@ -64,7 +64,7 @@ describe('a change that nobody covers', () => {
     expect(annotationsOf(await client.get(nodes, node))).toEqual([]);
   });
 
-  test('a call for a version that the Machine does not want is not believed', async () => {
+  test('a call for a version that the Machine does not want is refused', async () => {
     const node = 'worker1';
     const { client } = scene.cluster;
     await expect(driveUpdate(scene.manager('h2'), { machine: machineOf(node), version: TO })).rejects.toThrow(
@@ -74,7 +74,7 @@ describe('a change that nobody covers', () => {
   });
 });
 
-test('a Machine from the first question to the end, over HTTP/2', async () => {
+test('a Machine from the first call to the end, over HTTP/2', async () => {
   const answers: UpdateMachineResponse[] = [];
   await scene.whenCallable('h2');
   const record = (answer: UpdateMachineResponse | Error): void => {
@@ -83,14 +83,14 @@ test('a Machine from the first question to the end, over HTTP/2', async () => {
   await scene.update('worker1', scene.manager('h2', record));
   await expectUpdated('worker1');
   const words = answers.map(({ message }) => message ?? '');
-  // The same words in a row are one state: none comes back.
+  // Equal messages in a row are one state. No state comes back.
   const states = words.filter((message, index) => message !== words[index - 1]);
   expect(new Set(states).size).toBe(states.length);
   expect(states.slice(0, -1).every((message) => message.includes('worker1'))).toBe(true);
   expect(answers.at(-1)).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
 });
 
-test('asked again, and by a replica that never heard of it: still done, and nothing is begun', async () => {
+test('asked again, and asked of another replica: still done, and nothing starts', async () => {
   await scene.running.stop();
   scene.running = await scene.extension.start('extension-again');
   await scene.whenCallable('h2');
@@ -99,7 +99,7 @@ test('asked again, and by a replica that never heard of it: still done, and noth
   expect(sightings).toHaveLength(before);
 });
 
-test('the extension is killed after each of the first answers: the calls go on, and it is done once', async () => {
+test('the extension is killed after each of the first answers: the calls continue, and the update is done once', async () => {
   await scene.whenCallable('http/1.1');
   let kills = 0;
   const restarts: Promise<unknown>[] = [];
@@ -137,7 +137,7 @@ test('a Machine of the control plane waits until every API server is ready', asy
   await expectUpdated(CONTROL_PLANE);
 });
 
-test('what it did stands in events of the Node', async () => {
+test('Events of the Node say what it did', async () => {
   const reasons = ['-o', 'jsonpath={.items[*].reason}'];
   const { stdout } = await kubectlAs('viewer', [
     'get',
@@ -149,7 +149,7 @@ test('what it did stands in events of the Node', async () => {
   expect(stdout.split(' ')).toEqual(expect.arrayContaining(['Started', 'Completed']));
 });
 
-test('no secret of a body stands in its log', async () => {
+test('its log contains no secret of a body', async () => {
   const log = await readFile(join(scene.directory, 'logs', 'extension.log'), 'utf8');
   expect(log).toContain('"hook":"CanUpdateMachine"');
   expect(log).not.toContain('/etc/demo');

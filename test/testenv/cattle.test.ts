@@ -1,4 +1,4 @@
-/** The proof of the cattle dialect: Plans on real parts, from `kubectl apply` to their conditions, watched from outside. */
+/** Tests the cattle dialect on a real control plane: Plans from `kubectl apply` to their conditions, watched from outside. */
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,7 +25,7 @@ import { runRefit } from './refit-process.ts';
 
 const NAMESPACE = 'system-upgrade';
 const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'system-upgrade-controller.ts');
-/** Of the published version and service account. */
+/** The hash of the published version and service account. */
 const HASH = '0e4e3f4e3f8b1e811d841099cb49e4712b93833bee0604115b9a141c';
 const SERVERS = ['turing-node-1', ...Array.from({ length: 10 }, (_, index) => `server-${index + 1}`)];
 const CORDONED = ['server-3', 'server-7'];
@@ -67,7 +67,7 @@ beforeAll(async () => {
       SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0',
     },
     directory,
-    // It brings the definition of Plans along.
+    // The process installs the CRD of Plans.
     ready: async () => (await kubectlAs('admin', ['get', 'plans.upgrade.cattle.io', '-n', NAMESPACE])).ok,
     clock: systemClock,
   });
@@ -120,7 +120,7 @@ async function plan(name: string): Promise<CattlePlan> {
   return await admin.get(cattlePlans, name, { namespace: NAMESPACE });
 }
 
-/** As people wait: resolves with the plan once the condition has that status and reason. */
+/** Resolves with the plan when the condition has that status and reason. */
 async function until(name: string, type: string, status: string, reason: string): Promise<CattlePlan> {
   return await vi.waitFor(async () => {
     const found = await plan(name);
@@ -155,7 +155,7 @@ describe('eleven nodes, three at a time', () => {
     stop.abort();
   }, 120_000);
 
-  test('the status is what scripts for the original wait for', () => {
+  test('the status is what scripts for the original expect', () => {
     expect(finished.status).toMatchObject({ latestVersion: 'v1.27.6-k3s1', latestHash: HASH });
     expect(finished.status?.applying).toBeUndefined();
     expect(finished.status?.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
@@ -165,9 +165,9 @@ describe('eleven nodes, three at a time', () => {
     ]);
   });
 
-  test('three Jobs are at work at most, and three at some time', () => {
+  test('at most three Jobs run, and three at some time', () => {
     expect(seen.most()).toBe(CONCURRENCY);
-    // A pod that is played may be done before the next one is made.
+    // kwok may finish a pod before the next one is created.
     expect(pieces.most()).toBeGreaterThan(0);
     expect(pieces.most()).toBeLessThanOrEqual(CONCURRENCY);
   });
@@ -194,7 +194,7 @@ describe('eleven nodes, three at a time', () => {
     });
   });
 
-  test('each node got one Job, but for the one that is left out', async () => {
+  test('each node got one Job, except the excluded one', async () => {
     const touched = (await jobsOf('server-plan')).map(
       ({ metadata }) => metadata.labels?.['upgrade.cattle.io/node'] ?? '',
     );
@@ -202,7 +202,7 @@ describe('eleven nodes, three at a time', () => {
     expect(seen.created()).toBe(SERVERS.length - 1);
   });
 
-  test('each node that is done says so, and is schedulable again', async () => {
+  test('each finished node is marked and schedulable again', async () => {
     const found = await Promise.all(SERVERS.map(async (name) => await admin.get(nodes, name)));
     for (const { metadata, spec } of found) {
       const isLeftOut = metadata.name === DISABLED;
@@ -212,7 +212,7 @@ describe('eleven nodes, three at a time', () => {
     }
   });
 
-  test('a new node begins the plan anew', async () => {
+  test('a new node starts the plan again', async () => {
     await createNode('late', { pool: 'servers' });
     await vi.waitFor(async () => {
       const { metadata } = await admin.get(nodes, 'late');
@@ -223,7 +223,7 @@ describe('eleven nodes, three at a time', () => {
   });
 });
 
-test('conflicting drain options are refused with the words of the original, until one of them is gone', async () => {
+test("conflicting drain options are refused with the original's message until one of them is removed", async () => {
   const drain = { deleteLocalData: true, deleteEmptydirData: true };
   const spec = { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' };
   await apply(planOf('drains', { ...spec, drain }));
@@ -244,7 +244,7 @@ test('conflicting drain options are refused with the words of the original, unti
 describe('a Job that fails', () => {
   const fragile = { nodeSelector: { matchLabels: { pool: 'fragile' } }, version: 'v1' };
 
-  test('is told with its reason, and keeps the slot: nobody else starts', async () => {
+  test('is reported with its reason and keeps the slot: no other node starts', async () => {
     await apply(planOf('fragile', fragile, { 'example.com/outcome': 'failure' }));
     const failed = await until('fragile', 'Complete', 'False', 'JobFailed');
     const [job, ...others] = await jobsOf('fragile');
@@ -255,7 +255,7 @@ describe('a Job that fails', () => {
     expect(conditionOf(failed, 'Complete').message).toBe(message);
     expect(failed.status?.applying).toEqual([node]);
 
-    // Whatever wakes the controller: here a label on each node.
+    // Wake the controller: here with a label on each node.
     await kubectlAs('admin', ['label', 'node', ...FRAGILE, 'example.com/touched=yes']);
     await apply(planOf('after-fragile', { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' }));
     await until('after-fragile', 'Complete', 'True', 'Complete');
@@ -263,7 +263,7 @@ describe('a Job that fails', () => {
     expect(conditionOf(await plan('fragile'), 'Complete').reason).toBe('JobFailed');
   });
 
-  test('and goes again with the same version, as an order for it says', async () => {
+  test('runs again with the same version after a retry', async () => {
     const name = 'again';
     await apply(planOf(name, fragile, { 'example.com/outcome': 'failure' }));
     const failed = await until(name, 'Complete', 'False', 'JobFailed');
@@ -288,14 +288,14 @@ describe('a Job that fails', () => {
     expect((await admin.get(nodes, node)).metadata.labels?.[`plan.upgrade.cattle.io/${name}`]).toMatch(/^[0-9a-f]+$/);
   });
 
-  test('is no end: a new version begins anew', async () => {
+  test('does not end the plan: a new version starts again', async () => {
     await patch('fragile', { metadata: { labels: { 'example.com/outcome': null } }, spec: { version: 'v2' } });
     const done = await until('fragile', 'Complete', 'True', 'Complete');
     expect(done.status?.conditions?.map(({ type }) => type)).toEqual(['Complete', 'Validated', 'LatestResolved']);
   });
 });
 
-test('a channel tells the version by where it redirects to', async () => {
+test('a channel gives the version by its redirect', async () => {
   const { port } = channel.address() as AddressInfo;
   const nobody = { nodeSelector: { matchLabels: { pool: 'nobody' } } };
   await apply(planOf('channel', { ...nobody, channel: `http://127.0.0.1:${port}/stable` }));
@@ -305,7 +305,7 @@ test('a channel tells the version by where it redirects to', async () => {
   expect(asked).toEqual(['/stable first']);
 });
 
-test('a channel that tells no version says why', async () => {
+test('a channel without a version says why', async () => {
   const { port } = channel.address() as AddressInfo;
   await apply(planOf('broken-channel', { channel: `https://127.0.0.1:${port}/stable` }));
   const failed = await until('broken-channel', 'LatestResolved', 'False', 'Error');
@@ -319,7 +319,7 @@ test('neither channel nor version', async () => {
   expect(conditionOf(failed, 'LatestResolved').message).toBe('cannot resolve plan: missing channel and version');
 });
 
-test('a Secret that counts into the hash holds the plan back until it is there', async () => {
+test('the plan waits for a Secret of its hash', async () => {
   const named = { secrets: [{ name: 'bionic', path: 'bionic' }], version: 'bionic' };
   await apply(planOf('bionic', { nodeSelector: { matchLabels: { pool: 'nobody' } }, ...named }));
   const refused = await until('bionic', 'Validated', 'False', 'Error');
@@ -347,7 +347,7 @@ describe('a window', () => {
       .toLocaleDateString('en', { weekday: 'long', timeZone: 'UTC' })
       .toLowerCase();
 
-  test('holds a Plan back in the words of the original, until one is open', async () => {
+  test("holds a Plan with the original's message until one opens", async () => {
     await apply(planOf('windowed', { ...one, window: { days: [day(3)], startTime: '9:00', endTime: '10:00' } }));
     const held = await until('windowed', 'Complete', 'False', 'Waiting');
     expect(conditionOf(held, 'Complete').message).toBe('current time is not within configured window');
@@ -359,7 +359,7 @@ describe('a window', () => {
     expect(await jobsOf('windowed')).toHaveLength(1);
   });
 
-  test('that cannot be read is told', async () => {
+  test('that cannot be read is reported', async () => {
     await apply(planOf('unreadable', { ...one, window: { days: [day(0)], startTime: '24:00', endTime: '10:00' } }));
     const refused = await until('unreadable', 'Validated', 'False', 'Error');
     expect(conditionOf(refused, 'Validated').message).toBe(
@@ -368,7 +368,7 @@ describe('a window', () => {
   });
 });
 
-test('a node keeps its slot after its Job for as long as the Plan says, and carries pods meanwhile', async () => {
+test('a node keeps its slot after its Job for as long as the Plan says, and runs pods meanwhile', async () => {
   const label = 'plan.upgrade.cattle.io/delayed';
   const stop = new AbortController();
   const seen: string[] = [];
@@ -381,7 +381,7 @@ test('a node keeps its slot after its Job for as long as the Plan says, and carr
   });
   void informer.run(stop.signal);
   await informer.whenSynced(stop.signal);
-  // In the place of the Jobs' own kubectl, which is played.
+  // Stands in for the kubectl of the Jobs, whose pods kwok plays.
   await kubectlAs('admin', ['cordon', ...FRAGILE]);
   const spec = { nodeSelector: { matchLabels: { pool: 'fragile' } }, version: 'v3', cordon: true };
   await apply(planOf('delayed', { ...spec, postCompleteDelay: '3s' }));
@@ -405,7 +405,7 @@ function timeOf(text: string | undefined): number {
   return Date.parse(text ?? '');
 }
 
-test('a policy for Plans holds one back, and tells that it does', async () => {
+test('a policy holds a Plan and reports that', async () => {
   const policy = {
     apiVersion: 'upgrade.refit.dev/v1alpha1',
     kind: 'UpgradePolicy',
@@ -425,7 +425,7 @@ test('a policy for Plans holds one back, and tells that it does', async () => {
   await until('calm', 'Complete', 'True', 'Complete');
 });
 
-test('a Job that the original left paused is taken over, and set going', async () => {
+test('a Job that the original left paused is adopted and resumed', async () => {
   await apply(planOf('taken', { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' }));
   const { latestHash: hash = '' } = (await until('taken', 'Complete', 'True', 'Complete')).status ?? {};
   const rendering = { plan: await plan('taken'), node: await admin.get(nodes, 'server-1'), version: 'v1', hash };
@@ -442,7 +442,7 @@ test('a Job that the original left paused is taken over, and set going', async (
   await until('taken', 'Complete', 'True', 'Complete');
 });
 
-test('refit status shows Plans of all namespaces, to somebody who may only look', async () => {
+test('refit status shows Plans of all namespaces to the viewer', async () => {
   const { code, stdout, stderr } = await runRefit(
     'status',
     '-o',

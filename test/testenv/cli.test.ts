@@ -1,4 +1,4 @@
-/** Owns the proof that every `refit` process says in one line why it cannot work, and goes on where it can. */
+/** Tests that each `refit` process says in one line why it cannot work, and continues when it can. */
 import { globSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(directory, { recursive: true }));
 
-/** Everything that needs an API server, each with its kubeconfig. */
+/** The commands that need an API server, each with its kubeconfig. */
 function commands(kubeconfig: string): string[][] {
   const place = ['--object', 'controlnode', '--name', 'cli-c1', '--state-dir', join(directory, 'agent')];
   const agent = ['agent', ...place, '--log-level', 'error'];
@@ -74,7 +74,7 @@ test.each<[string, () => Promise<string>, number, string]>([
   expect(begins).toEqual(results.map(() => ({ code, stdout: [], stderr: [begin] })));
 });
 
-test('an API server without our kinds: every command says what to apply, but for an agent, which waits for them', async () => {
+test('an API server without our kinds: every command says what to apply; an agent waits for them', async () => {
   const server = await startApiServer();
   try {
     const path = await kubeconfigVia(directory, 'viewer', server.url);
@@ -89,7 +89,7 @@ test('an API server without our kinds: every command says what to apply, but for
   }
 });
 
-test('a controller that lost its API server goes on when it is back', async () => {
+test('a controller continues when its API server is back', async () => {
   const proxy = await startTcpProxy({ target: { host: '127.0.0.1', port: controlPlane().port } });
   const kubeconfig = await kubeconfigVia(directory, 'controller', `https://127.0.0.1:${proxy.port}`);
   const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
@@ -150,13 +150,13 @@ test.each<[string, string[], string]>([
   expect(stderr.at(-1)).toContain(advice);
 });
 
-test('a file that is no Plan: one line that says what it is', async () => {
+test('a file that is no Plan: one line says what it is', async () => {
   const { code, stdout, stderr } = await runRefit('validate', 'deploy/rbac.yaml');
   expect({ code, stdout, lines: stderr.length }).toEqual({ code: 2, stdout: [], lines: 1 });
   expect(stderr[0]).toMatch(/^REFIT_FILE: deploy\/rbac\.yaml: holds a Namespace of v1 and /);
 });
 
-test('what is asked for goes to standard output, and is no error', async () => {
+test('requested output goes to standard output and is no error', async () => {
   const lines = [
     [],
     ['--help'],

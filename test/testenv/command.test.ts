@@ -12,9 +12,9 @@ const COMMAND = join(import.meta.dirname, '..', '..', 'tools', 'testenv.ts');
 
 interface Running {
   readonly process: ChildProcess;
-  /** All that it has printed so far. */
+  /** Its output so far. */
   readonly output: () => string;
-  /** The exit code, once it has ended. */
+  /** Its exit code. */
   readonly ended: Promise<unknown>;
 }
 
@@ -25,7 +25,7 @@ beforeEach(() => {
   temporary = mkdtempSync(join(tmpdir(), 'refit-command-'));
 });
 
-/** Its temporary files go below `temporary`, so that a test can see whether any is left. */
+/** Its temporary files are below `temporary`, so that a test can check that none is left. */
 function start(...args: string[]): Running {
   const env = { ...process.env, TMPDIR: temporary };
   const child = spawn(process.execPath, [COMMAND, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env });

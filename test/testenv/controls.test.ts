@@ -1,4 +1,4 @@
-/** The proof that people can order a plan about on a real API server, by the rights of the documented operator and no others. */
+/** Tests pause, resume, abort and retry on a real API server, with the documented operator's rights only. */
 import { globSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ async function order(...args: readonly string[]): Promise<RefitResult> {
   return await runRefit(...args, '--kubeconfig', operator);
 }
 
-/** Ends well, and says so on standard output. */
+/** Succeeds and prints only to standard output. */
 async function ordered(...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await order(...args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
@@ -60,7 +60,7 @@ describe('while a controller leads', () => {
   });
   afterAll(async () => expect(await controller.stop('SIGTERM')).toBe(0));
 
-  test('a pause lets what is under way finish and nothing new start; resume goes on', async () => {
+  test('with a pause, started nodes finish and no other starts; resume continues', async () => {
     await using puppets = await Puppets.create(admin, 'order-w1', 'order-w2');
     await puppets.plan(1);
     await puppets.says('order-w1', 'Restart');
@@ -88,7 +88,7 @@ describe('while a controller leads', () => {
     expect(await refused('pause')).toContain('REFIT_CONTROL: Plan autopilot (id1) is done: nothing is left to pause');
   });
 
-  test('an abort takes back what is not begun, lifts our cordons and no others, and lets the rest finish', async () => {
+  test('an abort cancels signals that no node has started, removes our cordons only, and lets the rest finish', async () => {
     await using puppets = await Puppets.create(admin, 'order-a1', 'order-a2', 'order-a3', 'order-a4', 'order-a5');
     for (const name of ['order-a2', 'order-a3']) await puppets.addLastingPod(name);
     await puppets.cordonByHand('order-a3');
@@ -135,7 +135,7 @@ describe('while a controller leads', () => {
     expect(await refused('resume')).toContain('was aborted (wrong release) and cannot be resumed');
   });
 
-  test('a node that failed goes again, and the plan with it; what has not failed is refused', async () => {
+  test('a failed node runs again, and so does the plan; a node that has not failed is refused', async () => {
     await using puppets = await Puppets.create(admin, 'order-r1', 'order-r2');
     await puppets.plan(1);
     await puppets.says('order-r1', 'FailedDownload');
@@ -162,7 +162,7 @@ describe('while a controller leads', () => {
     expect(await puppets.end()).toMatchObject({ state: 'Completed' });
   });
 
-  test('a Plan that is deleted while it runs leaves no signal at work and no cordon of ours', async () => {
+  test('a Plan that is deleted while it runs leaves no active signal and no cordon of ours', async () => {
     await using puppets = await Puppets.create(admin, 'order-d1', 'order-d2', 'order-d3', 'order-d4');
     for (const name of ['order-d2', 'order-d3']) await puppets.addLastingPod(name);
     await puppets.cordonByHand('order-d3');
@@ -205,7 +205,7 @@ describe('while a controller leads', () => {
   });
 });
 
-test('whoever gives no reason is the reason', async () => {
+test('without --reason, the user is the reason', async () => {
   await using puppets = await Puppets.create(admin, 'order-n1');
   await puppets.plan(1);
   await admin.delete(leases, LEADER_LEASE.name, LEADER_LEASE);
@@ -214,7 +214,7 @@ test('whoever gives no reason is the reason', async () => {
   expect(said).toMatch(/\nNo leader: no refit controller holds lease \S+\. Upgrades are stopped\.$/);
 });
 
-test('a viewer gives no orders, and nothing is written', async () => {
+test('a viewer may not pause or abort, and nothing is written', async () => {
   await using puppets = await Puppets.create(admin, 'order-v1');
   const { metadata } = await puppets.plan(1);
   for (const args of [['pause'], ['abort', '--reason', 'x']]) {
@@ -227,7 +227,7 @@ test('a viewer gives no orders, and nothing is written', async () => {
   expect((await admin.get(plans, 'autopilot')).metadata.resourceVersion).toBe(metadata.resourceVersion);
 });
 
-test('a Plan of the system-upgrade-controller is paused and aborted the same way, and says what it cannot do', async () => {
+test('a Plan of the system-upgrade-controller can be paused and aborted the same way; what it cannot do is refused', async () => {
   const { metadata, ...rest } = buildCattlePlan('order-image', {
     nodeSelector: { matchLabels: { pool: 'order-none' } },
   });
@@ -268,7 +268,7 @@ test('without a plan, and with one of another name', async () => {
 
 interface Spoilt {
   readonly name: string;
-  /** Of the platform, in the plan. */
+  /** The URL of the platform, in the plan. */
   readonly field: 'url' | 'sha256';
   readonly wrong: (downloads: string) => string;
   readonly why: string;
@@ -356,7 +356,7 @@ test.each(SPOILT)(
   },
 );
 
-/** Type, reason and message of each, a line. */
+/** One line for each: type, reason and message. */
 async function eventsOf(name: string): Promise<string> {
   const lines = 'jsonpath={range .items[*]}{.type} {.reason} {.message}{"\\n"}{end}';
   const about = ['--field-selector', `involvedObject.name=${name}`];

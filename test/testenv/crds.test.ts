@@ -1,4 +1,4 @@
-/** Owns the proof on a real API server that it takes our CRDs, what real clusters hold, and nothing that breaks the schema. */
+/** Tests that a real API server accepts our CRDs and objects of real clusters, and refuses what breaks the schema. */
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
@@ -18,7 +18,7 @@ const PLATFORMS = { 'linux-amd64': { url: 'https://example.com/k0s' } };
 const K0S_UPDATE = { version: 'v1.36.3+k0s.0', platforms: PLATFORMS, targets: { workers: TARGET } };
 const AIRGAP_UPDATE = { version: 'v1.36.3+k0s.0', platforms: PLATFORMS, workers: TARGET };
 
-/** Every member of an UpgradePolicy. */
+/** All members of an UpgradePolicy. */
 const POLICY = {
   plans: [{}, { dialect: 'autopilot' }, { dialect: 'cattle', namespace: 'system-upgrade', name: 'k3s-server' }],
   paused: false,
@@ -41,7 +41,7 @@ const POLICY = {
   blackouts: [{ from: '2026-12-20', to: '2027-01-06T06:00:00+01:00', timeZone: 'Europe/Berlin' }],
 };
 
-/** What is wrong, the field in `spec` that is told, and the spec. */
+/** The mistake, the field in `spec` that the error names, and the spec. */
 const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
   'a dialect that nobody speaks': ['plans[0].dialect', { plans: [{ dialect: 'k0s' }] }],
   'a text for a switch': ['paused', { paused: 'yes' }],
@@ -88,7 +88,7 @@ function resourceOf(kind: string): Resource<CustomObject> {
   return found.resource;
 }
 
-/** Writes the object as people and controllers do, spec first and status through its subresource, reads it and removes it. */
+/** Writes the object's spec, then its status through the subresource; reads it and removes it. */
 async function roundTrip(kind: string, { metadata, spec, status }: CustomObject): Promise<CustomObject> {
   const resource = resourceOf(kind);
   const { name, labels, annotations } = metadata;

@@ -1,4 +1,4 @@
-/** Owns what drains are tried on: two simulated nodes for each test, workloads that start on the first, and a client that is counted. */
+/** Sets drains up: two simulated nodes for each test, workloads that start on the first, and a client that counts requests. */
 import { readFile } from 'node:fs/promises';
 import { expect, vi } from 'vitest';
 import { withCordon } from '../../src/drain/cordon.ts';
@@ -23,7 +23,7 @@ export async function clientOf(user: User): Promise<KubeClient> {
 export class Stage {
   readonly namespace: string;
   readonly admin: KubeClient;
-  /** With the documented rights and no others. */
+  /** Has only the documented rights. */
   readonly controller: KubeClient;
   readonly #nodes: string[] = [];
 
@@ -77,7 +77,7 @@ export class Stage {
     return from;
   }
 
-  /** Tries until nobody else has written in between. */
+  /** Retries on conflicts. */
   async change(name: string, edit: (node: Node) => Node): Promise<void> {
     const { controller } = this;
     const write = async (): Promise<void> => {
@@ -94,7 +94,7 @@ export class Stage {
     return (await this.podsOn(node)).filter(({ status }) => status?.phase !== 'Pending');
   }
 
-  /** Takes a pod's finalizers away. */
+  /** Removes a pod's finalizers. */
   async release(name: string): Promise<void> {
     const patch = { metadata: { finalizers: null } };
     await this.admin.patch(pods, name, patch, { type: 'merge', namespace: this.namespace });
@@ -114,7 +114,7 @@ export function beginDrain(node: string, client: KubeClient, clock: Clock = syst
   return { progress, done: drainNode(node, DEFAULT_DRAIN, parts) };
 }
 
-/** Time in which the minutes of a drain's pauses pass in seconds. */
+/** A clock on which the minutes of a drain's pauses pass in seconds. */
 export function fastClock(factor: number): Clock {
   return {
     now: () => systemClock.now(),
@@ -123,7 +123,7 @@ export function fastClock(factor: number): Clock {
   };
 }
 
-/** The codes of all answers to evictions of pods whose name begins with `prefix`, by the server's own audit log. */
+/** The status codes of evictions of pods whose names begin with `prefix`, from the server's audit log. */
 export async function auditedEvictions(prefix: string): Promise<number[]> {
   const lines = (await readFile(controlPlane().auditLog, 'utf8')).split('\n').slice(0, -1);
   return lines

@@ -1,4 +1,4 @@
-/** Owns the manifests that drains are tried with: pods that run nowhere but on the nodes of one stage. */
+/** Builds manifests for tests of drains: pods that run only on the nodes of one stage. */
 
 export interface PodTraits {
   readonly finalizers?: readonly string[];
@@ -8,7 +8,7 @@ export interface PodTraits {
   readonly spec?: object;
 }
 
-/** Labelled `app: <name>` by default; `stage` is the label of the nodes. */
+/** Has the label `app: <name>` by default; `stage` is the label of the nodes. */
 export class Workloads {
   readonly #namespace: string;
   readonly #stage: string;
@@ -18,7 +18,7 @@ export class Workloads {
     this.#stage = stage;
   }
 
-  /** `spec` holds what the kind wants beside selector and template. */
+  /** `spec` has what the kind needs besides selector and template. */
   of(
     kind: 'Deployment' | 'StatefulSet' | 'DaemonSet',
     name: string,
@@ -31,7 +31,7 @@ export class Workloads {
     return { apiVersion: 'apps/v1', kind, metadata: this.#metadata(name), spec: { selector, template, ...spec } };
   }
 
-  /** Its pod is done as soon as it runs. */
+  /** Its pod succeeds as soon as it runs. */
   job(name: string): object {
     const template = this.#template({ spec: { restartPolicy: 'Never' } });
     return { apiVersion: 'batch/v1', kind: 'Job', metadata: this.#metadata(name), spec: { template } };
@@ -42,7 +42,7 @@ export class Workloads {
     return { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, ...this.#metadata(name) }, spec };
   }
 
-  /** Over the pods labelled `app: <app>`. */
+  /** For the pods with the label `app: <app>`. */
   budget(name: string, app: string, spec: object): object {
     const selector = { matchLabels: { app } };
     return {

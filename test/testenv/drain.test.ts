@@ -1,4 +1,4 @@
-/** The proof of drains: pods of real controllers, budgets kept by the real one, evictions by users with no right too many. */
+/** Tests drains: pods of real controllers, real disruption budgets, evictions with only the documented rights. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon.ts';
 import { type DrainPreview, DrainPreviewer } from '../../src/drain/drain-preview.ts';
@@ -59,7 +59,7 @@ test('pods go side by side and are waited for; those of the node itself, and tho
   expect(progress.at(-1)).toEqual({ left: 0 });
   expect(namesOf(await stage.podsOn(node))).toEqual(['daemon', 'job', 'mirror']);
   expect(await auditedEvictions('mixed-')).toEqual([201, 201, 201, 201, 201, 201]);
-  // The bare one has nobody who would create it anew.
+  // No controller would replace the bare one.
   await vi.waitFor(async () => expect(await stage.running('drain-mixed-b')).toHaveLength(8), PATIENCE);
 });
 
@@ -106,7 +106,7 @@ test('a budget that never allows it is found before, asked seldom while it lasts
   const { progress, done } = beginDrain(node, stage.controller, clock);
   const text = `PodDisruptionBudget ${NAMESPACE}/all blocks ${held.slice(0, 5).join(', ')} and 1 more: it needs 6 healthy pods and has 6 currently`;
   await vi.waitFor(() => expect(progress.at(-1)).toEqual({ left: 6, blockedBy: text }), PATIENCE);
-  // One for each pod, then those after 1, 2, 4, 8, 10, … seconds, each cut by up to half: 45 s take at most 16 more.
+  // One for each pod, then retries after 1, 2, 4, 8, 10, … seconds, each shortened by up to half: at most 16 more in 45 s.
   await vi.waitFor(
     async () => expect((await auditedEvictions('held-')).length).toBeGreaterThanOrEqual(6 + 8),
     PATIENCE,
@@ -144,7 +144,7 @@ test('whose lease is gone begins no drain, and asks for nothing any more; its su
   expect(first.asked()).toBe(asked);
 });
 
-/** A process that stands for the lease, and drains while it holds it. */
+/** A process that drains while it holds the lease. */
 function candidate(identity: string): { election: Election; drains: Drains; asked: () => number } {
   let asked = 0;
   const lease = { namespace: NAMESPACE, name: 'drain-term', ...timesOf(3_000) };
@@ -203,7 +203,7 @@ test('the pods of a DaemonSet that is gone are evicted', async () => {
   const node = await stage.set('drain-orphan', [set.of('DaemonSet', 'orphaned')], 1);
   expect(await look(node)).toMatchObject({ evictable: 0 });
   await kubectlAs('admin', ['delete', 'daemonset', 'orphaned', '-n', NAMESPACE, '--cascade=orphan']);
-  // Kubernetes takes the owner from the pod first; either way nobody owns it.
+  // Kubernetes removes the pod's owner first; either way it has none.
   expect(await look(node)).toMatchObject({ evictable: 1 });
   await beginDrain(node, stage.controller).done;
   expect(await stage.podsOn(node)).toEqual([]);

@@ -1,4 +1,4 @@
-/** Proves the election on a real API server, with a proxy in front of each candidate: partition, return, and handing over. */
+/** Tests the election on a real API server, with a proxy in front of each candidate: partition, return, and handover. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
 import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
@@ -13,7 +13,7 @@ import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
 import { kubeconfigFor } from './control-plane.ts';
 
 const NAMESPACE = 'election-test';
-/** Short, so that the test is; whole seconds, as the server knows no others. */
+/** Short, to keep the test short. The server accepts whole seconds only. */
 const SHORT = { leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 300 };
 const LONG = { leaseDurationMs: 600_000, renewDeadlineMs: 10_000, retryPeriodMs: 300 };
 const PATIENCE = { timeout: 30_000 };
@@ -37,7 +37,7 @@ interface Candidate {
   stop(): Promise<void>;
 }
 
-/** A process that stands for election behind its own proxy, and writes to `<name>-register` whenever the write guard allows it. */
+/** A candidate behind its own proxy. It writes to `<name>-register` whenever the write guard allows it. */
 async function stand(identity: string, name: string, times: typeof SHORT): Promise<Candidate> {
   const { hostname, port } = new URL(config.server);
   const proxy = await startTcpProxy({ target: { host: hostname, port: Number(port) } });
@@ -66,14 +66,14 @@ async function write(client: KubeClient, election: Election, register: string, a
     const seen = await client.get(leases, register, options).catch(() => undefined);
     const term = election.term();
     if (!seen || !term) continue;
-    // A write that changes nothing is none: the time makes each one count.
+    // The server ignores writes without a change: the time makes each one different.
     const renewTime = microTime(systemClock.now());
     const spec = { holderIdentity: election.identity, leaseTransitions: term.number, renewTime };
     await guarded.replace(leases, { ...seen, spec }, options).catch(() => undefined);
   }
 }
 
-/** What the server accepted, in its order, as `holder@term`, one entry for each run of equal ones. */
+/** The writes that the server accepted, in its order, as `holder@term`; equal ones in a row are one entry. */
 async function watchRegister(name: string): Promise<{ terms: string[]; writes: () => number }> {
   const created = await direct.create<Lease>(leases, { metadata: { name, namespace: NAMESPACE } });
   const [terms, stop, count] = [[] as string[], new AbortController(), { writes: 0 }];

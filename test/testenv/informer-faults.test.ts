@@ -1,4 +1,4 @@
-/** Proves on a real API server what test/faults/informer-fuzz.test.ts proves at length in memory: the view becomes right. */
+/** Tests on a real API server what test/faults/informer-fuzz.test.ts tests at length in memory: the view becomes correct. */
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import type { Pem } from '../../src/kube/config/cluster-config.ts';

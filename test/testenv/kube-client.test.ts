@@ -1,4 +1,4 @@
-/** Proves the client's manners on a real API server: what a node may watch, how events are counted, what an expired user reads. */
+/** Tests the client on a real API server: what a node may watch, how Events are counted, the error for an expired user. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';

@@ -1,4 +1,4 @@
-/** The proof that hosts are emptied before their kubelets move: a minor version over SSH, with real pods and a real budget. */
+/** Tests that nodes are drained before their kubelets are upgraded: a minor version over SSH, with real pods and a real budget. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
@@ -22,9 +22,9 @@ const HELD =
   /w1 waits \(drain\): 1 pod is left on node w1: PodDisruptionBudget default\/web blocks default\/web-\S+: it needs 1 healthy pods and has 1 currently/;
 let scene: Scene;
 let manifest = '';
-/** In the order in which the Nodes told them. */
+/** In the order in which the Nodes reported them. */
 const kubelets: string[] = [];
-/** What the API servers were when the first kubelet of the new version spoke. */
+/** The versions of the API servers when the first kubelet of the new version reported. */
 let apiServers: string[] = [];
 const stop = new AbortController();
 
@@ -40,7 +40,7 @@ afterEach(async () => void (await kubectlAs('admin', ['delete', 'upgradepolicy',
 
 afterAll(async () => {
   stop.abort();
-  // Pods first: once their Nodes are gone, nobody is left to end them.
+  // Delete pods first: nothing ends them after their Nodes are gone.
   const all = ['deployment,poddisruptionbudget', '--all', '-n', NAMESPACE];
   await kubectlAs('admin', ['delete', ...all, '--cascade=foreground']);
   await scene[Symbol.asyncDispose]();
@@ -105,7 +105,7 @@ test('what a drain would wait for stands in the plan, and nothing is touched', a
   expect(run.stdout).toMatch(
     /warning drain: w1 cannot be drained as it stands: PodDisruptionBudget default\/web blocks .*/,
   );
-  // One that is held for now is another matter.
+  // A pod that is blocked only for now is different.
   await apply(JSON.stringify(WORKLOADS.budget('web', 'web', { minAvailable: 1 })));
 });
 
@@ -133,12 +133,12 @@ test('kubelets of the control plane moved after every API server, and before tho
 });
 
 test('a run that is killed while a budget holds a pod is followed by one that waits for the same', async () => {
-  // As a run leaves it that was killed before the request of another took the place of its own.
+  // What a run leaves that was killed before another run's request replaced its own.
   const left = [{ ...PENDING_TAINT, value: 'ConfigMap.gone' }];
   await scene.cluster.client.patch(nodes, 'w1', { spec: { taints: left } }, { type: 'merge' });
   const first = start();
   await tells(first, HELD);
-  // The Node tells it to whoever may see neither pods nor budgets.
+  // The Node shows it to users who may read neither pods nor budgets.
   await vi.waitFor(async () => expect(reportOn(await node('w1'))?.message).toContain('default/web holds'), PATIENCE);
   expect(cordonOwner(await node('w1'))).toBeDefined();
   first.child.kill('SIGKILL');

@@ -1,4 +1,4 @@
-/** The proof that an upgrade over SSH is ordered about by the documented operator: on a real API server, while hosts are at work. */
+/** Tests pause, resume, abort and retry of an upgrade over SSH, as the documented operator: on a real API server, while hosts work. */
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -36,7 +36,7 @@ async function versionsOf(...names: readonly string[]): Promise<(string | undefi
   return found.map(({ status }) => status?.nodeInfo?.kubeletVersion);
 }
 
-test('a host that failed is no matter of retry, which says what is', async () => {
+test('retry refuses a failed host and says what to do', async () => {
   await cutOffWithout(scene.cluster.host('cp1'), 'kube-apiserver');
   expect(await apply().ended).toBe(1);
   const { code, stderr } = await told('retry', 'cp1');
@@ -46,7 +46,7 @@ test('a host that failed is no matter of retry, which says what is', async () =>
   );
 });
 
-test('a pause lets the host at work finish and no other begin; why says what ends that; resume goes on', async () => {
+test('with a pause, the current host finishes and no other starts; why says what ends the pause; resume continues', async () => {
   const [cp1, cp2] = [scene.cluster.host('cp1'), scene.cluster.host('cp2')];
   await holdAt(cp1, 'before', textOf('kubelet'));
   run = apply();
@@ -70,7 +70,7 @@ test('a pause lets the host at work finish and no other begin; why says what end
   await isHeld(cp2, run);
 });
 
-test('an abort lets the host at work finish, ends the run, and the next run begins anew', async () => {
+test('with an abort, the current host finishes and the run ends; the next run starts again', async () => {
   const aborted = await told('abort', '--reason', 'wrong release');
   expect(aborted).toMatchObject({ code: 0, stderr: '' });
   expect(aborted.stdout).toMatch(new RegExp(`^${PLAN} is aborted: wrong release\\.\nIn progress, will finish: cp2 `));

@@ -1,4 +1,4 @@
-/** The proof of upgrades over SSH: a kubeadm cluster from one patch to the next, by the system's ssh client, on a real API server. */
+/** Tests upgrades over SSH: a kubeadm cluster to the next patch version, with the system's ssh client, on a real API server. */
 import { access, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -19,7 +19,7 @@ import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 const HOSTS = ['cp1', 'cp2', 'w1', 'w2'];
 const MANIFEST = 'etc/kubernetes/manifests/kube-apiserver.yaml';
 type Moment = 'before' | 'after';
-/** Where a run is killed: as soon as the step is asked for, or when it is done and nobody has learnt of it. */
+/** When a run is killed: as soon as the step is requested, or when it is done but not yet reported. */
 const STEPS: [Moment, string][] = [
   ['before', 'stage'],
   ['after', 'stage'],
@@ -27,7 +27,7 @@ const STEPS: [Moment, string][] = [
   ['after', 'kubeadm'],
   ['after', 'kubelet'],
 ];
-/** By host. Between which steps a run dies is no matter of the server: over the second one kubeadm's own is enough. */
+/** By host. The SSH server makes no difference between the steps: for the second server, kubeadm's own step is enough. */
 type Kills = Readonly<Record<'cp1' | 'cp2' | 'w2', readonly [Moment, string][]>>;
 const EVERY_KIND: Kills = { cp1: STEPS, cp2: STEPS.slice(1), w2: STEPS.slice(4) };
 const LEADER_ONLY: Kills = { cp1: STEPS.slice(2, 4), cp2: [], w2: [] };
@@ -35,7 +35,7 @@ const SERVERS: [string, StartServer, string | undefined, Kills][] = [
   ['a server in JavaScript', startJavascriptServer, undefined, EVERY_KIND],
   ["Debian's sshd", startDebianServer, whyNoSshd(), LEADER_ONLY],
 ];
-/** A run that was killed is replaced soon: tests wait for it. */
+/** Short: the run after a killed one waits for the lease to expire. */
 const LEASE = ['--lease-duration', '2s'];
 
 for (const [name, startServer, why, kills] of SERVERS) {
@@ -216,13 +216,13 @@ function upgrade(startServer: StartServer): void {
     }
   });
 
-  test('leaves a node cordoned that was found so, and no other', async () => {
+  test('leaves only foreign cordons', async () => {
     const { items } = await scene.cluster.client.list(nodes);
     const cordoned = items.filter(({ spec }) => spec?.unschedulable).map(({ metadata }) => metadata.name);
     expect(cordoned.filter((name) => HOSTS.includes(name))).toEqual(['w2']);
   });
 
-  test('shows in refit status, to whoever may look', async () => {
+  test('shows in refit status to the viewer', async () => {
     const run = scene.refitAs(await kubeconfigFor('viewer'), 'status', '-o', 'json');
     expect([await run.ended, run.stderr]).toEqual([0, '']);
     const { plans } = JSON.parse(run.stdout) as StatusView;
@@ -232,7 +232,7 @@ function upgrade(startServer: StartServer): void {
     ]);
   });
 
-  test('a further run finds nothing to do', async () => {
+  test('another run has nothing to do', async () => {
     const run = scene.refit('apply', '-m', await scene.cluster.manifest(TO));
     expect([await run.ended, run.stderr]).toEqual([0, '']);
     expect(run.stdout).toMatch(/Already at v1\.36\.3: cp1, cp2, w1, w2\nNothing is to be done\.\n$/);
@@ -279,7 +279,7 @@ function killed(startServer: StartServer, kills: Kills): void {
 
   test.each(kills.cp2)('on cp2, %s %s', async (moment, step) => void (await killAt('cp2', moment, step)));
 
-  test('on w1, while kubeadm is at work: it goes on by itself', async () => {
+  test('on w1, while kubeadm runs: it continues by itself', async () => {
     const run = apply();
     const begun = async (): Promise<void> => expect(await logOf(scene.cluster.host('w1'), 'kubeadm')).toHaveLength(1);
     await vi.waitFor(begun, { timeout: 60_000, interval: 10 });
@@ -288,12 +288,12 @@ function killed(startServer: StartServer, kills: Kills): void {
 
   test.each(kills.w2)('on w2, %s %s', async (moment, step) => void (await killAt('w2', moment, step)));
 
-  test('is done by the last run without a flag, and no kubeadm and no restart came twice', async () => {
+  test('is finished by the last run without a flag, and no kubeadm and no restart ran twice', async () => {
     const run = apply();
     expect([await run.ended, run.stderr]).toEqual([0, '']);
     expect(await versions(scene)).toEqual(HOSTS.map((name) => [name, TO]));
     for (const host of scene.cluster.hosts) {
-      // The one that was cut off is run again.
+      // The step that was cut off runs again.
       expect([host.name, (await logOf(host, 'kubeadm')).length]).toEqual([host.name, host.name === 'cp2' ? 2 : 1]);
       expect([host.name, (await logOf(host, 'kubelet')).length]).toEqual([host.name, 1]);
     }
@@ -307,7 +307,7 @@ async function kill(run: Run): Promise<void> {
   await run.ended;
 }
 
-/** From the first word about a host to the moment at which its node has the new version. */
+/** From the first message about a host until its node has the new version. */
 async function watchWork({ cluster }: Scene, abort: AbortSignal): Promise<Motion> {
   const motion = new Motion();
   const begun = new Set<string>();

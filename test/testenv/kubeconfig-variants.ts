@@ -10,7 +10,7 @@ interface Kubeconfig {
   'current-context'?: string;
 }
 
-/** Path of a new file in `directory`. */
+/** The path of a new file in `directory`. */
 export async function variantFor(
   directory: string,
   user: User,

@@ -1,4 +1,4 @@
-/** Shows what people are told while a leader that was killed still holds the lease, when nobody leads, and once another one does. */
+/** Tests what status shows while a killed leader still holds the lease, without a leader, and with the next one. */
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -12,7 +12,7 @@ import { apply, kubeconfigFor } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
-/** Beyond the time for which clocks may differ. */
+/** More than clocks may differ. */
 const PATIENCE = { timeout: 60_000, interval: 500 };
 const [W1, W2] = ['gone-w1', 'gone-w2'];
 
@@ -39,7 +39,7 @@ async function leader(): Promise<StatusView['leader']> {
   return (JSON.parse(await told('status', '-o', 'json')) as StatusView).leader;
 }
 
-test('a leader that is killed: late, then silent, and all goes on where it was once another one leads', async () => {
+test('a killed leader: late, then gone; the next leader continues', async () => {
   await using puppets = await Puppets.create(admin, W1, W2);
   const first = await lead();
   await puppets.plan(1);

@@ -1,4 +1,4 @@
-/** The proof that no node pays for a leader that is gone: real processes that are killed or lose their lease in the middle of a drain. */
+/** Tests that no node fails because its leader is gone: real processes are killed or lose their lease in the middle of a drain. */
 import { globSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -55,7 +55,7 @@ describe('a leader that is killed in the middle of a drain', () => {
     await rm(directory, { recursive: true });
   });
 
-  /** A pod that an eviction tells to end, and that does not end before the returned function is called. */
+  /** A pod that can be evicted but does not end until the returned function is called. */
   async function holdPod(): Promise<() => Promise<void>> {
     const [name, namespace] = ['loss-held', NAMESPACE];
     const metadata = { name, namespace, finalizers: ['example.com/held'] };
@@ -70,7 +70,7 @@ describe('a leader that is killed in the middle of a drain', () => {
     };
   }
 
-  /** A plan under way: the first node is drained, the second one waits for its turn. */
+  /** A running plan: the first node is being drained, the second one waits. */
   async function drainUnder(name: string, version: string): Promise<{ leader: Process; held: () => Promise<void> }> {
     const held = await holdPod();
     const leader = await cluster.startController(name);
@@ -96,7 +96,7 @@ describe('a leader that is killed in the middle of a drain', () => {
     }
   }
 
-  /** Reasons and messages of the Events on a Node, as people see them. */
+  /** Reasons and messages of the Events on a Node. */
   async function toldOf(name: string): Promise<string> {
     const of = `--field-selector=involvedObject.kind=Node,involvedObject.name=${name}`;
     const columns = 'custom-columns=REASON:.reason,MESSAGE:.message';
@@ -104,7 +104,7 @@ describe('a leader that is killed in the middle of a drain', () => {
     return (await kubectlAs('viewer', args)).stdout.replaceAll(/ +/g, ' ');
   }
 
-  test('its successor waits for the lease to run out, ends the drain and the plan, and leaves nothing', async () => {
+  test('its successor waits until the lease expires, ends the drain and the plan, and leaves nothing', async () => {
     const { leader, held } = await drainUnder('loss-first', NEXT);
     const killed = await kill(leader);
     expect(killed).toMatch(/./);
@@ -123,7 +123,7 @@ describe('a leader that is killed in the middle of a drain', () => {
     await admin.delete(plans, 'autopilot');
   });
 
-  test('its plan is deleted before there is another: that one withdraws the signal, and takes away cordon and taint', async () => {
+  test('its plan is deleted before the next leader: that one cancels the signal and removes cordon and taint', async () => {
     const { leader, held } = await drainUnder('loss-third', LAST);
     await kill(leader);
     await admin.delete(plans, 'autopilot');
@@ -141,7 +141,7 @@ describe('a leader that is killed in the middle of a drain', () => {
   });
 });
 
-test('a leader that comes back counts what a node does from then on: it was not seen meanwhile', async () => {
+test('a leader that comes back starts its deadlines again: it has not watched the node meanwhile', async () => {
   const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   onTestFinished(() => admin.close());
   const policy = await admin.create(upgradePolicies, buildUpgradePolicy('loss', { deadlines: { answer: '10s' } }));
@@ -170,7 +170,7 @@ test('a leader that comes back counts what a node does from then on: it was not 
   expect(await leader.stop('SIGTERM')).toBe(0);
 });
 
-test('a drain that its own node gives up, as it may where the leader changed, ends the plan as the policy says', async () => {
+test('a drain that its own node gives up after a change of leader ends the plan as the policy says', async () => {
   const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   onTestFinished(() => admin.close());
   const policy = await admin.create(upgradePolicies, buildUpgradePolicy('loss-budget', { failureBudget: 5 }));

@@ -1,4 +1,4 @@
-/** Owns the proof on a real etcd that a Plan which needs no status shards has room in one object, and what status shards leave in it too. */
+/** Tests on a real etcd that a Plan without status shards fits into one object, and so does the rest of one with them. */
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -15,9 +15,9 @@ import { later, T0 } from '../builders/times.ts';
 import { buildWorldOf } from '../builders/worlds-of-kinds.ts';
 import { apply, kubeconfigFor } from './control-plane.ts';
 
-/** As many bytes as the API server takes in all annotations of an object. */
+/** The most bytes that the API server accepts in all annotations of an object. */
 const ANNOTATIONS = { note: 'x'.repeat(2 ** 18 - 'note'.length) };
-/** The longest word for the state of a target. */
+/** The longest state of a target. */
 const LONGEST = 'SignalMissingPlatform';
 const NOTHING = buildWorldOf([statusShards, []]);
 
@@ -35,7 +35,7 @@ function namesOf(length: number, count: number): string[] {
   return Array.from({ length: count }, (_, index) => String(index).padStart(length, 'w'));
 }
 
-/** The most names of that length for which a plan needs no status shards. */
+/** The most names of that length that need no status shards. */
 function mostOf(length: number): string[] {
   let names = namesOf(length, 6_000);
   while (exceedPlan([names.map((name) => ({ name }))])) names = names.slice(0, -1);

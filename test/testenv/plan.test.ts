@@ -1,4 +1,4 @@
-/** The proof of the foundation: one documented Plan, on a real API server, by the documented users, watched from outside. */
+/** Tests one documented Plan on a real API server, with the documented users, watched from outside. */
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,14 +18,14 @@ import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 const FROM = 'v1.36.3+k0s.0';
 const TO = 'v1.36.3+k0s.2';
 const CONTROLLERS = ['controller1', 'controller2', 'controller3'];
-/** Of seven workers one is left out by the field selector. */
+/** The field selector excludes one of seven workers. */
 const WORKERS = ['worker1', 'worker2', 'worker3', 'worker4', 'worker5', 'worker6'];
 const LEFT_OUT = 'worker7';
 const CONCURRENT = 5;
 const STATUSES = ['', 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'];
 /**
- * All sides together, without leases and Events, which are for people and may be dropped: 8 to 9, as the benchmark measures;
- * a lost race on a loaded machine costs one more.
+ * Writes of all processes, without leases and without Events, which may be dropped: 8 to 9, as in the benchmark. A lost
+ * race on a loaded machine costs one more.
  */
 const MUTATING_CALLS_PER_NODE = 10;
 
@@ -85,7 +85,7 @@ async function runPlan(plan: Plan): Promise<Plan> {
   return await cluster.client.get(plans, 'autopilot');
 }
 
-/** From the first signal that was seen to the last word of the node. */
+/** From the first observed signal to the node's last report. */
 function inMotion(names: readonly string[]): Interval[] {
   return names.map((name) => {
     const own = sightings.filter((sighting) => sighting.name === name);
@@ -119,7 +119,7 @@ describe('order, seen by a watch', () => {
     expect(greatestOverlap(inMotion(WORKERS))).toBe(CONCURRENT);
   });
 
-  test('what the selector leaves out is never signalled', () => {
+  test('nodes that the selector excludes are never signalled', () => {
     expect(sightings.filter(({ name }) => name === LEFT_OUT)).toEqual([]);
   });
 });
@@ -147,7 +147,7 @@ describe('processes and files, seen on the hosts', () => {
     },
   );
 
-  test('the host that was left out is as it was', async () => {
+  test('the excluded host is unchanged', async () => {
     const host = cluster.hosts.find(({ name }) => name === LEFT_OUT);
     expect(await host?.version()).toBe(FROM);
     expect(host?.starts).toBe(1);
@@ -160,7 +160,7 @@ describe('processes and files, seen on the hosts', () => {
 });
 
 describe('the API', () => {
-  test('the status says what scripts written for the original wait for', () => {
+  test('the status is what scripts for the original wait for', () => {
     const [command] = finished.status?.commands ?? [];
     const states = (entries: readonly { name: string; state: string }[] = []): string[][] =>
       entries.map(({ name, state }) => [name, state]);
@@ -184,7 +184,7 @@ describe('the API', () => {
     expect(calls / (CONTROLLERS.length + WORKERS.length)).toBeLessThanOrEqual(MUTATING_CALLS_PER_NODE);
   });
 
-  test('the plan tells its beginning and its end in events', async () => {
+  test('Events report the start and the end of the plan', async () => {
     const { stdout } = await kubectlAs('viewer', [
       'get',
       'events',
@@ -203,7 +203,7 @@ interface Mutation {
   readonly name: string;
 }
 
-/** Of Refit's processes and the nodes, since this test's plan exists; everything else on the server is not ours. */
+/** Writes of Refit's processes and of the nodes since this test's plan was created. */
 async function mutations(): Promise<Mutation[]> {
   const lines = (await readFile(controlPlane().auditLog, 'utf8')).trim().split('\n');
   const since = Date.parse(finished.metadata.creationTimestamp ?? '');

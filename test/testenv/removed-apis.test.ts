@@ -1,4 +1,4 @@
-/** The proof that objects of removed kinds are found on a real API server, by a process that is older than their kind. */
+/** Tests that a process finds objects of removed kinds on a real API server, also of kinds that are newer than the process. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { askRemovedApis } from '../../src/dialects/autopilot/removed-apis.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -19,7 +19,7 @@ async function ask(version: string): Promise<string | undefined> {
   return await askRemovedApis(client, version, new AbortController().signal);
 }
 
-test('a kind that came after the process is found as soon as an object of it is there, and no longer', async () => {
+test('a kind that is newer than the process is found while an object of it exists', async () => {
   expect(await ask('v99.99.99')).toBeUndefined();
   await using _ = await installRemovedKind();
   await vi.waitFor(async () => expect(await ask('v99.99.99')).toBe(REMOVED_KIND_FOUND), { timeout: 30_000 });
@@ -28,6 +28,6 @@ test('a kind that came after the process is found as soon as an object of it is 
   expect(await ask('v99.99.99')).toBeUndefined();
 });
 
-test('what this Kubernetes serves has nothing that stands against it', async () => {
+test('nothing that this Kubernetes serves blocks the upgrade to its version', async () => {
   expect(await ask('v1.36.3+k0s.0')).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-/** Shows on the real API server that each documented user may do what docs/internals/testenv.md says, and nothing else. */
+/** Tests on the real API server that each documented user may do what docs/internals/testenv.md says, and nothing else. */
 
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -13,14 +13,14 @@ const NAMES = ['roles-a', 'roles-b'];
 
 type Column = 'controller' | 'cattle' | 'kubeadm' | 'capi' | 'viewer' | 'operator' | 'controlNode' | 'busy';
 
-/** Those who only look. */
+/** Users that only read. */
 const LOOK = { viewer: READ, operator: READ };
 const LOOK_ONCE = { viewer: 'list', operator: 'list' };
 
-/** Those who drain themselves, beside the controller. */
+/** Users that drain themselves, and the controller. */
 const drainers = (verbs: string) => ({ kubeadm: verbs, capi: verbs });
 
-/** Everything that Refit touches and much that it must not, with the verbs that each user has; none where it is not named. */
+/** All that Refit touches and much that it must not, with each user's verbs. Users that are not listed have none. */
 const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>> = {
   'autopilot.k0sproject.io/plans': { controller: `${READ} update`, ...LOOK, operator: `${READ} patch` },
   'autopilot.k0sproject.io/plans/status': { controller: 'update' },
@@ -75,7 +75,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     busy: `${READ} update`,
   },
   'core/nodes/status': {},
-  // Those about Nodes stand there.
+  // The Events on Nodes are there.
   'core/events@default': {
     controller: 'create patch',
     cattle: 'create patch',
@@ -129,7 +129,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'apiextensions.k8s.io/customresourcedefinitions': { cattle: 'create' },
   'rbac.authorization.k8s.io/clusterroles': {},
   'certificates.k8s.io/certificatesigningrequests': {},
-  // system:public-info-viewer, for everybody
+  // system:public-info-viewer, for all users
   '/readyz': {
     controller: 'get',
     cattle: 'get',
@@ -233,7 +233,7 @@ describe.each([
   });
 });
 
-test('NodeRestriction is on: a node does not give itself the labels that isolate workloads', async () => {
+test('NodeRestriction is on: a node may not set labels that isolate workloads', async () => {
   const label = ['label', 'node', 'roles-a', 'node-restriction.kubernetes.io/tier=secure'];
   await expectOutcome({ node: 'roles-a' }, label, FORBIDDEN);
 });
@@ -261,10 +261,10 @@ test('an expired client certificate is refused', async () => {
   expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringContaining('Unauthorized') as string });
 });
 
-test('the server is ready, and the version that was asked for', async () => {
+test('the server is ready and has the expected version', async () => {
   expect((await kubectlAs('viewer', ['get', '--raw', '/readyz'])).stdout).toBe('ok');
   const { stdout } = await kubectlAs('viewer', ['get', '--raw', '/version']);
-  // KUBEBUILDER_ASSETS may hold any version.
+  // KUBEBUILDER_ASSETS may have any version.
   const wanted: unknown = process.env['KUBEBUILDER_ASSETS'] ? expect.any(String) : KUBERNETES_VERSION;
   expect((JSON.parse(stdout) as { gitVersion: string }).gitVersion).toEqual(wanted);
 });

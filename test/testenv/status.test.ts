@@ -1,4 +1,4 @@
-/** Owns the proof that `refit status` tells on a real API server what happens, as it happens, and ends as the plan does. */
+/** Tests that `refit status` shows changes on a real API server as they happen, and ends with the plan. */
 import { globSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ const [W1, W2] = ['status-w1', 'status-w2'];
 let directory = '';
 let admin: KubeClient;
 let viewer = '';
-/** When the plan was created, and with it everything else here: older signals count for nothing. */
+/** When the plan and all else here was created: older signals do not count. */
 let began = '';
 
 beforeAll(async () => {
@@ -68,7 +68,7 @@ async function create(): Promise<void> {
   for (const name of [W1, W2]) await reportReady(admin, name, 'v1.36.3+k0s.0', began);
 }
 
-/** What a leader records; none runs here. */
+/** What a leader would record. No leader runs here. */
 async function record(state: string, w1: string, w2: string, why?: string): Promise<void> {
   const status: Plan['status'] = statusOf(state, [], recorded({ [W1]: w1, [W2]: w2 }, began), why);
   await admin.replace(plans, { ...(await admin.get(plans, 'autopilot')), status }, { subresource: 'status' });
@@ -78,12 +78,12 @@ function watch(...args: readonly string[]): RefitProcess {
   return new RefitProcess('status', '-w', '--kubeconfig', viewer, ...args);
 }
 
-/** Lines of a watch without their moments, and without who leads: other tests' leases tell that. */
+/** Lines of a watch without times and without the leader, which depends on other tests' leases. */
 function changesOf({ stdout }: RefitProcess): string[] {
   return stdout.map((line) => line.replace(/^\S+Z /, '')).filter((line) => !line.includes('controller'));
 }
 
-test('json and yaml tell the same, and what the objects hold', async () => {
+test('json and yaml agree with each other and with the objects', async () => {
   await create();
   await record('SchedulableWait', 'SignalSent', 'SignalPending');
   await signal('Restart');
@@ -101,13 +101,13 @@ test('json and yaml tell the same, and what the objects hold', async () => {
   ]);
 });
 
-test('a watch that begins without a plan waits for one, tells each change once, and ends with 0 when it is done', async () => {
+test('a watch without a plan waits for one, shows each change once, and ends with 0 when the plan is done', async () => {
   await using watching = watch();
   await expect.poll(() => changesOf(watching), PATIENCE).toEqual(['There is no plan.']);
   await create();
   await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is new');
   await record('SchedulableWait', 'SignalSent', 'SignalPending');
-  // Plans and Nodes come by watches of their own: which is seen first, nobody promised.
+  // Plans and Nodes have separate watches: either may come first.
   await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is running');
   for (const status of [undefined, 'Downloading', 'Restart']) {
     await signal(status);
@@ -132,7 +132,7 @@ test('a watch that begins without a plan waits for one, tells each change once, 
   expect(watching.stderr).toEqual([]);
 });
 
-test('json: one object a line for each change, and 1 where the plan failed', async () => {
+test('json: one object and line for each change, and exit code 1 when the plan failed', async () => {
   await create();
   await record('SchedulableWait', 'SignalSent', 'SignalPending');
   await using watching = watch('-o', 'json');
@@ -153,7 +153,7 @@ test('json: one object a line for each change, and 1 where the plan failed', asy
   });
 });
 
-test('a policy that comes while somebody watches is told, and so is its end', async () => {
+test('a watch shows a policy that is created meanwhile, and its deletion', async () => {
   await create();
   await record('SchedulableWait', 'SignalCompleted', 'SignalPending');
   await using watching = watch();
@@ -179,7 +179,7 @@ async function lookOnce(): Promise<StatusView> {
   return JSON.parse(stdout.join('\n')) as StatusView;
 }
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a watch with 130, without a word', async (name) => {
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a watch with 130 and no message', async (name) => {
   await create();
   await using watching = watch();
   await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is new');
@@ -187,7 +187,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a watch with 130, without a w
   expect(watching.stderr).toEqual([]);
 });
 
-test('a reader that has seen enough ends a watch', async () => {
+test('a closed pipe ends a watch', async () => {
   await create();
   await using watching = watch();
   await expect.poll(() => watching.stdout.length, PATIENCE).toBeGreaterThan(0);
@@ -197,7 +197,7 @@ test('a reader that has seen enough ends a watch', async () => {
   expect(watching.stderr).toEqual([]);
 });
 
-test('a watch that loses the API server says that it tells old news', async () => {
+test('a watch that loses the API server says that its data is old', async () => {
   const proxy = await startTcpProxy({ target: { host: '127.0.0.1', port: controlPlane().port } });
   const kubeconfig = await kubeconfigVia(directory, 'viewer', `https://127.0.0.1:${proxy.port}`);
   await create();

@@ -1,4 +1,4 @@
-/** The proof on a real API server that one node of which nobody can tell who drains it holds back none of the others. */
+/** Tests on a real API server that a node whose drain delegation cannot be read does not block the others. */
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -49,7 +49,7 @@ afterAll(async () => {
   admin.close();
 });
 
-test('the others are drained and go on; that one waits with the reason, and is drained once somebody can tell', async () => {
+test('other nodes are drained and continue; this one waits with the reason and is drained once its delegation can be read', async () => {
   await using puppets = await Puppets.create(admin, MUTE, 'unanswered-w2');
   await puppets.plan(2);
   for (const name of puppets.names) await puppets.says(name, 'Cordoning');

@@ -1,4 +1,4 @@
-/** The proof that an UpgradePolicy tells people on a real API server what became of it, by the rights of the documented users. */
+/** Tests the status of UpgradePolicies on a real API server, with the rights of the documented users. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
@@ -63,13 +63,13 @@ async function eventually(check: () => Promise<void>): Promise<void> {
   await vi.waitFor(check, { timeout: 30_000, interval: 200 });
 }
 
-/** What `kubectl get` shows of the policy, column by column. */
+/** The columns of `kubectl get` for the policy. */
 async function shown(name: string, ...more: readonly string[]): Promise<string[]> {
   const { stdout } = await kubectlAs('viewer', ['get', PLURAL, name, '--no-headers', ...more]);
   return stdout.trim().split(/ {2,}/);
 }
 
-test('people see whether a policy is read, what it covers, and what is wrong with it', async () => {
+test('the status says whether a policy is valid, what it covers, and what is wrong with it', async () => {
   await apply(policy('policy-test', '{plans: [{name: policy-test}], paused: true}'));
   await eventually(async () => expect((await shown('policy-test')).slice(1, 4)).toEqual(['True', 'true', '[]']));
   await apply(PLAN);
@@ -82,7 +82,7 @@ test('people see whether a policy is read, what it covers, and what is wrong wit
   );
 });
 
-test('of two for the same plan the second says that the first counts, and counts when that is gone', async () => {
+test('of two policies for the same plan the second says that the first counts, and counts when that is deleted', async () => {
   await apply(policy('policy-test-b', '{plans: [{name: policy-test}]}'));
   const conflicted = '-o=jsonpath={.status.conditions[?(@.type=="Conflicted")].message}';
   await eventually(async () =>

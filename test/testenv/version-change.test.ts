@@ -1,4 +1,4 @@
-/** The proof that versions which change while a plan runs are judged on a real API server, before each node, by documented rights. */
+/** Tests on a real API server that versions are checked before each node, with the documented rights, when they change in a running plan. */
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -13,7 +13,7 @@ import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
-/** What the puppets run is of the minor version before NEXT. */
+/** The puppets run the minor version before NEXT. */
 const [NOW, NEXT, TOO_NEW] = ['v1.36.3+k0s.0', 'v1.37.1+k0s.0', 'v1.38.0+k0s.0'];
 const CONTROLLER = 'version-c1';
 
@@ -35,7 +35,7 @@ afterAll(async () => {
   admin.close();
 });
 
-/** The controller's object tells that, as its agent would write it. */
+/** Writes the version to the controller's object, as its agent would. */
 async function runs(k0sVersion: string): Promise<void> {
   await admin.patch(controlNodes, CONTROLLER, { status: { k0sVersion } }, { type: 'merge', subresource: 'status' });
 }
@@ -44,7 +44,7 @@ const conditions = async (): Promise<string | undefined> =>
   (await admin.get(plans, 'autopilot')).metadata.annotations?.[CONDITIONS_ANNOTATION];
 const stateOf = async (): Promise<string | undefined> => (await admin.get(plans, 'autopilot')).status?.state;
 
-test('a plan that is edited to skip a minor version starts no further node, and ends with the rule', async () => {
+test('a plan that is edited to skip a minor version starts no other node and ends with the rule', async () => {
   await using puppets = await Puppets.create(admin, 'version-w1', 'version-w2');
   await puppets.plan(1, { version: NEXT });
   await puppets.says('version-w1', 'Restart');
@@ -62,7 +62,7 @@ test('a plan that is edited to skip a minor version starts no further node, and 
   expect(await puppets.signal('version-w2')).toBeUndefined();
 });
 
-test('an API server that fell behind holds nodes back until its object tells a version that is new enough', async () => {
+test('nodes wait for an old API server until its object reports a version that is new enough', async () => {
   await using puppets = await Puppets.create(admin, 'version-w3', 'version-w4');
   await puppets.plan(1, { version: NEXT });
   await puppets.says('version-w3', 'Restart');
@@ -75,7 +75,7 @@ test('an API server that fell behind holds nodes back until its object tells a v
     `version-w4 would have a kubelet of ${NEXT}, newer than the API server of ${CONTROLLER} (${NOW}) (rule KubeletAhead)`,
   );
   expect(await puppets.signal('version-w4')).toBeUndefined();
-  // Once that is told, nothing but the controller's object can wake the plan.
+  // After this report only the controller's object can wake the plan.
   await puppets.until(async () => expect(await conditions()).toContain('"reason":"KubeletAhead"'));
 
   await runs(NEXT);

@@ -1,4 +1,4 @@
-/** Shows that whoever may only look is told by `refit why` and `refit preview` what a real API server has, and that nothing is written. */
+/** Tests `refit why` and `refit preview` on a real API server: a user with read access gets the answer, and nothing is written. */
 import { globSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -97,7 +97,7 @@ test('autopilot: shown before it is created, explained while it waits', async ()
   await admin.delete(plans, 'autopilot');
 });
 
-test('autopilot: a file that would be refused is shown, and ends with 2', async () => {
+test('autopilot: the preview shows why a file would be refused, and ends with 2', async () => {
   const workers = listed(W1, 'why-w9');
   const path = await fileOf(
     'refused.json',
@@ -109,7 +109,7 @@ test('autopilot: a file that would be refused is shown, and ends with 2', async 
   expect(stderr).toEqual([expect.stringMatching(/^REFIT_FILE: .*refused\.json: .*why-w9/)]);
 });
 
-test('cattle: the same, of the same code', async () => {
+test('cattle: the same, by the same code', async () => {
   const { metadata, ...rest } = buildCattlePlan('why', {
     concurrency: 2,
     nodeSelector: { matchLabels: { pool: 'why' } },
@@ -137,7 +137,7 @@ async function whyOf(...args: readonly string[]): Promise<string> {
   return stdout.join('\n');
 }
 
-/** Holds the one pod labelled like that for ever, as its status says once somebody has counted. */
+/** Blocks the one pod with that label forever; resolves when its status says so. */
 async function addBudget(puppets: Puppets, app: string): Promise<void> {
   const [spec, namespace] = [{ minAvailable: 1, selector: { matchLabels: { app } } }, NAMESPACE];
   await admin.create(podDisruptionBudgets, { metadata: { name: app }, spec }, { namespace });
@@ -148,7 +148,7 @@ async function addBudget(puppets: Puppets, app: string): Promise<void> {
   });
 }
 
-test('a budget that lets no pod go is named with its pod: before the node is touched, and while it is drained', async () => {
+test('a budget that allows no eviction is named with its pod: before the node is touched, and during its drain', async () => {
   await using puppets = await Puppets.create(admin, 'why-d1');
   const pod = await puppets.addLastingPod('why-d1');
   await addBudget(puppets, 'why-d1-lasting');
@@ -178,7 +178,7 @@ test('a budget that lets no pod go is named with its pod: before the node is tou
   }
 });
 
-test('a node that another one was let past: told what holds it while that one has the slot', async () => {
+test('a skipped node: why says what it waits for while another one has the slot', async () => {
   const [held, past] = ['why-p1', 'why-p2'];
   await using puppets = await Puppets.create(admin, held, past);
   const pod = await puppets.addLastingPod(held);
@@ -197,7 +197,7 @@ test('a node that another one was let past: told what holds it while that one ha
   }
 });
 
-test('a window that is closed: which policy, and when it opens; the preview says which rule makes it count', async () => {
+test('a closed window: which policy, and when it opens; the preview says by which rule it applies', async () => {
   await using puppets = await Puppets.create(admin, 'why-o1');
   const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'] as const;
   const day = days[(new Date().getUTCDay() + 3) % 7] ?? 'Sunday';
@@ -247,12 +247,12 @@ test.each<[string, { holderIdentity: string; renewTime: string }, RegExp]>([
   }
 });
 
-/** As a Lease tells it. */
+/** In the form of a Lease. */
 function ago(minutes: number): string {
   return microTime(Date.now() - minutes * 60_000);
 }
 
-test('a preview asks for the downloads, and says what it cannot reach', async () => {
+test('a preview checks the downloads and says which it cannot reach', async () => {
   await using puppets = await Puppets.create(admin, 'why-f1');
   const file = await fileOf('k0s', { some: 'bytes' });
   const server = await startDownloadServer({ files: { '/k0s': file } });

@@ -1,4 +1,4 @@
-/** Owns both ap-airgap: bundles for a worker beside its update, and for a controller that is a worker too. */
+/** Plays both ap-airgap scenarios: bundles for a worker with its update, and for a controller that is also a worker. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -49,7 +49,7 @@ describe.each(PAIRS)('%s', (_name, combination) => {
       expect(isOurs ? [1] : [1, 2]).toContain(fetches(at));
       const asked = at.downloads.requests.map(({ path }) => path);
       expect(asked.lastIndexOf(PATH)).toBeLessThan(asked.findIndex((path) => path !== PATH));
-      // Agents of k0s before 1.36.3+k0s.1 forget that they ordered a restart, and may order it again.
+      // Agents of k0s before 1.36.3+k0s.1 may request a restart twice.
       for (const name of ['controller1', 'worker1']) {
         if (isOurs) expect(at.host(name).starts).toBe(2);
         else expect(at.host(name).starts).toBeGreaterThanOrEqual(2);

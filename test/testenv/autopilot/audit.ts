@@ -1,4 +1,4 @@
-/** Owns what the API server's own audit log tells of a scene. */
+/** Reads a scene's requests from the API server's audit log. */
 import { open, stat } from 'node:fs/promises';
 import { controlPlane } from '../control-plane.ts';
 
@@ -10,25 +10,25 @@ export interface AuditEvent {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Others say no, too, and for reasons of the moment: that a namespace ends, or that a Node was seen with older taints. */
+/** Admission refuses requests, too, for temporary reasons: a namespace is ending, or a Node had older taints. */
 const DECISION = 'authorization.k8s.io/decision';
 
-/** Where the log ends now. */
+/** The present end of the log. */
 export async function endOfAudit(): Promise<number> {
   return (await stat(controlPlane().auditLog)).size;
 }
 
-/** Each request that was answered since that place. */
+/** Each request that was answered after that point. */
 export async function auditedSince(place: number): Promise<AuditEvent[]> {
   await using log = await open(controlPlane().auditLog);
   const { size } = await log.stat();
   const { buffer } = await log.read({ buffer: Buffer.alloc(size - place), position: place });
-  // Its last line may be half written.
+  // The last line may be incomplete.
   const lines = buffer.toString().split('\n').slice(0, -1);
   return lines.map((line) => JSON.parse(line) as AuditEvent);
 }
 
-/** What Refit's processes and nodes had no right to, as `<user> <verb> <path>`. */
+/** Forbidden requests of Refit's processes and of nodes, as `<user> <verb> <path>`. */
 export function forbiddenIn(events: readonly AuditEvent[]): string[] {
   return events
     .filter(

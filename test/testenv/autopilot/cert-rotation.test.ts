@@ -1,4 +1,4 @@
-/** Owns the part of kubeletcertrotate that is autopilot's: a worker whose certificate was replaced is updated all the same. */
+/** Plays autopilot's part of kubeletcertrotate: a worker is updated although its certificate was replaced. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,14 +15,14 @@ import { RotatingCertificate } from './rotating-certificate.ts';
 import { targetsIn, useScene } from './scene.ts';
 
 const WORKER = 'worker1';
-/** Long enough for an agent to start on a busy machine; the second one outlasts the test. */
+/** The first is long enough for an agent's start on a busy machine; the second outlasts the test. */
 const FIRST_MS = 12_000;
 const SECOND_MS = 3_600_000;
 
 const directory = await mkdtemp(join(tmpdir(), 'refit-rotation-'));
 afterAll(async () => await rm(directory, { recursive: true }));
 
-// Only our own agent says anything here: a double of k0s speaks through the same client.
+// Only for our own agent: a double of k0s would use the same client.
 describe('kubeletcertrotate: our leader, our agents', () => {
   const certificate = new RotatingCertificate(directory, { node: WORKER });
   let first: KubeClient;

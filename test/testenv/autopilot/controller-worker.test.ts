@@ -1,4 +1,4 @@
-/** Owns ap-controllerworker: controllers that run pods, a budget that lets none of these go, and somebody who writes all the time. */
+/** Plays ap-controllerworker: controllers that run pods, a budget that allows no eviction, and a process that writes all the time. */
 import { describe, expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
@@ -9,10 +9,10 @@ import { DrainBlocker } from './drain-blocker.ts';
 import { PAIRS, type Scene, targetsIn, uniquePrefix, useScene } from './scene.ts';
 import { type History, recordHistory, stageOf } from './signal-history.ts';
 
-/** Agents of k0s before 1.37 get stuck for good by one conflict at a certain moment, and this test is full of them. */
+/** In agents of k0s before 1.37, a conflict at the wrong moment blocks the update forever. This test causes many conflicts. */
 const OLD = 'v1.37.1+k0s.0';
 const NEW = 'v1.38.0+k0s.0';
-/** As in the original's test. */
+/** Like the original's test. */
 const REWRITE_MS = 1_000;
 
 describe.each(PAIRS)('ap-controllerworker: %s', (_name, combination) => {
@@ -22,7 +22,7 @@ describe.each(PAIRS)('ap-controllerworker: %s', (_name, combination) => {
   const versions = { version: OLD, offers: [OLD, NEW] };
   const scene = useScene(combination, { controllers: names.length, workers: 0, ...service, ...versions });
 
-  test('nothing goes past Cordoning before the budget is gone, and everything only goes forward', async () => {
+  test('no node passes Cordoning before the budget is gone, and no status goes back', async () => {
     const at = scene();
     await using blocker = await DrainBlocker.start(at.client, names);
     await using history = await recordHistory(at.client);
@@ -46,7 +46,7 @@ describe.each(PAIRS)('ap-controllerworker: %s', (_name, combination) => {
   });
 });
 
-/** Conflicts and causes to look again, for everybody. */
+/** Causes conflicts and reconciliations for all processes. */
 function rewriteAnnotations({ client }: Scene, names: readonly string[]): Disposable {
   let count = 0;
   const write = (): void => {
@@ -57,7 +57,7 @@ function rewriteAnnotations({ client }: Scene, names: readonly string[]): Dispos
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Our leader sees beforehand that the drain would not end; the original's, and nodes by themselves, try it again and again. */
+/** Our leader previews that the drain would not end. The original's leader and nodes that drain themselves retry. */
 async function expectBlocked(at: Scene, { versions }: History, { leader }: Combination): Promise<void> {
   for (const seen of versions.values()) expect(seen.length).toBeGreaterThan(1);
   if (leader === 'refit') {
@@ -69,7 +69,7 @@ async function expectBlocked(at: Scene, { versions }: History, { leader }: Combi
   expect(evictions.filter(({ responseStatus }) => responseStatus?.code === 429).length).toBeGreaterThan(1);
 }
 
-/** Of all nodes. */
+/** For all nodes. */
 function furthest({ versions }: History): number {
   return Math.max(...[...versions.values()].flat().map(({ status }) => stageOf(status)));
 }
@@ -91,7 +91,7 @@ async function expectWell(at: Scene, name: string): Promise<void> {
   expect(status?.nodeInfo?.kubeletVersion).toBe(NEW);
 }
 
-/** Leaders of k0s before 1.35 leave every node to itself, and say nothing; the later ones say so after they took the lease. */
+/** With leaders of k0s before 1.35, every node drains itself. Later leaders mark the lease after they took it. */
 function expectLeader({ leaders }: History, { leader }: Combination): void {
   const labels = leaders.map(({ label }) => label);
   const holders = leaders.map(({ holder }) => holder);

@@ -1,4 +1,4 @@
-/** Owns the workload of ap-controllerworker: a pod on every node, and a budget that lets none of them go. */
+/** The workload of ap-controllerworker: a pod on each node, and a budget that allows no eviction. */
 import { expect, vi } from 'vitest';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { namespaces, nodes, podDisruptionBudgets, pods } from '../../../src/kube/resources.ts';
@@ -20,7 +20,7 @@ export class DrainBlocker implements AsyncDisposable {
     this.#names = names;
   }
 
-  /** Resolves once a pod runs on each of the nodes, and the budget is known to hold them all. */
+  /** Resolves when a pod runs on each node and the budget's status blocks all of them. */
   static async start(admin: KubeClient, names: readonly string[]): Promise<DrainBlocker> {
     const generated = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: '', generateName: `${NAME}-` } };
     const { metadata } = await admin.create(namespaces, generated);
@@ -29,7 +29,7 @@ export class DrainBlocker implements AsyncDisposable {
     return blocker;
   }
 
-  /** Resolves once a pod runs on each of the nodes. */
+  /** Resolves when a pod runs on each node. */
   async untilEverywhere(): Promise<void> {
     await vi.waitFor(async () => {
       const homes = (await this.#running()).map(({ spec }) => spec?.nodeName ?? '');
@@ -47,7 +47,7 @@ export class DrainBlocker implements AsyncDisposable {
     await this.#admin.delete(podDisruptionBudgets, NAME, { namespace: this.#namespace });
   }
 
-  /** Not awaited to the end: nothing else is ever in the namespace. */
+  /** Does not wait for the end: nothing else uses the namespace. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#admin.delete(namespaces, this.#namespace);
   }
@@ -57,7 +57,7 @@ export class DrainBlocker implements AsyncDisposable {
     for (const name of this.#names) await this.#admin.patch(nodes, name, labels, { type: 'merge' });
     const apart = { labelSelector: { matchLabels: { app: NAME } }, topologyKey: 'kubernetes.io/hostname' };
     const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] } };
-    // Where their nodes go first, nobody is left to see a grace period through.
+    // Without their nodes, pods would never end their grace period.
     const spec = { affinity, terminationGracePeriodSeconds: 0 };
     const set = new Workloads(this.#namespace, NAME);
     const count = this.#names.length;

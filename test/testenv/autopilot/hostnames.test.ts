@@ -1,4 +1,4 @@
-/** Owns the part of capitalhostnames that is autopilot's: a host with capitals in its name gets a ControlNode without them. */
+/** Plays autopilot's part of capitalhostnames: a host with capital letters in its name gets a ControlNode without them. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';

@@ -1,4 +1,4 @@
-/** Proves on a real API server what becomes of a plan with more targets than one object holds, by the documented rights only. */
+/** Tests a plan with more targets than fit into one object, on a real API server, with the documented rights only. */
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -12,9 +12,9 @@ import { apply, kubeconfigFor } from '../control-plane.ts';
 import { RefitProcess, runRefit } from '../refit-process.ts';
 
 const PATIENCE = { timeout: 60_000, interval: 200 };
-/** The garbage collector looks for kinds that are new to it twice a minute. */
+/** The garbage collector looks for new kinds twice a minute. */
 const COLLECTED = { timeout: 110_000, interval: 500 };
-/** None of them exists, so that the plan is refused: a record of as many entries in one write. */
+/** None of them exists, so the plan is refused: one write records all of them. */
 const NAMES = Array.from({ length: 5_001 }, (_, index) => `large-plan-w${index}`);
 
 let admin: KubeClient;
@@ -35,7 +35,7 @@ afterAll(async () => {
 
 const shardsNow = async (): Promise<StatusShard[]> => (await admin.listAll(statusShards)).items;
 
-test('5,001 targets stand in status shards, the first failures in the plan; all of it can be seen, and goes with the plan', async () => {
+test('5,001 targets are recorded in status shards, the first failures in the plan; all of it is visible, and deleted with the plan', async () => {
   const { metadata: _, ...plan } = buildPlan({
     commands: [{ k0supdate: buildUpdate({ targets: { workers: listed(...NAMES) } }) }],
   });

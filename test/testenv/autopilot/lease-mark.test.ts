@@ -1,4 +1,4 @@
-/** Owns the proof of nodes whose leases may not be marked, under leaders that cordon: real agents, their kubelets' rights, an admission policy. */
+/** Tests nodes that may not mark their leases, with leaders that cordon: real agents, their kubelets' rights, an admission policy. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { upgradePolicies } from '../../../src/api/refit/upgrade-policy.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
@@ -44,7 +44,7 @@ const BINDING = {
   spec: { policyName: METADATA.name, validationActions: ['Deny'] },
 };
 
-/** Whether a mark would be refused now: policies take effect a while after they were written. */
+/** Whether a mark would be refused now: policies take effect some time after they were written. */
 async function isMarkRefused(): Promise<boolean> {
   const metadata = { name: `${PREFIX}probe`, ...NODE_LEASES, labels: { [CENTRAL_CORDONING_LABEL]: '' } };
   const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata };
@@ -76,9 +76,9 @@ describe.each(CORDONING)('%s', (_name, combination) => {
     return evictions.filter(({ responseStatus }) => responseStatus?.code === 201).map(({ user }) => user.username);
   };
 
-  // Only ours have policies.
+  // Only our agents have policies.
   if (combination.leader === 'refit') {
-    test('a node whose lease may not be marked drains itself no other way than its policy says', async () => {
+    test('a node whose lease may not be marked drains itself only as its policy says', async () => {
       const at = scene();
       await using pod = await DrainBlocker.start(at.client, [name]);
       await pod.liftBudget();
@@ -100,7 +100,7 @@ describe.each(CORDONING)('%s', (_name, combination) => {
     });
   }
 
-  test('a node whose lease may not be marked drains itself, and leaves that to the leader once it is', async () => {
+  test('a node whose lease may not be marked drains itself, and delegates to the leader once it is marked', async () => {
     const at = scene();
     await using pod = await DrainBlocker.start(at.client, [name]);
     await pod.liftBudget();
@@ -115,7 +115,7 @@ describe.each(CORDONING)('%s', (_name, combination) => {
     await at.deletePlan();
     await lift();
     await at.until(async () => {
-      // Each change of the node is a reason to try again.
+      // Each change of the node causes a retry.
       const annotations = { 'example.com/now': String(performance.now()) };
       await at.client.patch(nodes, name, { metadata: { annotations } }, { type: 'merge' });
       expect(await markOf()).toBe('');

@@ -1,12 +1,12 @@
-/** Owns watching the Plan from outside: every state that it ever showed. */
+/** Watches the Plan from outside: every state that it showed. */
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createInformer } from '../../../src/kube/watch/informer.ts';
 
-/** What is told of a plan that is gone. */
+/** The state of a deleted plan. */
 export const DELETED = 'deleted';
 
-/** In order, each once in a row; '' of a plan without one. Follows until `signal` aborts. */
+/** In order, without repetitions; '' for a plan without a state. Follows until `abort` aborts. */
 export async function watchStates(client: KubeClient, abort: AbortSignal): Promise<readonly string[]> {
   const states: string[] = [];
   const note = (state: string): void => {

@@ -1,4 +1,4 @@
-/** Owns ap-platformselect, ap-quorum, ap-quorumsafety, ap-selector and ap-ha3x3: scenarios for three controllers and three workers. */
+/** Plays ap-platformselect, ap-quorum, ap-quorumsafety, ap-selector and ap-ha3x3: three controllers and three workers. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { PlanCommand } from '../../../src/api/autopilot/plan.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
@@ -15,7 +15,7 @@ const completed = (...names: string[]): string[] => names.map((name) => `${name}
 describe.each(PAIRS)('%s', (_name, combination) => {
   const scene = useScene(combination, { controllers: 3, workers: 3 });
 
-  /** Nobody but those whose names are given was started anew, and never two controllers were down together. */
+  /** Only the named hosts were restarted, and never were two controllers down together. */
   async function played(act: (scene: Scene) => Promise<void>, restarted: readonly string[]): Promise<void> {
     const before = startsOf(scene());
     await act(scene());
@@ -75,7 +75,7 @@ describe.each(PAIRS)('%s', (_name, combination) => {
     afterEach(async () => await scene().host('controller3').resume());
 
     if (isOld) {
-      test('differs: the plan ends as InconsistentTargets, nobody is signalled, and only another plan goes on', async () => {
+      test('differs: the plan ends as InconsistentTargets, no node is signalled, and only another plan continues', async () => {
         await scene().create('safety', update(scene()));
         await scene().ends('InconsistentTargets');
         await scene().host('controller3').resume();
@@ -86,7 +86,7 @@ describe.each(PAIRS)('%s', (_name, combination) => {
         expect(statuses()).toEqual([]);
       });
     } else {
-      test('nobody is signalled before it is back, and the plan says Schedulable', async () => {
+      test('no node is signalled before it is back, and the plan is Schedulable', async () => {
         const from = scene().seen.states.length;
         await scene().create('safety', update(scene()));
         await scene().until(() => expect(scene().seen.states.at(-1)).toBe('Schedulable'));
@@ -108,7 +108,7 @@ describe.each(PAIRS)('%s', (_name, combination) => {
     }
   });
 
-  test('ap-ha3x3: everything moves to the new version, and nodes stay themselves', async () => {
+  test('ap-ha3x3: all nodes run the new version and keep their identity', async () => {
     await played(
       async (at) => {
         const platforms = { 'linux-amd64': { url: at.url(TO) } };
@@ -129,7 +129,7 @@ describe.each(PAIRS)('%s', (_name, combination) => {
     );
   });
 
-  test('no process asked for more than its documented rights', async () => {
+  test('no process requested more than its documented rights', async () => {
     expect(forbiddenIn(await scene().audited())).toEqual([]);
   });
 
@@ -138,7 +138,7 @@ describe.each(PAIRS)('%s', (_name, combination) => {
   }
 });
 
-/** As a kubelet does, which stand-ins of k0s have not. */
+/** As a kubelet does. Stand-ins of k0s have none. */
 async function nameHolder(at: Scene, name: string): Promise<void> {
   const namespace = 'kube-node-lease';
   await at.client.patch(leases, name, { spec: { holderIdentity: name } }, { type: 'merge', namespace });

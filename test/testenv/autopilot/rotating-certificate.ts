@@ -1,4 +1,4 @@
-/** Owns a client certificate as kubelets keep theirs: a file with certificate and key, replaced at once when a newer one is there. */
+/** A client certificate like a kubelet's: one file with certificate and key, replaced atomically by a newer one. */
 import { readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -10,7 +10,7 @@ interface Kubeconfig {
 }
 
 export class RotatingCertificate {
-  /** Path of a kubeconfig that names the file. */
+  /** Path of a kubeconfig that refers to the file. */
   readonly kubeconfig: string;
   readonly #directory: string;
   readonly #user: User;
@@ -22,7 +22,7 @@ export class RotatingCertificate {
     this.#user = user;
   }
 
-  /** Puts a certificate in place that is valid for so many milliseconds; returns the path of a kubeconfig with just this one. */
+  /** Installs a certificate that is valid for so many milliseconds; returns the path of a kubeconfig with only this one. */
   async rotate(validMs: number): Promise<string> {
     const now = Date.now();
     const validity = { notBefore: now - 60_000, notAfter: now + validMs };

@@ -1,4 +1,4 @@
-/** Owns a stand-in cluster in which integration tests of the original are played again, and what the outside sees of it. */
+/** A stand-in cluster that plays the original's integration tests, and observers of it. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { payloadPath } from '../../../sandbox/cluster/cluster.ts';
@@ -15,7 +15,7 @@ import { DELETED, watchStates } from './plan-states.ts';
 
 export const FROM = 'v1.36.3+k0s.0';
 export const TO = 'v1.36.3+k0s.2';
-/** That no build has: together with force it installs whatever lies at the URL, as most of the original's own tests do. */
+/** A version that no build has: with force it installs the file at the URL, as most of the original's tests do. */
 const NO_VERSION = 'v0.0.0';
 const UNFINISHED = ['', 'Schedulable', 'SchedulableWait', DELETED];
 
@@ -23,10 +23,10 @@ const PLAYED: Readonly<Record<string, Combination>> = {
   'our leader, our agents': { leader: 'refit', agents: 'refit' },
   ...COMBINATIONS,
 };
-/** For `describe.each`: everything that a scenario is played in. */
+/** For `describe.each`: the combinations in which a scenario is played. */
 export const PAIRS: readonly (readonly [name: string, combination: Combination])[] = Object.entries(PLAYED);
 
-/** Before the names of hosts: what kwok knew of a Node, and of its lease, it goes by when one of that name is created anew. */
+/** Prefix of host names: kwok applies what it knew of a Node and its lease to a new one of the same name. */
 export function uniquePrefix(): string {
   return `${randomBytes(3).toString('hex')}-`;
 }
@@ -35,11 +35,11 @@ type SceneOptions = Omit<MixedOptions, 'combination' | 'onService' | 'offers' | 
   Partial<Pick<MixedOptions, 'offers' | 'version'>>;
 
 interface Seen {
-  /** When which service was down. */
+  /** When each service was down. */
   readonly outages: Motion;
-  /** Every status of every signal, in the order of the server. */
+  /** All statuses of all signals, in the server's order. */
   readonly sightings: readonly Sighting[];
-  /** Every state of every plan, in order; '' where it had none. */
+  /** All states of all plans, in order; '' for none. */
   readonly states: readonly string[];
 }
 
@@ -77,7 +77,7 @@ export class Scene implements AsyncDisposable {
     return new Scene(mixed, { outages, sightings, states }, auditFrom, things.move());
   }
 
-  /** As administrator: to set up, and to look. */
+  /** The administrator: for setup and observation. */
   get client(): KubeClient {
     return this.#mixed.cluster.client;
   }
@@ -92,12 +92,12 @@ export class Scene implements AsyncDisposable {
     return host;
   }
 
-  /** Where the download server has that version. */
+  /** The URL of that version on the download server. */
   url(version: string): string {
     return this.downloads.url + payloadPath(version);
   }
 
-  /** An update that installs what lies at the URL of `brings`, whatever runs. */
+  /** An update that installs the version `brings` whatever version runs. */
   forced(targets: Targets, brings: string = FROM): PlanCommand {
     const platforms = { 'linux-amd64': { url: this.url(brings) } };
     return { k0supdate: { version: NO_VERSION, forceupdate: true, platforms, targets } };
@@ -114,12 +114,12 @@ export class Scene implements AsyncDisposable {
     return await this.client.get(plans, 'autopilot');
   }
 
-  /** Waits for the condition; where it stays false, everybody's last words come with it. */
+  /** Waits for the condition. If it stays false, the error has the last log lines of all processes. */
   async until(condition: () => void | Promise<void>): Promise<void> {
     await this.#mixed.until(async () => await condition());
   }
 
-  /** Waits for the plan's last state, as the original's tests do: any other than the wanted one is a failure at once. */
+  /** Waits for the plan's final state. Any final state but the wanted one fails immediately, as in the original's tests. */
   async ends(state: string): Promise<Plan> {
     await this.until(() => expect(UNFINISHED).not.toContain(this.seen.states.at(-1) ?? ''));
     const plan = await this.plan();
@@ -128,7 +128,7 @@ export class Scene implements AsyncDisposable {
     return plan;
   }
 
-  /** The statuses that a node showed for that plan, in order; '' before the first. */
+  /** The statuses of a node for that plan, in order; '' before the first. */
   statusesOf(name: string, planId: string): string[] {
     return this.seen.sightings
       .filter((each) => each.name === name && each.planId === planId)
@@ -146,7 +146,7 @@ export class Scene implements AsyncDisposable {
     await this.until(() => expect(this.seen.states.at(-1) ?? DELETED).toBe(DELETED));
   }
 
-  /** Every request that was answered since the scene was opened, whoever made it. */
+  /** Every request of every user since the scene was opened. */
   async audited(): Promise<AuditEvent[]> {
     return await auditedSince(this.#auditFrom);
   }
@@ -159,7 +159,7 @@ export class Scene implements AsyncDisposable {
 type Update = NonNullable<PlanCommand['k0supdate']>;
 type Targets = Update['targets'];
 
-/** For a whole `describe`: one scene for all of its tests, which each create one plan at most. */
+/** One scene for all tests of a `describe`. Each test creates one plan at most. */
 export function useScene(combination: Combination, options: SceneOptions): () => Scene {
   let scene: Scene | undefined;
   const current = (): Scene => {

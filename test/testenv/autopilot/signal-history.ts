@@ -1,4 +1,4 @@
-/** Owns what every version of the ControlNodes and of the leader's lease said, as a watch shows it. */
+/** Records every version of the ControlNodes and of the leader's lease that a watch shows. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { leases } from '../../../src/kube/resources.ts';
 import type { KubeObject, Lease } from '../../../src/kube/types.ts';
@@ -6,7 +6,7 @@ import { createInformer } from '../../../src/kube/watch/informer.ts';
 import { decodeSignal } from '../../../src/signal/codec.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, SIGNAL_STATUSES } from '../../../src/signal/names.ts';
 
-/** What one version of an object carried; 'none' where no signal, 'sent' where one without a status. */
+/** The status in one version of an object; 'none' without a signal, 'sent' for a signal without a status. */
 interface Version {
   readonly status: string;
   /** RFC 3339; '' without a status. */
@@ -14,13 +14,13 @@ interface Version {
 }
 
 export interface History {
-  /** By name of the ControlNode, every version in order. */
+  /** All versions in order, by name of the ControlNode. */
   readonly versions: ReadonlyMap<string, readonly Version[]>;
-  /** Every pair of holder and label that the leader's lease showed; the label is undefined where it had none. */
+  /** All pairs of holder and label of the leader's lease; the label may be undefined. */
   readonly leaders: readonly { readonly holder: string; readonly label: string | undefined }[];
 }
 
-/** Follows until it is disposed of. */
+/** Follows until it is disposed. */
 export async function recordHistory(client: KubeClient): Promise<History & AsyncDisposable> {
   const stop = new AbortController();
   const versions = new Map<string, Version[]>();
@@ -52,7 +52,7 @@ export async function recordHistory(client: KubeClient): Promise<History & Async
 
 const ORDER: readonly string[] = ['none', 'sent', ...SIGNAL_STATUSES];
 
-/** How far along it is; -1 for a status that no update should show. */
+/** Its position among an update's statuses; -1 for a status that no update should show. */
 export function stageOf(status: string): number {
   return ORDER.indexOf(status);
 }

@@ -1,4 +1,4 @@
-/** Owns a release whose service answers and whose kubelet never comes up: one node bears it, goes back, and is the last. */
+/** Plays a release whose service answers but whose kubelet never starts: one node is rolled back, and no other is touched. */
 import { expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
 import { listed } from '../../builders/plans.ts';
@@ -11,9 +11,9 @@ const scene = useScene(
   { controllers: 0, workers: 2, prefix, played: true, mute: TO, agentFlags: ['--soak', '0', '--ready-timeout', '3s'] },
 );
 
-test('the plan fails with the first node, which is back on its old version, and touches no other', async () => {
+test('the plan fails with the first node, which is rolled back, and touches no other', async () => {
   const at = scene();
-  // Kubelets tell the second only: one that told of itself in that of the restart could have done so after it.
+  // Heartbeats have whole seconds: one in the second of the restart may have come after it.
   await at.until(async () => expect(Date.now() - (await lastHeard(at))).toBeGreaterThan(2_000));
   const platforms = { 'linux-amd64': { url: at.url(TO) } };
   await at.create('silent', { k0supdate: { version: TO, platforms, targets: { workers: listed(first, second) } } });
@@ -32,7 +32,7 @@ test('the plan fails with the first node, which is back on its old version, and 
   });
 });
 
-/** When the first node's kubelet told of itself; at no time where it has not yet. */
+/** The last heartbeat of the first node's kubelet; NaN before the first. */
 async function lastHeard({ client }: Scene): Promise<number> {
   const { status } = await client.get(nodes, first);
   return Date.parse(status?.conditions?.find(({ type }) => type === 'Ready')?.lastHeartbeatTime ?? '');

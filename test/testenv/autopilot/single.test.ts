@@ -1,4 +1,4 @@
-/** Owns ap-removedapis and ap-single: scenarios for one host that is the whole cluster. */
+/** Plays ap-removedapis and ap-single: the whole cluster is one host. */
 import { describe, expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
 import { listed } from '../../builders/plans.ts';
@@ -38,7 +38,7 @@ describe.each(PAIRS)('%s', (_name, combination) => {
     await pod.untilEverywhere();
     expect(await pod.uids()).not.toEqual(before);
     expect((await at.client.get(nodes, name)).spec?.unschedulable).toBeUndefined();
-    // Agents of k0s before 1.36.3+k0s.1 forget that they ordered a restart, and may order it again.
+    // Agents of k0s before 1.36.3+k0s.1 may request a restart twice.
     if (combination.agents === 'refit') expect(at.host(name).starts).toBe(2);
     else expect(at.host(name).starts).toBeGreaterThanOrEqual(2);
     expect(forbiddenIn(await at.audited())).toEqual([]);

@@ -1,4 +1,4 @@
-/** Owns the proof that the doubles drain as real k0s did: node by node, with a conflict for each, and without patience for budgets. */
+/** Tests that the doubles drain as real k0s did: node by node, with one conflict each, and without waiting for budgets. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
@@ -37,7 +37,7 @@ afterAll(async () => {
   admin.close();
 });
 
-/** Spread over all workers, before anything is cordoned. */
+/** Spreads pods over all workers before any is cordoned. */
 async function deploy(
   replicas: number,
   until: (condition: () => Promise<void>) => Promise<void>,
@@ -79,13 +79,13 @@ async function podsThere(): Promise<Pod[]> {
 }
 
 /**
- * Beside what recordings.test.ts compares: how the leader cordoned and drained, over all Nodes, in its own order. How many pods
- * stood on which node is the scheduler's choice, so a run of evictions counts as one.
+ * In addition to recordings.test.ts: how the leader cordoned and drained all Nodes, in its own order. The scheduler decides
+ * how many pods a node has, so evictions in a row count as one.
  */
 test('#46: three workers at once: drained one after the other, and none goes on before the last is empty', async () => {
   const recording = loadRecording('plan-3w-drain-concurrent3');
   const workers = ['w1', 'w2', 'w3'];
-  // Pods that are evicted are looked for after as long as in the original: meanwhile all others are cordoned.
+  // Evicted pods are checked after as long as in the original: meanwhile all other nodes are cordoned.
   await using stage = await startStage({
     controllers: ['c1'],
     workers,
@@ -96,7 +96,7 @@ test('#46: three workers at once: drained one after the other, and none goes on 
   const start = stage.recorder.writes.length;
   const cordoning = async (name: string): Promise<void> =>
     await stage.until(async () => expect(await stage.status(name)).toBe('Cordoning'));
-  // As recorded: they come in this order, and all of them before the first one is cordoned.
+  // As recorded: in this order, and all before the first cordon.
   stage.recorder.hold = async ({ name, annotations = {}, body }) => {
     if (name === 'w1' && JSON.stringify(body) === '{"spec":{"unschedulable":true}}') return await cordoning('w3');
     const before = workers[workers.indexOf(name) - 1];
@@ -107,7 +107,7 @@ test('#46: three workers at once: drained one after the other, and none goes on 
   const writes = stage.recorder.writes.slice(start);
   expect(linesByObject(writes)).toEqual(linesByObject(recording.writes));
   expect(cordonLines(writes)).toEqual(cordonLines(recording.writes));
-  // Six pods, and more evictions: what leaves the first node lands on the next.
+  // Six pods but more evictions: pods of the first node are rescheduled to the next one.
   expect(writes.filter(({ resource }) => resource === 'pods/eviction').length).toBeGreaterThan(6);
 });
 

@@ -1,4 +1,4 @@
-/** Owns the proof that the doubles of k0s fare as real k0s did where somebody or something got in between. */
+/** Tests that the doubles of k0s behave as real k0s did when a person or a fault intervened. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -16,7 +16,7 @@ const C3 = { controllers: ['c3'] };
 test('03a: one failed download ends the plan at once, though another worker might have started', async () => {
   const faults = [{ node: 'w1', status: 404 }];
   await using run = await runRecorded('03a-download-404', { ...C3, workers: ['w1', 'w2', 'w3'], faults }, (stage) => {
-    // The recorded leader was slower to look for the next worker than w1 was to fail.
+    // In the recording, w1 failed before the leader chose the next worker.
     stage.recorder.hold = async ({ resource, status }) => {
       if (resource !== 'plans/status' || !JSON.stringify(status).includes('SignalSent')) return;
       await stage.until(async () => expect(await stage.status('w1')).toBe('FailedDownload'));
@@ -88,7 +88,7 @@ test('09: a node that an administrator had cordoned is schedulable afterwards', 
     { ...C3, workers: ['w1'], versions: { w1: NEW } },
     async (stage) => {
       await stage.client.patch(nodes, 'w1', { spec: { unschedulable: true } }, { type: 'strategic' });
-      // The controller manager's answer would conflict with the first status.
+      // The controller manager's write would conflict with the first status.
       await stage.until(async () => expect((await stage.client.get(nodes, 'w1')).spec?.taints).toHaveLength(1));
     },
   );
@@ -113,7 +113,7 @@ test('14d: a conflict after the binary was put in place wedges the node for ever
   expect([await wedged.version(), wedged.starts, await stage.isCordoned('w2')]).toEqual(['v1.36.3+k0s.0', 1, true]);
   stage.double('w2').terminate();
   await stage.until(async () => expect(await wedged.version()).toBe(NEW));
-  // Started anew it runs the wanted build, and still cannot go on.
+  // After a restart it runs the wanted build and still cannot continue.
   const said = stage.logs.get('w2')?.splice(0);
   expect(said?.join('')).toContain('k0s.tmp');
   await stage.until(() => expect(stage.logs.get('w2')?.join('')).toContain('k0s.tmp'));

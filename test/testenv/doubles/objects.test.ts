@@ -1,4 +1,4 @@
-/** Owns the proof that what the doubles keep in the API looks as what real k0s kept there: leases, and the ControlNode. */
+/** Tests that the doubles' leases and ControlNodes look like those of real k0s. */
 import { expect, test } from 'vitest';
 import { leases } from '../../../src/kube/resources.ts';
 import type { KubeObject, Lease } from '../../../src/kube/types.ts';
@@ -11,7 +11,7 @@ async function leaderLease(stage: Stage): Promise<Lease> {
   return await stage.client.get(leases, LEADER_LEASE.name, { namespace: LEADER_LEASE.namespace });
 }
 
-/** With every text that differs between two clusters replaced by what kind of text it is. */
+/** Replaces each text that differs between two clusters by its kind. */
 function shapeOf({ metadata, ...rest }: KubeObject): unknown {
   const { name, labels, annotations } = metadata;
   const text = JSON.stringify({ ...rest, metadata: { name, labels, annotations } });
@@ -29,7 +29,7 @@ test('a held lease, a released one, and the one of its next holder', async () =>
   expect(shapeOf({ ...held, spec: { ...held.spec, leaseTransitions: 1 } } as Lease)).toEqual(
     shapeOf(recordedObject('lease-held')),
   );
-  // As its release, too, is a write: the next holder waits until it has been seen.
+  // The release is a write, too: the next holder waits until it has observed it.
   let released: Lease | undefined;
   stage.recorder.hold = async ({ via, resource, name }) => {
     if (via !== 'c1' || resource !== 'leases' || name !== LEADER_LEASE.name) return;
@@ -54,7 +54,7 @@ test('a worker marks its own lease', async () => {
 test('the ControlNode of a controller', async () => {
   await using stage = await startStage({ controllers: ['c1'] });
   const { metadata, ...recorded } = recordedObject('controlnode');
-  // The recorded one has been signalled.
+  // The recorded one has a signal.
   const mode = Object.entries(metadata.annotations ?? {}).filter(([key]) => key.endsWith('/mode'));
   const expected = { ...recorded, metadata: { ...metadata, annotations: Object.fromEntries(mode) } };
   expect(shapeOf(await stage.client.get(controlNodes, 'c1'))).toEqual(shapeOf(expected));

@@ -1,4 +1,4 @@
-/** Owns the proof that the doubles of k0s write what real k0s was recorded to write, in the same order, with the same answers. */
+/** Tests that the doubles of k0s make the recorded writes of real k0s, in the same order, with the same answers. */
 import { test } from 'vitest';
 import { NEW } from '../../doubles/payload-files.ts';
 import { type Cast, runRecorded } from '../../doubles/recorded-run.ts';

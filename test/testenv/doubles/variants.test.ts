@@ -1,4 +1,4 @@
-/** Owns the proof that doubles of older and newer k0s share one cluster as their makers meant them to: who cordons whom, and how it is told. */
+/** Tests that doubles of older and newer k0s share one cluster as designed: which process cordons, and how it is marked. */
 import { expect, test } from 'vitest';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
@@ -14,7 +14,7 @@ import { linesByObject } from '../../doubles/write-lines.ts';
 const OLDER = VARIANTS['<=1.34'];
 const NEWER = VARIANTS['>=1.35'];
 
-/** Updates the named nodes to NEW, whatever runs there. */
+/** Updates the named nodes to NEW, whatever version runs there. */
 function planFor(stage: Stage, controllers: readonly string[], workers: readonly string[]): Plan {
   const plan = loadRecording('02b-forced-same-version-string').plan(stage.downloads);
   const platforms = { 'linux-amd64': { url: `${stage.downloads.url}/b/k0s-new` } };
@@ -24,8 +24,8 @@ function planFor(stage: Stage, controllers: readonly string[], workers: readonly
 }
 
 /**
- * A node that writes its Node from before the controller manager tainted it seems to take that taint away, and is forbidden
- * to: whether it is that or a conflict depends on who was faster.
+ * A node that writes its Node as it was before the controller manager tainted it would remove the taint, which is forbidden.
+ * Whether that or a conflict happens depends on timing.
  */
 function staleAs409({ by, resource, verb, code }: Write): number {
   return by.startsWith('system:node:') && resource === 'nodes' && verb === 'update' && code === 403 ? 409 : code;
@@ -42,7 +42,7 @@ async function update(stage: Stage, controllers: readonly string[], workers: rea
 const CORDON = 'patch 200 {"spec":{"unschedulable":true}}';
 const UNCORDON = 'patch 200 {"spec":{"unschedulable":null}}';
 
-/** Of a worker that is cordoned by `cordons`, and comes up as a release that leaves its uncordoning to the leader. */
+/** For a worker that `cordons` cordons and whose new release leaves uncordoning to the leader. */
 const workerLines = (cordons: string): string[] => [
   'leader update 200 none',
   'node update 200 Downloading',
@@ -86,7 +86,7 @@ test('a controller that is a worker, too, is updated through its ControlNode, an
   expect((await stage.client.get(controlNodes, 'c1')).metadata.annotations).toMatchObject({
     'autopilot.k0sproject.io/mode': 'controller+worker',
   });
-  // As a worker it is left out.
+  // The plan excludes it as a worker.
   const lines = await update(stage, ['c1'], ['c1']);
   expect(lines['plan']?.at(-1)).toBe('leader update 200 Completed #0 Completed c1=SignalCompleted');
   expect(lines['c1']).toEqual([

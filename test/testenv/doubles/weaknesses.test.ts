@@ -1,4 +1,4 @@
-/** Owns what doubles of k0s show to go wrong in the original, each under the number of the weakness. */
+/** Shows the original's weaknesses with doubles of k0s, each under its number. */
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,7 +20,7 @@ async function touch(stage: Stage, resource: Resource, name: string): Promise<vo
   await stage.client.patch(resource, name, { metadata: { annotations } }, { type: 'merge' });
 }
 
-/** Lets the first `times` writes that the plan's status says `SignalSent` in conflict with somebody else's. */
+/** Makes the first `times` writes of `SignalSent` to the plan's status conflict with another write. */
 function conflictWhenSent(stage: Stage, times: number): void {
   let left = times;
   stage.recorder.hold = async ({ resource, status }) => {
@@ -31,7 +31,7 @@ function conflictWhenSent(stage: Stage, times: number): void {
 
 test('#3: a conflict after the signal makes the leader signal another worker, though only one may move', async () => {
   const recording = loadRecording('03x-plan-status-conflict-oversignals');
-  // As recorded: three workers are under way with `concurrent: 1`.
+  // As recorded: three workers are in progress with `concurrent: 1`.
   expect(new Set(signalled(recording.writes))).toEqual(new Set(['w1', 'w2', 'w3']));
   const workers = ['w1', 'w2', 'w3'];
   await using stage = await startStage({ ...C3, workers, picks: workers, faults: [{ paceMs: 60_000, times: 3 }] });
@@ -47,7 +47,7 @@ test('#3: in the same way all controllers restart together', async () => {
   expect(new Set(signalled(recording.writes))).toEqual(new Set(controllers));
   await using stage = await startStage({ controllers, picks: controllers, versions: { c1: NEW, c2: NEW, c3: NEW } });
   conflictWhenSent(stage, 2);
-  // Each waits with its restart until all are about to: the original does nothing to prevent it.
+  // Each delays its restart until all are ready to restart: the original does not prevent that.
   const ready = new Set<string>();
   const { hold } = stage.recorder;
   stage.recorder.hold = async (write) => {
@@ -85,7 +85,7 @@ test('#20: an edit of a plan that has failed does nothing', async () => {
   );
   await stage.client.patch(plans, 'autopilot', { spec: { id: 'corrected', commands: right } }, { type: 'merge' });
   await run.untilAsRecorded();
-  // #19: nothing that people see says why.
+  // #19: nothing visible says why.
   const { status } = await stage.client.get(plans, 'autopilot');
   expect(status?.commands[0]).not.toHaveProperty('description');
   expect(JSON.stringify(await stage.client.get(nodes, 'w3'))).not.toContain('hash');
@@ -114,12 +114,12 @@ test('#38: each conflict at the end of a download costs another download', async
   };
   await stage.create(loadRecording('06-two-k0supdates').plan(stage.downloads));
   await stage.until(async () => expect(await stage.status('w1')).toBe('Completed'));
-  // At least the three that are arranged: whoever else writes the Node in that moment adds one.
+  // At least the three that the test causes: any other write of the Node adds one.
   const conflicts = stage.recorder.writes.filter(
     ({ via, code, annotations = {} }) => via === 'w1' && code === 409 && statusOf(annotations) === 'Cordoning',
   ).length;
   expect(conflicts).toBeGreaterThanOrEqual(3);
-  // A look at a cache that is behind begins one, too.
+  // A stale cache starts one, too.
   const downloads = stage.downloads.requests.filter(({ complete }) => complete).length;
   expect(downloads).toBeGreaterThanOrEqual(1 + conflicts);
 });
