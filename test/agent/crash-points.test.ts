@@ -84,8 +84,7 @@ async function expectCleanedUp(place: Place): Promise<void> {
   expect(await readdir(host.stateDirectory)).toEqual(['journal.json']);
 }
 
-// Side by side, because they mostly wait: each run has a host of its own.
-test.concurrent.each([
+test.each([
   ['an update', '/good', expectUpdated],
   ['a roll-back after the restart', '/wrong', expectRolledBack(/\.wrong/, 3)],
   ['a roll-back in the soak', '/crashes-later', expectRolledBack(/^crash loop: the process of .* ended/, 3)],
@@ -96,7 +95,7 @@ test.concurrent.each([
   });
 });
 
-test.concurrent('an airgap bundle survives a crash before each of its effects', { timeout: 300_000 }, async () => {
+test('an airgap bundle survives a crash before each of its effects', { timeout: 300_000 }, async () => {
   await surviveEveryCrash('/bundle.tar', 7, async (place) => {
     const { store, host, images } = place;
     expect(store.statuses).toEqual(['Downloading', 'Completed']);
