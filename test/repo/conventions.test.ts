@@ -46,7 +46,7 @@ test('a type that two files define: found', () => {
 });
 
 test('no folder is crowded', () => {
-  expect(crowdedFolders(filesOf('{src,sandbox,tools,bench}/**/*.ts'), 21)).toEqual([]);
+  expect(crowdedFolders(filesOf('{src,sandbox,tools,bench}/**/*.ts'), 20)).toEqual([]);
 });
 
 test('a folder with too many files: found, its tests not counted', () => {
