@@ -142,7 +142,7 @@ describe('while a controller leads', () => {
     expect(await puppets.end()).toMatchObject({ state: 'ApplyFailed' });
     const before = await puppets.signal('order-r1');
 
-    expect(await refused('retry', 'order-r9')).toContain('Plan autopilot (id1) has no order-r9 among its targets');
+    expect(await refused('retry', 'order-r9')).toContain('order-r9 is not a target of Plan autopilot (id1)');
     expect(await refused('retry', 'order-r2')).toContain(
       'order-r2 of Plan autopilot (id1) has not failed: it is pending',
     );
@@ -250,7 +250,7 @@ test('a Plan of the system-upgrade-controller can be paused and aborted the same
     const { code, stderr } = await order('pause');
     expect(code).toBe(2);
     expect(stderr[0]).toContain(
-      'could mean: autopilot/autopilot, cattle/default/order-image (name one of them with --plan)',
+      'several plans are possible: autopilot/autopilot, cattle/default/order-image (name one of them with --plan)',
     );
   } finally {
     await admin.delete(cattlePlans, metadata.name, { namespace });
@@ -320,7 +320,7 @@ test.each(SPOILT)(
       const said = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
       expect(said).toMatch(
         new RegExp(
-          `${why.replace('worker1:', 'worker1 failed \\\\(.*\\\\):')}\\n {2}to do .*refit retry worker1$`,
+          `${why.replace('worker1:', 'worker1 failed \\(.*\\):')}\\n {2}to do .*refit retry worker1$`,
           'm',
         ),
       );
