@@ -1,7 +1,7 @@
-/** Owns phrases that outputs share: ages, lists that stay short, sentences that fit a width. */
+/** Phrases that outputs share: ages, short lists, sentences that fit a width. */
 import { formatDuration } from '../util/duration.ts';
 
-/** How long ago `since` (RFC 3339) was, in whole seconds, since the API tells no finer time; `0 s` where clocks disagree. */
+/** How long ago `since` (RFC 3339) was, in whole seconds; `0 s` if clocks disagree. */
 export function age(since: string, now: number): string {
   const seconds = Math.max(0, Math.floor((now - Date.parse(since)) / 1000));
   return seconds === 0 ? '0 s' : formatDuration(seconds * 1000);
@@ -18,10 +18,10 @@ export function listed(names: readonly string[], most: number): string {
   return names.length > most ? `${shown} and ${names.length - most} more` : shown;
 }
 
-/** Every blank but those between a number and its unit. */
+/** Any space but one between a number and its unit. */
 const BREAK = / (?!(?:ms|s|min|h)\b)/;
 
-/** Broken at blanks into lines of at most `width` characters where words allow; every line but the first is indented. */
+/** Broken at spaces into lines of at most `width` characters; every line but the first is indented. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';

@@ -1,4 +1,4 @@
-/** Owns `refit validate`: says of a plan or a policy in a file, without any cluster, whether it can be carried out as written. */
+/** Implements `refit validate`: checks a file with a Plan or an UpgradePolicy, without a cluster. */
 import { readFile } from 'node:fs/promises';
 import { type Plan, planKind } from '../api/autopilot/plan.ts';
 import { readObject } from '../api/read-object.ts';
@@ -8,7 +8,7 @@ import type { Reason } from '../engine/model/reasons.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
 import { EXIT, messageOf, RefitError } from '../util/errors.ts';
 
-/** Resolves with the exit code; rejects with REFIT_FILE naming the file, each field, what was found and what would be right. */
+/** Resolves with the exit code; rejects with REFIT_FILE and every wrong field, what was found and what would be right. */
 export async function validate(path: string, write: (text: string) => void): Promise<number> {
   const { kind, object } = readObject(await readText(path), path, [planKind, upgradePolicyKind]);
   const { title, problems, page } =
@@ -22,10 +22,10 @@ export async function validate(path: string, write: (text: string) => void): Pro
 }
 
 interface Judgement {
-  /** What is said where nothing is wrong. */
+  /** Printed if there are no problems. */
   readonly title: string;
   readonly problems: readonly Reason[];
-  /** Where people read on. */
+  /** Documentation to read. */
   readonly page: string;
 }
 

@@ -1,4 +1,4 @@
-/** Owns the version of Refit as it tells it of itself. */
+/** The version of Refit, from package.json. */
 import manifest from '../../package.json' with { type: 'json' };
 
 export const VERSION: string = manifest.version;

@@ -42,7 +42,7 @@ test('retry refuses a failed host and says what to do', async () => {
   const { code, stderr } = await told('retry', 'cp1');
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    new RegExp(`no order lets cp1 of ${PLAN} go again: mend the cause, then run .refit kubeadm apply. again`),
+    new RegExp(`refit retry cannot retry cp1 of ${PLAN}: fix the cause, then run .refit kubeadm apply. again`),
   );
 });
 

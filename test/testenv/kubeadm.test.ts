@@ -152,7 +152,7 @@ function refusals(startServer: StartServer): void {
     const run = scene.refit('apply', '-m', await scene.cluster.manifest(TO));
     expect([await run.ended, run.stderr]).toEqual([
       2,
-      expect.stringMatching(/^REFIT_USAGE: nobody can be asked here: pass --yes/),
+      expect.stringMatching(/^REFIT_USAGE: there is no terminal to ask: pass --yes/),
     ]);
     expect(run.stdout).toContain(`cp1   leader    ${FROM} → ${TO}  kubeadm upgrade apply ${TO}`);
   });
@@ -197,7 +197,7 @@ function upgrade(startServer: StartServer): void {
     const [first, second] = runs;
     expect(await second?.ended).toBe(0);
     expect(second?.stdout).toContain(`_${first?.child.pid}_`);
-    expect(second?.stdout).toContain('Another run has done it: nothing is left.');
+    expect(second?.stdout).toContain('Nothing to do: another run has done it.');
   });
 
   test('goes by leader, follower and then workers, two at a time', () => {
@@ -235,7 +235,7 @@ function upgrade(startServer: StartServer): void {
   test('another run has nothing to do', async () => {
     const run = scene.refit('apply', '-m', await scene.cluster.manifest(TO));
     expect([await run.ended, run.stderr]).toEqual([0, '']);
-    expect(run.stdout).toMatch(/Already at v1\.36\.3: cp1, cp2, w1, w2\nNothing is to be done\.\n$/);
+    expect(run.stdout).toMatch(/Already at v1\.36\.3: cp1, cp2, w1, w2\nNothing to do\.\n$/);
   });
 }
 

@@ -1,4 +1,4 @@
-/** Owns `refit kubeadm plan` and `refit kubeadm apply`: look, show, ask, carry out. */
+/** Implements `refit kubeadm plan` and `refit kubeadm apply`: survey, show, ask, carry out. */
 import { type Assessment, assess, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
 import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
 import { EXIT_BUSY, REPAIR } from '../../dialects/kubeadm/scripts.ts';
@@ -18,11 +18,11 @@ import {
 } from './session.ts';
 import { probeAll, surveyCluster } from './survey.ts';
 
-/** Milliseconds for an API server whose manifest was put back. */
+/** Milliseconds for an API server whose manifest was restored. */
 const BACK_WITHIN_MS = 60_000;
 const ASK_AGAIN_MS = 500;
 
-/** Changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED where a rule stands against it. */
+/** Changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED if a rule forbids the upgrade. */
 export async function planKubeadm(flags: KubeadmFlags, parts: KubeadmParts): Promise<number> {
   return await inSession(flags, parts, async (session) => {
     const survey = await look(session, await probeAll(session.manifest, session.shells));
@@ -31,7 +31,7 @@ export async function planKubeadm(flags: KubeadmFlags, parts: KubeadmParts): Pro
   });
 }
 
-/** Resolves with the exit code: 0 done or nothing to do, 1 where the rollout failed or the person said no. */
+/** Resolves with the exit code: 0 done or nothing to do, 1 if the rollout failed or the answer was not yes. */
 export async function applyKubeadm(flags: KubeadmApplyFlags, parts: KubeadmParts): Promise<number> {
   return await inSession(flags, parts, async (session) => {
     const { manifest, shells, output } = session;
@@ -47,10 +47,7 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, parts: KubeadmParts
       const now = assess(await look(session, await probeAll(manifest, shells)));
       stopOn(now);
       if (isNothing(now) || sameJson(now.request, agreed.request)) return now;
-      throw new RefitError(
-        'REFIT_REFUSED',
-        'the cluster has changed since the plan was shown: look at the new one and agree again',
-      );
+      throw new RefitError('REFIT_REFUSED', 'the cluster has changed since the plan was shown: run the command again');
     });
   });
 }
@@ -67,7 +64,7 @@ function show(survey: Survey, { write }: Output): Assessment {
   const assessment = assess(survey);
   for (const line of planLines(survey, assessment)) write(`${line}\n`);
   stopOn(assessment);
-  if (isNothing(assessment)) write('Nothing is to be done.\n');
+  if (isNothing(assessment)) write('Nothing to do.\n');
   return assessment;
 }
 
@@ -84,14 +81,13 @@ async function confirm(
 ): Promise<boolean> {
   if (yes) return true;
   const answer = await ask(`${question} Type yes: `);
-  if (answer === undefined)
-    throw new RefitError('REFIT_USAGE', 'nobody can be asked here: pass --yes to agree beforehand');
+  if (answer === undefined) throw new RefitError('REFIT_USAGE', 'there is no terminal to ask: pass --yes');
   if (answer.trim() === 'yes') return true;
   output.write('Nothing was changed.\n');
   return false;
 }
 
-/** An API server that kubeadm has left out cannot be asked for anything, not even for the lock: the host's own one serves. */
+/** Without its API server the cluster cannot be asked for anything, not even for the lock: each host repairs itself. */
 async function repair(
   hosts: readonly HostFacts[],
   flags: KubeadmApplyFlags,
@@ -99,14 +95,14 @@ async function repair(
 ): Promise<boolean> {
   const broken = hosts.filter(({ missing }) => missing.length > 0);
   for (const { host, missing } of broken)
-    session.output.write(`${host.name}: a kubeadm was cut off and left out ${missing.join(', ')}\n`);
-  if (!(await confirm('Put the manifests back from their backups?', flags, session))) return false;
+    session.output.write(`${host.name}: an interrupted kubeadm removed ${missing.join(', ')}\n`);
+  if (!(await confirm('Restore the manifests from their backups?', flags, session))) return false;
   for (const { host } of broken) {
     const { code, stdout } = await session.shells.run(host, REPAIR);
-    // A step that an earlier run has left is still at work, and puts them in itself.
+    // A step of an earlier run is still at work and restores them itself.
     if (code === EXIT_BUSY) continue;
     if (code !== 0)
-      throw new RefitError('REFIT_SSH', `${host.name}: the manifests cannot be put back: ${stdout.trim()}`);
+      throw new RefitError('REFIT_SSH', `${host.name}: the manifests cannot be restored: ${stdout.trim()}`);
     for (const line of stdout.trim().split('\n')) session.output.write(`${host.name}: ${line}\n`);
   }
   await untilAnswering(session);

@@ -1,4 +1,4 @@
-/** Owns the plan as people see it before they agree: every host in order, its steps, and what was found. */
+/** The plan that people confirm: every host in order, its steps, and what was found. */
 import type { Request } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
 import { table } from '../table.ts';
@@ -22,10 +22,10 @@ export function planLines(survey: Survey, { request, resumes, findings }: Assess
   const left = manifest.hosts.map(({ name }) => name).filter((name) => !hostsOf(request).includes(name));
   const repairs = hosts.flatMap(({ host, missing }) => missing.map((name) => `${host.name}: ${name}.yaml`));
   return [
-    ...(resumes ? [`An upgrade to ${request.version} has begun: it goes on where it was left.`] : []),
+    ...(resumes ? [`An upgrade to ${request.version} has begun: it continues where it stopped.`] : []),
     ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows), ''] : []),
     ...(left.length > 0 && !resumes ? [`Already at ${request.version}: ${left.join(', ')}`] : []),
-    ...(repairs.length > 0 ? [`To be put back, since a kubeadm was cut off: ${repairs.join(', ')}`] : []),
+    ...(repairs.length > 0 ? [`To restore after an interrupted kubeadm: ${repairs.join(', ')}`] : []),
     ...(rows.length > 0 ? procedureLines(survey, request) : []),
     ...findings.map(
       ({ rule, severity, message }) => `${severity === 'warn' ? 'warning' : 'refused'} ${rule}: ${message}`,

@@ -17,13 +17,13 @@ import { showStatus } from '../status/command.ts';
 import { loadOnce } from '../status/load.ts';
 import type { KubeadmApplyFlags, KubeadmSession } from './session.ts';
 
-/** Milliseconds to win a lock that nobody holds before anybody is told that it is waited for. */
+/** Milliseconds to get the lock before a message says that it is held. */
 const PATIENCE_MS = 2000;
 const LOOK_AGAIN_MS = 50;
-/** Milliseconds; whatever is not written by then is written by nobody. */
+/** Milliseconds for the last writes. */
 const CLEAN_UP_WITHIN_MS = 10_000;
 
-/** `decide` looks once more under the lock, and gives what is to be done now. Resolves with the exit code. */
+/** `decide` surveys once more under the lock. Resolves with the exit code. */
 export async function carryOut(
   session: KubeadmSession,
   flags: KubeadmApplyFlags,
@@ -47,7 +47,7 @@ export async function carryOut(
     const writer = guardedClient(client, election);
     if (!resumes) {
       if (hostsOf(request).length === 0) {
-        session.output.write('Another run has done it: nothing is left.\n');
+        session.output.write('Nothing to do: another run has done it.\n');
         return EXIT.ok;
       }
       await replacePlan(writer, newPlan(request));
@@ -61,17 +61,17 @@ export async function carryOut(
 
 async function locked(election: Election, { clock, output, abort }: KubeadmSession): Promise<void> {
   const since = clock.monotonic();
-  let isTold = false;
+  let isSaid = false;
   while (!election.term()) {
-    if (!isTold && clock.monotonic() - since > PATIENCE_MS && election.leader() !== '') {
+    if (!isSaid && clock.monotonic() - since > PATIENCE_MS && election.leader() !== '') {
       output.write(`Waiting for the lock ${PLACE.namespace}/${PLACE.name}: ${election.leader()} holds it.\n`);
-      isTold = true;
+      isSaid = true;
     }
     await sleep(clock, LOOK_AGAIN_MS, abort);
   }
 }
 
-/** What an ended rollout left makes way: a new one has a uid of its own, by which hosts tell them apart. */
+/** Replaces the object of an ended rollout: the new one needs its own uid, by which hosts tell rollouts apart. */
 async function replacePlan(writer: KubeClient, plan: ReturnType<typeof newPlan>): Promise<void> {
   const { namespace, name } = PLACE;
   await writer.delete(configMaps, name, { namespace }).catch((error: unknown) => {

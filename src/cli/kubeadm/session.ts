@@ -1,4 +1,4 @@
-/** Owns what both commands of `refit kubeadm` work with: the manifest, a connection to the API, and shells on the hosts. */
+/** The session of `refit kubeadm`: the manifest, a connection to the API, and shells on the hosts. */
 import { hostname, userInfo } from 'node:os';
 import { loadManifest, type Manifest } from '../../dialects/kubeadm/manifest.ts';
 import { openShells, type Shells } from '../../dialects/kubeadm/ssh.ts';
@@ -27,7 +27,7 @@ export interface KubeadmParts {
   readonly output: Output;
   readonly log: Logger;
   readonly abort: AbortSignal;
-  /** What the person typed; undefined where there is nobody to ask. */
+  /** What the user typed; undefined without a terminal. */
   readonly ask: (question: string) => Promise<string | undefined>;
   /** New for each run. */
   readonly random: string;
@@ -35,13 +35,12 @@ export interface KubeadmParts {
   readonly jitter: () => number;
 }
 
-/** Closed at the end of the command. */
 export interface KubeadmSession extends KubeadmParts {
   readonly manifest: Manifest;
   readonly config: ClusterConfig;
   readonly client: KubeClient;
   readonly shells: Shells;
-  /** Tells people who holds the lock. */
+  /** Shown to others who wait for the lock. */
   readonly identity: string;
 }
 

@@ -1,4 +1,4 @@
-/** Owns the look at a kubeadm cluster from both sides, over SSH and through the API, that `plan` and `apply` rest on. */
+/** Surveys a kubeadm cluster over SSH and through the API, for `plan` and `apply`. */
 import { parse } from 'yaml';
 import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
 import type { Manifest } from '../../dialects/kubeadm/manifest.ts';
@@ -15,7 +15,7 @@ import { nodes } from '../../kube/resources.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 
-/** Writes nothing. @throws RefitError REFIT_SSH naming every host that does not answer */
+/** Writes nothing. @throws RefitError REFIT_SSH with every host that does not answer */
 export async function probeAll(manifest: Manifest, shells: Shells): Promise<HostFacts[]> {
   const answers = await Promise.allSettled(manifest.hosts.map(async (host) => await probeHost(shells, host)));
   const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [messageOf(answer.reason)] : []));
@@ -38,12 +38,12 @@ export async function surveyCluster(
   ]);
   const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
   const drainPreviews = policy.drain.enabled
-    ? await lookAheadAt(client, manifest, policy.drain.options, abort)
+    ? await previewDrains(client, manifest, policy.drain.options, abort)
     : new Map();
   return { manifest, hosts, nodes: items, clusterVersion: clusterVersionIn(config), plan, policy, drainPreviews };
 }
 
-async function lookAheadAt(
+async function previewDrains(
   client: KubeClient,
   { hosts }: Manifest,
   options: DrainOptions,

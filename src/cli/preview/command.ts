@@ -1,4 +1,4 @@
-/** Owns `refit preview`: what a plan would do on this cluster, by the very decision of the controller; writes nothing. */
+/** Implements `refit preview`: what a plan would do on this cluster, from the controller's own decision. Writes nothing. */
 import { planKind } from '../../api/autopilot/plan.ts';
 import { cattlePlanKind } from '../../api/cattle/plan.ts';
 import { readObject } from '../../api/read-object.ts';
@@ -15,7 +15,7 @@ import { lookAtDrains } from './drains.ts';
 import { durationOf } from './duration.ts';
 import { policyRule } from './policy-rule.ts';
 import { renderPreview } from './text.ts';
-import { type DrainPreviews, type PlanPreview, previewOf, stagePreview } from './view.ts';
+import { type PlanPreview, type PreviewFindings, previewOf, stagePreview } from './view.ts';
 
 export interface PreviewFlags extends ConnectionFlags {
   readonly file?: string;
@@ -23,18 +23,17 @@ export interface PreviewFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
 }
 
-/** Dialects whose plans are written as files; their objects are the only ones that a file may hold. */
+/** Dialects whose plans are files. */
 const KINDS = [planKind, cattlePlanKind] as const;
 
-/** How plans are looked at beside the gates. */
 interface PreviewParts {
   readonly looking: Looking;
-  /** Downloads are not asked for where absent. */
+  /** Without it downloads are not checked. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly abort: AbortSignal;
 }
 
-/** Resolves with 0; rejects with REFIT_FILE where the file's plan would be refused or do nothing, once it is shown. */
+/** Resolves with 0; rejects with REFIT_FILE, after printing, if the file's plan would be refused or do nothing. */
 export async function showPreview(flags: PreviewFlags, parts: SessionParts): Promise<number> {
   const { file } = flags;
   const read = file === undefined ? undefined : readObject(await readText(file), file, KINDS);
@@ -67,7 +66,7 @@ async function previewFile(
   return await previewNew(object, seen, parts, now);
 }
 
-/** As if it were created at `now`, with nothing recorded: whatever the file holds beside its spec is another run's. */
+/** As if it were created at `now`; a status in the file is ignored. */
 export async function previewNew(
   object: KubeObject,
   seen: LoadedDialect,
@@ -112,11 +111,11 @@ async function previewAt(
   ]);
   const policy = policyRule(looking.policies, dialect.name, plan);
   const duration = durationOf(view.stages.map(stagePreview), inspection);
-  const drainPreviews: DrainPreviews = {
+  const findings: PreviewFindings = {
     ...(policy ? { policy } : {}),
     ...(drains ? { drains } : {}),
     ...(downloads.length > 0 ? { downloads } : {}),
     ...(duration ? { duration } : {}),
   };
-  return previewOf(view, drainPreviews, present);
+  return previewOf(view, findings, present);
 }

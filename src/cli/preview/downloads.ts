@@ -1,4 +1,4 @@
-/** Owns asking the servers of a plan's downloads whether they have them and how large they are, without fetching them. */
+/** Checks whether the download servers have a plan's files, and how large they are, without fetching them. */
 import type { Rollout } from '../../engine/model/recorded.ts';
 import { messageOf } from '../../util/errors.ts';
 
@@ -8,24 +8,23 @@ export interface Download {
   readonly version: string;
   readonly url: string;
   readonly reachable: boolean;
-  /** Absent where the server does not tell. */
+  /** Absent if the server does not say it. */
   readonly bytes?: number;
-  /** What was found instead, where it cannot be reached. */
+  /** What was found instead. */
   readonly problem?: string;
-  /** False where the plan has no hash of it. */
+  /** False if the plan has no hash for it. */
   readonly verified: boolean;
 }
 
 interface DownloadParts {
   readonly fetch: typeof globalThis.fetch;
-  /** Ends everything. */
   readonly abort: AbortSignal;
 }
 
-/** Milliseconds for one question to one server. */
+/** Milliseconds for one request. */
 const TIMEOUT_MS = 5000;
 
-/** Each once, whatever commands and roles want it; never rejects. */
+/** Each once; never rejects. */
 export async function probeDownloads({ stages }: Rollout, parts: DownloadParts): Promise<readonly Download[]> {
   const wanted = stages.flatMap(({ version, payloads = {} }) =>
     Object.entries(payloads).map(([platform, { url, sha256 }]) => ({
@@ -43,7 +42,7 @@ export async function probeDownloads({ stages }: Rollout, parts: DownloadParts):
 
 type Found = Pick<Download, 'reachable' | 'bytes' | 'problem'>;
 
-/** Some servers know no HEAD, or do not tell the size then: they are asked for the first byte. */
+/** Some servers do not support HEAD, or do not give the size with it: then the first byte is requested. */
 async function probe(url: string, parts: DownloadParts): Promise<Found> {
   try {
     const head = await ask(url, 'HEAD', parts);
@@ -58,7 +57,7 @@ async function ask(url: string, method: 'HEAD' | 'GET', { fetch, abort }: Downlo
   const headers: Record<string, string> = method === 'GET' ? { Range: 'bytes=0-0' } : {};
   const ending = AbortSignal.any([abort, AbortSignal.timeout(TIMEOUT_MS)]);
   const response = await fetch(url, { method, headers, signal: ending });
-  // A server that knows no ranges has begun to send everything.
+  // A server without ranges sends everything.
   await response.body?.cancel();
   return response;
 }

@@ -1,4 +1,4 @@
-/** Owns looking ahead of all drains of a plan: how many pods would move, and what would hold them or be refused, by node. */
+/** Previews all drains of a plan: how many pods would be evicted, and what blocks them, by node. */
 import type { BlockingBudget } from '../../drain/budgets.ts';
 import type { RefusedPod } from '../../drain/pods.ts';
 import { factsOf } from '../../engine/gates/context.ts';
@@ -8,13 +8,13 @@ import type { Inspection } from '../status/observe.ts';
 import type { Sources } from '../status/sources.ts';
 
 export interface PlanDrainPreview {
-  /** Nodes that were looked at. */
+  /** Nodes that were checked. */
   readonly nodes: number;
-  /** Pods on them that would be evicted. */
+  /** Pods that would be evicted. */
   readonly evictable: number;
-  /** What stands in the way at this moment, by node; none of the others. */
+  /** Only nodes that cannot be drained now. */
   readonly blocked: readonly BlockedDrain[];
-  /** Why nodes were not looked at. */
+  /** Why nodes were not checked. */
   readonly unseen?: string;
 }
 
@@ -24,11 +24,11 @@ interface BlockedDrain {
   readonly refused: readonly RefusedPod[];
 }
 
-/** Each is some requests: of more than this nobody would read the answer. */
+/** Each needs some requests, and nobody reads a longer answer. */
 const MOST_NODES = 200;
 const AT_ONCE = 8;
 
-/** Undefined where nothing of the plan is to be drained by its leader; never rejects. */
+/** Undefined if the leader drains nothing of the plan; never rejects. */
 export async function lookAtDrains(
   { snapshot, policy }: Inspection,
   sources: Pick<Sources, 'drainPreview'>,
@@ -54,7 +54,7 @@ export async function lookAtDrains(
   const problem = looks.find((look) => look.status === 'rejected')?.reason as unknown;
   const rest = byNode.size - some.length;
   const unseen =
-    problem === undefined ? (rest > 0 ? `${rest} more nodes were not looked at` : undefined) : messageOf(problem);
+    problem === undefined ? (rest > 0 ? `${rest} more nodes were not checked` : undefined) : messageOf(problem);
   return {
     nodes: seen.length,
     evictable: seen.reduce((sum, { drainPreview }) => sum + drainPreview.evictable, 0),

@@ -1,4 +1,4 @@
-/** Owns how long a plan is expected to take, and on what that is based. */
+/** Estimates how long a plan takes. */
 import { decodeSignal } from '../../signal/codec.ts';
 import { decodeReport } from '../../signal/report.ts';
 import type { Inspection } from '../status/observe.ts';
@@ -7,13 +7,12 @@ import type { Inspection } from '../status/observe.ts';
 export interface Duration {
   readonly ms: number;
   readonly perTargetMs: number;
-  /** measured: what nine in ten of these nodes took the last time · assumed: nothing is known of them. */
+  /** measured: what nine in ten of these nodes took the last time · assumed: nothing was measured. */
   readonly basis: 'measured' | 'assumed';
-  /** Nodes that it was measured on. */
   readonly samples: number;
 }
 
-/** A node of k0s, from its signal to its last word, with nothing to drain and next to nothing to download: docs/internals/benchmark.md. */
+/** A node of k0s from its signal to its last report, with nothing to drain and a tiny download: docs/internals/benchmark.md. */
 const ASSUMED_MS = 20_000;
 
 interface Waves {
@@ -21,7 +20,7 @@ interface Waves {
   readonly waves: readonly (readonly string[])[];
 }
 
-/** Waves one after the other; undefined where nothing is left to do. */
+/** Waves one after the other; undefined if nothing is left to do. */
 export function durationOf(stages: readonly Waves[], inspection: Inspection): Duration | undefined {
   const waves = stages.reduce((sum, stage) => sum + stage.waves.length + (stage.moving.length > 0 ? 1 : 0), 0);
   if (waves === 0) return undefined;
@@ -31,7 +30,7 @@ export function durationOf(stages: readonly Waves[], inspection: Inspection): Du
   return { ms: waves * perTargetMs, perTargetMs, basis, samples: spent.length };
 }
 
-/** What each target told of its last update, of this plan or an earlier one, where that came to a good end; in order. */
+/** What each target reported of its last successful update, of this plan or an earlier one; sorted. */
 function measured({ dialect, world, snapshot }: Inspection): number[] {
   const targets = snapshot.rollout.stages.flatMap((stage) => stage.targets.map((target) => ({ stage, target })));
   return targets

@@ -1,15 +1,15 @@
-/** Owns the words for why an UpgradePolicy holds a plan: which of its entries names it. */
+/** Says why an UpgradePolicy applies to a plan: which of its entries names it. */
 import { coveringPolicies, type PlanRef } from '../../engine/policy/choose-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { type Policies, policyOf } from '../status/policies.ts';
 
 export interface PolicyRule {
   readonly name: string;
-  /** Why it counts for the plan, as half a sentence about the policy. */
+  /** Why it applies, as half a sentence about the policy. */
   readonly rule: string;
 }
 
-/** Undefined where no policy covers the plan. */
+/** Undefined if no policy covers the plan. */
 export function policyRule(policies: Policies, dialect: string, plan: KubeObject): PolicyRule | undefined {
   const { name: held } = policyOf(policies, { name: dialect }, plan);
   if (held === undefined) return undefined;
@@ -17,11 +17,11 @@ export function policyRule(policies: Policies, dialect: string, plan: KubeObject
   const ref: PlanRef = { dialect, namespace, name };
   const [first, ...others] = coveringPolicies(policies.list(), ref);
   const wider = others.map(({ policy }) => policy.metadata.name);
-  const over = wider.length > 0 ? `, which counts before ${wider.join(', ')}` : '';
+  const over = wider.length > 0 ? `, before ${wider.join(', ')}` : '';
   return { name: held, rule: `${entryOf(first?.rank ?? 0, ref)}${over}` };
 }
 
-/** The rank adds up what an entry gives: see choose-policy.ts. */
+/** The rank is a sum: see choose-policy.ts. */
 function entryOf(rank: number, { dialect, namespace, name }: PlanRef): string {
   const given = [
     ...(rank % 2 === 1 ? [`dialect ${dialect}`] : []),

@@ -62,7 +62,7 @@ test('a Plan of k0s: stages in order, waves by slots, and what waits', async () 
     wave 2   w3
   waits    1 more controller waits for the only slot (slots)
   waits    3 workers wait until the controllers are done (stages)
-  takes    about 1 min 20 s without waiting: 20 s a wave, assumed for a node with nothing to drain, since none of these has told yet; downloads come on top
+  takes    about 1 min 20 s without waiting: 20 s a wave, assumed for a node with nothing to drain; downloads come on top
 `);
 });
 
@@ -95,7 +95,7 @@ test('nodes that work for the plan that is there already: named, and in the way'
   );
   const view = await preview('autopilot', file, [busy, ...workers.slice(1)], READY, [present]);
   expect(view).toMatchObject({ phase: 'new', present: 'running', waits: [{ target: 'w2', gate: 'others-at-work' }] });
-  expect(textOf(view)).toContain('present  the cluster has a plan of that name, which is running\n');
+  expect(textOf(view)).toContain('present  the cluster has a plan of that name: running\n');
 });
 
 test.each<[string, KubeObject, RegExp]>([
@@ -151,7 +151,7 @@ test('a plan that runs: who is under way stands beside the waves; many waves are
   expect(shown.stages[1]).toMatchObject({ moving: ['w1'], done: 0 });
   expect(shown.stages[1]?.waves).toHaveLength(39);
   expect(textOf(shown)).toContain('    wave 12  w13\n    and 27 more waves\n');
-  expect(textOf()).toBe('There is no plan that is not over.\n');
+  expect(textOf()).toBe('All plans have ended.\n');
 });
 
 interface Surroundings {
@@ -182,12 +182,12 @@ test.each<[string, readonly UpgradePolicy[], object | undefined]>([
       buildUpgradePolicy('all'),
       buildUpgradePolicy('tonight', { plans: [{ dialect: 'autopilot', name: 'autopilot' }] }),
     ],
-    { name: 'tonight', rule: 'covers plans with dialect autopilot, name autopilot, which counts before all' },
+    { name: 'tonight', rule: 'covers plans with dialect autopilot, name autopilot, before all' },
   ],
 ])('the policy that holds the plan: %s', async (_name, policies, told) => {
   const view = await previewIn({ policies });
   expect(view.policy).toEqual(told);
-  const line = told && `  policy   UpgradePolicy ${Object.values(told).join(': it ')}`;
+  const line = told && `  policy   UpgradePolicy ${Object.values(told).join(' ')}`;
   expect(
     textOf(view)
       .split('\n')
@@ -230,7 +230,7 @@ test('pods that may not be seen: said so, and no drain is called possible', asyn
   const drainPreview: Sources['drainPreview'] = async () => await Promise.reject(new Error('pods is forbidden'));
   const view = await previewIn({ sources: { drainPreview } });
   expect(view.drains).toEqual({ nodes: 0, evictable: 0, blocked: [], unseen: 'pods is forbidden' });
-  expect(textOf(view)).toContain('  unseen   whether nodes can be drained: pods is forbidden\n');
+  expect(textOf(view)).toContain('  unknown  whether nodes can be drained: pods is forbidden\n');
 });
 
 test('how long it takes: by what these nodes told the last time', async () => {
@@ -243,6 +243,6 @@ test('how long it takes: by what these nodes told the last time', async () => {
   const view = await previewIn({ workers: [told('w1', 30), told('w2', 90), buildNode('w3')] });
   expect(view.duration).toEqual({ ms: 4 * 90_000, perTargetMs: 90_000, basis: 'measured', samples: 2 });
   expect(textOf(view)).toContain(
-    'takes    about 6 min without waiting: 1 min 30 s a wave, what nine in ten took the last time, measured on 2 nodes\n',
+    'takes    about 6 min without waiting: 1 min 30 s a wave, nine in ten took no longer the last time, measured on 2 nodes\n',
   );
 });

@@ -1,4 +1,4 @@
-/** Owns `refit preview` as text for people: each stage with its waves, what keeps targets from starting, and what it takes. */
+/** The text form of `refit preview`: stages with their waves, what keeps targets from starting, and how long it takes. */
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../phrases.ts';
@@ -8,14 +8,14 @@ import type { PlanDrainPreview } from './drains.ts';
 import type { Duration } from './duration.ts';
 import type { PlanPreview, PreviewView, StagePreview } from './view.ts';
 
-/** More than this nobody reads; the JSON form has all of them. */
+/** The JSON form has all of them. */
 const [MOST_WAVES, MOST_NAMES, MOST_BLOCKED] = [12, 8, 12];
 
 /** `now` in milliseconds since the epoch. */
 export function renderPreview(view: PreviewView, now: number): string {
   const blocks = view.plans.map((plan) => renderPlan(plan).join('\n'));
   const notes = noteLines(view, now).map((line) => `${line}\n`);
-  return `${notes.join('')}${blocks.length > 0 ? blocks.join('\n\n') : 'There is no plan that is not over.'}\n`;
+  return `${notes.join('')}${blocks.length > 0 ? blocks.join('\n\n') : 'All plans have ended.'}\n`;
 }
 
 function renderPlan(plan: PlanPreview): string[] {
@@ -25,7 +25,7 @@ function renderPlan(plan: PlanPreview): string[] {
   );
   return [
     `${kind} ${name}${id === '' ? '' : ` (${id})`}  ${phase}`,
-    ...(present === undefined ? [] : [line('present', `the cluster has a plan of that name, which is ${present}`)]),
+    ...(present === undefined ? [] : [line('present', `the cluster has a plan of that name: ${present}`)]),
     ...(reason === undefined ? [] : [line('problem', reason)]),
     ...policyLines(plan),
     ...found.flatMap(stageLines),
@@ -33,7 +33,7 @@ function renderPlan(plan: PlanPreview): string[] {
     ...(plan.drains ? drainLines(plan.drains) : []),
     ...(plan.downloads ?? []).map(downloadLine),
     ...(plan.duration ? [durationLine(plan.duration)] : []),
-    ...unseen.map((what) => line('unseen', what)),
+    ...unseen.map((what) => line('unknown', what)),
     ...(found.length === 0 && reason === undefined ? [line('nothing', 'no target is left')] : []),
   ];
 }
@@ -43,7 +43,7 @@ function line(heading: string, text: string): string {
 }
 
 function policyLines({ policy }: PlanPreview): string[] {
-  return policy === undefined ? [] : [line('policy', `UpgradePolicy ${policy.name}: it ${policy.rule}`)];
+  return policy === undefined ? [] : [line('policy', `UpgradePolicy ${policy.name} ${policy.rule}`)];
 }
 
 function stageLines({ command, role, version, maxInFlight, selection, done, moving, waves }: StagePreview): string[] {
@@ -71,7 +71,7 @@ function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): st
       return line('blocked', `${target} cannot be drained: ${why.join('; ')}`);
     }),
     ...(rest > 0 ? [line('', `and ${rest} more`)] : []),
-    ...(unseen === undefined ? [] : [line('unseen', `whether nodes can be drained: ${unseen}`)]),
+    ...(unseen === undefined ? [] : [line('unknown', `whether nodes can be drained: ${unseen}`)]),
   ];
 }
 
@@ -93,7 +93,7 @@ function durationLine({ ms, perTargetMs, basis, samples }: Duration): string {
   const each = `${formatDuration(perTargetMs)} a wave`;
   const why =
     basis === 'measured'
-      ? `what nine in ten took the last time, measured on ${counted(samples, 'node')}`
-      : 'assumed for a node with nothing to drain, since none of these has told yet; downloads come on top';
+      ? `nine in ten took no longer the last time, measured on ${counted(samples, 'node')}`
+      : 'assumed for a node with nothing to drain; downloads come on top';
   return line('takes', `about ${formatDuration(ms)} without waiting: ${each}, ${why}`);
 }

@@ -1,4 +1,4 @@
-/** Owns what `refit preview` tells: a stable JSON form (docs/reference/cli.md), made of what `refit status` sees. */
+/** The JSON form of `refit preview` (docs/reference/cli.md), made from that of `refit status`. */
 import type { RolloutPhase } from '../../engine/model/recorded.ts';
 import type { LeaderView } from '../status/leader.ts';
 import { isMoving } from '../status/sentences.ts';
@@ -8,34 +8,31 @@ import type { PlanDrainPreview } from './drains.ts';
 import type { Duration } from './duration.ts';
 import type { PolicyRule } from './policy-rule.ts';
 
-/** `reason`: why the plan is refused as it stands, does nothing, or is about to end badly. */
+/** `reason`: why the plan will be refused, does nothing, or is about to fail. */
 export interface PlanPreview
   extends Pick<PlanView, 'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'waits' | 'unseen'>,
-    DrainPreviews {
-  /** Phase of the plan that the cluster has under the name of the file's. */
+    PreviewFindings {
+  /** Phase of the plan with that name in the cluster. */
   readonly present?: RolloutPhase;
   readonly stages: readonly StagePreview[];
 }
 
-/** What was found out beside the plan and its nodes. */
-export interface DrainPreviews {
-  /** Absent where no UpgradePolicy covers the plan. */
+export interface PreviewFindings {
   readonly policy?: PolicyRule;
-  /** Absent where no target's Node is drained by the leader. */
+  /** Absent if the leader drains no Node of the plan. */
   readonly drains?: PlanDrainPreview;
-  /** By the machine where this runs; absent where nobody wanted to know, or there is nothing to download. */
+  /** As this machine reaches them; absent if not checked. */
   readonly downloads?: readonly Download[];
-  /** Absent where nobody has anything left to do. */
+  /** Absent if nothing is left to do. */
   readonly duration?: Duration;
 }
 
 export interface PreviewView {
-  /** Who would carry out what is `refit controller`'s. */
   readonly leader: LeaderView;
   readonly plans: readonly PlanPreview[];
 }
 
-export function previewOf(plan: PlanView, drainPreviews: DrainPreviews = {}, present?: RolloutPhase): PlanPreview {
+export function previewOf(plan: PlanView, findings: PreviewFindings = {}, present?: RolloutPhase): PlanPreview {
   const { dialect, kind, name, id, phase, reason, stages, waits, unseen } = plan;
   return {
     dialect,
@@ -47,7 +44,7 @@ export function previewOf(plan: PlanView, drainPreviews: DrainPreviews = {}, pre
     ...(reason === undefined ? {} : { reason }),
     stages: stages.map(stagePreview),
     waits,
-    ...drainPreviews,
+    ...findings,
     ...(unseen === undefined ? {} : { unseen }),
   };
 }
@@ -55,9 +52,9 @@ export function previewOf(plan: PlanView, drainPreviews: DrainPreviews = {}, pre
 export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight' | 'selection'> {
   /** How many are done. */
   readonly done: number;
-  /** Names of those under way. */
+  /** Names of the targets in progress. */
   readonly moving: readonly string[];
-  /** Names of those not begun, in order, as many together as there are slots. */
+  /** Names of the pending targets, in order, as many in a wave as there are slots. */
   readonly waves: readonly (readonly string[])[];
 }
 

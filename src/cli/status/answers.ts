@@ -1,5 +1,4 @@
-/** Owns the answers of one look at one plan: what decisions hang on, as far as whoever looks may see it. */
-
+/** Answers what the decision on one plan asks, as far as the user may see it. */
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
@@ -11,11 +10,11 @@ import type { KubeObject } from '../../kube/types.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Sources } from './sources.ts';
 
-/** A drain that the leader carries out: what it has in memory must be looked at afresh. */
+/** A drain by the leader: its state is only in the leader's memory, so it is read again here. */
 export interface DrainProbe {
   readonly kind: 'drain';
   readonly node: string;
-  /** Milliseconds since the Unix epoch: when it is taken to have begun. */
+  /** Milliseconds since the Unix epoch. */
   readonly since: number;
 }
 
@@ -28,7 +27,7 @@ interface Subject {
   readonly options: DrainOptions;
 }
 
-/** Questions of a kind in one look: each is a request, and hundreds of nodes may be at one point. */
+/** Questions of one kind that are asked at once: each is a request, and hundreds of nodes may need one. */
 const MOST_OF_A_KIND = 20;
 const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
 
@@ -57,7 +56,7 @@ export class InspectionAnswers {
     };
   }
 
-  /** What could not be seen, one sentence for each kind; decisions are told as if nothing stood in the way there. */
+  /** What could not be checked, one sentence for each kind; the decision assumes that nothing is wrong there. */
   get unseen(): readonly string[] {
     return [...this.#unseen];
   }
@@ -66,7 +65,7 @@ export class InspectionAnswers {
     return this.#drains.has(node);
   }
 
-  /** Never rejects for an answer that was refused: who may see less is told less. */
+  /** Does not reject if a request is denied. */
   async add(questions: readonly Question[]): Promise<void> {
     const counts = new Map<string, number>();
     await Promise.all(

@@ -1,4 +1,4 @@
-/** Owns the look at all plans at one moment, through the very decision that the controller takes. */
+/** Inspects all plans at one moment, with the same decision that the controller makes. */
 import { decide } from '../../engine/decide/decide.ts';
 import { explainToPeople } from '../../engine/decide/explain-skipped.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
@@ -14,7 +14,7 @@ import { type Policies, policyOf } from './policies.ts';
 import type { Sources } from './sources.ts';
 import { type PlanView, viewOf } from './view.ts';
 
-/** Whom to ask for what the objects do not tell, and what plans are held to. */
+/** Where inspections get what the objects do not show. */
 export interface Looking {
   readonly sources: Sources;
   readonly policies: Policies;
@@ -27,11 +27,10 @@ export interface Inspection {
   readonly world: World;
   readonly snapshot: Snapshot;
   readonly policy: RolloutPolicy;
-  /** What could not be seen, one sentence each. */
+  /** What could not be checked, one sentence each. */
   readonly unseen: readonly string[];
 }
 
-/** Nothing is written. */
 export async function observe(dialect: Dialect, loaded: Loaded, looking: Looking, now: number): Promise<PlanView[]> {
   const views = loaded
     .plans()
@@ -39,10 +38,10 @@ export async function observe(dialect: Dialect, loaded: Loaded, looking: Looking
   return (await Promise.all(views)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Gates asked one after the other, each more than a plan has: so that a fault cannot spin. */
+/** More than there are gates that ask, so that a fault cannot loop. */
 const MAX_ROUNDS = 10;
 
-/** As the leader does: what a decision hangs on is asked for, until nothing is left to ask. */
+/** Asks what the decision needs until it asks nothing more, as the leader does. */
 export async function inspect(
   dialect: Dialect,
   plan: KubeObject,
@@ -71,14 +70,14 @@ export async function inspect(
   };
 }
 
-/** Explains what is recorded, and not what will be: without a controller that never comes. */
+/** Explains what is recorded, not what would be recorded next: without a controller that never happens. */
 export function viewAt({ dialect, snapshot, policy, unseen }: Inspection, now: number): PlanView {
   const upcoming = decide(snapshot, policy, now).record ?? snapshot.rollout;
   const explanation = explainToPeople(snapshot, policy, now);
   return viewOf(dialect, { snapshot, explanation, upcoming, policy, unseen });
 }
 
-/** Of what is recorded, and of what would be recorded next: a plan that nobody has taken up yet has gates, too. */
+/** Of what is recorded and of what would be recorded next: a new plan has gates too. */
 function questionsOf(snapshot: Snapshot, policy: RolloutPolicy, answers: InspectionAnswers, now: number): Question[] {
   const decisions = [explainToPeople, decide].map((each) => each(snapshot, policy, now));
   const probes = decisions.flatMap((each) => each.probes);
@@ -93,8 +92,8 @@ function keyOf(question: Question): string {
 }
 
 /**
- * What the leader drains at this moment. When it began it alone knows: the word of the node is close to it, but never so
- * long ago that the drain would have failed, since nobody but the leader may say that.
+ * What the leader drains now. Only the leader knows when it began: the time of the node's report is close to that, but never so long ago
+ * that the drain would have failed, which only the leader may decide.
  */
 function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: number): DrainProbe[] {
   if (isFinal(rollout) || !policy.drain.enabled) return [];
@@ -110,7 +109,7 @@ function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: numb
   );
 }
 
-/** The targets of a plan without status wait since it was created, not since somebody looked. */
+/** The targets of a plan without status wait since it was created. */
 function sinceCreation(snapshot: Snapshot): Snapshot {
   const { rollout } = snapshot;
   if (rollout.phase !== 'new') return snapshot;

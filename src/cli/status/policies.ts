@@ -1,4 +1,4 @@
-/** Owns which UpgradePolicy holds a plan, as whoever looks can see it. */
+/** Finds the UpgradePolicy of a plan, as far as the user may see it. */
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
@@ -11,31 +11,28 @@ import { messageOf } from '../../util/errors.ts';
 
 export interface Policies {
   list(): readonly UpgradePolicy[];
-  /** Why none can be seen, where that says nothing about whether there are any. */
+  /** Why policies cannot be read, if there may be some. */
   readonly unseen?: string;
 }
 
 const NO_POLICIES: Policies = { list: () => [] };
 
-/**
- * For plans that no policy covers: how long a node may take over all is said by the `--target-deadline` of whoever carries
- * them out, which nobody else knows. What each step may take has defaults that nothing but a policy changes.
- */
+/** For plans without a policy: the controller's `--target-deadline` is not visible here; steps have the default deadlines. */
 const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 
-/** As of now. A cluster without the kind has none, and whoever may not see them is told what they are without. */
+/** A cluster without the kind has none. */
 export async function loadPolicies(client: KubeClient, abort: AbortSignal): Promise<Policies> {
   try {
     const { items } = await client.listAll(upgradePolicies, { abort });
     return { list: () => items };
   } catch (error) {
     if (isNotFound(error)) return NO_POLICIES;
-    if (isForbidden(error)) return { list: () => [], unseen: `what policies say: ${messageOf(error)}` };
+    if (isForbidden(error)) return { list: () => [], unseen: `policies: ${messageOf(error)}` };
     throw error;
   }
 }
 
-/** Follows them until `signal` aborts; what `first` could not see stays unseen. */
+/** Follows them until `abort`; if `first` could not read them, nothing is followed. */
 export async function followPolicies(
   client: KubeClient,
   first: Policies,

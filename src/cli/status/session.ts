@@ -1,4 +1,4 @@
-/** Owns what every command that only looks works with: a connection, and the plans of all dialects that the cluster has. */
+/** The session of a command that reads: a connection, and the plans of all dialects that the cluster has. */
 import type { Dialect, Endpoint } from '../../engine/dialect.ts';
 import type { EndpointHealth } from '../../engine/model/observed.ts';
 import { askControlPlane } from '../../engine/observe/api-server-health.ts';
@@ -9,9 +9,8 @@ import { askReadyz } from '../../kube/transport/readyz.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
-import { installedOf } from './installed.ts';
 import { askLeader } from './leader.ts';
-import { type Loaded, loadOnce } from './load.ts';
+import { installedOf, type Loaded, loadOnce } from './load.ts';
 import { type Looking, observe } from './observe.ts';
 import { loadPolicies } from './policies.ts';
 import { sourcesOf } from './sources.ts';
@@ -26,10 +25,10 @@ export interface SessionParts {
 
 export interface Session {
   readonly client: KubeClient;
-  /** Hears of every request of the client. */
+  /** Notes every request of the client. */
   readonly contact: Contact;
   readonly looking: Looking;
-  /** Of each dialect that the cluster has, as of the beginning. */
+  /** Of each dialect that the cluster has, as of the start. */
   readonly loaded: readonly LoadedDialect[];
 }
 
@@ -39,7 +38,7 @@ export interface LoadedDialect extends Loaded {
 
 const READYZ_TIMEOUT_MS = 3000;
 
-/** The client is closed when `work` is over. Before a watch too: lists fail at once where informers would try for ever. */
+/** Closes the client after `work`. It lists first, also for a watch: a list fails at once, an informer retries forever. */
 export async function inSession(
   flags: ConnectionFlags,
   { dialects, clock, abort }: SessionParts,
@@ -69,7 +68,6 @@ export async function inSession(
   }
 }
 
-/** One look at everything. */
 export async function lookOnce(
   { client, looking, loaded }: Session,
   now: number,
@@ -89,12 +87,12 @@ export class Contact {
     this.#clock = clock;
   }
 
-  /** Takes the outcome of one request; `code` is 0 where no answer came. */
+  /** `code` is 0 if no answer came. */
   note({ code }: { readonly code: number }): void {
     this.#lostAt = code === 0 ? (this.#lostAt ?? this.#clock.now()) : undefined;
   }
 
-  /** RFC 3339: since when no request was answered; undefined where the last one was. */
+  /** RFC 3339: since when no request was answered; undefined if the last one was. */
   get silentSince(): string | undefined {
     return this.#lostAt === undefined ? undefined : rfc3339(this.#lostAt);
   }

@@ -1,4 +1,4 @@
-/** Owns asking what no watch shows, for those who only look: by their own rights, and not anew at every look. */
+/** Asks what no watch shows, with the rights of the user; answers are reused for some seconds. */
 import type { DrainProgress } from '../../drain/drain.ts';
 import { type DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
@@ -10,19 +10,19 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../util/clock.ts';
 
-/** Each reads only, and rejects where the API server refuses or does not answer. */
+/** Each rejects if the API server denies it or does not answer. */
 export interface Sources {
   controlPlane(endpoints: readonly Endpoint[]): Promise<readonly EndpointHealth[]>;
   drainPreview(node: string, options: DrainOptions): Promise<DrainPreview>;
   drain(node: string, options: DrainOptions): Promise<DrainProgress>;
   preconditions(dialect: Dialect, plan: KubeObject): Promise<readonly Reason[]>;
-  /** Whether the target leaves it to the leader to cordon, drain and uncordon. */
+  /** Whether the leader cordons, drains and uncordons for the target. */
   drainDelegation(dialect: Dialect, stage: Stage, target: Target, world: World): Promise<boolean>;
 }
 
 export type AskControlPlane = Sources['controlPlane'];
 
-/** Milliseconds for which an answer counts: a watch looks every second, and none of this changes that fast. */
+/** Milliseconds for which an answer is reused: a watch asks every second. */
 const KEPT_MS = 5000;
 
 export function sourcesOf(

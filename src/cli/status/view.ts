@@ -1,4 +1,4 @@
-/** Owns what `refit status` tells: a stable JSON form (docs/reference/cli.md), from which every output is rendered. */
+/** The JSON form of `refit status` (docs/reference/cli.md), from which all other outputs are made. */
 import { isStopping } from '../../engine/decide/advance.ts';
 import { stepEnd } from '../../engine/decide/deadlines.ts';
 import type { Explanation } from '../../engine/decide/explain.ts';
@@ -18,21 +18,21 @@ import type { LeaderView } from './leader.ts';
 export interface TargetView {
   readonly name: string;
   readonly phase: TargetPhase;
-  /** What the node says it is at; absent where it says nothing. */
+  /** The step that the node reports. */
   readonly step?: string;
-  /** RFC 3339: since when it is at that. */
+  /** RFC 3339. */
   readonly since: string;
-  /** Version it had before, as far as its agent told. */
+  /** Previous version, if its agent reported it. */
   readonly from?: string;
-  /** Milliseconds in each step that is over. */
+  /** Milliseconds in each finished step. */
   readonly spent?: Readonly<Record<string, number>>;
-  /** Why it failed, in the words of its agent. */
+  /** Why it failed, as its agent says. */
   readonly failure?: string;
-  /** True where the agent put back what was there before. */
+  /** True if the agent rolled back. */
   readonly rolledBack?: boolean;
   /** Who cordons, drains and uncordons it, while it is at one of these. */
   readonly drains?: 'leader' | 'node';
-  /** True where its object is not there any more. */
+  /** True if its object does not exist any more. */
   readonly gone?: boolean;
 }
 
@@ -41,9 +41,9 @@ export interface StageView {
   readonly role: Role;
   readonly version: string;
   readonly maxInFlight: number;
-  /** True for the one whose targets move now; for none where the plan is over. */
+  /** True for the stage that is in progress. */
   readonly active: boolean;
-  /** What its targets are selected by, where nothing matched that. */
+  /** The selector, if nothing matched it. */
   readonly selection?: string;
   readonly targets: readonly TargetView[];
 }
@@ -56,28 +56,28 @@ export interface PlanView {
   readonly id: string;
   /** RFC 3339. */
   readonly created: string;
-  /** RFC 3339: when the last target ended; absent while it runs, and where that is not when the plan did. */
+  /** RFC 3339: when the last target ended; absent if the plan did not end with it. */
   readonly ended?: string;
   readonly phase: RolloutPhase;
-  /** One sentence: why it ended badly, is about to, or cannot start. */
+  /** One sentence: why it failed, is about to, or cannot start. */
   readonly reason?: string;
   readonly stages: readonly StageView[];
   readonly waits: readonly Wait[];
   /** Names of the targets that start next, in order. */
   readonly next: readonly string[];
-  /** Name of the UpgradePolicy that it is held to; absent where that is none. */
+  /** Name of its UpgradePolicy. */
   readonly policy?: string;
-  /** Who holds back whatever has not begun: somebody's order, or the policy. */
+  /** What pauses it: its own annotation or the policy. */
   readonly paused?: 'plan' | 'policy';
-  /** The words of whoever aborted it. */
+  /** The reason of the abort. */
   readonly abort?: string;
-  /** What could not be seen, so that nothing of it is told; one sentence each. */
+  /** What could not be checked, one sentence each. */
   readonly unseen?: readonly string[];
 }
 
 export interface StatusView {
   readonly leader: LeaderView;
-  /** RFC 3339: since when the API server gives no answer, so that all this is as old as that; absent where it answers. */
+  /** RFC 3339: since when the API server does not answer; everything else is as old as that. */
   readonly silentSince?: string;
   readonly plans: readonly PlanView[];
 }
@@ -94,7 +94,7 @@ export interface ViewInput {
 export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanView {
   const { rollout } = look.snapshot;
   const { kind, name, uid, created } = rollout.source;
-  // A plan that nobody has taken up yet may be refused, and one whose node has failed may not know it yet.
+  // A new plan may be about to be refused, and a failure about to be recorded.
   const reason = rollout.reason ?? look.upcoming.reason ?? rollout.problems[0];
   return harmless({
     dialect: dialect.name,
@@ -113,7 +113,6 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   });
 }
 
-/** What holds it beside its own text. */
 function bindings({ snapshot, policy, unseen }: ViewInput): Pick<PlanView, 'policy' | 'paused' | 'abort' | 'unseen'> {
   const { paused, abort } = snapshot.controls;
   return {
@@ -124,13 +123,13 @@ function bindings({ snapshot, policy, unseen }: ViewInput): Pick<PlanView, 'poli
   };
 }
 
-/** Nodes write some of it, and those who look are administrators: nothing in it may steer their terminal. */
+/** Nodes write some of it: no control character of theirs may reach an administrator's terminal. */
 function harmless(view: PlanView): PlanView {
   const clean = (_key: string, value: unknown): unknown => (typeof value === 'string' ? printable(value) : value);
   return JSON.parse(JSON.stringify(view), clean) as PlanView;
 }
 
-/** An end that is seen and not yet recorded is nothing to wait for, be it that of a target or a refusal of the plan. */
+/** An end that is about to be recorded is no wait. */
 function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): Wait[] {
   if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
   const ends = stepEnds(snapshot, policy);
@@ -139,13 +138,13 @@ function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInp
     .map((wait) => (wait.target === undefined ? wait : withEnd(wait, ends.get(wait.target))));
 }
 
-/** Of targets under way, by name, in milliseconds since the Unix epoch. */
+/** Of targets in progress, by name, in milliseconds since the Unix epoch. */
 function stepEnds(snapshot: Snapshot, policy: RolloutPolicy): Map<string, number> {
   const moving = snapshot.rollout.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'intended'));
   return new Map(moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]));
 }
 
-/** Whichever is over first: the time of the step, or that of the whole. */
+/** The deadline of the step or of the target, whichever is first. */
 function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
   const { until = '' } = wait;
   return Number.isFinite(end) && !(Date.parse(until) <= end) ? { ...wait, until: rfc3339(end) } : wait;
@@ -173,7 +172,7 @@ function stageView(stage: Stage, { snapshot, explanation: { phases } }: ViewInpu
   };
 }
 
-/** It looks just like a mistake in the selector. A refused plan has no targets, and of an unread record nothing is known. */
+/** Shown because it may be a mistake in the selector. A refused plan has no targets, and an unread record says nothing. */
 function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): Pick<StageView, 'selection'> {
   const isKnown = phase !== 'invalid' && unread === undefined;
   return targets.length === 0 && selection !== undefined && isKnown ? { selection } : {};
@@ -200,7 +199,7 @@ function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): Tar
   };
 }
 
-/** The targets that fill the slots when what is in flight is done; where all are in flight, the first of the next stage. */
+/** The targets that fill the next free slots; if all are in flight, the first of the next stage. */
 function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): string[] {
   if (isFinal(upcoming) || isStopping({ ...snapshot, rollout: upcoming }, policy)) return [];
   const { rollout } = snapshot;
@@ -208,7 +207,7 @@ function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInpu
   for (const stage of rollout.stages) {
     const pending = stage.targets.filter(({ state }) => state === 'pending').map(({ name }) => name);
     const ready = pending.filter((name) => !held.has(name));
-    // Where a gate holds all of them, the first is still the first.
+    // If a gate holds all of them, the first is still next.
     if (pending.length > 0) return (ready.length > 0 ? ready : pending).slice(0, limitOf(stage));
   }
   return [];

@@ -1,4 +1,4 @@
-/** Owns following all plans: seen anew after every change, until every one has ended. */
+/** Follows all plans: a view after every change, until each plan has ended. */
 import type { Dialect } from '../../engine/dialect.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
@@ -15,14 +15,14 @@ export interface WatchParts {
   readonly clock: Clock;
   readonly abort: AbortSignal;
   readonly looking: Looking;
-  /** Hears of every request of the client. */
+  /** Notes every request of the client. */
   readonly contact: Contact;
 }
 
-/** Ages grow although nothing changes, so views are given again after this time. */
+/** Ages grow without a change, so a view follows after this time at the latest. */
 const AGAIN_MS = 1000;
 
-/** The last view given is the one in which every plan has ended. Throws the signal's reason where that aborts first. */
+/** In the last view every plan has ended. Throws the reason of `abort` if that comes first. */
 export async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
   const { dialects, client, clock, contact } = parts;
   const stop = new AbortController();
@@ -46,7 +46,7 @@ export async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView>
       const { silentSince } = contact;
       yield { leader: leader(now), ...(silentSince === undefined ? {} : { silentSince }), plans };
       if (isOver(plans)) return;
-      // A look at thousands of targets takes a while: changes that follow each other fast are seen together.
+      // A view of thousands of targets takes a while: changes in quick succession share one.
       await sleep(clock, clock.monotonic() - began, abort);
       await changes.next(clock, AGAIN_MS, abort);
     }
@@ -59,7 +59,7 @@ function isOver(plans: readonly PlanView[]): boolean {
   return plans.length > 0 && plans.every(({ phase }) => phase !== 'new' && phase !== 'running');
 }
 
-/** Wakes whoever waits for a change; one that came while nobody waited is not lost. */
+/** Wakes the watch after a change; a change during a view is not lost. */
 class Changes {
   #noted = false;
   #wake: (() => void) | undefined;
@@ -69,7 +69,7 @@ class Changes {
     this.#wake?.();
   }
 
-  /** Resolves at the next change or after `ms`; rejects where the signal aborts. */
+  /** Resolves at the next change or after `ms`; rejects on `abort`. */
   async next(clock: Clock, ms: number, abort: AbortSignal): Promise<void> {
     if (!this.#noted) {
       const changed = new Promise<void>((resolve) => {

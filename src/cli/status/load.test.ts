@@ -6,7 +6,7 @@ import type { Dialect } from '../../engine/dialect.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { installedOf } from './installed.ts';
+import { installedOf } from './load.ts';
 
 const own = tableDialect as unknown as Dialect;
 const other: Dialect = { ...own, name: 'other', plans: { ...own.plans, group: 'other.example.com' } };
