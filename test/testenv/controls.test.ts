@@ -319,10 +319,7 @@ test.each(SPOILT)(
       await expect.poll(state, PATIENCE).toBe('ApplyFailed');
       const said = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
       expect(said).toMatch(
-        new RegExp(
-          `${why.replace('worker1:', 'worker1 failed \\(.*\\):')}\\n {2}to do .*refit retry worker1$`,
-          'm',
-        ),
+        new RegExp(`${why.replace('worker1:', 'worker1 failed \\(.*\\):')}\\n {2}to do .*refit retry worker1$`, 'm'),
       );
       for (const name of ['autopilot', 'worker1']) {
         await expect
