@@ -1,4 +1,5 @@
-/** Owns label and field selectors: their grammar, their refusals, and what they match. */
+/** Label and field selectors of requests, with the grammar and the refusals of kube-apiserver. */
+import { matchesLabels } from '../../src/kube/selectors.ts';
 import { isRecord } from '../../src/util/json.ts';
 import { badRequest } from './failure.ts';
 import type { Kind } from './kinds/kind.ts';
@@ -24,7 +25,7 @@ export function labelPredicate(text: string | null): Predicate {
   if (text === null || text.trim() === '') return everything;
   // Commas within parentheses separate values, all others requirements.
   const requirements = text.split(/,(?![^(]*\))/).map((term) => parseRequirement(term.trim()));
-  return ({ metadata }) => requirements.every((requirement) => matchesLabels(requirement, metadata.labels ?? {}));
+  return ({ metadata }) => requirements.every((requirement) => meets(requirement, metadata.labels ?? {}));
 }
 
 function parseRequirement(term: string): Requirement {
@@ -43,7 +44,7 @@ function parseRequirement(term: string): Requirement {
 const OPERATORS: Readonly<Record<string, string>> = { '!=': 'notin', '<': '<', '>': '>' };
 const GREATER_LESS = `values[0]: Invalid value: "%": for 'Gt', 'Lt' operators, the value must be an integer`;
 
-function matchesLabels({ key, operator, values }: Requirement, labels: Readonly<Record<string, string>>): boolean {
+function meets({ key, operator, values }: Requirement, labels: Readonly<Record<string, string>>): boolean {
   const value = labels[key];
   switch (operator) {
     case 'exists':
@@ -64,17 +65,9 @@ function compareIntegers(left: string, operator: string, right: string): boolean
   return operator === '>' ? BigInt(left) > BigInt(right) : BigInt(left) < BigInt(right);
 }
 
-/** The selector that stands in an object such as a PodDisruptionBudget. An empty one matches everything. */
+/** A selector in an object such as a PodDisruptionBudget. An empty one matches everything. */
 export function selectorPredicate(selector: unknown): Predicate {
-  if (!isRecord(selector)) return () => false;
-  const labels = Object.entries((selector['matchLabels'] ?? {}) as Record<string, string>);
-  const expressions = (selector['matchExpressions'] ?? []) as { key: string; operator: string; values?: string[] }[];
-  const operators: Record<string, string> = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' };
-  const requirements: Requirement[] = [
-    ...labels.map(([key, value]) => ({ key, operator: 'in', values: [value] })),
-    ...expressions.map(({ key, operator, values = [] }) => ({ key, operator: operators[operator] ?? '!', values })),
-  ];
-  return ({ metadata }) => requirements.every((requirement) => matchesLabels(requirement, metadata.labels ?? {}));
+  return ({ metadata }) => isRecord(selector) && matchesLabels(selector, metadata.labels);
 }
 
 /** Reads `metadata.name=a,spec.nodeName!=b`; throws 400 for what does not parse and for fields the kind does not offer. */

@@ -1,5 +1,5 @@
 /** Finds the PodDisruptionBudgets that block an eviction: now, or for ever as they are. */
-import { matchesLabels } from '../kube/label-selector.ts';
+import { matchesLabels } from '../kube/selectors.ts';
 import { keyOf } from '../kube/object-key.ts';
 import type { Pod, PodDisruptionBudget } from '../kube/types.ts';
 import { blockedByBudget, nameSome } from './blocked-by.ts';

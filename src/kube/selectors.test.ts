@@ -2,8 +2,15 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../test/builders/nodes.ts';
-import { nodeFields, objectFields, parseFieldSelector, parseLabelSelector, SelectorError } from './selectors.ts';
-import type { KubeObject, Node } from './types.ts';
+import {
+  matchesLabels,
+  nodeFields,
+  objectFields,
+  parseFieldSelector,
+  parseLabelSelector,
+  SelectorError,
+} from './selectors.ts';
+import type { KubeObject, LabelSelector, Node } from './types.ts';
 
 const labelled = (labels?: Record<string, string>): KubeObject => ({
   metadata: { name: 'n', ...(labels ? { labels } : {}) },
@@ -212,4 +219,32 @@ describe('a field selector', () => {
       '"spec.unschedulable" cannot be selected by, only metadata.name',
     );
   });
+});
+
+const LABELS = { app: 'web', tier: 'front' };
+const one = (operator: string, key: string, ...values: string[]): LabelSelector => ({
+  matchExpressions: [{ key, operator, ...(values.length > 0 ? { values } : {}) }],
+});
+
+test.each<[string, LabelSelector | undefined, boolean]>([
+  ['none', undefined, false],
+  ['an empty one', {}, true],
+  ['a label', { matchLabels: { app: 'web' } }, true],
+  ['another value', { matchLabels: { app: 'db' } }, false],
+  ['a label that is absent', { matchLabels: { zone: 'a' } }, false],
+  ['all of several labels', { matchLabels: { app: 'web', tier: 'back' } }, false],
+  ['In', one('In', 'app', 'db', 'web'), true],
+  ['In, other values', one('In', 'app', 'db'), false],
+  ['In, absent', one('In', 'zone', 'a'), false],
+  ['NotIn', one('NotIn', 'app', 'db'), true],
+  ['NotIn, its value', one('NotIn', 'app', 'web'), false],
+  ['NotIn, absent', one('NotIn', 'zone', 'a'), true],
+  ['Exists', one('Exists', 'app'), true],
+  ['Exists, absent', one('Exists', 'zone'), false],
+  ['DoesNotExist', one('DoesNotExist', 'zone'), true],
+  ['DoesNotExist, present', one('DoesNotExist', 'app'), false],
+  ['an operator nobody knows', one('Gt', 'app', '1'), false],
+  ['labels and expressions', { matchLabels: { app: 'web' }, ...one('Exists', 'zone') }, false],
+])('%s', (_name, selector, expected) => {
+  expect(matchesLabels(selector, LABELS)).toBe(expected);
 });

@@ -1,14 +1,16 @@
-/** Owns label and field selectors in the text form that kubectl takes: parsing, and matching against objects. */
-import type { KubeObject, Node } from './types.ts';
+/** Label and field selectors: the text form that kubectl takes, and label selectors as objects. */
+import type { KubeObject, LabelSelector, Node } from './types.ts';
 
 export type Matcher = (object: KubeObject) => boolean;
 
-/** Says where a selector cannot be read; the message quotes the part that is wrong. */
+type Requirement = NonNullable<LabelSelector['matchExpressions']>[number];
+
+/** A selector does not parse; the message quotes the wrong part. */
 export class SelectorError extends Error {
   override readonly name = 'SelectorError';
 }
 
-/** At most 253 characters of prefix, 63 of name and 63 of value, as API servers take them. */
+/** API servers allow 253 characters of prefix, 63 of name and 63 of value. */
 const NAME = '(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?';
 const VALUE = '(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?';
 const EQUALITY = new RegExp(`^(${NAME})\\s*(==|=|!=)\\s*(${VALUE})$`);
@@ -18,14 +20,14 @@ const VALUE_ONLY = new RegExp(`^${VALUE}$`);
 
 /** All requirements must hold; the empty text selects everything. */
 export function parseLabelSelector(text: string): Matcher {
-  const matchers = splitRequirements(text).map(labelRequirement);
-  return (object) => matchers.every((matches) => matches(object));
+  const selector = { matchExpressions: splitRequirements(text).map(labelRequirement) };
+  return ({ metadata }) => matchesLabels(selector, metadata.labels);
 }
 
-/** The fields of a kind that can be selected by, each with the text that an API server compares. */
+/** The fields that selectors of a kind may name, each with the text that an API server compares. */
 export type Fields = Readonly<Record<string, (object: KubeObject) => string>>;
 
-/** Of every kind. */
+/** The fields of every kind. */
 export const objectFields: Fields = { 'metadata.name': ({ metadata }) => metadata.name };
 export const nodeFields: Fields = {
   ...objectFields,
@@ -38,29 +40,24 @@ export function parseFieldSelector(text: string, fields: Fields): Matcher {
   return (object) => matchers.every((matches) => matches(object));
 }
 
-function labelRequirement(text: string): Matcher {
+function labelRequirement(text: string): Requirement {
   const equality = EQUALITY.exec(text);
   if (equality) {
     const [, key = '', operator, value = ''] = equality;
-    return operator === '!=' ? (object) => labelOf(key, object) !== value : (object) => labelOf(key, object) === value;
+    return { key, operator: operator === '!=' ? 'NotIn' : 'In', values: [value] };
   }
   const set = SET.exec(text);
   if (set) {
     const [, key = '', operator, list = ''] = set;
     if (list.trim() === '') throw new SelectorError(`"${text}" names no value`);
-    const values = new Set(list.split(',').map((value) => value.trim()));
+    const values = list.split(',').map((value) => value.trim());
     for (const value of values) if (!VALUE_ONLY.test(value)) throw new SelectorError(`"${value}" is no label value`);
-    const has = (object: KubeObject): boolean => values.has(labelOf(key, object) ?? '\0');
-    return operator === 'in' ? has : (object) => !has(object);
+    return { key, operator: operator === 'in' ? 'In' : 'NotIn', values };
   }
   const existence = EXISTENCE.exec(text);
   if (!existence) throw new SelectorError(`"${text}" is no label requirement`);
   const [, not, key = ''] = existence;
-  return (object) => (labelOf(key, object) === undefined) === (not === '!');
-}
-
-function labelOf(key: string, { metadata: { labels = {} } }: KubeObject): string | undefined {
-  return Object.hasOwn(labels, key) ? labels[key] : undefined;
+  return { key, operator: not === '!' ? 'DoesNotExist' : 'Exists' };
 }
 
 function fieldRequirement(text: string, fields: Fields): Matcher {
@@ -75,4 +72,32 @@ function fieldRequirement(text: string, fields: Fields): Matcher {
 function splitRequirements(text: string): string[] {
   if (text.trim() === '') return [];
   return text.split(/,(?![^()]*\))/).map((part) => part.trim());
+}
+
+/** As in policy/v1: undefined selects nothing, an empty selector everything, an unknown operator nothing. */
+export function matchesLabels(
+  selector: LabelSelector | undefined,
+  labels: Readonly<Record<string, string>> = {},
+): boolean {
+  if (selector === undefined) return false;
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
+    matchExpressions.every((each) => meets(each, Object.hasOwn(labels, each.key) ? labels[each.key] : undefined))
+  );
+}
+
+function meets({ operator, values = [] }: Requirement, value: string | undefined): boolean {
+  switch (operator) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return value === undefined || !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    default:
+      return false;
+  }
 }

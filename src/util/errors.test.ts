@@ -29,7 +29,7 @@ describe('the message of', () => {
 test('an error of ours is one line with code, message and advice, and keeps its cause', () => {
   const cause = new Error('ENOENT');
   const error = new RefitError('REFIT_FILE', ' cannot read\n  plan.yaml ', { cause });
-  expect(error.line).toBe('REFIT_FILE: cannot read plan.yaml (check the path and what the file holds)');
+  expect(error.line).toBe('REFIT_FILE: cannot read plan.yaml (check the path and the content of the file)');
   expect([error.exitCode, error.cause, error.name]).toEqual([EXIT.usage, cause, 'RefitError']);
   expect(error).toBeInstanceOf(Error);
 });

@@ -1,4 +1,4 @@
-/** Owns the registry of errors that Refit shows to people: one code, one meaning, one exit code; see docs/reference/errors.md. */
+/** The errors that Refit shows to people: one code, one meaning, one exit code. Generates docs/reference/errors.md. */
 
 import { printable } from './printable.ts';
 
@@ -15,65 +15,65 @@ export const EXIT = {
 /** Every code with its meaning, the process's exit code, and the advice that ends its message. */
 export const ERRORS = {
   REFIT_USAGE: {
-    meaning: 'The command line does not parse.',
+    meaning: 'The command line is not valid.',
     exit: EXIT.usage,
-    hint: 'see the same command with `--help`',
+    hint: 'run the same command with `--help`',
   },
   REFIT_KUBECONFIG: {
-    meaning: 'The kubeconfig cannot be read, or names no usable cluster.',
+    meaning: 'The kubeconfig cannot be read, or has no usable cluster.',
     exit: EXIT.usage,
-    hint: 'pass --kubeconfig or set KUBECONFIG to a file with a current context',
+    hint: 'pass --kubeconfig, or set KUBECONFIG to a file with a current context',
   },
   REFIT_FILE: {
-    meaning: 'A file cannot be read, or does not hold what was asked for.',
+    meaning: 'A file cannot be read, or does not contain what Refit needs.',
     exit: EXIT.usage,
-    hint: 'check the path and what the file holds',
+    hint: 'check the path and the content of the file',
   },
   REFIT_UNREACHABLE: {
-    meaning: 'No answer from the API server.',
+    meaning: 'The API server does not answer.',
     exit: EXIT.unreachable,
-    hint: 'check that the API server runs and that its address is right',
+    hint: 'check that the API server runs and that its address is correct',
   },
   REFIT_TLS: {
-    meaning: 'The API server or this side does not trust the certificate of the other, or it has expired.',
+    meaning: 'A TLS certificate is not trusted or has expired, on either side.',
     exit: EXIT.unreachable,
     hint: 'renew the certificate, or correct the certificate authority in the kubeconfig',
   },
   REFIT_UNAUTHORIZED: {
-    meaning: 'The API server does not know who asks.',
+    meaning: 'The API server does not accept the credentials.',
     exit: EXIT.denied,
-    hint: 'the credentials are not accepted: renew them',
+    hint: 'renew the credentials in the kubeconfig',
   },
   REFIT_FORBIDDEN: {
-    meaning: 'The API server knows who asks and says no.',
+    meaning: 'The user lacks a permission on the API server.',
     exit: EXIT.denied,
-    hint: 'the user lacks a right: see deploy/rbac.yaml for the documented roles',
+    hint: 'grant the missing permission: deploy/rbac.yaml has the roles',
   },
   REFIT_SSH: {
-    meaning: 'A host cannot be reached over SSH, is not who it was, or fails at a step.',
+    meaning: 'SSH to a host fails: it cannot be reached, its host key has changed, or a step fails on it.',
     exit: EXIT.unreachable,
-    hint: 'try `ssh` by hand with the same user, key and known hosts; see docs/guides/kubeadm.md',
+    hint: 'run `ssh` by hand with the same user, key and known hosts; see docs/guides/kubeadm.md',
   },
   REFIT_REFUSED: {
-    meaning: 'The cluster cannot be upgraded as asked for: a rule stands against it.',
+    meaning: 'An upgrade rule forbids this upgrade.',
     exit: EXIT.failed,
-    hint: 'see docs/guides/kubeadm.md for the rules',
+    hint: 'docs/guides/kubeadm.md lists the rules',
   },
   REFIT_CONTROL: {
-    meaning: 'The command makes no sense for this plan, or for this node of it.',
+    meaning: 'The command does not apply to this plan or node in its current state.',
     exit: EXIT.failed,
-    hint: 'see `refit status`',
+    hint: 'run `refit status`',
   },
   REFIT_NO_CRD: {
-    meaning: 'The API server does not know the kinds that Refit works with.',
+    meaning: 'The cluster lacks the CustomResourceDefinitions that Refit needs.',
     exit: EXIT.failed,
-    hint: 'apply deploy/crds first',
+    hint: 'run `kubectl apply -f deploy/crds`',
   },
-  REFIT_PLAN_FAILED: { meaning: 'The plan ended without success.', exit: EXIT.failed, hint: 'see `refit status`' },
+  REFIT_PLAN_FAILED: { meaning: 'The plan failed.', exit: EXIT.failed, hint: 'run `refit status`' },
   REFIT_AGENT: {
     meaning: 'The agent cannot work on this host.',
     exit: EXIT.failed,
-    hint: 'see the log of the agent',
+    hint: 'read the log of the agent',
   },
   REFIT_TESTENV: {
     meaning: 'The real control plane for tests cannot be built or started.',
@@ -81,16 +81,16 @@ export const ERRORS = {
     hint: 'see docs/internals/testenv.md',
   },
   REFIT_INTERNAL: {
-    meaning: 'Something happened that nobody thought of.',
+    meaning: 'An unexpected error.',
     exit: EXIT.failed,
-    hint: 'this is a fault of Refit: please report it with the log',
+    hint: 'this is a bug in Refit: please report it with the log',
   },
 } as const satisfies Readonly<Record<string, { meaning: string; exit: number; hint: string }>>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
 interface RefitErrorOptions extends ErrorOptions {
-  /** What to do, where that is not what the code advises. */
+  /** What to do; the hint of the code by default. */
   readonly hint?: string;
 }
 
@@ -111,13 +111,13 @@ export class RefitError extends Error {
     return ERRORS[this.code].exit;
   }
 
-  /** The one line a person gets: code, what happened, what to do. Servers and nodes may have brought line breaks and worse. */
+  /** One line: code, what happened, what to do. Text of servers and nodes is made safe for a terminal. */
   get line(): string {
     return `${this.code}: ${printable(this.message.trim().replaceAll(/\s+/g, ' '))} (${this.#hint})`;
   }
 }
 
-/** Says that no retry can help: the work queue drops the key instead of trying again. */
+/** A retry cannot help: the work queue drops the key. */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError';
 }
@@ -128,7 +128,7 @@ export function messageOf(thrown: unknown): string {
   return thrown.cause === undefined ? ownMessageOf(thrown) : `${ownMessageOf(thrown)}: ${messageOf(thrown.cause)}`;
 }
 
-/** Node says nothing of its own where it tried several addresses of one host, and all of them failed. */
+/** Node gives no message of its own when all addresses of a host have failed. */
 function ownMessageOf(error: Error): string {
   if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
   return error.errors.map(messageOf).join(', ');

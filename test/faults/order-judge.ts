@@ -3,7 +3,7 @@
 import { keyOf } from '../../src/kube/object-key.ts';
 import { compareResourceVersions } from '../../src/kube/resource-version.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
-import type { Handler } from '../../src/kube/watch/handler.ts';
+import type { Handler } from '../../src/kube/watch/store.ts';
 
 export interface OrderJudge {
   readonly handler: Handler<KubeObject>;

@@ -27,8 +27,8 @@ const POLICY = {
   deadlines: { answer: '5m', download: '1h30m', drain: '1h', apply: '5m', restart: '90s', ready: '10m', target: '8h' },
   drain: {
     enabled: true,
-    localData: 'Refuse',
-    unmanagedPods: 'Evict',
+    deleteEmptyDirData: false,
+    force: true,
     gracePeriodSeconds: 30,
     onDeadline: 'Skip',
     softTaint: false,

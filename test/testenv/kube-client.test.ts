@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { createEventRecorder } from '../../src/kube/events/recorder.ts';
+import { createEventRecorder } from '../../src/kube/event-recorder.ts';
 import { events, nodes, type Resource } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { describeProblem } from '../../src/kube/transport/problems.ts';

@@ -1,4 +1,4 @@
-/** Owns the schema of the StatusShard, `upgrade.refit.dev/v1alpha1`: some of the targets of a plan that is too large for one object. */
+/** Schema of the StatusShard: the progress of some targets of a plan that has too many for one object. */
 import { z } from 'zod';
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -6,11 +6,11 @@ import type { CustomKind } from '../crd.ts';
 
 const settledSchema = z
   .strictObject({
-    state: z.string().describe("The state in which they are, in the plan's own words, such as `SignalCompleted`."),
-    since: z.string().meta({ format: 'date-time', description: 'When that was recorded.' }),
+    state: z.string().describe("Their state, in the words of the plan's status, such as `SignalCompleted`."),
+    since: z.string().meta({ format: 'date-time', description: 'When this state was recorded.' }),
     targets: z.array(z.string()).describe('Names of the nodes.'),
   })
-  .describe('Nodes that came to their end at the same moment.');
+  .describe('Nodes that finished at the same time.');
 
 export const statusShardSchema = z
   .strictObject({
@@ -21,11 +21,11 @@ export const statusShardSchema = z
     since: z.string().meta({ format: 'date-time', description: 'When the nodes were found.' }),
     pending: z
       .array(z.string())
-      .describe('Names of the nodes that are not done, in their order. Which of them are in flight, the plan says.'),
+      .describe('Names of the nodes that are not done, in order. The plan lists those that are in flight.'),
     settled: z.array(settledSchema).exactOptional().describe('The nodes that are done or have failed.'),
   })
   .describe(
-    'Holds the progress of some of the nodes of a plan with too many for one object. Written by the controller only; goes with its plan.',
+    'The progress of some nodes of a plan that has too many nodes for one object. Written by the controller only, and deleted with its plan.',
   );
 
 export type StatusShard = KubeObject & z.input<typeof statusShardSchema>;

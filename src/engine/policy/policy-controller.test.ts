@@ -8,8 +8,8 @@ import { DIALECT_NAMES, upgradePolicies } from '../../api/refit/upgrade-policy.t
 import type { Resource } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import type { Handler } from '../../kube/watch/handler.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
+import type { Handler } from '../../kube/watch/store.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { silentLogger } from '../../util/log.ts';
 import { policyController } from './policy-controller.ts';

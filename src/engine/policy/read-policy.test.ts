@@ -30,8 +30,8 @@ test('a policy that says everything', () => {
     },
     drain: {
       enabled: false,
-      localData: 'Refuse',
-      unmanagedPods: 'Refuse',
+      deleteEmptyDirData: false,
+      force: false,
       gracePeriodSeconds: 0,
       onDeadline: 'Skip',
       softTaint: false,
@@ -108,7 +108,7 @@ describe('times', () => {
     expect(read({ deadlines: { download: '12h' } }).agent).toEqual({ downloadTimeoutMs: 12 * HOUR });
     expect(read({ payloads: { requireHttps: true, requireSha256: true } }).agent).toEqual({ requireHttps: true });
     expect(read({ payloads: { requireHttps: false } }).agent).toEqual({});
-    expect(read({ drain: { localData: 'Evict', onDeadline: 'Skip', enabled: true } }).agent).toEqual({});
+    expect(read({ drain: { deleteEmptyDirData: true, onDeadline: 'Skip', enabled: true } }).agent).toEqual({});
     expect(read({ drain: { onDeadline: 'Wait' }, deadlines: { drain: '5m' } }).agent).toEqual({});
     expect(read({ drain: { gracePeriodSeconds: 7 } }).agent).toEqual({ drain: { gracePeriodSeconds: 7 } });
   });

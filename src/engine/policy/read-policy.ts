@@ -95,7 +95,6 @@ function limitOf(value: number | string): NodeLimit {
 }
 
 const ON_DEADLINE = { Wait: 'wait', Stop: 'stop', Skip: 'skip' } as const;
-const EVICTION = { Evict: 'evict', Refuse: 'refuse' } as const;
 const UNCORDON = { Ours: 'ours', Always: 'always' } as const;
 
 function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
@@ -104,14 +103,19 @@ function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
   return {
     enabled: drain.enabled ?? defaults.enabled,
     options: {
-      localData: drain.localData ? EVICTION[drain.localData] : options.localData,
-      unmanagedPods: drain.unmanagedPods ? EVICTION[drain.unmanagedPods] : options.unmanagedPods,
+      localData: evictIf(drain.deleteEmptyDirData, options.localData),
+      unmanagedPods: evictIf(drain.force, options.unmanagedPods),
       ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     },
     onDeadline: drain.onDeadline ? ON_DEADLINE[drain.onDeadline] : onDeadline,
     softTaint: drain.softTaint ?? defaults.softTaint,
     uncordon: drain.uncordon ? UNCORDON[drain.uncordon] : uncordon,
   };
+}
+
+function evictIf(allowed: boolean | undefined, otherwise: 'evict' | 'refuse'): 'evict' | 'refuse' {
+  if (allowed === undefined) return otherwise;
+  return allowed ? 'evict' : 'refuse';
 }
 
 /**

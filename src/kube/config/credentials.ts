@@ -1,16 +1,16 @@
-/** Owns who we are to the server: headers and client certificate, fresh for each request. */
+/** Credentials of a request: headers and client certificate, fresh each time. */
 import { X509Certificate } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '../../util/clock.ts';
 import type { ClusterConfig, Impersonation, Pem } from './cluster-config.ts';
 import { type ExecCredential, ExecPlugin } from './exec-plugin.ts';
-import { RotatingFile } from './rotating-file.ts';
 
-/** What one request needs to know; equal TLS material means that connections may be shared. */
+/** The credentials of one request; requests with equal TLS material may share connections. */
 export interface Identity {
   readonly headers: OutgoingHttpHeaders;
   readonly tls: TlsMaterial;
-  /** What a plugin gave, so that a refusal hits the right one. */
+  /** The plugin's credential, so that a refusal expires the right one. */
   readonly exec?: ExecCredential | undefined;
 }
 
@@ -50,14 +50,14 @@ export class Credentials {
     };
   }
 
-  /** After a 401: true where the next `current()` may give something that the server has not refused yet. */
+  /** After a 401: true when the next `current()` may return credentials that the server has not refused yet. */
   refresh(refused: Identity): boolean {
     for (const file of this.#files.values()) file.expire();
     this.#plugin?.expire(refused.exec);
     return this.#plugin !== undefined || this.#config.user.tokenFile !== undefined;
   }
 
-  /** Why the server cannot accept the client certificate, where there is one and its dates are the reason. */
+  /** Why the server refuses the client certificate: its dates, or undefined. */
   async certificateProblem(): Promise<string | undefined> {
     const { cert } = (await this.current()).tls;
     if (cert === undefined) return undefined;
@@ -101,4 +101,39 @@ function impersonationHeaders({ user, uid, groups, extra }: Impersonation): Outg
 /** The API server percent-decodes the rest of the header's name, which may hold only the characters of a token. */
 function escapeKey(key: string): string {
   return encodeURIComponent(key).replace(/[()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
+}
+
+/** How often a file is checked: the kubelet replaces it long before the old content expires. */
+const CHECK_INTERVAL_MS = 1_000;
+
+/** A file that others replace while we run: a token, certificate or key. */
+class RotatingFile {
+  readonly #path: string;
+  readonly #clock: Clock;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  #stamp = '';
+  #text = '';
+
+  constructor(path: string, clock: Clock) {
+    this.#path = path;
+    this.#clock = clock;
+  }
+
+  /** Reads again only when size, inode or modification time changed; rejects with the file system's error. */
+  async read(): Promise<string> {
+    if (this.#clock.monotonic() - this.#checkedAt < CHECK_INTERVAL_MS) return this.#text;
+    const { mtimeMs, size, ino } = await stat(this.#path);
+    const stamp = `${mtimeMs}:${size}:${ino}`;
+    if (stamp !== this.#stamp) {
+      this.#text = await readFile(this.#path, 'utf8');
+      this.#stamp = stamp;
+    }
+    this.#checkedAt = this.#clock.monotonic();
+    return this.#text;
+  }
+
+  /** Makes the next read check the file. */
+  expire(): void {
+    this.#checkedAt = Number.NEGATIVE_INFINITY;
+  }
 }

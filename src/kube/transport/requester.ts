@@ -1,5 +1,6 @@
 /** Owns one call to the API server from credentials to the parsed answer: deadline, 401, Retry-After, metrics. */
 import type { IncomingMessage } from 'node:http';
+import { untilAborted } from '../../util/abort.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { isRecord } from '../../util/json.ts';
 import type { Credentials, Identity } from '../config/credentials.ts';
@@ -194,20 +195,6 @@ async function* alive(response: IncomingMessage, limit: TimeLimit, idleMs: numbe
   for await (const chunk of response as AsyncIterable<Buffer>) {
     onChunk();
     yield chunk;
-  }
-}
-
-async function untilAborted<T>(work: Promise<T>, abort: AbortSignal): Promise<T> {
-  abort.throwIfAborted();
-  let onAbort = (): void => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(abort.reason instanceof Error ? abort.reason : new Error('aborted'));
-    abort.addEventListener('abort', onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    abort.removeEventListener('abort', onAbort);
   }
 }
 

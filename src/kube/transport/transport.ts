@@ -1,12 +1,12 @@
-/** Owns sockets: keep-alive HTTP/1.1 connections to one API server, rebuilt when certificates change. */
-import type { Agent, ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+/** Keep-alive HTTP/1.1 connections to one API server, replaced when certificates change. */
+import type { Agent, ClientRequest, ClientRequestArgs, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
-import type { Socket } from 'node:net';
+import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { http } from '../../util/http.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import type { TlsMaterial } from '../config/credentials.ts';
 import { TransportError } from '../status-error.ts';
-import { cutOff, TlsAgent } from './tls-agent.ts';
 
 export interface WireRequest {
   readonly method: string;
@@ -22,6 +22,22 @@ export interface WireRequest {
 const TCP_KEEP_ALIVE_MS = 30_000;
 /** Idle connections kept: as many as a busy controller's workers, more would only cost memory on both sides. */
 const MAX_IDLE_SOCKETS = 8;
+
+/** The TCP connection below each TLS connection, which hides it. */
+const wires = new WeakMap<object, Socket>();
+
+/** Makes the TCP connection itself, because only that can be reset. */
+class TlsAgent extends https.Agent {
+  override createConnection(
+    options: ClientRequestArgs,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): Duplex | null | undefined {
+    const wire = connect(options as TcpNetConnectOpts);
+    const socket = super.createConnection({ ...options, socket: wire } as ClientRequestArgs, callback);
+    if (socket) wires.set(socket, wire);
+    return socket;
+  }
+}
 
 export class Transport {
   readonly #config: ClusterConfig;
@@ -147,4 +163,12 @@ function bodyLength(body: string | undefined): OutgoingHttpHeaders {
 function retire(agent: Agent): void {
   agent.maxFreeSockets = 0;
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+}
+
+/**
+ * Resets the connection. After an orderly close the kernel still delivers what it holds: after a partition, the server would
+ * get a write that its sender gave up long ago.
+ */
+function cutOff(socket: Socket): void {
+  (wires.get(socket) ?? socket).resetAndDestroy();
 }

@@ -212,26 +212,6 @@ test('a handler that comes late hears of what is there, one that left hears noth
   expect(told).toEqual(['a']);
 });
 
-test('objects are found by index, where they are now', async () => {
-  const labelled = (name: string, version: number, zone: string): KubeObject => ({
-    metadata: { ...object(name, name, version).metadata, labels: { zone } },
-  });
-  const moves = [
-    { type: 'ADDED', object: labelled('a', 1, 'north') },
-    { type: 'ADDED', object: labelled('b', 2, 'north') },
-    initialEnd(5),
-    { type: 'MODIFIED', object: labelled('a', 6, 'south') },
-    { type: 'DELETED', object: labelled('b', 7, 'north') },
-    'silence',
-  ] as const;
-  const zone = ({ metadata }: KubeObject): string[] => [metadata.labels?.['zone'] ?? ''];
-  const rig = start({ watches: [moves] }, { indexes: { zone } });
-  await rig.clock.advance(0);
-  const names = (value: string): string[] => rig.informer.byIndex('zone', value).map(({ metadata }) => metadata.name);
-  expect([names('north'), names('south'), names('west')]).toEqual([[], ['a'], []]);
-  expect(() => rig.informer.byIndex('other', 'x')).toThrow('there is no index "other"');
-});
-
 test('managed fields are dropped, all else is kept', async () => {
   const full = { metadata: { ...object('a', 'u1', 1).metadata, managedFields: [{ manager: 'x' }] }, future: 1 };
   const rig = start({ watches: [[{ type: 'ADDED', object: full }, initialEnd(5), 'silence']] });

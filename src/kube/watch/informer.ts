@@ -1,43 +1,38 @@
-/** Owns the local view of one collection: a store that is followed by watch, with indexes and handlers. */
+/** A local copy of one collection that a watch keeps up to date, as in client-go. */
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { type Logger, silentLogger } from '../../util/log.ts';
 import type { KubeClient } from '../client.ts';
 import { keyOf } from '../object-key.ts';
 import type { Resource } from '../resources.ts';
 import type { KubeObject } from '../types.ts';
-import type { Handler } from './handler.ts';
 import { Reflector, type Selection } from './reflector.ts';
-import { Store } from './store.ts';
+import { type Handler, Store } from './store.ts';
 
 export interface InformerOptions<T extends KubeObject> extends Selection {
-  /** Named functions from an object to the values it is found under with `byIndex`. */
-  readonly indexes?: Readonly<Record<string, (object: T) => readonly string[]>>;
-  /** Makes objects smaller before they are stored; `metadata.managedFields` are dropped anyway. */
+  /** Makes objects smaller before they are stored; `metadata.managedFields` is always dropped. */
   readonly transform?: ((object: T) => T) | undefined;
-  /** Milliseconds that no pause exceeds while the server does not answer; 30 s where absent. */
+  /** Longest pause between retries in milliseconds while the server does not answer; 30 s by default. */
   readonly retryCapMs?: number;
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly logger?: Logger;
 }
 
-/** Objects handed out are the stored ones: read them, never change them. */
+/** Returns the stored objects themselves: never change them. */
 export interface Informer<T extends KubeObject = KubeObject> {
   readonly resource: Resource<T>;
   get(name: string, namespace?: string): T | undefined;
   /** In no particular order. */
   list(): T[];
-  /** Objects whose index function gave `value`; throws where there is no such index. */
-  byIndex(index: string, value: string): T[];
-  /** Replays what is stored as `added`; the returned function takes the handler away. What a handler throws is logged. */
+  /** Replays the stored objects as `added`; the returned function removes the handler. Errors of a handler are logged. */
   addHandler(handler: Handler<T>): () => void;
   /** True once the first complete list is in the store. */
   synced(): boolean;
-  /** Rejects with the signal's reason where that aborts first. */
+  /** Rejects with the reason of `abort` when that comes first. */
   whenSynced(abort?: AbortSignal): Promise<void>;
-  /** The view holds everything up to here; undefined before the first list. Compare with compareResourceVersions. */
+  /** The copy holds everything up to this version; undefined before the first list. Compare with compareResourceVersions. */
   resourceVersion(): string | undefined;
-  /** Follows until `signal` aborts; never rejects. Call once. */
+  /** Follows the collection until `abort`; never rejects. Call once. */
   run(abort: AbortSignal): Promise<void>;
 }
 
@@ -47,7 +42,7 @@ export function createInformer<T extends KubeObject>(
   options: InformerOptions<T> = {},
 ): Informer<T> {
   const logger = (options.logger ?? silentLogger).child({ resource: resource.plural });
-  const store = new Store<T>(options.indexes ?? {}, logger);
+  const store = new Store<T>(logger);
   const { namespace, labelSelector, fieldSelector, retryCapMs, clock = systemClock, random = Math.random } = options;
   const shrink = options.transform ?? ((object: T) => object);
   const transform = (object: T): T => shrink(dropManagedFields(object));
@@ -58,7 +53,6 @@ export function createInformer<T extends KubeObject>(
     resource,
     get: (name, namespace) => store.get(keyOf({ metadata: { name, ...(namespace ? { namespace } : {}) } })),
     list: () => store.list(),
-    byIndex: (index, value) => store.byIndex(index, value),
     addHandler: (handler) => store.addHandler(handler),
     synced: () => store.resourceVersion !== undefined,
     whenSynced: async (abort) => await store.whenSynced(abort),

@@ -1,13 +1,13 @@
 /** Owns telling people what happened, as Events on the object it happened to: repeated ones are counted, not multiplied. */
-import { aborted } from '../../util/abort.ts';
-import { type Clock, rfc3339, sleep, systemClock } from '../../util/clock.ts';
-import { messageOf } from '../../util/errors.ts';
-import { type Logger, silentLogger } from '../../util/log.ts';
-import { TokenBucket } from '../../util/token-bucket.ts';
-import type { KubeClient } from '../client.ts';
-import { events } from '../resources.ts';
-import { isNotFound, StatusError } from '../status-error.ts';
-import type { Event, KubeObject } from '../types.ts';
+import { aborted } from '../util/abort.ts';
+import { type Clock, rfc3339, sleep, systemClock } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
+import { type Logger, silentLogger } from '../util/log.ts';
+import { TokenBucket } from '../util/token-bucket.ts';
+import type { KubeClient } from './client.ts';
+import { events } from './resources.ts';
+import { isNotFound, StatusError } from './status-error.ts';
+import type { Event, KubeObject } from './types.ts';
 
 export interface EventNote {
   readonly type: 'Normal' | 'Warning';

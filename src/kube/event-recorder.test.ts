@@ -1,11 +1,11 @@
 /** Shows that repeated events are counted, that writing them is slow on purpose, and that it never disturbs anybody. */
 import { expect, test, vi } from 'vitest';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { silentLogger } from '../../util/log.ts';
-import type { KubeClient, PatchOptions, WriteOptions } from '../client.ts';
-import { StatusError, TransportError } from '../status-error.ts';
-import type { Event, KubeObject } from '../types.ts';
-import { createEventRecorder, type EventRecorder } from './recorder.ts';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { silentLogger } from '../util/log.ts';
+import type { KubeClient, PatchOptions, WriteOptions } from './client.ts';
+import { createEventRecorder, type EventRecorder } from './event-recorder.ts';
+import { StatusError, TransportError } from './status-error.ts';
+import type { Event, KubeObject } from './types.ts';
 
 const plan: KubeObject = {
   apiVersion: 'v1',
