@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { silentLogger } from '../util/log.ts';
 import type { KubeClient, PatchOptions, WriteOptions } from './client.ts';
-import { createEventRecorder, type EventRecorder } from './event-recorder.ts';
+import { EventRecorder } from './event-recorder.ts';
 import { StatusError, TransportError } from './status-error.ts';
 import type { Event, KubeObject } from './types.ts';
 
@@ -41,7 +41,7 @@ function rig(fail: (Error | undefined)[] = []): Rig {
   } as unknown as KubeClient;
   const clock = new FakeClock();
   const warn = vi.fn<() => void>();
-  const recorder = createEventRecorder({
+  const recorder = new EventRecorder({
     client,
     component: 'refit',
     clock,
@@ -140,7 +140,7 @@ test('at the end what waits is written, and what comes later is dropped', async 
   recorder.record(plan, { ...note, message: 'too late' });
   await recorder.flush();
   expect(created).toHaveLength(1);
-  expect(warn).toHaveBeenCalledExactlyOnceWith('an event is dropped', { reason: 'Failed' });
+  expect(warn).toHaveBeenCalledExactlyOnceWith('event dropped', { reason: 'Failed' });
 });
 
 test('at the end a server in trouble is not waited for: the process ends', async () => {
@@ -156,13 +156,13 @@ test('at the end a server in trouble is not waited for: the process ends', async
   await clock.advance(1);
   await ended;
   expect(created).toEqual([]);
-  expect(warn).toHaveBeenLastCalledWith('an event is dropped', { reason: 'Failed' });
+  expect(warn).toHaveBeenLastCalledWith('event dropped', { reason: 'Failed' });
   expect(clock.pending).toBe(0);
 });
 
 test('where nothing can be written, only so much is kept', async () => {
   const { recorder, clock, warn } = rig();
   for (let count = 0; count < 1_001; count++) recorder.record(plan, { ...note, message: `no. ${count}` });
-  expect(warn).toHaveBeenCalledExactlyOnceWith('an event is dropped', { reason: 'Failed' });
+  expect(warn).toHaveBeenCalledExactlyOnceWith('event dropped', { reason: 'Failed' });
   await clock.runUntil(recorder.run(AbortSignal.abort()));
 });

@@ -1,4 +1,4 @@
-/** Owns telling people what happened, as Events on the object it happened to: repeated ones are counted, not multiplied. */
+/** Writes Events on objects; a repeated Event counts up instead of becoming another object. */
 import { aborted } from '../util/abort.ts';
 import { type Clock, rfc3339, sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
@@ -17,17 +17,6 @@ export interface EventNote {
   readonly message: string;
 }
 
-/** Stops like any part of a process; put it among those that stop after the last one that has something to tell. */
-export interface EventRecorder {
-  readonly name: string;
-  /** Returns at once and never throws; what cannot be written is logged and dropped. */
-  record(object: KubeObject, note: EventNote): void;
-  /** Resolves once nothing waits to be written. */
-  flush(): Promise<void>;
-  /** Resolves some seconds after `signal` aborts at the latest: what is not written by then, or comes later, is dropped. */
-  run(abort: AbortSignal): Promise<void>;
-}
-
 export interface EventRecorderOptions {
   readonly client: KubeClient;
   /** Who reports: `refit-controller`. */
@@ -37,7 +26,7 @@ export interface EventRecorderOptions {
   readonly logger?: Logger;
 }
 
-/** One event on the server and how often it happened. */
+/** One Event on the server, and how often it happened. */
 interface Series {
   readonly event: Event;
   count: number;
@@ -45,23 +34,20 @@ interface Series {
   attempts: number;
 }
 
-/** Writes a second in the long run, and at once: what a fleet in full motion needs, and no more than a server minds. */
+/** Writes per second and at once: enough for a large rollout, little enough for an API server. */
 const RATE = { perSecond: 10, burst: 100 };
-/** Series remembered; the one that was quiet for longest is forgotten, and would begin anew. */
+/** Series in memory; the least recent is dropped, and its next Event starts a new one. */
 const MAX_SERIES = 1_000;
 const MAX_ATTEMPTS = 3;
 const RETRY_MS = 1_000;
 const DEADLINE_MS = 10_000;
-/** Events that may wait to be written: more pile up only where the server cannot be reached. */
+/** Events that may wait to be written: more pile up only while the server cannot be reached. */
 const MAX_UNWRITTEN = 1_000;
-/** Milliseconds at the end of the process for what still waits. */
+/** Milliseconds at the end of the process for Events that still wait. */
 const LAST_MS = 5_000;
 
-export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
-  return new Recorder(options);
-}
-
-class Recorder implements EventRecorder {
+/** A part of a process. Stop it after every part that records Events. */
+export class EventRecorder {
   readonly name = 'events';
   readonly #options: EventRecorderOptions;
   readonly #clock: Clock;
@@ -69,7 +55,7 @@ class Recorder implements EventRecorder {
   readonly #bucket: TokenBucket;
   readonly #series = new Map<string, Series>();
   readonly #unwritten = new Set<Series>();
-  /** Aborts when no more is written. */
+  /** Aborts when nothing is written any more. */
   readonly #over = new AbortController();
   #writing: Promise<void> | undefined;
 
@@ -80,6 +66,7 @@ class Recorder implements EventRecorder {
     this.#bucket = new TokenBucket(this.#clock, RATE);
   }
 
+  /** Returns at once and never throws; what cannot be written is logged and dropped. */
   record(object: KubeObject, note: EventNote): void {
     if (this.#over.signal.aborted || this.#unwritten.size >= MAX_UNWRITTEN) return this.#drop(note.reason);
     const { kind = '', metadata } = object;
@@ -96,20 +83,22 @@ class Recorder implements EventRecorder {
     });
   }
 
+  /** Resolves when nothing waits to be written. */
   async flush(): Promise<void> {
     await this.#writing;
   }
 
+  /** Resolves some seconds after `abort` at the latest; Events that are not written by then are dropped. */
   async run(abort: AbortSignal): Promise<void> {
     await aborted(abort);
-    const cancel = this.#clock.schedule(LAST_MS, () => this.#over.abort(new Error('there is no time left')));
+    const cancel = this.#clock.schedule(LAST_MS, () => this.#over.abort(new Error('no time is left to write events')));
     await this.flush();
     cancel();
-    this.#over.abort(new Error('the recorder has ended'));
+    this.#over.abort(new Error('the event recorder has stopped'));
   }
 
   #drop(reason: string | undefined): void {
-    this.#logger.warn('an event is dropped', { reason });
+    this.#logger.warn('event dropped', { reason });
   }
 
   #remember(key: string, series: Series): void {
@@ -122,7 +111,7 @@ class Recorder implements EventRecorder {
   #begin({ apiVersion, kind, metadata }: KubeObject, { type, reason, message }: EventNote): Series {
     const { component, random = Math.random } = this.#options;
     const { name, namespace, uid } = metadata;
-    // Events on cluster-scoped objects live in `default`: the server checks it.
+    // Events on cluster-scoped objects must be in `default`.
     const home = namespace ?? 'default';
     const suffix = Math.floor(random() * 2 ** 48).toString(16);
     const event: Event = {
@@ -149,7 +138,6 @@ class Recorder implements EventRecorder {
     }
   }
 
-  /** Ends early where all is over. */
   async #pause(ms: number): Promise<void> {
     if (ms > 0) await sleep(this.#clock, ms, this.#over.signal).catch(() => undefined);
   }
@@ -181,7 +169,7 @@ class Recorder implements EventRecorder {
   }
 }
 
-/** The server understood and said no: asking again changes nothing. */
+/** The server refused: a retry changes nothing. */
 function isRefusal(thrown: unknown): boolean {
   return thrown instanceof StatusError && thrown.code < 500 && thrown.code !== 429;
 }

@@ -1,4 +1,4 @@
-/** Owns the text under which an object is stored and queued: `namespace/name`, or `name` for cluster-scoped ones. */
+/** The key of an object in stores and queues: `namespace/name`, or `name` when cluster-scoped. */
 import type { KubeObject } from './types.ts';
 
 export function keyOf({ metadata: { name, namespace } }: KubeObject): string {

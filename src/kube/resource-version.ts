@@ -1,6 +1,4 @@
-/** Owns the order of resourceVersions, which the API server guarantees to be decimal numbers of any length. */
-
-/** Negative where `a` is older than `b`; throws a SyntaxError where one of them is not a number. */
+/** Negative when `a` is older than `b`. API servers guarantee decimal numbers of any length; throws a SyntaxError otherwise. */
 export function compareResourceVersions(a: string, b: string): number {
   const [left, right] = [BigInt(a), BigInt(b)];
   if (left === right) return 0;

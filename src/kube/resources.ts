@@ -1,4 +1,4 @@
-/** Owns the addresses of resources: from group, version and plural to a URL path, and the built-in ones that Refit uses. */
+/** Resources and their URL paths, and the built-in resources that Refit uses. */
 import type { Event, Job, KubeObject, Lease, Node, Pod, PodDisruptionBudget, Secret } from './types.ts';
 
 export interface Resource<T extends KubeObject = KubeObject> {
@@ -8,7 +8,7 @@ export interface Resource<T extends KubeObject = KubeObject> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** Never set: it only carries the object's type. */
+  /** Never set: carries the object's type. */
   readonly object?: T;
 }
 

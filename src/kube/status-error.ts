@@ -1,10 +1,10 @@
-/** Owns the two ways a request can fail: the server said no (StatusError), or no answer came (TransportError). */
+/** A request fails in two ways: the server refuses (StatusError), or no answer comes (TransportError). */
 import type { Status } from './types.ts';
 
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly status: Status;
-  /** Base URL of the server that refused, where it is known. */
+  /** Base URL of the server, if known. */
   readonly server: string | undefined;
 
   constructor(status: Status, options: ErrorOptions & { server?: string } = {}) {
@@ -21,18 +21,18 @@ export class StatusError extends Error {
     return this.status.reason ?? '';
   }
 
-  /** Milliseconds the server asked to wait, undefined where it did not say. */
+  /** Milliseconds that the server asked to wait, if any. */
   get retryAfterMs(): number | undefined {
     const seconds = this.status.details?.retryAfterSeconds;
     return seconds === undefined ? undefined : seconds * 1000;
   }
 }
 
-/** Why no answer came; `maybeApplied` says that a write may have reached the server all the same. */
+/** No answer came. `maybeApplied`: a write may have reached the server all the same. */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
   readonly maybeApplied: boolean;
-  /** Base URL of the server that was asked, where it is known. */
+  /** Base URL of the server, if known. */
   readonly server: string | undefined;
 
   constructor(message: string, options: ErrorOptions & { maybeApplied?: boolean; server?: string } = {}) {
@@ -51,10 +51,10 @@ export const isNotFound = hasCode(404, 'NotFound');
 export const isForbidden = hasCode(403, 'Forbidden');
 export const isUnauthorized = hasCode(401, 'Unauthorized');
 export const isInvalid = hasCode(422, 'Invalid');
-/** The resourceVersion asked for is gone: list anew. */
+/** The requested resourceVersion is gone: list again. */
 export const isGone = hasCode(410, 'Gone', 'Expired');
 
-/** Asking again helps only once somebody has changed what the server goes by: a right, an admission policy, a webhook. */
+/** A retry helps only after a change on the server: a permission, an admission policy, a webhook. */
 export function isRefusal(thrown: unknown): thrown is StatusError {
   return thrown instanceof StatusError && [400, 403, 422].includes(thrown.code);
 }

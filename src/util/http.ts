@@ -1,8 +1,8 @@
-/** Owns the way to Node's HTTP module for processes that must stay small. */
+/** Node's HTTP module without `fetch`, for processes that must stay small. */
 import type * as Http from 'node:http';
 
 /**
- * Importing `node:http` as an ECMAScript module reads all that it exports, `WebSocket` among them, and so loads the whole
- * client behind `fetch`: 10 MiB in each agent. Asking for the module does not.
+ * An ECMAScript import of `node:http` reads every export, `WebSocket` too, and so loads the client behind `fetch`: 10 MiB in
+ * each agent. `getBuiltinModule` does not.
  */
 export const http: typeof Http = process.getBuiltinModule('node:http');

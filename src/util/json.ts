@@ -2,7 +2,7 @@
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
-/** Structural equality of JSON values; a member that is `undefined` counts as absent. */
+/** Equality of JSON values; an `undefined` member counts as absent. */
 export function sameJson(a: unknown, b: unknown): boolean {
   return stableStringify(a) === stableStringify(b);
 }

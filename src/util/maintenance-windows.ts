@@ -1,56 +1,56 @@
-/** Owns when work may start: windows that recur in a time zone, and stretches of time in which nothing may. */
+/** When work may start: windows that recur in a time zone, and blackouts. */
 
 /**
- * Opens on each of `days` when the clock on the wall first shows `startMinute` or later, for `lengthMs` that really pass, or
- * until that clock shows `endMinute`.
+ * Opens on each of `days` when the local time first reaches `startMinute`. Closes after `lengthMs` of real time, or when the
+ * local time reaches `endMinute`.
  */
 export interface MaintenanceWindow {
-  /** 1 for Monday to 7 for Sunday; every day where there is none. */
+  /** 1 for Monday to 7 for Sunday; every day when empty. */
   readonly days: readonly number[];
   /** Minutes since midnight, below 1440; seconds are a fraction. */
   readonly startMinute: number;
   /** At most a week. */
   readonly lengthMs: number;
-  /** After `startMinute`, and at most 1440, which is the end of the day: where it is given it counts, within `lengthMs`. */
+  /** After `startMinute`, at most 1440 (the end of the day); `lengthMs` stays the limit. */
   readonly endMinute?: number;
   /** Name of an IANA zone, such as `Europe/Berlin`. */
   readonly timeZone: string;
 }
 
-/** Milliseconds since the Unix epoch; over at `to`. */
+/** Milliseconds since the Unix epoch; ends before `to`. */
 export interface Blackout {
   readonly from: number;
   readonly to: number;
 }
 
-/** Without a window it is open whenever there is no blackout. */
+/** Without windows it is open whenever there is no blackout. */
 export interface Timetable {
   readonly windows: readonly MaintenanceWindow[];
   readonly blackouts: readonly Blackout[];
 }
 
-/** In milliseconds since the Unix epoch. What stays open for longer than HORIZON_MS may be told as closing then. */
+/** Milliseconds since the Unix epoch. An opening longer than HORIZON_MS may end there. */
 export type Opening =
   | { readonly open: true; readonly until: number }
   | { readonly open: false; readonly opensAt: number };
 
 const DAY_MINUTES = 24 * 60;
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Every window opens twice within it, days that a time zone leaves out included. */
+/** Every window opens twice within it, even when a time zone skips a day. */
 const HORIZON_MS = 15 * DAY_MS;
 
-/** Open at its end is closed: a window of one hour from 22:00 is closed at 23:00. */
+/** The end is exclusive: a window of one hour from 22:00 is closed at 23:00. */
 export function openAt(timetable: Timetable, now: number): Opening {
   const { from, until } = stretchFrom(timetable, now);
   return from === now ? { open: true, until } : { open: false, opensAt: from };
 }
 
 /**
- * When work that takes `durationMs` may start at the earliest, so that it is over before the window closes: `now`, later,
- * or undefined where no window is long enough.
+ * The earliest start of work that takes `durationMs` and must end before the window closes; undefined when no window is long
+ * enough.
  */
 export function nextStart(timetable: Timetable, now: number, durationMs: number): number | undefined {
-  // After the last blackout every week is like the next one.
+  // After the last blackout all weeks are alike.
   const end = Math.max(now, ...timetable.blackouts.map(({ to }) => to)) + HORIZON_MS;
   for (let time = now; time <= end; ) {
     const { from, until } = stretchFrom(timetable, time);
@@ -69,7 +69,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** The first stretch of open time that is not over at `time`, without what of it lies before. */
+/** The open time that includes `time` or comes next; it starts at `time` at the earliest. */
 function stretchFrom(
   { windows, blackouts }: Timetable,
   time: number,
@@ -86,7 +86,7 @@ function stretchFrom(
   }
 }
 
-/** When windows that follow on each other without a gap close; undefined where none is open at `time`. */
+/** When adjoining windows close; undefined when none is open at `time`. */
 function closingOf(windows: readonly MaintenanceWindow[], time: number): number | undefined {
   if (windows.length === 0) return Number.POSITIVE_INFINITY;
   let until = time;
@@ -115,7 +115,7 @@ function openingAfter(window: MaintenanceWindow, time: number): number {
   return startsBetween(window, time, time + HORIZON_MS).find((start) => start > time) ?? Number.POSITIVE_INFINITY;
 }
 
-/** In order; those of the days around both ends may lie outside. */
+/** In order; the first and last may lie outside the range. */
 function startsBetween({ days, startMinute, timeZone }: MaintenanceWindow, from: number, to: number): number[] {
   const time = timeOf(startMinute);
   const last = dateAt(to, timeZone);
@@ -131,13 +131,13 @@ function timeOf(minute: number): Temporal.PlainTime {
   return new Temporal.PlainTime(Math.floor(minute / 60), Math.floor(minute % 60), Math.round((minute % 1) * 60));
 }
 
-/** Of two moments that the clock shows `time` the first; where it skips it, the moment after the skip. */
+/** The first moment when the clock shows `time`; when the clock skips it, the moment after the skip. */
 function startOn(day: Temporal.PlainDate, time: Temporal.PlainTime, timeZone: string): number | undefined {
   const wanted = day.toPlainDateTime(time);
   const before = wanted.toZonedDateTime(timeZone, { disambiguation: 'earlier' });
   if (before.toPlainDateTime().equals(wanted)) return before.epochMilliseconds;
   const after = before.getTimeZoneTransition('next');
-  // A zone that moves across the date line leaves out a whole day.
+  // A zone that moves across the date line skips a whole day.
   return after?.toPlainDate().equals(day) === true ? after.epochMilliseconds : undefined;
 }
 

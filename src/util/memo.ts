@@ -1,6 +1,4 @@
-/** Owns remembering what was computed from an object that never changes, for as long as the object lives. */
-
-/** `compute` must depend on nothing but its argument. */
+/** Computes once per object, and remembers while the object lives. `compute` must depend on its argument only. */
 export function onceForEach<K extends object, V>(compute: (key: K) => V): (key: K) => V {
   const known = new WeakMap<K, { readonly value: V }>();
   return (key) => {

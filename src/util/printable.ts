@@ -1,9 +1,9 @@
-/** Owns making the text of others fit for a terminal: a node's own words must not steer the screen of who reads them. */
+/** Makes foreign text safe for a terminal: text from a node must not control the reader's screen. */
 
-/** Control characters, those of C1 too, and what turns the direction of writing. */
+/** Control characters (C0 and C1), and those that change the direction of text. */
 const STEERING = /[\p{Cc}\p{Bidi_Control}]/gu;
 
-/** Tabs and line breaks become blanks, everything else that a terminal would obey the replacement character. */
+/** Tabs and line breaks become blanks, other control characters the replacement character. */
 export function printable(text: string): string {
   return text.replaceAll(STEERING, (char) => (/\s/.test(char) ? ' ' : '\uFFFD'));
 }

@@ -1,5 +1,4 @@
-/** Owns a bound on how many may do something at a time; the others wait in the order in which they came. */
-
+/** Limits how many tasks run at a time; the others wait in order. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -8,14 +7,14 @@ export class Semaphore {
     this.#free = places;
   }
 
-  /** Runs `work` when there is a place for it, and settles as it does. */
+  /** Runs `work` when a place is free, and settles as it does. */
   async within<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
       return await work();
     } finally {
-      // The place goes straight to the next in turn, so that nobody who comes now can overtake.
+      // The place goes straight to the next in line, so that no later caller overtakes it.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#free++;

@@ -1,6 +1,4 @@
-/** Owns waiting for all that runs at once, so that nothing of it outlives whoever began it. */
-
-/** Resolves or rejects as `Promise.all` does, but only once each of them has come to its end. */
+/** As `Promise.all`, but settles only when every promise has: nothing outlives its caller. */
 export async function settleAll<T>(running: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(running);
   return await Promise.all(running);

@@ -1,4 +1,4 @@
-/** Owns a limit on how often something may happen, with a reserve for bursts. */
+/** Limits a rate, with a reserve for bursts. */
 import type { Clock } from './clock.ts';
 
 export interface BucketSize {
@@ -19,7 +19,7 @@ export class TokenBucket {
     this.#filledAt = clock.monotonic();
   }
 
-  /** Takes a token, ahead of time if need be: milliseconds until it is really there, 0 where it is. */
+  /** Takes a token, if need be in advance: returns the milliseconds until it is available. */
   take(): number {
     const now = this.#clock.monotonic();
     const gained = ((now - this.#filledAt) / 1000) * this.#size.perSecond;

@@ -1,7 +1,7 @@
-/** Owns the words for what Node's own parser of command lines complains about. */
+/** Turns errors of Node's command line parser into REFIT_USAGE. */
 import { messageOf, RefitError } from './errors.ts';
 
-/** Where its first sentence ends: the rest is about its own syntax. What people typed stands in quotes, full stops included. */
+/** The end of the first sentence; the rest explains Node's syntax. Quotes hold what was typed, full stops included. */
 const FIRST_END = /(?<=')\. (?=[A-Z])|\.?\n/;
 
 export function usageError(error: unknown): RefitError {

@@ -1,21 +1,21 @@
-/** Owns versions as Kubernetes distributions write them: parsing and order, with build suffixes that semver cannot see. */
+/** Versions as Kubernetes distributions write them. Unlike in semver, build suffixes count for the order. */
 
 export interface Version {
   readonly major: number;
   readonly minor: number;
   readonly patch: number;
-  /** Pre-release (`rc.1`), empty for a release. */
+  /** Pre-release (`rc.1`); empty for a release. */
   readonly pre: string;
-  /** Build suffix without its sign (`k0s.2`, `eks-113cf36`), empty where there is none. */
+  /** Build suffix without its sign (`k0s.2`, `eks-113cf36`), or empty. */
   readonly build: string;
 }
 
 const PATTERN = /^v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?$/;
 
-/** Cloud providers write their builds of a release like pre-releases of it. */
+/** Cloud providers write builds of a release like pre-releases. */
 const PROVIDER = /^(?:eks|gke)\b/;
 
-/** Undefined where the text is no version: three numbers, optionally with `v`, pre-release and build suffix. */
+/** Three numbers, optionally with `v`, pre-release and build suffix; undefined for any other text. */
 export function parseVersion(text: string): Version | undefined {
   const match = PATTERN.exec(text);
   if (!match) return undefined;
@@ -25,7 +25,7 @@ export function parseVersion(text: string): Version | undefined {
   return { ...numbers, pre: '', build: [afterMinus, build].filter((part) => part !== '').join('+') };
 }
 
-/** Negative where `a` comes before `b`: numbers, then pre-release before release, then the build suffix naturally. */
+/** Negative when `a` comes before `b`: by numbers, then pre-release before release, then the build suffix. */
 export function compareVersions(a: Version, b: Version): number {
   return (
     a.major - b.major ||
@@ -37,7 +37,7 @@ export function compareVersions(a: Version, b: Version): number {
   );
 }
 
-/** Runs of digits compare as numbers, all else by code unit: `k0s.9` before `k0s.10`. */
+/** Compares digits as numbers: `k0s.9` comes before `k0s.10`. */
 function compareNaturally(a: string, b: string): number {
   const [left, right] = [chunks(a), chunks(b)];
   for (let index = 0; index < Math.max(left.length, right.length); index++) {

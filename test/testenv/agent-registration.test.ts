@@ -79,7 +79,7 @@ test('a controller that starts before its CRD exists registers when it does', as
   const name = 'reg-early';
   await kubectlAs('admin', ['delete', 'crd', 'controlnodes.autopilot.k0sproject.io', '--ignore-not-found']);
   const agent = await startAgent(await startStandIn(name), { controlNode: name }, '--api-address', '10.0.0.7');
-  await vi.waitFor(() => expect(agent.log.join('\n')).toContain('cannot follow the resource'), PATIENCE);
+  await vi.waitFor(() => expect(agent.log.join('\n')).toContain('watch failed'), PATIENCE);
   await installKinds();
   await shows(name, registered(name));
 });

@@ -34,7 +34,7 @@ function commands(kubeconfig: string): string[][] {
 
 test.each<[string, () => Promise<string>, number, string]>([
   [
-    'nothing listens there',
+    'connection refused: nothing listens at this address',
     async () => await kubeconfigVia(directory, 'viewer', `https://127.0.0.1:${await freePort()}`),
     3,
     'REFIT_UNREACHABLE: cannot reach https://127.0.0.1:',
@@ -43,7 +43,7 @@ test.each<[string, () => Promise<string>, number, string]>([
     'a name that nobody knows',
     async () => await kubeconfigVia(directory, 'viewer', 'https://api.invalid:6443'),
     3,
-    'REFIT_UNREACHABLE: cannot reach https://api.invalid:6443: its name cannot be resolved',
+    'REFIT_UNREACHABLE: cannot reach https://api.invalid:6443: the host name does not resolve',
   ],
   ['an expired certificate', expiredKubeconfig, 3, 'REFIT_TLS: https://127.0.0.1:'],
   [

@@ -1,4 +1,4 @@
-/** Owns the shape of one resolved connection: which server, how to trust it, and as whom to speak. */
+/** One resolved connection: the server, how to trust it, and the credentials. */
 
 /** PEM text, or a file that holds it and may be replaced while the process runs. */
 export type Pem = { readonly text: string } | { readonly file: string };
@@ -9,7 +9,7 @@ export interface ExecConfig {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Tells the plugin the cluster in KUBERNETES_EXEC_INFO. */
+  /** Describes the cluster to the plugin in KUBERNETES_EXEC_INFO. */
   readonly provideClusterInfo: boolean;
   readonly installHint?: string;
 }
@@ -25,22 +25,22 @@ export interface UserConfig {
   readonly clientCertificate?: Pem;
   readonly clientKey?: Pem;
   readonly token?: string;
-  /** Wins over `token`, and is read again when it changes. */
+  /** Wins over `token`; read again when it changes. */
   readonly tokenFile?: string;
   readonly exec?: ExecConfig;
   readonly impersonate?: Impersonation;
 }
 
 export interface ClusterConfig {
-  /** Base URL; spread a config with another one to speak to another replica with the same credentials. */
+  /** Base URL; replace it to reach another replica with the same credentials. */
   readonly server: string;
   readonly certificateAuthority?: Pem;
-  /** Name to expect in the server's certificate where it isn't the host of `server`. */
+  /** Expected name in the server's certificate; the host of `server` by default. */
   readonly tlsServerName?: string;
   readonly insecureSkipTlsVerify?: boolean;
   readonly user: UserConfig;
-  /** The context's namespace, `default` where it names none. */
+  /** The context's namespace, or `default`. */
   readonly namespace: string;
-  /** File or environment it was read from, for messages. */
+  /** The file or environment that it comes from, for messages. */
   readonly source: string;
 }

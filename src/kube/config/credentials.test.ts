@@ -170,7 +170,7 @@ test('a plugin runs again after its credential expired, and once after a 401', a
 
 test.each([
   ['no JSON', 'oops', 'printed no ExecCredential'],
-  ['nothing of use', '{"expirationTimestamp":"2026-01-01T00:01:00Z"}', 'gave no token or certificate'],
+  ['nothing of use', '{"expirationTimestamp":"2026-01-01T00:01:00Z"}', 'printed neither token nor certificate'],
 ])('a plugin with %s', async (name, status, message) => {
   const { exec } = await plugin(name.replaceAll(' ', '-'), status);
   await using server = await startStubServer(ok);

@@ -1,4 +1,4 @@
-/** Owns credential plugins: one process at a time, its answer kept until it expires or the server refuses it. */
+/** Runs a credential plugin: one process at a time; its answer counts until it expires or the server refuses it. */
 import { execFile } from 'node:child_process';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
@@ -9,13 +9,13 @@ export interface ExecCredential {
   readonly token?: string;
   readonly certificate?: string;
   readonly key?: string;
-  /** Wall-clock milliseconds; absent where it holds until the server refuses it. */
+  /** Wall-clock milliseconds; absent when it is valid until the server refuses it. */
   readonly expiresAt?: number;
 }
 
-/** Milliseconds after which a plugin that says nothing is killed: it may have to ask a distant identity provider. */
+/** Milliseconds for one run: a plugin may have to ask a distant identity provider. */
 const PLUGIN_TIMEOUT_MS = 60_000;
-const PLUGIN_HINT = 'run the plugin by hand to see what it wants';
+const PLUGIN_HINT = 'run the plugin by hand to see the problem';
 
 export class ExecPlugin {
   readonly #config: ExecConfig;
@@ -30,7 +30,7 @@ export class ExecPlugin {
     this.#clock = clock;
   }
 
-  /** Concurrent callers share one process; rejects with REFIT_KUBECONFIG where the plugin fails. */
+  /** Concurrent callers share one process; rejects with REFIT_KUBECONFIG when the plugin fails. */
   async credential(): Promise<ExecCredential> {
     if (this.#current && this.#clock.now() < (this.#current.expiresAt ?? Number.POSITIVE_INFINITY))
       return this.#current;
@@ -41,7 +41,7 @@ export class ExecPlugin {
     return this.#current;
   }
 
-  /** Forgets the credential that the server refused, unless a newer one has taken its place. */
+  /** Drops the refused credential, unless a newer one has replaced it. */
   expire(refused: ExecCredential | undefined): void {
     if (this.#current === refused) this.#current = undefined;
   }
@@ -88,7 +88,7 @@ function readCredential(stdout: string, command: string): ExecCredential {
   };
   const [token, certificate, key] = [text('token'), text('clientCertificateData'), text('clientKeyData')];
   if (!token && !certificate)
-    throw new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} gave no token or certificate`, {
+    throw new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} printed neither token nor certificate`, {
       hint: PLUGIN_HINT,
     });
   const expiresAt = Date.parse(text('expirationTimestamp') ?? '');

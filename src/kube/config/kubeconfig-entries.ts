@@ -1,4 +1,4 @@
-/** Owns what the entries of a kubeconfig mean: a cluster's address and trust, a user's credentials. */
+/** Reads the entries of a kubeconfig: the address and trust of a cluster, the credentials of a user. */
 import { isRecord } from '../../util/json.ts';
 import type { ClusterConfig, ExecConfig, Impersonation, UserConfig } from './cluster-config.ts';
 import { booleanField, complaint, type Entry, pathField, pemField, textField, textList } from './kubeconfig-fields.ts';
@@ -54,7 +54,7 @@ function readExec(user: Entry): ExecConfig | undefined {
   }
   return defined({
     apiVersion,
-    // A bare name is looked up in PATH; anything with a slash is relative to the file, as in kubectl.
+    // As in kubectl: a bare name is found in PATH; a path is relative to the file.
     command: command.includes('/') ? (pathField(entry, 'command') ?? command) : command,
     args: textList(entry, 'args'),
     env: readEnv(entry),
@@ -93,7 +93,7 @@ type Defined<T> = { [K in keyof T as undefined extends T[K] ? K : never]?: Exclu
   [K in keyof T as undefined extends T[K] ? never : K]: T[K];
 };
 
-/** Leaves out the members that are undefined, so that absent stays absent. */
+/** Leaves out undefined members. */
 function defined<T extends object>(value: T): Defined<T> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Defined<T>;
 }

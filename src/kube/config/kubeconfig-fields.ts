@@ -1,4 +1,4 @@
-/** Owns reading single fields of a kubeconfig: each has its type, and each complaint names file, entry and field. */
+/** Reads single fields of a kubeconfig; every error names file, entry and field. */
 import { isAbsolute, join } from 'node:path';
 import { RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
@@ -14,7 +14,7 @@ export interface Entry {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** The entries of one list (`clusters`, `users`, `contexts`) by name; of equal names the first wins. */
+/** The entries of one list (`clusters`, `users`, `contexts`) by name; the first of equal names wins. */
 export function section(
   config: Readonly<Record<string, unknown>>,
   list: string,
@@ -36,12 +36,12 @@ export function section(
   return entries;
 }
 
-/** Undefined where the field is absent, null or empty, which all mean the same in a kubeconfig. */
+/** Undefined when the field is absent, null or empty, which mean the same in a kubeconfig. */
 export function textField(entry: Entry, field: string): string | undefined {
   const value = entry.fields[field];
   if (value === undefined || value === null || value === '') return undefined;
   if (typeof value === 'string') return value;
-  throw complaint(entry, field, 'must be a text');
+  throw complaint(entry, field, 'must be a string');
 }
 
 export function booleanField(entry: Entry, field: string): boolean {
@@ -53,7 +53,7 @@ export function booleanField(entry: Entry, field: string): boolean {
 export function textList(entry: Entry, field: string): string[] {
   const value = entry.fields[field] ?? [];
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;
-  throw complaint(entry, field, 'must be a list of texts');
+  throw complaint(entry, field, 'must be a list of strings');
 }
 
 export function pathField(entry: Entry, field: string): string | undefined {

@@ -162,14 +162,14 @@ test.each([
     kubeconfig({ user: { 'client-certificate-data': 'AAAA' } }),
     'client-certificate-data of user "u" must be PEM',
   ],
-  ['a number for a token', kubeconfig({ user: { token: 5 } }), 'token of user "u" must be a text'],
+  ['a number for a token', kubeconfig({ user: { token: 5 } }), 'token of user "u" must be a string'],
   ['a password', kubeconfig({ user: { username: 'u', password: 'p' } }), 'username of user "u" is set, but only'],
   ['a plugin without command', kubeconfig({ user: { exec: {} } }), 'command of exec of user "u" is not set'],
   ['a list that is none', { ...kubeconfig(), users: {} }, 'users must be a list'],
   ['an entry without name', { ...kubeconfig(), users: [{}] }, 'users[0] has no name'],
-  ['no mapping', 'just a text', 'a mapping was expected'],
+  ['no mapping', 'just a text', 'its content must be a mapping'],
   ['no YAML', '{]', 'is neither YAML nor JSON'],
-  ['nothing', '', 'a mapping was expected'],
+  ['nothing', '', 'its content must be a mapping'],
 ])('%s: %o', async (_name, content, message) => {
   expect(await problem(content)).toContain(message);
 });
@@ -181,7 +181,7 @@ test('a terminal for a plugin is refused', async () => {
 
 test.each([
   ['a file', { path: '/nowhere/at/all' }, 'cannot read /nowhere/at/all: ENOENT'],
-  ['all files of KUBECONFIG', { env: { KUBECONFIG: '/nowhere/at/all' } }, 'KUBECONFIG names no file that exists'],
+  ['all files of KUBECONFIG', { env: { KUBECONFIG: '/nowhere/at/all' } }, 'no file of KUBECONFIG exists'],
 ])('%s that is missing', async (_name, options, message) => {
   await expect(loadClusterConfig(options)).rejects.toThrow(message);
 });

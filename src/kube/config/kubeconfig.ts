@@ -1,4 +1,4 @@
-/** Owns finding the cluster: kubeconfig files, their merge, and the service account of a pod. */
+/** Finds the cluster: kubeconfig files, merged as in kubectl, or the service account of a pod. */
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -9,17 +9,17 @@ import { readCluster, readUser } from './kubeconfig-entries.ts';
 import { type Entry, section, textField } from './kubeconfig-fields.ts';
 
 export interface LoadOptions {
-  /** One kubeconfig file; KUBECONFIG, the pod's service account and ~/.kube/config follow in this order. */
+  /** One kubeconfig file; otherwise KUBECONFIG, the pod's service account or ~/.kube/config, in this order. */
   readonly path?: string | undefined;
   /** A context other than the current one. */
   readonly context?: string | undefined;
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
-/** Where kubelet puts a pod's own credentials. */
+/** The kubelet puts a pod's credentials here. */
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** Throws REFIT_KUBECONFIG, with the file and the field, where no usable connection can be found. */
+/** Throws REFIT_KUBECONFIG with file and field when there is no usable connection. */
 export async function loadClusterConfig(options: LoadOptions = {}): Promise<ClusterConfig> {
   const env = options.env ?? process.env;
   if (options.path !== undefined) return resolve([await readEntries(options.path)], options.context);
@@ -37,7 +37,7 @@ interface Merged {
   readonly contexts: ReadonlyMap<string, Entry>;
 }
 
-/** Reads what exists of a KUBECONFIG list: kubectl, too, leaves out the files that are missing. */
+/** Reads the files of KUBECONFIG that exist; kubectl ignores missing ones too. */
 async function readPresent(paths: readonly string[]): Promise<Merged[]> {
   const read = await Promise.all(
     paths.map(async (path) => {
@@ -51,7 +51,7 @@ async function readPresent(paths: readonly string[]): Promise<Merged[]> {
   );
   const present = read.filter((file) => file !== undefined);
   if (present.length > 0) return present;
-  throw new RefitError('REFIT_KUBECONFIG', `KUBECONFIG names no file that exists: ${paths.join(delimiter)}`);
+  throw new RefitError('REFIT_KUBECONFIG', `no file of KUBECONFIG exists: ${paths.join(delimiter)}`);
 }
 
 async function readEntries(path: string): Promise<Merged> {
@@ -74,20 +74,20 @@ async function parse(path: string): Promise<Record<string, unknown>> {
     const value: unknown = text.trimStart().startsWith('{') ? JSON.parse(text) : await parseYaml(text);
     if (isRecord(value)) return value;
   } catch (error) {
-    // The YAML reader draws the place below its sentence.
+    // The YAML parser draws the place below its sentence.
     const [sentence] = messageOf(error).split(':\n');
     throw new RefitError('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: ${sentence}`, { cause: error });
   }
-  throw new RefitError('REFIT_KUBECONFIG', `${path} is not a kubeconfig: a mapping was expected`);
+  throw new RefitError('REFIT_KUBECONFIG', `${path} is not a kubeconfig: its content must be a mapping`);
 }
 
-/** Loaded late, so that an agent with a JSON kubeconfig never pays for the reader. */
+/** Loaded late, so that an agent with a JSON kubeconfig never loads the parser. */
 async function parseYaml(text: string): Promise<unknown> {
   const { parse } = await import('yaml');
   return parse(text);
 }
 
-/** The first file that sets something wins, entry by entry. */
+/** The first file that sets an entry wins. */
 function resolve(files: readonly Merged[], wanted: string | undefined): ClusterConfig {
   const merged = files.reduceRight((late, early) => ({
     files: `${early.files}, ${late.files}`,

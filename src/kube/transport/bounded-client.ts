@@ -1,10 +1,9 @@
-/** Owns a bound on the requests of one client that are under way: a burst of thousands costs sockets and memory on both sides. */
+/** Limits the concurrent requests of one client: a burst of thousands costs sockets and memory on both sides. */
 import { Semaphore } from '../../util/semaphore.ts';
 import type { KubeClient } from '../client.ts';
 
 /**
- * Requests beyond `most` wait in the order in which they came, and their deadlines begin with their turn. Watches are not
- * counted: they last.
+ * Requests beyond `most` wait in order, and their deadlines start with their turn. Watches do not count, because they last.
  */
 export function boundedClient(client: KubeClient, most: number): KubeClient {
   const turns = new Semaphore(most);

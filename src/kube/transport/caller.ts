@@ -1,9 +1,9 @@
-/** Owns the contract of one call to an API server: what a client asks for, and the three ways in which it is answered. */
+/** The contract of one call to an API server, with three forms of answers. */
 
 export interface Call {
   /** As RBAC names it: get, list, watch, create, update, patch, delete. */
   readonly verb: string;
-  /** Plural with subresource, `nodes/status`: few values, fit for a metric's label. */
+  /** Plural with subresource, `nodes/status`: also the label of metrics. */
   readonly resource: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
@@ -15,16 +15,16 @@ export interface Call {
 }
 
 export interface Caller {
-  /** The answer whatever its code; rejects with a TransportError where none came within the deadline. */
+  /** The answer, whatever its code; rejects with a TransportError when none comes within the deadline. */
   text(call: Call): Promise<{ status: number; body: string }>;
-  /** The parsed answer; rejects with a StatusError where the server refused. */
+  /** The parsed answer; rejects with a StatusError when the server refuses. */
   json<T>(call: Call): Promise<T>;
-  /** The values of a stream that may go on for ever, but not stay silent for longer than `idleMs`. */
+  /** The values of a stream, which breaks when nothing comes for `idleMs`. */
   stream<T>(call: Call, idleMs: number): AsyncIterable<T>;
   close(): void;
 }
 
-/** With its question mark; empty where nothing is asked for. */
+/** With its question mark; empty without parameters. */
 export function queryText(query: NonNullable<Call['query']>): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   const text = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();

@@ -237,7 +237,7 @@ test('a watch that falls silent is given up', async () => {
   await clock.advance(1_000);
   expect(await failed).toMatchObject({
     name: 'TransportError',
-    cause: { message: 'the watch was silent for 1000 ms' },
+    cause: { message: 'the watch sent nothing for 1000 ms' },
   });
 });
 

@@ -1,4 +1,4 @@
-/** Owns the KubeClient that speaks HTTP: each method becomes one call, objects stay the plain JSON they are. */
+/** The KubeClient over HTTP: each method is one call, and objects stay plain JSON. */
 import { type Clock, systemClock } from '../../util/clock.ts';
 import type {
   DeleteOptions,
@@ -23,13 +23,13 @@ import { Transport } from './transport.ts';
 export interface ClientOptions {
   readonly clock?: Clock;
   readonly userAgent?: string;
-  /** Names us in `metadata.managedFields` where a call does not say otherwise. */
+  /** Our name in `metadata.managedFields`, unless a call names another. */
   readonly fieldManager?: string;
-  /** Milliseconds for a whole request; 30 s where absent, longer than any healthy answer takes. */
+  /** Milliseconds for a whole request; 30 s by default, longer than any healthy answer takes. */
   readonly deadlineMs?: number;
-  /** Milliseconds a watch may stay silent; 3 min where absent: servers send a bookmark about once a minute. */
+  /** Milliseconds without data on a watch; 3 min by default: servers send a bookmark about once a minute. */
   readonly watchIdleMs?: number;
-  /** Called for each attempt, retries included. */
+  /** Called for each attempt, including retries. */
   readonly onRequest?: (record: RequestRecord) => void;
 }
 
@@ -37,11 +37,11 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
   strategic: 'application/strategic-merge-patch+json',
-  // JSON is YAML too, and this is the only type that every supported server takes.
+  // JSON is YAML too, and every supported server takes this type.
   apply: 'application/apply-patch+yaml',
 };
 
-/** Objects a page: what client-go asks for, and small enough that no page holds the event loop up. */
+/** Objects per page, as in client-go: small enough not to block the event loop. */
 const PAGE_SIZE = 500;
 
 export function createClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient {
@@ -57,7 +57,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
   return clientOver(requester, options);
 }
 
-/** A client whose calls are carried some other way. */
+/** A client over another transport. */
 export function clientOver(
   caller: Caller,
   options: Pick<ClientOptions, 'fieldManager' | 'deadlineMs' | 'watchIdleMs'> = {},
@@ -102,7 +102,7 @@ class HttpClient implements KubeClient {
     let page = await this.list(resource, { limit: PAGE_SIZE, ...options });
     items.push(...page.items);
     while (page.metadata.continue) {
-      // The token fixes the version; the server refuses both together.
+      // The token implies the version; the server refuses both together.
       const { resourceVersion: _, resourceVersionMatch: __, ...rest } = options;
       page = await this.list(resource, { limit: PAGE_SIZE, ...rest, continue: page.metadata.continue });
       items.push(...page.items);
@@ -202,7 +202,7 @@ class HttpClient implements KubeClient {
   }
 }
 
-/** Servers leave kind and version out of the items of built-in lists, but not out of events: one form for both. */
+/** Servers omit kind and version in the items of built-in lists, but not in watch events. This gives both one form. */
 function withKind<T extends KubeObject>(resource: Resource<T>, item: T): T {
   return item.kind === undefined ? { apiVersion: apiVersionOf(resource), kind: resource.kind, ...item } : item;
 }

@@ -1,10 +1,10 @@
-/** Owns cutting a stream of bytes into JSON values, one a line, as a watch delivers them. */
+/** Splits a stream of bytes into JSON values, one per line, as a watch sends them. */
 
 const NEWLINE = 10;
 
 /**
- * Each byte is looked at once and copied at most once, whatever the size of chunks and lines. Throws a SyntaxError where
- * a line is not JSON or the stream ends inside one.
+ * Reads each byte once and copies it at most once, whatever the size of chunks and lines. Throws a SyntaxError when a line is
+ * not JSON or the stream ends inside one.
  */
 export async function* jsonLines(chunks: AsyncIterable<Buffer>): AsyncGenerator {
   let parts: Buffer[] = [];

@@ -16,8 +16,13 @@ function refusal(code: number, details: Status['details'] = {}): StatusError {
 }
 
 test.each<[string, unknown, string, string]>([
-  ['nobody listens', transport('ECONNREFUSED'), 'REFIT_UNREACHABLE', `cannot reach ${server}: nothing listens there`],
-  ['no such name', transport('ENOTFOUND'), 'REFIT_UNREACHABLE', `cannot reach ${server}: its name cannot be resolved`],
+  ['nobody listens', transport('ECONNREFUSED'), 'REFIT_UNREACHABLE', `cannot reach ${server}: connection refused`],
+  [
+    'no such name',
+    transport('ENOTFOUND'),
+    'REFIT_UNREACHABLE',
+    `cannot reach ${server}: the host name does not resolve`,
+  ],
   ['a reset', transport('ECONNRESET', 'socket hang up'), 'REFIT_UNREACHABLE', `cannot reach ${server}: socket hang up`],
   ['expired', transport('CERT_HAS_EXPIRED'), 'REFIT_TLS', `cannot reach ${server}: its certificate has expired`],
   [
@@ -29,7 +34,7 @@ test.each<[string, unknown, string, string]>([
   ['an alert', transport('ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'bad certificate'), 'REFIT_TLS', 'bad certificate'],
   ['credentials', refusal(401), 'REFIT_UNAUTHORIZED', `${server} does not accept the credentials: told so`],
   ['a missing right', refusal(403), 'REFIT_FORBIDDEN', `${server} refused: told so`],
-  ['a missing kind', refusal(404), 'REFIT_NO_CRD', `${server} lacks a kind that Refit needs: told so`],
+  ['a missing kind', refusal(404), 'REFIT_NO_CRD', `${server} does not know a kind that Refit needs: told so`],
   ['a server in trouble', refusal(503), 'REFIT_UNREACHABLE', `${server} answered 503: told so`],
   ['a server with too much to do', refusal(429), 'REFIT_UNREACHABLE', `${server} answered 429: told so`],
   ['a missing object', refusal(404, { name: 'w1' }), 'REFIT_INTERNAL', `${server} answered 404: told so`],

@@ -1,9 +1,9 @@
-/** Owns saying in one line why the API server could not be used: which server, what happened, which kind of problem. */
+/** Describes in one line why the API server could not be used: which server, what happened, and an error code. */
 import { type ErrorCode, messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
 import { StatusError, TransportError } from '../status-error.ts';
 
-/** Codes of Node and OpenSSL that mean: one side does not trust the other's certificate. */
+/** Codes of Node and OpenSSL for a certificate that is not trusted. */
 const TLS_CODES = new Set([
   'CERT_HAS_EXPIRED',
   'CERT_NOT_YET_VALID',
@@ -18,7 +18,7 @@ const TLS_CODES = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** Any thrown value as an error for people; what has nothing to do with the connection becomes REFIT_INTERNAL. */
+/** Turns any thrown value into an error for people; what is no problem of the connection becomes REFIT_INTERNAL. */
 export function describeProblem(thrown: unknown): RefitError {
   if (thrown instanceof RefitError) return thrown;
   if (thrown instanceof TransportError) return describeTransport(thrown);
@@ -46,8 +46,9 @@ function judge(error: StatusError): [ErrorCode, string] {
   if (code === 401 && cause instanceof Error) return ['REFIT_TLS', `refused the client certificate: ${cause.message}`];
   if (code === 401) return ['REFIT_UNAUTHORIZED', `does not accept the credentials: ${message}`];
   if (code === 403) return ['REFIT_FORBIDDEN', `refused: ${message}`];
-  // A missing object is named in the answer; a missing kind cannot be.
-  if (code === 404 && !status.details?.name) return ['REFIT_NO_CRD', `lacks a kind that Refit needs: ${message}`];
+  // The answer names a missing object, but not a missing kind.
+  if (code === 404 && !status.details?.name)
+    return ['REFIT_NO_CRD', `does not know a kind that Refit needs: ${message}`];
   const isInTrouble = code >= 500 || code === 429;
   return [isInTrouble ? 'REFIT_UNREACHABLE' : 'REFIT_INTERNAL', `answered ${code}: ${message}`];
 }
@@ -59,8 +60,8 @@ function rootOf(error: Error): unknown {
 }
 
 function explain(code: string, root: unknown): string {
-  if (code === 'ECONNREFUSED') return 'nothing listens there (connection refused)';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'its name cannot be resolved';
+  if (code === 'ECONNREFUSED') return 'connection refused: nothing listens at this address';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'the host name does not resolve';
   if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired';
-  return messageOf(root) || code || 'no reason was given';
+  return messageOf(root) || code || 'no reason given';
 }

@@ -1,4 +1,4 @@
-/** Owns one call to the API server from credentials to the parsed answer: deadline, 401, Retry-After, metrics. */
+/** Carries out one call from credentials to the parsed answer: deadline, 401, Retry-After, metrics. */
 import type { IncomingMessage } from 'node:http';
 import { untilAborted } from '../../util/abort.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
@@ -11,7 +11,7 @@ import { jsonLines } from './json-lines.ts';
 import { TimeLimit } from './time-limit.ts';
 import type { Transport } from './transport.ts';
 
-/** One attempt as the metrics see it; `code` is 0 where no answer came. */
+/** One attempt, for metrics; `code` is 0 when no answer came. */
 export interface RequestRecord {
   readonly verb: string;
   /** Of HTTP. */
@@ -34,10 +34,10 @@ export interface RequesterParts {
   readonly onRequest: (record: RequestRecord) => void;
 }
 
-/** Methods that may be sent again: the same request twice leaves the same state as once. */
+/** Methods that may be sent again. */
 const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
 
-/** Milliseconds: a server, or a proxy before it, that asks to come back at once must not make us spin. */
+/** Milliseconds: a server or proxy that asks for an immediate retry must not make us spin. */
 const SHORTEST_PAUSE_MS = 100;
 
 const CLOSED = 'the client was closed';
@@ -112,7 +112,7 @@ export class Requester implements Caller {
     this.#running.delete(limit);
   }
 
-  /** Sends until there is an answer to give: once more after a 401, and as often as the server asks to come back. */
+  /** Sends once more after a 401, and as often as the server asks for a retry. */
   async #open(call: Call, limit: TimeLimit): Promise<IncomingMessage> {
     let refreshed = false;
     for (;;) {
@@ -122,7 +122,7 @@ export class Requester implements Caller {
       const mayWait = IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
       const isRefused = response.statusCode === 401 && !refreshed && this.#parts.credentials.refresh(identity);
       if (!isRefused && !(isOverload(response) && mayWait)) return response;
-      // Read to its end, the answer gives its connection back.
+      // Reading the answer to its end releases the connection.
       response.resume();
       if (isRefused) refreshed = true;
       else await sleep(this.#parts.clock, Math.max(waitMs ?? 0, SHORTEST_PAUSE_MS), limit.abort);
@@ -132,7 +132,7 @@ export class Requester implements Caller {
   async #identify(call: Call, limit: TimeLimit): Promise<Identity> {
     try {
       const identity = await untilAborted(this.#parts.credentials.current(), limit.abort);
-      // A process that was halted here may go on long after its time: what it may no longer write must not be sent.
+      // A suspended process may resume here long after the deadline, and must not send a write that is no longer allowed.
       limit.enforce();
       return identity;
     } catch (error) {
@@ -190,7 +190,7 @@ async function readText(response: IncomingMessage): Promise<string> {
 }
 
 async function* alive(response: IncomingMessage, limit: TimeLimit, idleMs: number): AsyncGenerator<Buffer> {
-  const onChunk = (): void => limit.allow(idleMs, `the watch was silent for ${idleMs} ms`);
+  const onChunk = (): void => limit.allow(idleMs, `the watch sent nothing for ${idleMs} ms`);
   onChunk();
   for await (const chunk of response as AsyncIterable<Buffer>) {
     onChunk();
@@ -206,13 +206,13 @@ function isOverload({ statusCode }: IncomingMessage): boolean {
   return statusCode === 429 || statusCode === 503;
 }
 
-/** Milliseconds of the Retry-After header; API servers give whole seconds, never a date. */
+/** Milliseconds of the Retry-After header; API servers send whole seconds, never a date. */
 function retryAfterMs(response: IncomingMessage): number | undefined {
   const seconds = Number.parseInt(response.headers['retry-after'] ?? '', 10);
   return Number.isNaN(seconds) ? undefined : seconds * 1000;
 }
 
-/** The server's own Status, or one made from what came instead (a proxy's page, `404 page not found`). */
+/** The server's Status, or one made from other content (a proxy's page, `404 page not found`). */
 function toStatus(call: Call, response: IncomingMessage, body: string): Status {
   const code = response.statusCode ?? 0;
   const waitMs = retryAfterMs(response);

@@ -1,7 +1,7 @@
-/** Owns how long one request may last: its deadline or idle limit, the caller's abort signal, and the client's end. */
+/** Limits the time of one request: deadline or idle limit, the caller's abort, and the end of the client. */
 import type { Clock } from '../../util/clock.ts';
 
-/** Aborts its `signal` at the first of: time over, the caller's signal, `cancel`. Must be ended with `end()`. */
+/** Aborts when the time is over, the caller aborts, or `cancel` is called. Call `end()` when the request is over. */
 export class TimeLimit {
   readonly #clock: Clock;
   readonly #outer: AbortSignal | undefined;
@@ -21,21 +21,21 @@ export class TimeLimit {
     return this.#controller.signal;
   }
 
-  /** Milliseconds that are left, zero or less once the limit is reached. */
+  /** Remaining milliseconds; zero or less after the limit. */
   get remaining(): number {
     return this.#expiresAt - this.#clock.monotonic();
   }
 
-  /** Gives `ms` from now on, in place of any earlier limit. */
+  /** Allows `ms` from now, instead of any earlier limit. */
   allow(ms: number, complaint: string): void {
     this.#stopTimer();
     this.#expiresAt = this.#clock.monotonic() + ms;
     this.#stopTimer = this.#clock.schedule(ms, () => this.cancel(new Error(complaint)));
   }
 
-  /** Throws where the limit is reached, also where the timer could not say so yet. */
+  /** Throws after the limit, even when its timer has not fired yet. */
   enforce(): void {
-    if (this.remaining <= 0) this.cancel(new Error('the time was over before the request could be sent'));
+    if (this.remaining <= 0) this.cancel(new Error('the deadline passed before the request was sent'));
     this.abort.throwIfAborted();
   }
 

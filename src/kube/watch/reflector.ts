@@ -1,4 +1,4 @@
-/** Owns following one collection: a complete view first, then every change, through all that breaks on the way. */
+/** Follows one collection, as in client-go: first the complete list, then every change, with retries after failures. */
 import { backoffDelay } from '../../util/backoff.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -23,12 +23,12 @@ export interface Selection {
   readonly fieldSelector?: string | undefined;
 }
 
-/** What the reflector tells: calls come in the server's order, one after the other. */
+/** Receives what the reflector finds, in the server's order. */
 export interface Sink<T extends KubeObject> {
-  /** Everything there is at `resourceVersion`: whatever was known before and isn't in it is gone. */
+  /** Everything at `resourceVersion`: objects that are not in it are gone. */
   replace(items: readonly T[], resourceVersion: string): void;
   apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void;
-  /** Nothing that is older than `resourceVersion` will come any more. */
+  /** Nothing older than `resourceVersion` follows. */
   advance(resourceVersion: string): void;
 }
 
@@ -37,29 +37,29 @@ export interface ReflectorParts<T extends KubeObject> {
   readonly resource: Resource<T>;
   readonly selection: Selection;
   readonly sink: Sink<T>;
-  /** Makes objects smaller the moment they arrive: thousands of whole ones, all at once, may not fit into memory. */
+  /** Makes objects smaller as they arrive: thousands of complete ones may not fit into memory. */
   readonly transform: (object: T) => T;
-  /** Milliseconds that no pause exceeds while the server does not answer. */
+  /** Longest pause between retries in milliseconds while the server does not answer. */
   readonly retryCapMs?: number | undefined;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
 }
 
-/** Marks the bookmark after which a streamed list is complete. */
+/** Annotation of the bookmark that ends a streamed list. */
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
-/** Seconds after which the server is asked to end a watch, so that load spreads over its replicas anew. */
+/** Seconds after which the server ends a watch, so that load spreads over its replicas again. */
 const WATCH_SECONDS = { least: 300, most: 600 };
-/** Milliseconds; the cap is client-go's, the base lets a single reset cost next to nothing. */
+/** Milliseconds; the cap is client-go's, and a single reset costs little. */
 const RETRY = { base: 200, cap: 30_000 };
-/** Failures in a row after which the remembered version is suspected of being the reason, and the list is read anew. */
+/** After this many failures in a row the remembered version may be the cause, and the list is read again. */
 const FAILURES_BEFORE_RELIST = 5;
-/** Milliseconds: a watch that ends sooner without an event counts as failed, or a confused proxy makes us spin. */
+/** Milliseconds: a watch that ends sooner without an event counts as failed, or a bad proxy would make us spin. */
 const SHORTEST_WATCH_MS = 1_000;
 
 export class Reflector<T extends KubeObject> {
   readonly #parts: ReflectorParts<T>;
-  /** Where to go on; undefined where the whole list has to be read. */
+  /** Where the next watch starts; undefined when the whole list must be read. */
   #resourceVersion: string | undefined;
   #failures = 0;
   #streamedListRefused = false;
@@ -68,7 +68,7 @@ export class Reflector<T extends KubeObject> {
     this.#parts = parts;
   }
 
-  /** Follows until `signal` aborts; never rejects. */
+  /** Follows until `abort`; never rejects. */
   async run(abort: AbortSignal): Promise<void> {
     while (!abort.aborted) {
       try {
@@ -99,7 +99,7 @@ export class Reflector<T extends KubeObject> {
     );
   }
 
-  /** One request for list and watch: the server sends what exists, a marked bookmark, and then the changes. */
+  /** One request for list and watch: the server sends the objects, a marked bookmark, and then the changes. */
   async #streamList(abort: AbortSignal): Promise<void> {
     let found: Map<string, T> | undefined = new Map();
     for await (const event of this.#open(abort, { sendInitialEvents: true })) {
@@ -111,7 +111,7 @@ export class Reflector<T extends KubeObject> {
         this.#parts.sink.replace([...found.values()], this.#advance(object));
         found = undefined;
       } else {
-        // An ordinary bookmark comes first only from a server that does not know the parameter.
+        // Only a server that does not know the parameter sends an ordinary bookmark first.
         this.#streamedListRefused = true;
         return;
       }
@@ -148,17 +148,17 @@ export class Reflector<T extends KubeObject> {
     if (this.#resourceVersion === undefined && isRefusalOfStreamedList(thrown)) this.#streamedListRefused = true;
     if (isGone(thrown) || this.#isSuspect(thrown)) this.#resourceVersion = undefined;
     const asked = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
-    // Who is told no is told so again: only a server that is away is worth hurrying for.
+    // A refusal will repeat: only a server that does not answer is worth fast retries.
     const cap = isForbidden(thrown) || isUnauthorized(thrown) ? RETRY.cap : (this.#parts.retryCapMs ?? RETRY.cap);
     const delay = Math.max(asked, backoffDelay(this.#failures++, { ...RETRY, cap, random }));
     const fields = { problem: messageOf(thrown), retryInMs: Math.round(delay) };
-    // A broken stream is daily business; what does not mend at the second try is worth a person's time.
-    if (this.#failures > 2 || isDenial(thrown)) logger.warn('cannot follow the resource', fields);
-    else logger.debug('following the resource was interrupted', fields);
+    // Broken streams are routine; only repeated failures are worth a warning.
+    if (this.#failures > 2 || isDenial(thrown)) logger.warn('watch failed', fields);
+    else logger.debug('watch interrupted', fields);
     await sleep(clock, delay, abort).catch(() => undefined);
   }
 
-  /** A server that cannot be reached says nothing about the version; one that answers and fails again and again does. */
+  /** A server that keeps answering with failures may object to the version; one that does not answer says nothing about it. */
   #isSuspect(thrown: unknown): boolean {
     return this.#failures + 1 >= FAILURES_BEFORE_RELIST && !(thrown instanceof TransportError);
   }
@@ -166,7 +166,7 @@ export class Reflector<T extends KubeObject> {
 
 type Change<T extends KubeObject> = Exclude<WatchEvent<T>, { type: 'ERROR' }>;
 
-/** The server reports what goes wrong inside a stream, an expired version above all, as an event. */
+/** The server reports problems inside a stream as an event, above all an expired version. */
 function accept<T extends KubeObject>(event: WatchEvent<T>): Change<T> {
   if (event.type === 'ERROR') throw new StatusError(event.object);
   return event;
