@@ -1,3 +1,4 @@
+/** Computes the waiting time between retries. */
 export interface BackoffOptions {
   /** Milliseconds before the first retry. */
   readonly base: number;

@@ -57,7 +57,7 @@ export const ERRORS = {
   REFIT_REFUSED: {
     meaning: 'An upgrade rule forbids this upgrade.',
     exit: EXIT.failed,
-    hint: 'docs/guides/kubeadm.md lists the rules',
+    hint: 'see the rules in docs/guides/kubeadm.md',
   },
   REFIT_CONTROL: {
     meaning: 'The command does not apply to this plan or node in its current state.',

@@ -34,7 +34,7 @@ function commands(kubeconfig: string): string[][] {
 
 test.each<[string, () => Promise<string>, number, string]>([
   [
-    'connection refused: nothing listens at this address',
+    'nothing listens there',
     async () => await kubeconfigVia(directory, 'viewer', `https://127.0.0.1:${await freePort()}`),
     3,
     'REFIT_UNREACHABLE: cannot reach https://127.0.0.1:',

@@ -20,7 +20,7 @@ test.each(['', ' ', '999.999.1.1', 'a/b', 'user@127.0.0.1', '127.0.0.1?', ':', '
   'what is no address is not asked, nor is anybody in its place: "%s"',
   async (host) => {
     await using server = await startStubServer((_request, response) => response.writeHead(200).end());
-    await expect(askReadyz(server.config, host, { timeoutMs: 5_000 })).rejects.toThrow('is no address');
+    await expect(askReadyz(server.config, host, { timeoutMs: 5_000 })).rejects.toThrow('is not the address');
     expect(server.requests).toEqual([]);
   },
 );

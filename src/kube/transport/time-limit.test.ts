@@ -35,7 +35,7 @@ test('a process that was halted sends nothing after its time, though no timer ha
   clock.halt();
   await base.advance(2_000);
   expect(limit.abort.aborted).toBe(false);
-  expect(() => limit.enforce()).toThrow('the time was over');
+  expect(() => limit.enforce()).toThrow('the deadline passed');
 });
 
 test('once over, it holds neither a timer nor the caller', () => {
