@@ -1,4 +1,4 @@
-/** The command behind `npm start`: a cluster on this machine, upgraded before the newcomer's eyes, and taken away again. */
+/** The command behind `npm start`: starts a cluster on this machine, upgrades it, and removes it again. */
 import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ function choose(args: string[]): Demonstration {
   const chosen = DEMONSTRATIONS.find((each) => each.dialect === dialect);
   if (chosen) return chosen;
   const known = DEMONSTRATIONS.map((each) => each.dialect).join(', ');
-  throw new RefitError('REFIT_USAGE', `--dialect takes one of ${known}`);
+  throw new RefitError('REFIT_USAGE', `--dialect ${dialect}: unknown; use one of ${known}`);
 }
 
 function parse(args: string[], { flags }: Demonstration): Flags {
@@ -34,16 +34,16 @@ function parse(args: string[], { flags }: Demonstration): Flags {
 function helpOf({ dialect, about, help }: Demonstration): string {
   const others = DEMONSTRATIONS.map((each) => each.dialect).join(', ');
   const flags = {
-    '--dialect <name>': `whose plans: one of ${others}; this is about ${dialect}`,
+    '--dialect <name>': `one of ${others}; this is the help of ${dialect}`,
     ...help,
-    '--help': 'this text',
+    '--help': 'show this text',
   };
   const width = Math.max(...Object.keys(flags).map(({ length }) => length));
   const lines = Object.entries(flags).map(([flag, text]) => `  ${flag.padEnd(width)}  ${text}`);
   return ['Usage: npm start [-- options]', '', ...about, '', ...lines, ''].join('\n');
 }
 
-/** Resolves with the exit code once everything that was started is gone again. */
+/** Resolves with the exit code when everything is removed again. */
 async function start(demonstration: Demonstration, flags: Flags, abort: AbortSignal): Promise<number> {
   const began = systemClock.monotonic();
   await using started = new AsyncDisposableStack();
@@ -52,7 +52,7 @@ async function start(demonstration: Demonstration, flags: Flags, abort: AbortSig
   const guard = guardDirectory(directory);
   started.defer(async () => await guard.release());
   const code = await demonstration.run(flags, { directory, started, abort, say });
-  if (code !== EXIT.interrupted) say(`\nIt took ${formatDuration(systemClock.monotonic() - began)} in all.`);
+  if (code !== EXIT.interrupted) say(`\nTotal time: ${formatDuration(systemClock.monotonic() - began)}.`);
   return code;
 }
 

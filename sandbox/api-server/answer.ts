@@ -1,4 +1,4 @@
-/** Owns one exchange over HTTP: reads the request, has it served, and writes the answer, whatever happens. */
+/** One exchange over HTTP: reads the request, serves it, and always writes an answer. */
 import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../../src/util/errors.ts';
 import { readBody } from './body.ts';

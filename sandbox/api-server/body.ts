@@ -1,4 +1,4 @@
-/** Owns bodies: which media types are read, their limits, and what is said where they do not parse. */
+/** Request bodies: accepted media types, size limits, and the errors for bodies that do not parse. */
 import type { IncomingMessage } from 'node:http';
 import { parse } from 'yaml';
 import { isRecord } from '../../src/util/json.ts';

@@ -1,4 +1,4 @@
-/** Owns the refusals of the API server: one constructor for each Status, worded as kube-apiserver words it. */
+/** The errors of the API server: one constructor for each Status, in the words of kube-apiserver. */
 import type { Status } from '../../src/kube/types.ts';
 
 /** One thing that is wrong with an object, as it stands in the details of a Status. */

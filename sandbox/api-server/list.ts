@@ -1,4 +1,4 @@
-/** Owns reading: single objects, and lists with selectors, pages and resource versions. */
+/** Reads single objects, and lists with selectors, pages and resource versions. */
 import { isRecord } from '../../src/util/json.ts';
 import type { Cluster, Resource } from './cluster.ts';
 import { ApiFailure, badRequest, type Cause, cause, expired, invalidOptions, notFound } from './failure.ts';

@@ -1,4 +1,4 @@
-/** Owns the listening sockets: one server for each address, all on one port. */
+/** The listening sockets: one server for each address, all on one port. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -1,4 +1,4 @@
-/** Owns calling the server from its own process: what a client asks for goes straight to the handlers, without a socket. */
+/** Calls the server from its own process, without a socket. */
 
 import { StatusError } from '../../src/kube/status-error.ts';
 import { type Call, type Caller, queryText } from '../../src/kube/transport/caller.ts';

@@ -1,4 +1,4 @@
-/** Owns what the API server holds: objects by key, one revision counter over all of them, and each collection's history. */
+/** The stored objects by key, one revision counter for all of them, and the history of each collection. */
 import type { ObjectMeta } from '../../src/kube/types.ts';
 
 /** Metadata as the server keeps it, with what only servers write. */

@@ -1,4 +1,4 @@
-/** Owns watches: what each one is sent first, which changes it sees as what, bookmarks, and its end. */
+/** Watches: what each one gets first, which changes it gets as what, bookmarks, and its end. */
 import type { Cluster, Resource } from './cluster.ts';
 import { ApiFailure, expired } from './failure.ts';
 import { groupVersion, type Kind } from './kinds/kind.ts';

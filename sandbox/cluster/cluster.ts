@@ -1,4 +1,4 @@
-/** Owns a whole stand-in cluster on one machine: hosts with their agents, a download server, and controllers of Refit. */
+/** A whole stand-in cluster on one machine: hosts with agents, a download server, and controllers of Refit. */
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,13 +20,13 @@ import type { Plane } from './plane.ts';
 
 export interface ClusterOptions {
   readonly plane: Pick<Plane, 'url' | 'kubeconfig'>;
-  /** Everything of the hosts is kept below; the caller removes it. */
+  /** Holds all files of the hosts; the caller removes it. */
   readonly directory: string;
   readonly controllers: number;
   readonly workers: number;
-  /** Before the name of every host, `controller1` and so on. */
+  /** Prefix of every host name: `controller1` and so on. */
   readonly prefix?: string;
-  /** Version installed at first. */
+  /** The first version. */
   readonly version: string;
   /** Versions that the download server has. */
   readonly offers: readonly string[];
@@ -38,21 +38,21 @@ export interface ClusterOptions {
   readonly serviceFlags?: readonly string[];
   /** More arguments of the agents. */
   readonly agentFlags?: readonly string[];
-  /** True where kwok is to play pods on the Nodes. */
+  /** True: kwok simulates pods on the Nodes. */
   readonly played?: boolean;
-  /** Hosts that get an agent of Refit; all where absent. */
+  /** Hosts with an agent of Refit; all by default. */
   readonly agents?: readonly string[];
   /** Nodes that get damaged bytes. */
   readonly breakFor?: readonly string[];
-  /** Version of which no kubelet comes up; only where Nodes are played. */
+  /** With this version no kubelet starts; only for simulated Nodes. */
   readonly mute?: string;
-  /** Hears of every start and end of a host's service. */
+  /** Called for every start and end of a host's service. */
   readonly onService?: (host: string, running: boolean) => void;
-  /** What Node runs as `refit`; the source where absent. */
+  /** The file that Node runs as `refit`; the source by default. */
   readonly refit?: Refit;
 }
 
-/** For each subcommand that runs for long: flags for Node, and the file of the command. */
+/** For each long-running subcommand: flags for Node, and the file of the command. */
 export interface Refit {
   readonly agent: readonly string[];
   readonly controller: readonly string[];
@@ -80,7 +80,7 @@ export interface Cluster {
 }
 
 const SOURCE = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
-/** A leader that was killed is replaced soon: people and tests watch. */
+/** Short, so that a killed leader is replaced soon. */
 const LEASE_DURATION = '3s';
 
 /** Resolves when every host runs its first version and every agent is started. No controller of Refit runs yet. */
@@ -113,7 +113,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     apiPort,
     onService: options.onService,
   });
-  // After the agents, which would put some of it back.
+  // After the agents, which would write some of it again.
   started.defer(async () => {
     await Promise.all(hosts.map(async ({ name }) => await deleteObjects(client, name)));
   });
@@ -163,13 +163,13 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   };
 }
 
-/** As whom the agent on a host works. */
+/** The user of the agent on a host. */
 function userOn({ name, role, runsPods }: Host): User {
   if (role === 'worker') return { node: name };
   return runsPods ? { controlNode: name, node: name } : { controlNode: name };
 }
 
-/** Where the download server has a version. */
+/** The path of a version on the download server. */
 export function payloadPath(version: string): string {
   return `/${version}/k0s`;
 }

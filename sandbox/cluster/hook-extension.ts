@@ -1,4 +1,4 @@
-/** Owns the extension process of a stand-in cluster: its certificate, its command line, and how it is called. */
+/** Runs `refit capi-extension` in a stand-in cluster: its certificate, command line and address. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAuthority, issueServer, validFrom } from '../../tools/controlplane/certs.ts';

@@ -1,4 +1,4 @@
-/** Owns the hosts of a stand-in cluster, and the objects that register them with the API server. */
+/** The hosts of a stand-in cluster, and the objects that register them with the API server. */
 import { join } from 'node:path';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type Host, type HostOptions, startHost } from '../hosts/host.ts';

@@ -1,4 +1,4 @@
-/** Owns what a stand-in host's kubelet tells of its Node: that it is Ready, and which version runs, while the service answers. */
+/** Stands in for a host's kubelet: reports its Node as Ready with the running version while the service answers. */
 
 import type { KubeClient } from '../../src/kube/client.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
@@ -7,19 +7,18 @@ import { reportReady } from './objects.ts';
 
 /** Well within the 50 s after which the controller manager calls a silent node NotReady. */
 const HEARTBEAT_MS = 10_000;
-/** A kubelet that was started tells of itself at once: agents wait for that. */
+/** A kubelet reports right after its start: agents wait for that. */
 const LOOK_MS = 50;
 
-/** The last beat, and the start of the service that it was of. */
+/** The last heartbeat, and the start of the service that sent it. */
 interface Beat {
   readonly starts: number;
   readonly at: number;
 }
 
 /**
- * The first beat of all is awaited by nobody: a node is Ready when it says so. Of the version that is `mute` no kubelet
- * comes up, though the service does; beside it kubelets tell of themselves when they start and no more, and kwok must
- * renew the leases. Stops when it is disposed of.
+ * Nothing waits for the first heartbeat: a node is Ready when it reports so. With the version `mute` the service starts, but
+ * no kubelet; then kubelets report only when they start, and kwok must renew the leases. Ends when it is disposed.
  */
 export function keepReady(client: KubeClient, hosts: readonly Host[], mute?: string): Disposable {
   const beats = new Map<string, Beat>();

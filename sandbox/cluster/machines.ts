@@ -1,4 +1,4 @@
-/** Owns the Machines of a stand-in cluster: the least definition of the kind, and objects as Cluster API leaves them. */
+/** The Machines of a stand-in cluster: a minimal definition of the kind, and objects as Cluster API leaves them. */
 import { CONTROL_PLANE_LABEL, type Machine, machines } from '../../src/api/capi/machine.ts';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';

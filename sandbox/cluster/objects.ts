@@ -1,4 +1,4 @@
-/** Owns the objects of a stand-in cluster: CRDs, the namespace of the lease, ControlNodes, Nodes and the example Plan. */
+/** The objects of a stand-in cluster: CRDs, the namespace of the lease, ControlNodes, Nodes and the example Plan. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';

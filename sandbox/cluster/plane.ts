@@ -1,4 +1,4 @@
-/** Owns the choice of an API server for a stand-in cluster: the one in memory, or a real control plane. */
+/** The API server of a stand-in cluster: in memory, or a real control plane. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ControlPlaneOptions, startControlPlane } from '../../tools/controlplane/control-plane.ts';

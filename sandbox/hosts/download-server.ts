@@ -1,4 +1,4 @@
-/** Owns the download server of stand-in clusters: files over HTTP with ranges, a log of who fetched what, and faults on order. */
+/** A download server: files over HTTP with ranges, a log of downloads, and faults on request. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

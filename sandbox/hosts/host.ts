@@ -1,4 +1,4 @@
-/** Owns a stand-in host: a directory with a service in it, and the supervisor that keeps the service running. */
+/** A stand-in host: a directory with a service in it, and the supervisor that keeps the service running. */
 import { mkdir } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';

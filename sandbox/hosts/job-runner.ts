@@ -1,4 +1,4 @@
-/** Owns a stand-in for everything that makes a Job run: controller, scheduler and kubelets; no pod is ever made. */
+/** Stands in for everything that runs a Job: controller, scheduler and kubelets. It makes no pods. */
 import type { KubeClient } from '../../src/kube/client.ts';
 import { jobs } from '../../src/kube/resources.ts';
 import { isConflict, isNotFound } from '../../src/kube/status-error.ts';

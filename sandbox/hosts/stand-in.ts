@@ -1,4 +1,4 @@
-/** Owns making stand-ins for k0s: small executable files with a version in them that behave like it where an agent looks. */
+/** Makes stand-ins for k0s: small executables with a version in them, which answer the agent as k0s does. */
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 

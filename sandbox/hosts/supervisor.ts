@@ -1,4 +1,4 @@
-/** Owns restarting a service as systemd does with `Restart=always` and a delay. */
+/** Restarts a service as systemd does with `Restart=always` and a delay. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Owns a stand-in kubeadm cluster: hosts behind SSH servers, their Nodes in a real API, and a manifest that names them all. */
+/** A stand-in kubeadm cluster: hosts behind SSH servers, their Nodes, and a manifest that names them all. */
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';

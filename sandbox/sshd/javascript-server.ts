@@ -1,4 +1,4 @@
-/** Owns the SSH server that is always there, made with the package ssh2: one key is let in, each command enters the host. */
+/** An SSH server made with the package ssh2: it accepts one key, and each command runs on the stand-in host. */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Owns the contract of an SSH server for one stand-in host, and the keys of both sides. */
+/** The contract of an SSH server for one stand-in host, and the keys of both sides. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from '../../tools/controlplane/run.ts';

@@ -1,4 +1,4 @@
-/** Owns what the rig uses of the package `ssh2`, which brings no types of its own. */
+/** Types for the parts of the package `ssh2` that the sandbox uses; the package has none. */
 declare module 'ssh2' {
   import type { Readable, Writable } from 'node:stream';
 

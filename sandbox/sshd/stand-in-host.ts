@@ -1,4 +1,4 @@
-/** Owns a stand-in kubeadm host: a directory for its file system, with the binaries, manifests and credentials of a real one. */
+/** A stand-in kubeadm host: a directory with the binaries, manifests and credentials of a real host. */
 import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 

@@ -1,4 +1,4 @@
-/** Owns the demonstration of k0s Autopilot: hosts with stand-ins for k0s and agents, upgraded by one Plan. */
+/** Demonstrates k0s Autopilot: hosts with stand-ins for k0s and agents, upgraded by one Plan. */
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { EXIT, RefitError } from '../../src/util/errors.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
@@ -13,19 +13,19 @@ const WORKERS = 5;
 const CONCURRENT = 2;
 const FROM = 'v1.36.3+k0s.0';
 const TO = 'v1.36.3+k0s.2';
-/** Short beside the 10 s of a real unit, long enough to see the order. */
+/** Shorter than the 10 s of a real unit, long enough to see the order. */
 const RESTART_DELAY_MS = 1000;
 
 export const autopilot: Demonstration = {
   dialect: 'autopilot',
   about: [
-    `Starts ${CONTROLLERS} controllers and ${WORKERS} workers as processes on this machine, each with a stand-in for k0s and an agent, applies a`,
-    'plan, shows its progress and ends with a summary. Nothing is left behind.',
+    `Starts ${CONTROLLERS} controllers and ${WORKERS} workers as processes on this machine, each with a stand-in for k0s and an agent,`,
+    'applies a Plan, shows its progress and ends with a summary. Everything is removed at the end.',
   ],
   flags: { real: { type: 'boolean' }, fail: { type: 'string' } },
   help: {
-    '--real': 'on a real kube-apiserver and etcd, built on first use (see docs/internals/testenv.md)',
-    '--fail <node>': 'this node, such as worker2, gets a damaged download',
+    '--real': 'use a real kube-apiserver and etcd, built on first use (see docs/internals/testenv.md)',
+    '--fail <node>': 'give this node, such as worker2, a damaged download',
   },
   async run(flags, ground) {
     const { started, abort, say, directory } = ground;
@@ -47,7 +47,9 @@ export const autopilot: Demonstration = {
     abort.throwIfAborted();
     await cluster.startController('refit-controller');
     await cluster.client.create(plans, cluster.plan({ id: 'first-minute', version: TO, concurrent: CONCURRENT }));
-    say(`Applied the plan: every node from ${FROM} to ${TO}, workers ${CONCURRENT} at a time.\n`);
+    say(
+      `Plan applied: upgrade all nodes from ${FROM} to ${TO}, controllers 1 at a time, workers ${CONCURRENT} at a time.\n`,
+    );
     return await show(cluster, plane, ground);
   },
 };

@@ -1,4 +1,4 @@
-/** Owns the demonstration of Cluster API's in-place updates: Machines on hosts with agents, updated through the hooks. */
+/** Demonstrates Cluster API's in-place updates: Machines on hosts with agents, updated through the hooks. */
 import type { HookObject, Triple } from '../../src/api/capi/hooks.ts';
 import { type Machine, machines } from '../../src/api/capi/machine.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
@@ -30,8 +30,8 @@ export const capi: Demonstration = {
   dialect: 'capi',
   about: [
     `Starts an API server in memory with ${NODES} Machines of Cluster API, a host with an agent for each, and refit`,
-    'capi-extension; a runner in the place of Cluster API asks its hooks over HTTPS until every Machine has its version, and',
-    'shows at the end what happens to a change that nobody covers. Nothing is left behind.',
+    'capi-extension. A runner calls its hooks over HTTPS, as Cluster API does, until every Machine is updated. At the end it',
+    'requests a change that no updater supports. Everything is removed at the end.',
   ],
   flags: {},
   help: {},
@@ -62,9 +62,9 @@ export const capi: Demonstration = {
     const extension = await prepareExtension({ cluster, directory, kubeconfig });
     await extension.start('refit-capi-extension');
     const updater = await whenAnswering(extension, abort);
-    say(`Every Machine shall go from ${FROM} to ${TO}.\n`);
+    say(`Update requested: all Machines from ${FROM} to ${TO}.\n`);
     const runs = Promise.all(names.map(async (name) => await update(cluster, updater, name, { version: TO }, ground)));
-    // An interruption ends them too; who waits for them learns it.
+    // An interruption rejects them too; the await below reports it.
     runs.catch(() => undefined);
     const { code, views } = await follow(kubeconfig, abort);
     if (code === EXIT.interrupted) return code;
@@ -75,13 +75,13 @@ export const capi: Demonstration = {
   },
 };
 
-/** The process needs a moment until it listens. */
+/** Waits until the process listens. */
 async function whenAnswering({ url, authority }: Extension, abort: AbortSignal): Promise<Updater> {
   const handlers = { canUpdateMachine: CAN?.name ?? '', updateMachine: UPDATE?.name ?? '' };
   const updater = hookUpdater({ name: 'refit', url, authority, handlers });
-  const nobody: Triple = { machine: objectOf('Machine', 'nobody', {}), infrastructureMachine: objectOf('X', 'x', {}) };
+  const probe: Triple = { machine: objectOf('Machine', 'probe', {}), infrastructureMachine: objectOf('X', 'x', {}) };
   for (;;) {
-    const answered = await updater.canUpdate(nobody, nobody).catch(() => undefined);
+    const answered = await updater.canUpdate(probe, probe).catch(() => undefined);
     if (answered) return updater;
     await sleep(systemClock, READY_POLL_MS, abort);
   }
@@ -138,5 +138,5 @@ async function showEnd({ client, hosts }: Cluster, views: readonly PlanView[], {
 
 async function showRefusal(cluster: Cluster, updater: Updater, name: string, ground: Ground): Promise<void> {
   const { message = '' } = await update(cluster, updater, name, { files: [{ path: '/etc/demo' }] }, ground);
-  ground.say(`\nA change of the bootstrap files of ${name}: ${message}. The Machine is as it was.`);
+  ground.say(`\nRequested a change of the bootstrap files of ${name}: ${message}. The Machine is unchanged.`);
 }

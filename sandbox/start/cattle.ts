@@ -1,4 +1,4 @@
-/** Owns the demonstration of system-upgrade-controller: Nodes and Jobs in memory, upgraded by one Plan of `upgrade.cattle.io`. */
+/** Demonstrates system-upgrade-controller: Nodes and Jobs in memory, upgraded by one Plan of `upgrade.cattle.io`. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
@@ -30,23 +30,23 @@ const HASH_LABEL = 'plan.upgrade.cattle.io/k3s-server';
 export const cattle: Demonstration = {
   dialect: 'cattle',
   about: [
-    `Starts an API server in memory with ${NODES} Nodes, and Refit in the place of Rancher's ${CONTROLLER}; applies`,
-    'a Plan, shows its progress and ends with a summary. The Jobs are played: no container runs. Nothing is left behind.',
+    `Starts an API server in memory with ${NODES} Nodes, with Refit as Rancher's ${CONTROLLER}; applies`,
+    'a Plan, shows its progress and ends with a summary. Jobs are simulated: no container runs. Everything is removed at the end.',
   ],
   flags: {},
   help: {},
   async run(_flags, ground) {
     const { directory, started, abort, say } = ground;
-    say(`Starting an API server in memory with ${NODES} Nodes, and ${CONTROLLER}…`);
+    say(`Starting an API server in memory with ${NODES} Nodes and the ${CONTROLLER}…`);
     const plane = await startSandboxPlane(directory);
     started.defer(async () => await plane.stop());
     const kubeconfig = await plane.kubeconfig('admin');
     const client = createClient(await loadClusterConfig({ path: kubeconfig }));
     started.defer(() => client.close());
-    await furnish(client, abort);
+    await createObjects(client, abort);
     await startController(kubeconfig, ground);
     await client.create(cattlePlans, examplePlan());
-    say(`Applied the plan: every node from ${FROM} to ${TO}, ${CONCURRENCY} at a time, cordoned before.\n`);
+    say(`Plan applied: upgrade all nodes from ${FROM} to ${TO}, ${CONCURRENCY} at a time, with cordon.\n`);
     const { code, last, waits } = await follow(kubeconfig, abort);
     if (!last || code === EXIT.interrupted) return code;
     say('');
@@ -55,7 +55,7 @@ export const cattle: Demonstration = {
   },
 };
 
-async function furnish(client: KubeClient, abort: AbortSignal): Promise<void> {
+async function createObjects(client: KubeClient, abort: AbortSignal): Promise<void> {
   await installDefinitions(client, systemClock, abort);
   await client.create(namespaces, { metadata: { name: NAMESPACE } });
   for (let index = 1; index <= NODES; index++) {
@@ -109,7 +109,7 @@ function examplePlan(): CattlePlan {
   };
 }
 
-/** What the objects themselves say now. */
+/** Reads the result from the Nodes and Jobs. */
 async function summarize(client: KubeClient, view: PlanView, waits: readonly string[]): Promise<string[]> {
   const { items } = await client.listAll(jobs, { namespace: NAMESPACE });
   const byNode = new Map(items.map((job) => [job.metadata.labels?.['upgrade.cattle.io/node'], job]));
@@ -130,7 +130,7 @@ async function summarize(client: KubeClient, view: PlanView, waits: readonly str
   return [
     ...table(['NODE', 'VERSION', 'HASH', 'STATE', 'JOB'], rows),
     '',
-    'Who waited for what:',
-    ...(waits.length > 0 ? waits.map((line) => `  ${line}`) : ['  nobody']),
+    'Waits during the upgrade:',
+    ...(waits.length > 0 ? waits.map((line) => `  ${line}`) : ['  none']),
   ];
 }

@@ -1,4 +1,4 @@
-/** Owns the live view of a demonstration: what `refit status -w` shows, and what it saw last. */
+/** Shows `refit status -w` during a demonstration, and returns the last state. */
 import { standardOutput } from '../../src/cli/output.ts';
 import { showStatus } from '../../src/cli/status/command.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
@@ -9,15 +9,15 @@ import { WaitLog } from './waits.ts';
 export interface Followed {
   /** As `refit status -w` exits. */
   readonly code: number;
-  /** The first plan as it was seen last; undefined where there never was one. */
+  /** The last state of the first plan; undefined when there never was one. */
   readonly last: PlanView | undefined;
-  /** All plans as they were seen last. */
+  /** The last state of all plans. */
   readonly views: readonly PlanView[];
-  /** Who waited for what, the longest first. */
+  /** The waits, the longest first. */
   readonly waits: readonly string[];
 }
 
-/** Resolves when every plan has ended, or with the code of an interruption. */
+/** Resolves when every plan has ended, or after an interruption. */
 export async function follow(kubeconfig: string, abort: AbortSignal, apiPort?: number): Promise<Followed> {
   const waits = new WaitLog();
   let views: readonly PlanView[] = [];

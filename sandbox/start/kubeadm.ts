@@ -1,4 +1,4 @@
-/** Owns the demonstration of kubeadm over SSH: stand-in hosts behind SSH servers, upgraded by `refit kubeadm apply`. */
+/** Demonstrates kubeadm over SSH: stand-in hosts behind SSH servers, upgraded by `refit kubeadm apply`. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export const kubeadm: Demonstration = {
   dialect: 'kubeadm',
   about: [
     `Starts an API server in memory and ${CONTROL_PLANE + WORKERS} stand-in hosts, each a directory behind an SSH server with stand-ins for`,
-    'kubeadm, kubelet and systemctl; runs `refit kubeadm apply` over the ssh client of this machine. Nothing is left behind.',
+    'kubeadm, kubelet and systemctl. Runs `refit kubeadm apply` with the ssh client of this machine. Everything is removed at the end.',
   ],
   flags: {},
   help: {},
@@ -52,7 +52,7 @@ export const kubeadm: Demonstration = {
   },
 };
 
-/** In a process of its own, as people run it; what it shows goes where ours goes. */
+/** Runs in its own process, as users run it, on the same terminal. */
 async function apply(manifest: string, { apiPort }: SshCluster, { abort, directory }: Ground): Promise<number> {
   const args = ['kubeadm', 'apply', '--yes', '-m', manifest, '--api-port', String(apiPort)];
   const environment = { ...process.env, TMPDIR: directory };
@@ -67,7 +67,7 @@ async function apply(manifest: string, { apiPort }: SshCluster, { abort, directo
   return code ?? EXIT.interrupted;
 }
 
-/** What the hosts and their Nodes tell now. */
+/** Reads the result from the hosts and their Nodes. */
 async function summarize({ hosts, client }: SshCluster): Promise<string[]> {
   const rows = await Promise.all(
     hosts.map(async (host) => {

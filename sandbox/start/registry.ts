@@ -1,4 +1,4 @@
-/** Owns the list of demonstrations; the first is shown where none is asked for. */
+/** The demonstrations; `npm start` shows the first one by default. */
 import { autopilot } from './autopilot.ts';
 import { capi } from './capi.ts';
 import { cattle } from './cattle.ts';

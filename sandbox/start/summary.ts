@@ -1,4 +1,4 @@
-/** Owns the summary that ends `npm start`: every node with its versions and times, who waited for what, and what to do. */
+/** The summary at the end of `npm start`: versions and times of every node, the waits, and what to do. */
 import { mendingOf } from '../../src/cli/operators.ts';
 import type { PlanView, TargetView } from '../../src/cli/status/view.ts';
 import { table } from '../../src/cli/table.ts';
@@ -16,8 +16,8 @@ export function summarize(view: PlanView, versions: ReadonlyMap<string, string>,
   return [
     ...table(['NODE', 'ROLE', 'VERSION', 'STATE', ...STEPS.map((step) => step.toUpperCase())], rows),
     '',
-    'Who waited for what:',
-    ...(waits.length > 0 ? waits.map((line) => `  ${line}`) : ['  nobody']),
+    'Waits during the upgrade:',
+    ...(waits.length > 0 ? waits.map((line) => `  ${line}`) : ['  none']),
     ...advice(view),
   ];
 }

@@ -1,8 +1,8 @@
-/** Owns the memory of who waited for what during one run, and for how long. */
+/** Remembers the waits of one run, and how long each lasted. */
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { formatDuration } from '../../src/util/duration.ts';
 
-/** What is merely being worked on waits for nobody. */
+/** Work in progress is no wait. */
 const WORKING = new Set(['Intended', 'Signalled', 'InFlight']);
 
 export class WaitLog {
@@ -10,11 +10,11 @@ export class WaitLog {
   #open: readonly string[] = [];
   #since = 0;
 
-  /** Takes what is seen at `now` (steady milliseconds) as true until the next call. */
+  /** The waits at `now` (monotonic milliseconds) count until the next call. */
   note(view: PlanView, now: number): void {
     for (const wait of this.#open) this.#total.set(wait, (this.#total.get(wait) ?? 0) + now - this.#since);
     this.#since = now;
-    this.#open = view.waits.filter(({ reason }) => !WORKING.has(reason.code)).map(whoForWhat);
+    this.#open = view.waits.filter(({ reason }) => !WORKING.has(reason.code)).map(describeWait);
   }
 
   lines(): string[] {
@@ -24,7 +24,7 @@ export class WaitLog {
   }
 }
 
-function whoForWhat({ target, gate, reason }: PlanView['waits'][number]): string {
+function describeWait({ target, gate, reason }: PlanView['waits'][number]): string {
   if (gate === 'slots') return `${reason.message.replace(/^\d+ more /, '')} (${gate})`;
   return `${target === undefined ? '' : `${target}: `}${reason.message} (${gate})`;
 }

@@ -1,4 +1,4 @@
-/** Owns the way from the description of a kind to the CustomResourceDefinition that teaches it to an API server. */
+/** Makes the CustomResourceDefinition of a custom kind. */
 import type { z } from 'zod';
 import type { Resource } from '../kube/resources.ts';
 import type { Condition, KubeObject } from '../kube/types.ts';
@@ -13,14 +13,14 @@ export interface PrinterColumn {
   readonly priority?: number;
 }
 
-/** A kind of our own making or of one that we speak: everything a CRD says about it. */
+/** Everything that the CRD of a kind says. */
 export interface CustomKind {
   readonly resource: Resource;
-  /** The members beside `apiVersion`, `kind` and `metadata`. */
+  /** The fields beside `apiVersion`, `kind` and `metadata`. */
   readonly schema: z.ZodObject;
-  /** Whether `status` is written through a subresource of its own. */
+  /** Whether `status` is a subresource. */
   readonly statusSubresource: boolean;
-  /** What `kubectl get` shows beside the name; the server shows the age where there is none. */
+  /** The columns of `kubectl get` after the name; without any, the server shows the age. */
   readonly columns: readonly PrinterColumn[];
 }
 

@@ -1,4 +1,4 @@
-/** Owns reading an object of a custom kind from a file: YAML or JSON text, or one line that says what is wrong where. */
+/** Reads an object of a custom kind from YAML or JSON; an error is one line with the field and the problem. */
 import type { Document } from 'yaml';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
@@ -10,7 +10,7 @@ import type { CustomKind } from './crd.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** What zod expects, in the words of somebody who writes YAML; every number in a Plan is a whole one. */
+/** The types of zod in the words of YAML authors; every number in a Plan is an integer. */
 const EXPECTED: Readonly<Record<string, string>> = {
   string: 'a text',
   int: 'a whole number',
@@ -22,8 +22,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
 };
 
 /**
- * The one object of `kinds` that `text` holds; empty documents beside it are skipped. It is returned as it was written:
- * no default is filled in.
+ * The one object of `kinds` in `text`; empty documents are skipped. The object is returned as written, without defaults.
  *
  * @param file the name for messages; nothing is read here
  * @throws RefitError REFIT_FILE naming the file, the field, what was found and what would be right

@@ -1,4 +1,4 @@
-/** Owns the list of the custom kinds that Refit installs: every CRD, its documentation and its tests start here. */
+/** The custom kinds that Refit installs. CRDs, their documentation and their tests use this list. */
 import { controlNodeKind } from './autopilot/control-node.ts';
 import { planKind } from './autopilot/plan.ts';
 import { updateConfigKind } from './autopilot/update-config.ts';

@@ -1,11 +1,11 @@
-/** Owns the way from a zod schema to the structural OpenAPI v3 schema that Kubernetes takes in a CustomResourceDefinition. */
+/** Turns a zod schema into the structural OpenAPI v3 schema of a CustomResourceDefinition. */
 import { z } from 'zod';
 import { isRecord } from '../util/json.ts';
 
-/** A node of a structural schema: plain JSON, so that no extension is lost on the way. */
+/** A node of a structural schema, as plain JSON so that it keeps all extensions. */
 export type StructuralSchema = Readonly<Record<string, unknown>>;
 
-/** Keywords that the API server takes at every depth; `x-kubernetes-*` extensions come on top, all else is refused. */
+/** Keywords that the API server allows at every depth, besides `x-kubernetes-*`. */
 const KEYWORDS = new Set(
   [
     'type description default nullable format enum pattern properties required additionalProperties items anyOf',
@@ -14,7 +14,7 @@ const KEYWORDS = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** The API server matches patterns with RE2, which knows neither look-around nor back-references. */
+/** The API server uses RE2, which has neither look-around nor back-references. */
 const NOT_RE2 = /\(\?<?[=!]|\\[1-9]|\\k</;
 
 /**

@@ -16,7 +16,7 @@ import type { ClusterConfig } from '../kube/config/cluster-config.ts';
 import { createElection, type ElectionOptions } from '../kube/election/election.ts';
 import { leaderIdentity } from '../kube/election/identity.ts';
 import { guardedClient, type WriteGuard } from '../kube/election/write-guard.ts';
-import { createEventRecorder } from '../kube/events/recorder.ts';
+import { EventRecorder } from '../kube/event-recorder.ts';
 import { leases } from '../kube/resources.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { boundedClient } from '../kube/transport/bounded-client.ts';
@@ -163,7 +163,7 @@ interface ControllerParts extends Omit<ControllerProcessOptions, 'policies' | 'd
 
 function addControllers(manager: Manager, parts: ControllerParts): void {
   const { dialects, client, component, clock, random, log, writer, policies, drainsNodes = true } = parts;
-  const events = createEventRecorder({ client, component, clock, ...(random ? { random } : {}), logger: log });
+  const events = new EventRecorder({ client, component, clock, ...(random ? { random } : {}), logger: log });
   // Stops after the controllers, and writes what they reported last.
   manager.addRunnable(events);
   // Before the controllers, so that a drain never outlives the lease.

@@ -1,8 +1,8 @@
 /** Shows which keys a change puts into the queue. */
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../kube/types.ts';
-import type { Handler } from '../kube/watch/handler.ts';
 import type { Informer } from '../kube/watch/informer.ts';
+import type { Handler } from '../kube/watch/store.ts';
 import { type EventSource, fromMapping, fromObject, generationChanged } from './sources.ts';
 
 interface FakeInformer extends Informer {

@@ -1,4 +1,4 @@
-/** Owns how a built-in kind is put together from its shape and the few rules that are its own. */
+/** Makes a built-in kind from its shape and its few special rules. */
 import { isRecord } from '../../../src/util/json.ts';
 import { readShape, type Struct } from '../schema/go-shape.ts';
 import type { ApiObject } from '../store.ts';

@@ -1,4 +1,4 @@
-/** Owns the list of built-in kinds, each with those rules of kube-apiserver 1.36 that are its own. */
+/** The built-in kinds, each with its special rules in kube-apiserver 1.36. */
 
 import { type Cause, cause } from '../failure.ts';
 import type { ApiObject } from '../store.ts';

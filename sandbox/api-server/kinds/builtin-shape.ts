@@ -1,4 +1,4 @@
-/** Owns the members of the built-in kinds, as Kubernetes 1.36 declares them; `raw` marks what is kept unread. */
+/** The fields of the built-in kinds, as Kubernetes 1.36 declares them; `raw` marks fields that are stored unread. */
 import { listOf, pointerTo, type Struct, struct } from '../schema/go-shape.ts';
 
 const ownerReference = struct(

@@ -1,4 +1,4 @@
-/** Owns ConfigMaps: texts by name, which can be closed for good. */
+/** ConfigMaps, including immutable ones. */
 import { isDeepStrictEqual } from 'node:util';
 import { cause } from '../failure.ts';
 import { builtinKind } from './builtin-kind.ts';

@@ -1,4 +1,4 @@
-/** Owns how a kind is made from a CustomResourceDefinition. */
+/** Makes a kind from a CustomResourceDefinition. */
 
 import { readShape } from '../schema/go-shape.ts';
 import { dropNulls, prune, type Schema, setDefaults } from '../schema/schema.ts';

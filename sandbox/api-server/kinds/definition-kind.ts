@@ -1,4 +1,4 @@
-/** Owns the kind CustomResourceDefinition: its defaults, and which definitions this server takes. */
+/** The kind CustomResourceDefinition: its defaults, and which definitions this server accepts. */
 
 import { type Cause, cause, notImplemented } from '../failure.ts';
 import { type Schema, uncheckedRule } from '../schema/schema.ts';

@@ -1,4 +1,4 @@
-/** Owns the status of PodDisruptionBudgets, which in a real cluster a controller keeps. */
+/** The status of PodDisruptionBudgets, which a controller writes in a real cluster. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Cluster } from '../cluster.ts';
 import { selectorPredicate } from '../selector.ts';

@@ -1,4 +1,4 @@
-/** Owns the eviction of pods: a deletion that disruption budgets may refuse for now. */
+/** Evictions of pods: deletions that a PodDisruptionBudget may refuse. */
 import { isRecord } from '../../../src/util/json.ts';
 import { decodeObject } from '../body.ts';
 import type { Cluster } from '../cluster.ts';

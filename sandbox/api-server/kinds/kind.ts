@@ -1,4 +1,4 @@
-/** Owns the contract of a kind: what the generic handlers must know to serve it. */
+/** The contract of a kind: what the generic handlers need to serve it. */
 import type { Cause } from '../failure.ts';
 import type { ApiObject } from '../store.ts';
 

@@ -1,4 +1,4 @@
-/** Owns the defaults of pods: those that scheduling, draining and evicting can meet; no service account is ever mounted. */
+/** The defaults of pods that matter for scheduling, drain and eviction. Service accounts are never mounted. */
 import { isDeepStrictEqual } from 'node:util';
 import { type Cause, cause } from '../failure.ts';
 import type { ApiObject } from '../store.ts';

@@ -1,4 +1,4 @@
-/** Owns sets of fields: paths from the root of an object, and their form in `managedFields`. Lists are one field each. */
+/** Sets of fields: paths from the root of an object, and their form in `managedFields`. A list is one field. */
 import { isRecord } from '../../../src/util/json.ts';
 
 export type Path = readonly string[];

@@ -1,4 +1,4 @@
-/** Owns how built-in kinds are read: shapes as short texts, with Go's rules for types, zero values and unknown members. */
+/** Reads built-in kinds with Go's rules for types, zero values and unknown fields; short texts describe their shapes. */
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { isRecord } from '../../../src/util/json.ts';
 

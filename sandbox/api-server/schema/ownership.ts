@@ -1,4 +1,4 @@
-/** Owns who answers for which fields: kept at every write, and asked by server-side apply. */
+/** Field ownership: recorded at every write, and checked by server-side apply. */
 import { isDeepStrictEqual } from 'node:util';
 import { isRecord } from '../../../src/util/json.ts';
 import { ApiFailure, notImplemented } from '../failure.ts';

@@ -1,4 +1,4 @@
-/** Owns validation against structural schemas, with the findings that kube-apiserver gives for them. */
+/** Validates against structural schemas, with the findings of kube-apiserver. */
 import { isDeepStrictEqual } from 'node:util';
 import { isRecord } from '../../../src/util/json.ts';
 import { type Cause, cause } from '../failure.ts';

@@ -1,4 +1,4 @@
-/** Owns structural schemas of custom resources: what is pruned, what is defaulted, and what this server cannot judge. */
+/** Structural schemas of custom resources: pruning, defaults, and what this server cannot check. */
 import { isRecord } from '../../../src/util/json.ts';
 
 /** The members of OpenAPI v3 that a CustomResourceDefinition may use and that this server honours. */

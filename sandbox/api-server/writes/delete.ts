@@ -1,4 +1,4 @@
-/** Owns deletion: preconditions, finalizers, and the time that running pods get to end. */
+/** Deletion: preconditions, finalizers, and the grace period of running pods. */
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { isRecord } from '../../../src/util/json.ts';
 import type { Cluster, Resource } from '../cluster.ts';

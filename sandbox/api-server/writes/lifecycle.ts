@@ -1,4 +1,4 @@
-/** Owns what a real cluster's controllers do around objects: establish definitions, and empty what is being deleted. */
+/** Stands in for controllers of a real cluster: establishes definitions, and empties what is being deleted. */
 import type { Cluster, Resource } from '../cluster.ts';
 import { customKind } from '../kinds/custom-kind.ts';
 import type { Definition } from '../kinds/definition-kind.ts';

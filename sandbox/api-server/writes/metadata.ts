@@ -1,4 +1,4 @@
-/** Owns the rules of object metadata: names, labels, finalizers, and what no update may change. */
+/** The rules of object metadata: names, labels, finalizers, and fields that no update may change. */
 import { isDeepStrictEqual } from 'node:util';
 import { type Cause, cause } from '../failure.ts';
 import type { Kind } from '../kinds/kind.ts';

@@ -1,4 +1,4 @@
-/** Owns PATCH: which media types are read, and how each kind of patch turns the object into another. */
+/** PATCH requests: accepted media types, and how each kind of patch changes an object. */
 import { isRecord } from '../../../src/util/json.ts';
 import { parseText, unsupportedMediaType } from '../body.ts';
 import type { Cluster, Resource } from '../cluster.ts';

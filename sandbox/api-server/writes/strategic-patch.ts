@@ -1,4 +1,4 @@
-/** Owns strategic merge patches of built-in kinds: merge patches that know which lists have keys. */
+/** Strategic merge patches of built-in kinds: merge patches that know which lists have keys. */
 import { isDeepStrictEqual } from 'node:util';
 import { isRecord } from '../../../src/util/json.ts';
 import { notImplemented } from '../failure.ts';

@@ -1,4 +1,4 @@
-/** Owns creating and replacing objects: the order of checks, optimistic concurrency, and what the server sets itself. */
+/** Creates and replaces objects: the order of checks, optimistic concurrency, and the fields that the server sets. */
 import { randomInt, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { checkStoredSize } from '../body.ts';

@@ -1,4 +1,4 @@
-/** Owns the schema of the autopilot ControlNode: the object that stands for a controller which has no Node of its own. */
+/** Schema of the autopilot ControlNode, which represents a controller without a Node. */
 import { z } from 'zod';
 import type { ControlNode } from '../../signal/names.ts';
 import { controlNodes } from '../../signal/names.ts';
@@ -6,8 +6,8 @@ import type { CustomKind } from '../crd.ts';
 
 const addressSchema = z
   .strictObject({
-    type: z.string().describe('What the address is, such as `InternalIP` or `Hostname`.'),
-    address: z.string().describe('The address itself.'),
+    type: z.string().describe('The type of the address, such as `InternalIP` or `Hostname`.'),
+    address: z.string().describe('The address.'),
   })
   .describe('One address, in the form that Nodes use.');
 
@@ -15,13 +15,13 @@ const controlNodeSchema = z
   .strictObject({
     status: z
       .strictObject({
-        addresses: z.array(addressSchema).exactOptional().describe('Where the controller is reached.'),
+        addresses: z.array(addressSchema).exactOptional().describe('The addresses of the controller.'),
         k0sVersion: z.string().exactOptional().describe('The version that the controller runs.'),
       })
       .exactOptional()
-      .describe('What the controller says of itself.'),
+      .describe('Written by the agent on the controller.'),
   })
-  .describe('A controller. Its annotations carry the signals to the agent beside it.') satisfies z.ZodType<
+  .describe('A controller. Its annotations carry the signals to its agent.') satisfies z.ZodType<
   Pick<ControlNode, 'status'>
 >;
 

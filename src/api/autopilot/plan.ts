@@ -1,4 +1,4 @@
-/** Owns the schema and the types of the autopilot Plan, `autopilot.k0sproject.io/v1beta2`: the same shape as the original, no stricter. */
+/** Schema and types of the autopilot Plan, `autopilot.k0sproject.io/v1beta2`: the same shape as the original, and no stricter. */
 import { z } from 'zod';
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -10,17 +10,17 @@ const platformsSchema = z
     z.string(),
     z
       .strictObject({
-        url: z.string().describe('Where a node of this platform downloads the file.'),
-        sha256: z.string().exactOptional().describe('Hex SHA-256 of the file; the file is not verified without it.'),
+        url: z.string().describe('The URL of the file for nodes of this platform.'),
+        sha256: z.string().exactOptional().describe('SHA-256 of the file in hex; without it the file is not verified.'),
       })
-      .describe('What one platform downloads.'),
+      .describe('The download for one platform.'),
   )
-  .describe('What to download, by `<os>-<arch>` such as `linux-amd64`.');
+  .describe('The downloads, by `<os>-<arch>` such as `linux-amd64`.');
 
 const k0sUpdateSchema = z
   .strictObject({
-    version: z.string().describe('The version that the nodes run afterwards, such as `v1.36.3+k0s.0`.'),
-    forceupdate: z.boolean().exactOptional().describe('Also replaces the file where the node already runs `version`.'),
+    version: z.string().describe('The version to install, such as `v1.36.3+k0s.0`.'),
+    forceupdate: z.boolean().exactOptional().describe('Replaces the file even when the node already runs `version`.'),
     platforms: platformsSchema,
     targets: targetsSchema,
   })
@@ -30,18 +30,18 @@ const airgapUpdateSchema = z
   .strictObject({
     version: z.string().describe('The version of the image bundle.'),
     platforms: platformsSchema,
-    workers: targetSchema.describe('The workers that get the bundle.'),
+    workers: targetSchema.describe('The workers to install the bundle on.'),
   })
-  .describe('Puts a bundle of container images on workers, for clusters without a registry.');
+  .describe('Installs a bundle of container images on workers, for clusters without a registry.');
 
 const commandSchema = z
   .strictObject({ k0supdate: k0sUpdateSchema.exactOptional(), airgapupdate: airgapUpdateSchema.exactOptional() })
-  .describe('One step of the plan. With both members the bundle comes first.');
+  .describe('One step of the plan. With both fields the bundle comes first.');
 
 const targetStatusSchema = z
   .strictObject({
     name: z.string().describe('Name of the node.'),
-    state: z.string().describe('How far the node is, such as `SignalPending`, `SignalSent` or `SignalCompleted`.'),
+    state: z.string().describe('The state of the node, such as `SignalPending`, `SignalSent` or `SignalCompleted`.'),
     lastUpdatedTimestamp: z
       .string()
       .meta({ format: 'date-time', description: 'When the node was found or signalled.' }),
@@ -54,8 +54,8 @@ const workersStatus = z.array(targetStatusSchema).exactOptional().describe('One 
 const commandStatusSchema = z
   .strictObject({
     id: z.int().describe("The command's index in `spec.commands`, from zero."),
-    state: z.string().describe("The command's state, from the same words as the plan's."),
-    description: z.string().exactOptional().describe('Why the command stopped, where there is more to say.'),
+    state: z.string().describe("The command's state; the same values as the plan's."),
+    description: z.string().exactOptional().describe('Why the command stopped.'),
     k0supdate: z
       .strictObject({ controllers: controllersStatus, workers: workersStatus })
       .exactOptional()
@@ -69,22 +69,22 @@ const commandStatusSchema = z
 
 const specSchema = z
   .strictObject({
-    id: z.string().describe('Tells this run from every other one; nodes get it with each signal. Must not be empty.'),
-    timestamp: z.string().describe('Free text for people; never interpreted.'),
-    commands: z.array(commandSchema).describe('What to do, in this order.'),
+    id: z.string().describe('Identifies this run; nodes get it with each signal. Must not be empty.'),
+    timestamp: z.string().describe('Free text; not interpreted.'),
+    commands: z.array(commandSchema).describe('The steps, in order.'),
   })
   .describe('What the plan does.');
 
 const statusSchema = z
   .strictObject({
-    state: z.string().describe('`SchedulableWait`, `Schedulable`, `Completed`, or the reason why it stopped.'),
+    state: z.string().describe('`SchedulableWait`, `Schedulable`, `Completed`, or the reason why the plan stopped.'),
     commands: z.array(commandStatusSchema).describe('One entry for each command.'),
   })
-  .describe('How far the plan is; written by the controller only.');
+  .describe('The progress of the plan; written by the controller only.');
 
 export const planSchema = z
   .strictObject({ spec: specSchema, status: statusSchema.exactOptional() })
-  .describe('Updates the nodes of a cluster. Only the Plan named `autopilot` is carried out.');
+  .describe('Updates the nodes of a cluster. Only the Plan named `autopilot` runs.');
 
 export type K0sUpdate = z.input<typeof k0sUpdateSchema>;
 export type AirgapUpdate = z.input<typeof airgapUpdateSchema>;

@@ -1,4 +1,4 @@
-/** Owns how the autopilot kinds name nodes: by list or by selector, and how many may be updated at a time. */
+/** How the autopilot kinds select nodes: by list or selector, with a limit on how many are updated at a time. */
 import { z } from 'zod';
 
 const staticNodesSchema = z
@@ -18,26 +18,26 @@ const selectorSchema = z
       .exactOptional()
       .describe('A field selector as in `kubectl get --field-selector`, such as `metadata.name=worker0`.'),
   })
-  .describe('Chooses every node that matches both selectors; an empty one matches all.');
+  .describe('Selects the nodes that match both selectors; an empty selector matches all nodes.');
 
 export const targetSchema = z
   .strictObject({
     discovery: z
       .strictObject({ static: staticNodesSchema.exactOptional(), selector: selectorSchema.exactOptional() })
-      .describe('Where the nodes come from: `static` or `selector`; neither means no node.'),
+      .describe('How nodes are selected: `static` or `selector`. Without either, no node is selected.'),
     limits: z
       .strictObject({
         concurrent: z
           .int()
           .default(1)
-          .describe('How many of these nodes may be in the works at a time. Controllers always go one at a time.'),
+          .describe('How many of these nodes may be in progress at a time. Controllers always go one at a time.'),
       })
       .default({ concurrent: 1 })
-      .describe('What bounds the speed.'),
+      .describe('Limits of the rollout.'),
   })
-  .describe('Nodes, found once when the plan starts.');
+  .describe('Nodes, selected once when the plan starts.');
 
-/** As people write it: what has a default may be absent. */
+/** As written by users: fields with a default may be absent. */
 export type TargetSpec = z.input<typeof targetSchema>;
 
 /** The two groups of a k0supdate. */

@@ -1,4 +1,4 @@
-/** Owns the schema and the types of the autopilot UpdateConfig: where new versions come from and when plans may be made of them. */
+/** Schema and types of the autopilot UpdateConfig: the source of new versions, and when Plans may be created from them. */
 import { z } from 'zod';
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -7,21 +7,21 @@ import { targetSchema, targetsSchema } from './target.ts';
 
 const strategySchema = z
   .strictObject({
-    type: z.enum(['periodic', 'cron']).exactOptional().describe('Which of the two members below counts.'),
-    cron: z.string().exactOptional().describe('Deprecated: when to ask, seconds first, five or six fields.'),
+    type: z.enum(['periodic', 'cron']).exactOptional().describe('Which of the two fields below counts.'),
+    cron: z.string().exactOptional().describe('Deprecated: the schedule, with five or six fields, seconds first.'),
     periodic: z
       .strictObject({
         days: z
           .array(z.string().describe('A weekday in full, such as `Monday`.'))
           .exactOptional()
-          .describe('The days on which a plan may be made; all of them where the list is empty.'),
+          .describe('The days on which a Plan may be created; every day when empty.'),
         startTime: z.string().exactOptional().describe('When the window opens, as `HH:MM`.'),
-        length: z.string().exactOptional().describe('How long it stays open, such as `2h30m`.'),
+        length: z.string().exactOptional().describe('How long the window stays open, such as `2h30m`.'),
       })
       .exactOptional()
-      .describe('A window in time, on the days named.'),
+      .describe('A time window on these days.'),
   })
-  .describe('When updates are looked for.');
+  .describe('When Refit checks for updates.');
 
 const plannedCommandSchema = z
   .strictObject({
@@ -37,26 +37,26 @@ const plannedCommandSchema = z
       .exactOptional()
       .describe('An `airgapupdate` without version and platforms.'),
   })
-  .describe('One step of the plan to be made.');
+  .describe('One step of the Plan to create.');
 
 const updateConfigSchema = z
   .strictObject({
     spec: z
       .strictObject({
-        channel: z.string().default('stable').describe('The line of releases to follow.'),
+        channel: z.string().default('stable').describe('The release channel to follow.'),
         updateServer: z
           .string()
           .default('https://updates.k0sproject.io')
-          .describe('The server that says which version is the newest.'),
+          .describe('The server that returns the newest version.'),
         upgradeStrategy: strategySchema.exactOptional(),
         planSpec: z
-          .strictObject({ commands: z.array(plannedCommandSchema).describe('What the plan does, in this order.') })
+          .strictObject({ commands: z.array(plannedCommandSchema).describe('The steps of the Plan, in order.') })
           .exactOptional()
-          .describe('The plan to be made; version and platforms come from the update server.'),
+          .describe('The Plan to create; version and platforms come from the update server.'),
       })
-      .describe('What to follow, and when.'),
+      .describe('The release channel, and when to check it.'),
   })
-  .describe('Makes Plans out of what an update server offers.');
+  .describe('Creates Plans for the versions that an update server offers.');
 
 export type UpdateConfig = KubeObject & z.input<typeof updateConfigSchema>;
 

@@ -1,4 +1,4 @@
-/** Owns the messages of Cluster API's in-place update hooks (`hooks.runtime.cluster.x-k8s.io/v1alpha1`) as they go over the wire. */
+/** The messages of Cluster API's in-place update hooks, `hooks.runtime.cluster.x-k8s.io/v1alpha1`. */
 import { z } from 'zod';
 import type { KubeObject } from '../../kube/types.ts';
 
@@ -53,7 +53,7 @@ export interface HookResponse {
 }
 
 export interface UpdateMachineResponse extends HookResponse {
-  /** Whole and never negative: callers take a negative number for the end. 0 with `Success` is the end. */
+  /** An integer, 0 or more: callers take a negative number as the end. 0 with `Success` means done. */
   readonly retryAfterSeconds: number;
 }
 
@@ -70,6 +70,6 @@ export type Patches = Readonly<Partial<Record<PatchKey, Patch>>>;
 
 export type CanUpdateResponse = HookResponse & Patches;
 
-/** What counts of an answer: nobody verifies its kind. */
+/** The answer without the fields that callers ignore. */
 export type CanUpdateAnswer = Omit<CanUpdateResponse, 'apiVersion' | 'kind'>;
 export type UpdateMachineAnswer = Omit<UpdateMachineResponse, 'apiVersion' | 'kind'>;

@@ -1,4 +1,4 @@
-/** Owns what Refit reads of a Cluster API Machine; its other fields are never touched. */
+/** The fields that Refit reads of a Cluster API Machine. */
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 
@@ -15,5 +15,5 @@ export const machines: Resource<Machine> = {
   namespaced: true,
 };
 
-/** Stands on the Machines of control planes, with any value. */
+/** Label of control plane Machines, with any value. */
 export const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';

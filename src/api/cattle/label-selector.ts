@@ -1,4 +1,4 @@
-/** Owns the label selector of Kubernetes as an object, as Plans of `upgrade.cattle.io` hold it. */
+/** Schema of a Kubernetes label selector, as in Plans of `upgrade.cattle.io`. */
 import { z } from 'zod';
 
 const requirementSchema = z

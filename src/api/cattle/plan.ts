@@ -1,4 +1,4 @@
-/** Owns the schema and the types of the Plan of Rancher's system-upgrade-controller, `upgrade.cattle.io/v1`. */
+/** Schema and types of the Plan of Rancher's system-upgrade-controller, `upgrade.cattle.io/v1`. */
 import { z } from 'zod';
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -17,9 +17,9 @@ const windowSchema = z
     days: z.array(z.enum(DAYS)).min(1).exactOptional().describe('Days of the week.'),
     startTime: z.string().exactOptional().describe('Time of day, such as `22:00`.'),
     endTime: z.string().exactOptional().describe('Time of day, such as `06:00`.'),
-    timeZone: z.string().exactOptional().describe('IANA name; UTC where it is left out.'),
+    timeZone: z.string().exactOptional().describe('IANA name; UTC by default.'),
   })
-  .describe('When a roll-out may start; what has begun goes on.');
+  .describe('When nodes may start; nodes in progress finish.');
 
 const specSchema = z
   .strictObject({
@@ -27,25 +27,27 @@ const specSchema = z
       .int()
       .meta({ format: 'int64' })
       .exactOptional()
-      .describe('How many nodes move at once; 0, or left out: none, and the Plan is complete.'),
+      .describe('How many nodes are upgraded at a time. 0, the default: none, and the Plan is complete.'),
     jobActiveDeadlineSecs: z
       .int()
       .meta({ format: 'int64' })
       .exactOptional()
-      .describe("Seconds a Job may take; 0 without end; the controller's own where it is negative or left out."),
+      .describe("Seconds that a Job may take; 0: no limit; negative or absent: the controller's default."),
     nodeSelector: labelSelectorSchema
       .exactOptional()
-      .describe('The nodes; without it none, where it is empty all that have a host name.'),
+      .describe('Selects the nodes. Absent: no node; empty: all nodes with a host name.'),
     serviceAccountName: z.string().exactOptional().describe('Service account of the pods.'),
-    channel: z.string().exactOptional().describe('URL whose redirect names the version; not asked beside `version`.'),
+    channel: z.string().exactOptional().describe('URL whose redirect names the version; ignored with `version`.'),
     version: z.string().exactOptional().describe('The version; a `+` becomes a `-`.'),
-    secrets: z.array(secretSchema).exactOptional().describe('Secrets that the containers get.'),
-    tolerations: tolerationsSchema.exactOptional().describe('Core Tolerations, beside that of cordoned nodes.'),
-    exclusive: z.boolean().exactOptional().describe('Shares no node with another Plan that says so too.'),
+    secrets: z.array(secretSchema).exactOptional().describe('Secrets to mount in the containers.'),
+    tolerations: tolerationsSchema
+      .exactOptional()
+      .describe('Core Tolerations, in addition to that for cordoned nodes.'),
+    exclusive: z.boolean().exactOptional().describe('Runs on no node together with another exclusive Plan.'),
     window: windowSchema.exactOptional(),
     prepare: containerSchema.exactOptional().describe('Runs before the node is cordoned or drained.'),
     upgrade: containerSchema.describe('Does the upgrade.'),
-    cordon: z.boolean().exactOptional().describe('Cordons the node before the upgrade; without effect beside `drain`.'),
+    cordon: z.boolean().exactOptional().describe('Cordons the node before the upgrade; no effect with `drain`.'),
     drain: drainSchema.exactOptional().describe('Drains the node before the upgrade.'),
     imagePullSecrets: z
       .array(z.strictObject({ name: z.string().default('').describe('Name of the Secret.') }))
@@ -59,7 +61,7 @@ const specSchema = z
     postCompleteLabels: z
       .record(z.string(), z.string())
       .exactOptional()
-      .describe('Labels for a node that is done; `$(LATEST_VERSION)` and `$(LATEST_HASH)` are replaced.'),
+      .describe('Labels for upgraded nodes; `$(LATEST_VERSION)` and `$(LATEST_HASH)` are replaced.'),
   })
   .describe('What runs on which nodes.');
 
@@ -67,10 +69,10 @@ const conditionSchema = z
   .strictObject({
     type: z.string().describe('`Complete`, `Validated`, `LatestResolved`, or one that begins with `Refit`.'),
     status: z.string().describe('`True`, `False` or `Unknown`.'),
-    lastUpdateTime: z.string().exactOptional().describe('When status or message changed last.'),
+    lastUpdateTime: z.string().exactOptional().describe('When status or message last changed.'),
     lastTransitionTime: z.string().exactOptional().describe('Not used.'),
-    reason: z.string().exactOptional().describe('One word.'),
-    message: z.string().exactOptional().describe('One sentence.'),
+    reason: z.string().exactOptional().describe('The reason, as one word.'),
+    message: z.string().exactOptional().describe('The reason, as a sentence.'),
   })
   .describe('One condition.');
 
@@ -80,16 +82,16 @@ const statusSchema = z
       .array(conditionSchema)
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
       .exactOptional()
-      .describe('How the Plan stands.'),
-    latestVersion: z.string().exactOptional().describe('The version that the nodes get.'),
-    latestHash: z.string().exactOptional().describe('What a node that is done has as its label.'),
+      .describe('The current conditions.'),
+    latestVersion: z.string().exactOptional().describe('The version to install.'),
+    latestHash: z.string().exactOptional().describe('The label value of upgraded nodes.'),
     applying: z.array(z.string()).exactOptional().describe('Host names of the nodes in progress.'),
   })
-  .describe('How far the Plan is; written by the controller only.');
+  .describe('The progress of the Plan; written by the controller only.');
 
 const planSchema = z
   .strictObject({ spec: specSchema.exactOptional(), status: statusSchema.exactOptional() })
-  .describe('Runs a Job on each node that is selected, some at a time.');
+  .describe('Runs a Job on each selected node, a limited number at a time.');
 
 export type CattleCondition = z.input<typeof conditionSchema>;
 export type CattlePlan = KubeObject & z.input<typeof planSchema>;

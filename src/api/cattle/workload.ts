@@ -18,8 +18,8 @@ const volumeSchema = z
   .describe('A path of the node in the container.');
 
 export const containerSchema = z.strictObject({
-  image: z.string().describe('Image; one without tag and digest gets `status.latestVersion` as its tag.'),
-  command: z.array(z.string()).exactOptional().describe('Entry point; that of the image where it is left out.'),
+  image: z.string().describe('Image; without tag and digest, `status.latestVersion` is the tag.'),
+  command: z.array(z.string()).exactOptional().describe('Entry point; that of the image by default.'),
   args: z.array(z.string()).exactOptional().describe('Arguments.'),
   envs: z.array(coreType()).exactOptional().describe('Environment: core EnvVar objects.'),
   envFrom: z.array(coreType()).exactOptional().describe('Environment from ConfigMaps and Secrets: core EnvFromSource.'),
@@ -32,35 +32,38 @@ export const drainSchema = z.strictObject({
     .unknown()
     .meta({ 'x-kubernetes-int-or-string': true })
     .exactOptional()
-    .describe('How long to drain: a duration such as `90s`, or nanoseconds; without it until the Job ends.'),
+    .describe('How long to drain: a duration such as `90s`, or nanoseconds; until the Job ends by default.'),
   gracePeriod: z
     .int()
     .meta({ format: 'int32' })
     .exactOptional()
-    .describe("Seconds a pod has to end; the pod's own where it is left out or negative."),
+    .describe("Seconds for each pod to terminate; negative or absent: the pod's own period."),
   deleteLocalData: z.boolean().exactOptional().describe('Earlier name of `deleteEmptydirData`.'),
-  deleteEmptydirData: z.boolean().exactOptional().describe('Evicts pods with emptyDir volumes too, as without it.'),
-  ignoreDaemonSets: z.boolean().exactOptional().describe('Leaves pods of DaemonSets alone, as without it.'),
-  force: z.boolean().exactOptional().describe('Deletes pods that nobody will create again.'),
+  deleteEmptydirData: z
+    .boolean()
+    .exactOptional()
+    .describe('Also evicts pods with emptyDir volumes; this is the default.'),
+  ignoreDaemonSets: z.boolean().exactOptional().describe('Ignores pods of DaemonSets; this is the default.'),
+  force: z.boolean().exactOptional().describe('Also deletes unmanaged pods.'),
   disableEviction: z
     .boolean()
     .exactOptional()
-    .describe('Deletes instead of evicting: disruption budgets do not count.'),
+    .describe('Deletes instead of evicting: PodDisruptionBudgets do not count.'),
   skipWaitForDeleteTimeout: z
     .int()
     .exactOptional()
-    .describe('Seconds after its deletion from which on a pod is not waited for; 0 waits for every pod.'),
-  podSelector: labelSelectorSchema.exactOptional().describe('Only these pods are evicted; all where it is left out.'),
+    .describe('Stops waiting for a pod this many seconds after its deletion; 0 waits for every pod.'),
+  podSelector: labelSelectorSchema.exactOptional().describe('Evicts only these pods; all by default.'),
 });
 
 export const secretSchema = z
   .strictObject({
     name: z.string().describe('Name of the Secret, in the namespace of the Plan.'),
-    path: z.string().describe('Where it is mounted; relative to `/run/system-upgrade/secrets`.'),
-    ignoreUpdates: z.boolean().exactOptional().describe('Its content does not count into `status.latestHash`.'),
+    path: z.string().describe('Mount path, relative to `/run/system-upgrade/secrets`.'),
+    ignoreUpdates: z.boolean().exactOptional().describe('Its content does not change `status.latestHash`.'),
     defaultMode: z.int().meta({ format: 'int32' }).exactOptional().describe('Mode of its files.'),
   })
-  .describe('A Secret that every container gets.');
+  .describe('A Secret to mount in every container.');
 
 export const tolerationsSchema = z.array(coreType());
 

@@ -8,7 +8,7 @@ import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createElection, timesOf } from '../../../src/kube/election/election.ts';
 import { guardedClient } from '../../../src/kube/election/write-guard.ts';
-import { createEventRecorder } from '../../../src/kube/events/recorder.ts';
+import { EventRecorder } from '../../../src/kube/event-recorder.ts';
 import { Manager } from '../../../src/runtime/manager.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
 import type { Clock } from '../../../src/util/clock.ts';
@@ -42,7 +42,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
   });
   const writer = guardedClient(client, election);
   const manager = new Manager({ election, clock, random, logger: log });
-  const events = createEventRecorder({ client, component: 'refit-controller', clock, logger: log });
+  const events = new EventRecorder({ client, component: 'refit-controller', clock, logger: log });
   manager.addRunnable(events);
   const drains = createDrains({ client: writer, clock, random, log });
   manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');
