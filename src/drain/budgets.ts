@@ -1,6 +1,7 @@
 /** Finds the PodDisruptionBudgets that block an eviction: now, or for ever as they are. */
-import { matchesLabels } from '../kube/selectors.ts';
+
 import { keyOf } from '../kube/object-key.ts';
+import { matchesLabels } from '../kube/selectors.ts';
 import type { Pod, PodDisruptionBudget } from '../kube/types.ts';
 import { blockedByBudget, nameSome } from './blocked-by.ts';
 import { controllerOf } from './pods.ts';
