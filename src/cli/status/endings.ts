@@ -1,4 +1,4 @@
-/** Owns what ends each wait, in clauses that begin with "when"; what a person can do about it stands in the same clause. */
+/** Says what ends each wait, as the rest of a sentence that begins with "when", and what a person can do about it. */
 import type { Wait } from '../../engine/model/decided.ts';
 import type { ReasonCode } from '../../engine/model/reasons.ts';
 import type { PlanView } from './view.ts';
@@ -9,12 +9,10 @@ const says =
   (text: string): Ending =>
   () =>
     text;
-/** The moment is known. */
 const at =
   (text: string): Ending =>
   (_plan, { until }) =>
     until === undefined ? text : `${text}, at ${until}`;
-/** Something else would have to be written in the policy. */
 const policyHas =
   (change: string, patch?: object): Ending =>
   ({ policy = 'NAME' }) => {
@@ -22,23 +20,22 @@ const policyHas =
     return `UpgradePolicy ${policy} ${change}${patch === undefined ? '' : ` (${command})`}`;
   };
 
-/** Codes that no wait ever has are absent. */
 const ENDINGS: Partial<Record<ReasonCode, Ending>> = {
   InFlight: says('the node reports that it is done, or that it failed'),
   Intended: says('the signal is written'),
   Signalled: says('the node answers its signal; where it does not, see that its agent runs'),
-  NoFreeSlot: says('one of those under way is done'),
+  NoFreeSlot: says('a node in progress is done'),
   EarlierStage: says('the earlier stage is done'),
-  FinishingInFlight: says('those under way come to their end, and the plan with them'),
+  FinishingInFlight: says('the nodes in progress have ended; the plan ends then'),
   ControlPlaneNotReady: says('every API server answers that it is ready'),
-  ForeignWork: says('those nodes come to their end, or give no sign of life for long enough'),
+  ForeignWork: says('those nodes have ended, or have not been heard of for long enough'),
   NodeNotReady: says('the node is Ready'),
   Draining: (_plan, { target }) =>
     `the pods are gone (kubectl get pods -A --field-selector spec.nodeName=${target} shows them)`,
   DrainBlocked: says('the budget lets its pods go: run more replicas of them, or change it'),
   DrainRefused: says('those pods are gone, or spec.drain of the policy lets them be evicted'),
-  RecordUnread: says('what is recorded of the plan can be read again'),
-  Aborted: says('those under way come to their end, and the plan with them'),
+  RecordUnread: says('the record of the plan can be read again'),
+  Aborted: says('the nodes in progress have ended; the plan ends then'),
   Paused: (plan, wait) =>
     plan.paused === 'policy'
       ? policyHas('is not paused any more', { paused: false })(plan, wait)
@@ -49,10 +46,10 @@ const ENDINGS: Partial<Record<ReasonCode, Ending>> = {
   TooManyUnavailable: says('one of those nodes is back, or maxUnavailable of the policy is raised'),
   PolicyUnreadable: policyHas('is corrected'),
   Unverified: says('the plan has what the policy asks of downloads, or the policy asks for less'),
-  SkippedMinor: says('the node tells the version to which the earlier command has brought it'),
-  Downgrade: says('the node tells the version to which the earlier command has brought it'),
-  KubeletAhead: says('the objects of those API servers tell a version that is new enough, or the plan is put right'),
-  InvalidPlan: says('the plan is put right'),
+  SkippedMinor: says('the node reports the version of the earlier command'),
+  Downgrade: says('the node reports the version of the earlier command'),
+  KubeletAhead: says('those API servers report a version that is new enough, or the plan is corrected'),
+  InvalidPlan: says('the plan is corrected'),
 };
 
 export function endingOf(plan: PlanView, wait: Wait): string | undefined {

@@ -251,7 +251,7 @@ describe('while it runs', () => {
         '  w1    failed     59 s  FailedDownload: 404',
         '  w2    signalled  59 s  its agent has not answered yet',
         '  waits   nothing new starts: w1: FailedDownload: 404 (59 s)',
-        '  ends    when those under way come to their end, and the plan with them',
+        '  ends    when the nodes in progress have ended; the plan ends then',
         '  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1',
       ],
     ],

@@ -221,7 +221,7 @@ test.each<[string, Case, readonly string[]]>([
     [
       'now     w1 Restart (8 min)\n',
       'stopped by order: wrong release; nothing new starts, and what cannot be taken back finishes',
-      'those under way come to their end, and the plan with them',
+      'the nodes in progress have ended; the plan ends then',
     ],
   ],
   [

@@ -70,7 +70,7 @@ test('a plan that runs: what is under way, what waits since when, what ends it',
   now     w1 Restart (30 s)
   waits   2 more workers wait for the only slot (59 s)
   ends    when the node reports that it is done, or that it failed
-          when one of those under way is done
+          when a node in progress is done
   fails   w1 at 2026-11-20T08:14:35Z if nothing changes
   next    w2
   you can refit pause, refit abort`,
@@ -91,7 +91,7 @@ test('a gate, a slot and an earlier stage: each node is told what it waits for',
   expect(why(views, 'w2')).toEqual([
     `w2  worker of Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2
   waits   2 more workers wait for the only slot (59 s)
-  ends    when one of those under way is done
+  ends    when a node in progress is done
   next    it is among the next to start`,
   ]);
   expect(why(views, 'w3')[0]).toContain('2 more workers wait for the only slot');
@@ -137,7 +137,7 @@ test('a node that others were let past, since it does not tell yet what an earli
   const past = signalled(w2, { created: later(1000), status: 'Restart', command: { id: 1 } });
   const [text] = why(await lookAt([two], [], [silent, past], NOW), 'w1').slice(1);
   expect(text).toContain('an earlier command has brought it to v1.35.4+k0s.0, which it does not tell yet');
-  expect(text).toContain('\n  ends    when the node tells the version to which the earlier command has brought it');
+  expect(text).toContain('\n  ends    when the node reports the version of the earlier command');
 });
 
 test('a controller behind one that a gate holds', async () => {
@@ -163,9 +163,7 @@ test('an API server that is behind: what would be newer than it, and what ends t
   const views = await lookAt([waiting], [behind], [W2, W3], NOW);
   for (const name of ['w2', 'w3']) {
     expect(why(views, name)[0]).toContain('newer than the API server of c1 (v1.35.4+k0s.0) (rule KubeletAhead)');
-    expect(why(views, name)[0]).toContain(
-      '\n  ends    when the objects of those API servers tell a version that is new',
-    );
+    expect(why(views, name)[0]).toContain('\n  ends    when those API servers report a version that is new');
   }
 });
 
