@@ -1,4 +1,4 @@
-/** Owns `refit capi-extension`: names everything that this process starts. */
+/** Runs `refit capi-extension`. */
 import { join } from 'node:path';
 import type { ControllerFlags } from '../cli/options.ts';
 import { VERSION } from '../cli/version.ts';
@@ -32,7 +32,7 @@ export interface ExtensionFlags extends ControllerFlags {
 /** In the cluster that has the Nodes; see deploy/rbac-capi.yaml. */
 const LEASE = { namespace: 'refit-system', name: 'refit-capi-extension' };
 
-/** Runs until `signal` aborts. Every replica answers calls, and one of them carries out what was asked for. */
+/** Runs until `abort`. Every replica answers hook calls; the leader carries out the upgrades. */
 export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal): Promise<number> {
   await using started = new AsyncDisposableStack();
   const log = stderrLogger(flags.logLevel);

@@ -1,4 +1,4 @@
-/** Owns the controller of one dialect: which changes wake it, and the reconciler behind its queue. */
+/** The controller of one dialect: which changes wake it, and the reconciler behind its queue. */
 import type { Drains } from '../drain/drains.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { keyOf } from '../kube/object-key.ts';
@@ -19,28 +19,28 @@ import type { ReportedEvent } from './report/plan-events.ts';
 import { createReporter } from './report/reporter.ts';
 
 export interface RolloutParts {
-  /** Reads only: informers follow through it whoever leads. */
+  /** For informers, which run on every replica. */
   readonly reader: KubeClient;
   /** Writes only while this process leads. */
   readonly writer: KubeClient;
   policyFor(plan: KubeObject): RolloutPolicy;
   readonly prober: Prober;
-  /** Nothing is drained where absent. */
+  /** Without it nothing is drained. */
   readonly drains?: Drains | undefined;
-  /** UpgradePolicies, where they count. */
+  /** UpgradePolicies; absent if they are off. */
   readonly policies?: Informer | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: Metrics | undefined;
-  /** `object` is the plan, or what stands for a target. */
+  /** `object` is the plan, a Node or what stands for a target. */
   recordEvent(object: KubeObject, announcement: ReportedEvent): void;
 }
 
-/** One plan at a time: gates on the health of the cluster mean little where two decide at once. */
+/** One plan at a time: two decisions at once could both pass a gate on the health of the cluster. */
 const CONCURRENCY = 1;
-/** The key of no plan: no object can have such a name. */
+/** Not a valid name of an object. */
 const ORPHANED_WORK = '-orphans-';
-/** Milliseconds: a reconcile is a few requests, each with a deadline of its own. */
+/** Milliseconds. A reconcile is a few requests, each with its own deadline. */
 const TIMEOUT_MS = 120_000;
 
 export interface RolloutController extends Controller {
@@ -55,7 +55,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
   const watched = dialect.watched.map((each) => ({
     ...each,
-    // Plans that are targets, too, have one view: of two, each would be stale at another time.
+    // Plans that are targets too share one informer: two would be stale at different times.
     informer:
       each.resource === dialect.plans
         ? plans
@@ -66,8 +66,8 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
             transform: each.transform,
           }),
   }));
-  // A change that can matter wakes every plan there is: they are few, and their decision is cheap. Without any it wakes
-  // whoever cares for what deleted plans left.
+  // A relevant change wakes every plan: they are few, and a decision is cheap. Without plans it wakes the clean-up of
+  // orphaned work.
   const keys = (): string[] => {
     const all = plans.list().filter(isPlan).map(keyOf);
     return all.length > 0 || !dialect.orphanedWork ? all : [ORPHANED_WORK];
@@ -103,7 +103,7 @@ function whenRelevant(watched: Watched): Predicate<KubeObject> {
   return (object, previous) => previous === undefined || watched.isRelevant(previous, object);
 }
 
-/** A drain that went on wakes every plan: which of them it is for, their decisions know. */
+/** Progress of a drain wakes every plan. */
 function fromDrains(drains: Drains, informer: Informer, keys: () => string[]): EventSource {
   return { informer, start: (enqueue) => drains.onChange(() => keys().forEach((key) => enqueue(key))) };
 }

@@ -1,4 +1,4 @@
-/** Owns the loop of one plan: gather, decide, execute, until nothing is left to do now. */
+/** The loop of one plan: gather, decide, act, until nothing is left to do now. */
 import { splitKey } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
@@ -23,34 +23,32 @@ import type { Reporter, Turn } from './report/reporter.ts';
 export interface ReconcilerOptions<P extends KubeObject> extends Effects<P> {
   readonly plans: View<P>;
   readonly views: Views;
-  /** What binds the plan at this moment. */
   policyFor(plan: P): RolloutPolicy;
   readonly clock: Clock;
   readonly prober: Prober;
-  /** Nobody is told anything where absent. */
+  /** Without it nothing is reported. */
   readonly reporter?: Reporter<P> | undefined;
 }
 
-/** What the runtime tells of one reconcile. */
 export interface Context {
-  /** Aborts when its time is over or the controller has to stop: every request ends with it. */
+  /** Aborts at the time limit, or when the controller stops. Every request gets it. */
   readonly abort?: AbortSignal;
 }
 
 export interface Recheck {
-  /** Milliseconds after which to look again although no watch may tell; absent where watches suffice. */
+  /** Milliseconds after which to reconcile again without an event; absent if watches suffice. */
   readonly requeueAfterMs?: number | undefined;
-  /** Milliseconds in which not to look again whatever the watches tell. */
+  /** Milliseconds for which events do not cause another reconcile. */
   readonly restMs?: number | undefined;
 }
 
-/** Records, signals and node actions that may follow each other in one go; far more than any plan needs, so that a fault cannot spin. */
+/** Decisions in one reconcile: more than any plan needs, so that a fault cannot loop forever. */
 const MAX_ROUNDS = 20;
-/** Somebody else wrote first: the watch brings the news; this is for a watch that is late. */
+/** After a conflict the watch brings the other write; this is for a watch that is late. */
 const CONFLICT_RECHECK_MS = 1000;
-const LOOK_AGAIN: Recheck = { requeueAfterMs: CONFLICT_RECHECK_MS };
+const RECHECK_SOON: Recheck = { requeueAfterMs: CONFLICT_RECHECK_MS };
 
-/** For one term: how long it has watched each target, and what those said, holds for no other. */
+/** For one term of leadership: what it has watched and asked is not valid in another. */
 export function createReconciler<P extends KubeObject>(
   options: ReconcilerOptions<P>,
 ): (key: string, context?: Context) => Promise<Recheck> {
@@ -81,11 +79,11 @@ export function createReconciler<P extends KubeObject>(
       const outcome = await take(effects, answers, { world, plan, policy, snapshot, now });
       if (outcome) return { ...outcome, ...soonest(outcome, await cleanUpOrphanedWork(effects, world, plans)) };
     }
-    return LOOK_AGAIN;
+    return RECHECK_SOON;
   };
 }
 
-/** One decision and what follows from it; undefined where the next one can be taken at once. */
+/** One decision and its effects; undefined if the next decision can follow at once. */
 async function take<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   answers: Answers,
@@ -99,7 +97,7 @@ async function take<P extends KubeObject>(
   }
   const heldMs = decision.record ? batchMs(snapshot.rollout, decision.record, now) : 0;
   if (decision.record && heldMs === 0) {
-    if (!(await record(options, turn.world, turn.plan, snapshot.rollout, decision.record, now))) return LOOK_AGAIN;
+    if (!(await record(options, turn.world, turn.plan, snapshot.rollout, decision.record, now))) return RECHECK_SOON;
     options.reporter?.recorded(turn, decision.record, decision.waits);
     return undefined;
   }
@@ -109,7 +107,7 @@ async function take<P extends KubeObject>(
   return { ...soonest(outcome, { requeueAfterMs }), restMs: restOf(snapshot.rollout) };
 }
 
-/** What cannot be answered holds back whoever needs it and nobody else; it is told once where people look, and asked again later. */
+/** A probe without an answer blocks only the targets that need it. It is reported once and asked again later. */
 async function probeAll<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   answers: Answers,
@@ -141,7 +139,7 @@ function knownTo<P extends KubeObject>(
   };
 }
 
-/** What is recorded already is signalled, and cared for, at once all the same. */
+/** While the record waits for its batch, signals and node actions for what is recorded already are not delayed. */
 function withoutRecord<P extends KubeObject>(
   decision: Decision,
   heldMs: number,
@@ -152,7 +150,7 @@ function withoutRecord<P extends KubeObject>(
   return { ...decision, signals, nodeActions, recheckAfterMs };
 }
 
-/** Undefined where something was written, or a drain begun, that the next decision hangs on. */
+/** Undefined if something was written, or a drain begun, that changes the next decision. */
 async function act<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   turn: Turn<P>,
@@ -163,12 +161,12 @@ async function act<P extends KubeObject>(
   endIdleDrains(options, snapshot);
   const sent = await send(options, world, plan, rollout, signals);
   options.reporter?.sent(turn, sent);
-  if (sent.some(({ result }) => result === 'outdated')) return LOOK_AGAIN;
+  if (sent.some(({ result }) => result === 'outdated')) return RECHECK_SOON;
   if (nodeActions.length === 0) return { requeueAfterMs: recheckAfterMs };
-  return (await runNodeActions(options, turn, nodeActions)) ? undefined : LOOK_AGAIN;
+  return (await runNodeActions(options, turn, nodeActions)) ? undefined : RECHECK_SOON;
 }
 
-/** True where anything was done that the next decision may hang on, and the plan was as it was decided on to the end. */
+/** True if anything was done, and the plan stayed as decided on to the end. */
 async function runNodeActions<P extends KubeObject>(
   options: ReconcilerOptions<P>,
   turn: Turn<P>,
@@ -176,10 +174,10 @@ async function runNodeActions<P extends KubeObject>(
 ): Promise<boolean> {
   const { world, plan, snapshot } = turn;
   let isDone = false;
-  for (const slice of prepareNodeActions(options, world, snapshot.rollout, nodeActions, options.clock.now())) {
-    const targets = slice.nodeActions.map(({ target }) => target);
+  for (const batch of prepareNodeActions(options, world, snapshot.rollout, nodeActions, options.clock.now())) {
+    const targets = batch.nodeActions.map(({ target }) => target);
     if (!(await isCurrent(options, world, plan, targets))) return false;
-    isDone = (await slice.run((nodeAction) => options.reporter?.ran(turn, nodeAction))) || isDone;
+    isDone = (await batch.run((nodeAction) => options.reporter?.ran(turn, nodeAction))) || isDone;
   }
   return isDone;
 }
