@@ -41,7 +41,7 @@ export default defineConfig({
         { isolate: false },
       ),
       project('model', 'computing', ['test/model/**/*.test.ts']),
-      project('agent', 'waiting', ['test/agent/**/*.test.ts'], { pool: 'forks' }),
+      project('agent', 'waiting', ['test/{agent,attacks}/**/*.test.ts'], { pool: 'forks' }),
       project('conformance', 'waiting', ['test/conformance/**/*.test.ts'], {
         ...realControlPlane,
         setupFiles: [borrowControlPlane],

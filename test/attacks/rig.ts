@@ -1,0 +1,75 @@
+/** What the attacks share: a cluster, nodes with a real agent, and an unprivileged attacker on the same host. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, type TestFunction, test } from 'vitest';
+import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
+import { Rig, type RigOptions } from '../agent/rig.ts';
+
+/** User and group `nobody`: no rights on this host. */
+export const NOBODY = 65_534;
+
+let cluster: MemoryCluster | undefined;
+let nodes = 0;
+
+/** Call it once, at the top of a test file. */
+export function useCluster(): void {
+  beforeAll(async () => void (cluster = await startMemoryCluster()));
+  afterAll(async () => await cluster?.stop());
+}
+
+/** A node with a service of root's and a download server; start its agent with `startAgent`. */
+export async function startNode(options: Partial<RigOptions> = {}): Promise<Rig> {
+  if (cluster === undefined) throw new Error('call useCluster() first');
+  const { admin, kubeconfig } = cluster;
+  return await Rig.start({ name: `attacked${process.pid}-${++nodes}`, admin, kubeconfig, ...options });
+}
+
+/** A test that drops privileges; skipped unless root runs it. */
+export function attackAsNobody(name: string, run: TestFunction): void {
+  const isRoot = process.getuid?.() === 0;
+  test(isRoot ? name : `${name} (skipped: only root can start a process of another user)`, { skip: !isRoot }, run);
+}
+
+/** An account without rights: a directory of its own, and its processes, which end with it. */
+export class Attacker implements AsyncDisposable {
+  readonly directory: string;
+  readonly #children: ChildProcess[] = [];
+
+  private constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  static async arrive(): Promise<Attacker> {
+    const directory = await mkdtemp(join(tmpdir(), 'refit-attacker-'));
+    await chown(directory, NOBODY, NOBODY);
+    await chmod(directory, 0o755);
+    return new Attacker(directory);
+  }
+
+  /** Starts a program as nobody; resolves with its PID once it has written to standard output. */
+  async run(program: string, ...args: readonly string[]): Promise<number> {
+    const child = spawn(program, args, {
+      uid: NOBODY,
+      gid: NOBODY,
+      cwd: this.directory,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    this.#children.push(child);
+    await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
+    if (child.pid === undefined || child.exitCode !== null) throw new Error(`${program} ended with ${child.exitCode}`);
+    return child.pid;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of this.#children) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      await gone;
+    }
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
