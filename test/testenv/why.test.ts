@@ -220,24 +220,28 @@ test('a closed window: which policy, and when it opens; the preview says by whic
   }
 });
 
-test.each<[string, { holderIdentity: string; renewTime: string }, RegExp]>([
+test.each<[string, { holderIdentity: string; minutes: number }, RegExp]>([
   [
     'is silent',
-    { holderIdentity: 'gone', renewTime: ago(10) },
+    { holderIdentity: 'gone', minutes: 10 },
     /No renewal by leader gone for 10 min( \d+ s)?: upgrades are stopped/,
   ],
   [
     'gave the lease back',
-    { holderIdentity: '', renewTime: ago(5) },
+    { holderIdentity: '', minutes: 5 },
     /No leader for 5 min( \d+ s)?: no refit controller holds lease \S+\. Upgrades are stopped\./,
   ],
-])('a leader that %s: since when, and what to do', async (_name, spec, said) => {
+])('a leader that %s: since when, and what to do', async (_name, { holderIdentity, minutes }, said) => {
   await using puppets = await Puppets.create(admin, 'why-l1');
   await puppets.plan(1);
   const { name, namespace } = LEADER_LEASE;
   await admin.delete(leases, name, { namespace }).catch(() => undefined);
   const metadata = { name, namespace };
-  await admin.create(leases, { metadata, spec: { leaseDurationSeconds: 15, ...spec } }, { namespace });
+  await admin.create(
+    leases,
+    { metadata, spec: { leaseDurationSeconds: 15, holderIdentity, renewTime: ago(minutes) } },
+    { namespace },
+  );
   try {
     expect(await whyOf()).toMatch(said);
     expect(await whyOf('why-l1')).toMatch(said);
