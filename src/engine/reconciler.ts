@@ -9,6 +9,7 @@ import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { record } from './act/record.ts';
 import { send } from './act/signal.ts';
 import { decide, signalsOf } from './decide/decide.ts';
+import { Evaluations } from './decide/evaluate-target.ts';
 import { nodeActionsOf } from './decide/node-actions.ts';
 import type { Decision, NodeAction, Probe } from './model/decided.ts';
 import { gather, type Known } from './observe/gather.ts';
@@ -146,7 +147,8 @@ function withoutRecord<P extends KubeObject>(
   { snapshot, policy, now }: Turn<P>,
 ): Decision {
   const recheckAfterMs = Math.min(heldMs, decision.recheckAfterMs ?? heldMs);
-  const [signals, nodeActions] = [signalsOf(snapshot, policy, now), nodeActionsOf(snapshot, policy, now)];
+  const evaluations = new Evaluations(snapshot, policy, now);
+  const [signals, nodeActions] = [signalsOf(evaluations), nodeActionsOf(evaluations)];
   return { ...decision, signals, nodeActions, recheckAfterMs };
 }
 

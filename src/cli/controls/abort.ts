@@ -1,4 +1,5 @@
 /** Implements `refit abort`: cancels signals of nodes that have not started; the others finish, then the plan ends. */
+import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
 import { factsOf } from '../../engine/gates/context.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
@@ -31,7 +32,7 @@ export function abort(reason: string): Control {
 
 /** From the same node actions that the leader will run. */
 function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): string[] {
-  const nodeActions = nodeActionsOf(snapshot, policy, now);
+  const nodeActions = nodeActionsOf(new Evaluations(snapshot, policy, now));
   const cancelled = nodeActions.filter(({ kind }) => kind === 'cancel').map(({ target }) => target);
   const unsent = snapshot.rollout.stages
     .flatMap(({ targets }) => targets)

@@ -3,6 +3,7 @@ import { kubeadmDialect } from '../../dialects/kubeadm/dialect.ts';
 import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
 import { configMaps, newPlan, PLACE } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf } from '../../dialects/kubeadm/preflight.ts';
+import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { gather } from '../../engine/observe/gather.ts';
@@ -149,7 +150,7 @@ async function untilCleanedUp(
       const now = clock.now();
       isClean &&= loaded.plans().every((plan) => {
         const snapshot = gather(dialect, plan, loaded.world, now, { isOnlyLooking: true });
-        return nodeActionsOf(snapshot, controller.policyFor(dialect, plan), now).length === 0;
+        return nodeActionsOf(new Evaluations(snapshot, controller.policyFor(dialect, plan), now)).length === 0;
       });
     }
     if (isClean) return;

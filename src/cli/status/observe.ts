@@ -1,5 +1,6 @@
 /** Inspects all plans at one moment, with the same decision that the controller makes. */
 import { decide } from '../../engine/decide/decide.ts';
+import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { explainToPeople } from '../../engine/decide/explain-skipped.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/context.ts';
@@ -73,13 +74,13 @@ export async function inspect(
 /** Explains what is recorded, not what would be recorded next: without a controller that never happens. */
 export function viewAt({ dialect, snapshot, policy, unseen }: Inspection, now: number): PlanView {
   const upcoming = decide(snapshot, policy, now).record ?? snapshot.rollout;
-  const explanation = explainToPeople(snapshot, policy, now);
+  const explanation = explainToPeople(new Evaluations(snapshot, policy, now));
   return viewOf(dialect, { snapshot, explanation, upcoming, policy, unseen });
 }
 
 /** Of what is recorded and of what would be recorded next: a new plan has gates too. */
 function questionsOf(snapshot: Snapshot, policy: RolloutPolicy, answers: InspectionAnswers, now: number): Question[] {
-  const decisions = [explainToPeople, decide].map((each) => each(snapshot, policy, now));
+  const decisions = [explainToPeople(new Evaluations(snapshot, policy, now)), decide(snapshot, policy, now)];
   const probes = decisions.flatMap((each) => each.probes);
   const drains = drainsIn(snapshot, policy, now).filter(({ node }) => !answers.knowsDrainOf(node));
   const asked = new Map([...probes, ...drains].map((question) => [keyOf(question), question]));

@@ -15,7 +15,7 @@ const stages = [buildStage('controller', ['c1', 'c2']), buildStage('worker', ['w
 const NEW = buildRollout(stages, { phase: 'new' });
 
 function admitted(facts: Record<string, Partial<TargetFacts>> = {}, rollout: Rollout = NEW): Rollout {
-  return admit(buildSnapshot(rollout, facts), buildPolicy(), T0 + MINUTE);
+  return admit({ snapshot: buildSnapshot(rollout, facts), policy: buildPolicy(), now: T0 + MINUTE });
 }
 
 function statesOf(rollout: Rollout): object {
@@ -39,7 +39,7 @@ test('an abort needs neither an answer nor a policy that can be read', () => {
   const controls = { ...NO_CONTROLS, abort: 'wrong version' };
   const snapshot: Snapshot = { ...buildSnapshot(NEW), controls, preconditions: 'unasked' };
   const policy = buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] });
-  expect(admit(snapshot, policy, T0)).toMatchObject({ phase: 'failed', reason: { code: 'Aborted' } });
+  expect(admit({ snapshot, policy, now: T0 })).toMatchObject({ phase: 'failed', reason: { code: 'Aborted' } });
 });
 
 describe('refused', () => {

@@ -1,22 +1,21 @@
 /** Owns the first decision about a rollout: it is recorded as running, or refused with every reason that stands against it. */
 import { rfc3339 } from '../../util/clock.ts';
 import { evaluate } from '../gates/chain.ts';
-import { gateInput } from '../gates/context.ts';
+import { type DecisionContext, gateInput } from '../gates/context.ts';
 import { ADMISSION } from '../gates/registry.ts';
 import { versionVerdict } from '../gates/version-verdict.ts';
 import { abortReason } from '../model/controls.ts';
-import type { Snapshot } from '../model/observed.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Rollout, Target } from '../model/recorded.ts';
 import { withTargets } from '../model/stages.ts';
 import { isUnanswered } from '../observe/probe-backoff.ts';
 import { payloadProblems } from '../policy/payload-rules.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { refusedState } from './evaluate-target.ts';
 
 /** Refusing comes before anything is touched, so a plan that cannot be carried out whole is not begun. */
-export function admit(snapshot: Snapshot, policy: RolloutPolicy, now: number): Rollout {
+export function admit(context: DecisionContext): Rollout {
+  const { snapshot, policy, now } = context;
   const { rollout, preconditions, controls } = snapshot;
   const { problems } = rollout;
   const [problem] = problems;
@@ -33,7 +32,7 @@ export function admit(snapshot: Snapshot, policy: RolloutPolicy, now: number): R
   const refused: Target[] = [];
   for (const stage of rollout.stages) {
     for (const target of stage.targets) {
-      const verdict = evaluate(ADMISSION, gateInput({ snapshot, stage, target, policy, now }, freeSlots(stage)));
+      const verdict = evaluate(ADMISSION, gateInput({ ...context, stage, target }, freeSlots(stage)));
       if (verdict.kind !== 'stop') continue;
       refusals.push(verdict.reason);
       refused.push({ ...target, state: refusedState(verdict.reason), since: rfc3339(now) });

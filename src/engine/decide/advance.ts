@@ -1,6 +1,6 @@
 /** Owns the smallest moves of a running rollout: follow what nodes report, end, or fill free slots. One move a call. */
 import { rfc3339 } from '../../util/clock.ts';
-import { factsOf } from '../gates/context.ts';
+import { type DecisionContext, factsOf } from '../gates/context.ts';
 import { abortReason } from '../model/controls.ts';
 import type { Snapshot } from '../model/observed.ts';
 import { because, isUnasked, type Reason } from '../model/reasons.ts';
@@ -12,21 +12,22 @@ import { type Choice, chooseTargets } from '../schedule/candidates.ts';
 import { failedInFlightIn } from '../schedule/failed-in-flight.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { admit } from './admission.ts';
-import { progressOf, refusedState } from './evaluate-target.ts';
+import { type Evaluations, refusedState } from './evaluate-target.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
 const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
 
 /** The rollout as it should be recorded next; the very same object where nothing is to be recorded. */
-export function advance(snapshot: Snapshot, policy: RolloutPolicy, now: number): Rollout {
+export function advance(evaluations: Evaluations): Rollout {
+  const { snapshot, policy, now } = evaluations;
   if (snapshot.rollout.unread) return snapshot.rollout;
   const rollout = withRetries(snapshot, now);
   if (rollout !== snapshot.rollout || isFinal(rollout)) return rollout;
-  if (rollout.phase === 'new') return admit(snapshot, policy, now);
+  if (rollout.phase === 'new') return admit(evaluations);
   const stage = activeStage(rollout);
-  const followed = stage ? follow(snapshot, stage, policy, now) : rollout;
+  const followed = stage ? follow(evaluations, stage) : rollout;
   if (followed !== rollout) return followed;
-  return conclude(snapshot, policy) ?? (stage ? start(snapshot, stage, policy, now) : rollout);
+  return conclude(snapshot, policy) ?? (stage ? start(evaluations, stage) : rollout);
 }
 
 /**
@@ -38,19 +39,21 @@ export function isStopping({ rollout, controls }: Snapshot, policy: RolloutPolic
 }
 
 /** The choice that `start` acts on and that `refit status` explains. */
-export function choose(snapshot: Snapshot, stage: Stage, policy: RolloutPolicy, now: number): Choice {
+export function choose(context: DecisionContext, stage: Stage): Choice {
+  const { snapshot, policy, now } = context;
   if (isStopping(snapshot, policy)) return { chosen: [], waiting: [], stopped: [] };
   const candidates = stage.targets.filter(({ state }) => state === 'pending');
   const slots = Math.max(0, freeSlots(stage) - failedInFlightIn(snapshot, now).length);
-  return chooseTargets(snapshot, stage, candidates, slots, policy, now);
+  return chooseTargets(context, stage, candidates, slots);
 }
 
-function follow(snapshot: Snapshot, stage: Stage, policy: RolloutPolicy, now: number): Rollout {
+function follow(evaluations: Evaluations, stage: Stage): Rollout {
+  const { snapshot, policy, now } = evaluations;
   const { rollout } = snapshot;
   const moved: Target[] = [];
   let { reason } = rollout;
   for (const target of stage.targets) {
-    const step = progressOf(snapshot, stage, target, policy, now);
+    const step = evaluations.of(stage, target);
     if (!step.next) continue;
     moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });
     // What stops everything must be told, whatever was told before.
@@ -87,9 +90,10 @@ function conclude({ rollout, controls }: Snapshot, policy: RolloutPolicy): Rollo
   return { ...rollout, phase: targetsIn(rollout, 'failed').length > 0 ? 'failed' : 'incomplete', blocked: false };
 }
 
-function start(snapshot: Snapshot, stage: Stage, policy: RolloutPolicy, now: number): Rollout {
+function start(context: DecisionContext, stage: Stage): Rollout {
+  const { snapshot, now } = context;
   const { rollout } = snapshot;
-  const { chosen, waiting, stopped, refusal } = choose(snapshot, stage, policy, now);
+  const { chosen, waiting, stopped, refusal } = choose(context, stage);
   if (refusal && targetsIn(rollout, 'intended').length === 0) {
     return { ...rollout, phase: 'invalid', blocked: false, reason: refusal };
   }

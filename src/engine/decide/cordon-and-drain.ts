@@ -7,17 +7,17 @@ import { ownerOf } from '../model/cordon-owners.ts';
 import type { NodeAction } from '../model/decided.ts';
 import type { DrainView, NodeView, TargetFacts } from '../model/observed.ts';
 import { because } from '../model/reasons.ts';
+import type { TargetEvaluation } from '../model/transitions.ts';
 import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
-import type { Progress } from './target-step.ts';
 
 export interface AssistInput extends TargetContext {
   readonly facts: TargetFacts;
 }
 
 /** Undefined where there is nothing to do for it. */
-export function assist(input: AssistInput): Progress | undefined {
+export function assist(input: AssistInput): TargetEvaluation | undefined {
   const { observation, drainDelegation, node } = input.facts;
   if (observation.kind !== 'working' || observation.waitsFor === undefined) return undefined;
   if (node && drainDelegation === 'unasked') return askDrainDelegation(input);
@@ -27,13 +27,13 @@ export function assist(input: AssistInput): Progress | undefined {
   return observation.waitsFor === 'drain' ? cordonAndDrain(input) : uncordonNode(input);
 }
 
-function askDrainDelegation({ stage, target }: AssistInput): Progress {
+function askDrainDelegation({ stage, target }: AssistInput): TargetEvaluation {
   const reason = because('DrainDelegationUnknown', `asking whether ${target.name} lets the leader drain it`);
   return { phase: 'working', effect: 'assist', reason, probe: { kind: 'drain-delegation', stage, target } };
 }
 
 /** Cordon, then drain, then on: each is seen to be so before the next is begun. */
-function cordonAndDrain(input: AssistInput): Progress {
+function cordonAndDrain(input: AssistInput): TargetEvaluation {
   const { snapshot, stage, target, facts, policy } = input;
   const { node, drain } = facts;
   if (!node || !policy.drain.enabled) return doing(input, { kind: 'acknowledge', stage, target, node: node?.name });
@@ -46,7 +46,7 @@ function cordonAndDrain(input: AssistInput): Progress {
   return wait(input, node, drain);
 }
 
-function doing({ target }: AssistInput, nodeAction: NodeAction): Progress {
+function doing({ target }: AssistInput, nodeAction: NodeAction): TargetEvaluation {
   return {
     phase: 'working',
     effect: 'assist',
@@ -55,7 +55,7 @@ function doing({ target }: AssistInput, nodeAction: NodeAction): Progress {
   };
 }
 
-function wait({ target, policy, now }: AssistInput, node: NodeView, drain: DrainView): Progress {
+function wait({ target, policy, now }: AssistInput, node: NodeView, drain: DrainView): TargetEvaluation {
   const { stepDeadlines, drain: rules } = policy;
   const failed = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
   if (drain.kind === 'refused') {
@@ -80,7 +80,7 @@ export function liftOf({ observation }: TargetFacts, { drain }: RolloutPolicy): 
 }
 
 /** Pods come back only to a node that is well. */
-function uncordonNode(input: AssistInput): Progress {
+function uncordonNode(input: AssistInput): TargetEvaluation {
   const { stage, target, facts, policy } = input;
   const verdict = evaluate(AFTER, gateInput(input, freeSlots(stage)));
   if (verdict.kind === 'pass') {

@@ -7,40 +7,41 @@ import { factsOf } from '../gates/context.ts';
 import { ownerOf } from '../model/cordon-owners.ts';
 import type { Decision, Signalling } from '../model/decided.ts';
 import type { Snapshot } from '../model/observed.ts';
-import type { Rollout } from '../model/recorded.ts';
 import { isFinal } from '../model/recorded.ts';
 import { activeStage } from '../model/stages.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { advance } from './advance.ts';
-import { progressOf } from './evaluate-target.ts';
+import { Evaluations } from './evaluate-target.ts';
 import { explain } from './explain.ts';
 import { nodeActionsOf } from './node-actions.ts';
 
 /** `now` in milliseconds since the Unix epoch. The same input always gives the same decision. */
 export function decide(snapshot: Snapshot, policy: RolloutPolicy, now: number): Decision {
-  const rollout = settle(snapshot, policy, now);
+  const settled = settle(new Evaluations(snapshot, policy, now));
+  const { rollout } = settled.snapshot;
   const unrecorded = rollout !== snapshot.rollout;
-  const explanation = explain({ ...snapshot, rollout }, policy, now);
   return {
-    ...explanation,
+    ...explain(settled),
     record: unrecorded ? rollout : undefined,
-    signals: unrecorded ? [] : signalsOf(snapshot, policy, now),
-    nodeActions: unrecorded ? [] : nodeActionsOf(snapshot, policy, now),
+    signals: unrecorded ? [] : signalsOf(settled),
+    nodeActions: unrecorded ? [] : nodeActionsOf(settled),
   };
 }
 
 /** Moves on until nothing moves, so that one write records all: a target done, and the next ones intended. */
-function settle(snapshot: Snapshot, policy: RolloutPolicy, now: number): Rollout {
-  const rollout = advance(snapshot, policy, now);
-  return rollout === snapshot.rollout ? rollout : settle({ ...snapshot, rollout }, policy, now);
+function settle(evaluations: Evaluations): Evaluations {
+  const { snapshot, policy, now } = evaluations;
+  const rollout = advance(evaluations);
+  return rollout === snapshot.rollout ? evaluations : settle(new Evaluations({ ...snapshot, rollout }, policy, now));
 }
 
 /** Signals for what is recorded as it stands, whatever else is to be recorded. */
-export function signalsOf(snapshot: Snapshot, policy: RolloutPolicy, now: number): Signalling[] {
+export function signalsOf(evaluations: Evaluations): Signalling[] {
+  const { snapshot, policy } = evaluations;
   const stage = activeStage(snapshot.rollout);
   if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];
   return stage.targets.flatMap((target) => {
-    if (progressOf(snapshot, stage, target, policy, now).effect !== 'signal') return [];
+    if (evaluations.of(stage, target).effect !== 'signal') return [];
     const { node, platform = '' } = factsOf(snapshot, target);
     const owner = ownerOf(snapshot.rollout, target);
     const found = node?.unschedulable === true && node.cordonOwner === undefined;

@@ -1,19 +1,18 @@
 /** Owns the step of one target: sight, row of the transition table, verifiers, and what is to be recorded of it. */
 
 import { evaluate } from '../gates/chain.ts';
-import { factsOf, gateInput, type TargetContext } from '../gates/context.ts';
+import { type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/context.ts';
 import { AFTER, BEFORE } from '../gates/registry.ts';
 import type { TargetPhase } from '../model/decided.ts';
 import type { Snapshot, TargetFacts } from '../model/observed.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
 import type { RecordedState, Stage, Target } from '../model/recorded.ts';
-import { type Effect, type ObservedState, TRANSITIONS } from '../model/transitions.ts';
+import { type Effect, type ObservedState, type TargetEvaluation, TRANSITIONS } from '../model/transitions.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { assist } from './cordon-and-drain.ts';
 import { isLate } from './deadlines.ts';
 import { isSupersededByRetry } from './retry.ts';
-import type { Progress } from './target-step.ts';
 
 /**
  * Milliseconds after which an intent that was not signalled is recorded anew: far more than lies between the two writes,
@@ -25,13 +24,31 @@ const SECOND = 1000;
 /** Milliseconds: who drains itself may leave that to the leader from now on, and no watch tells. */
 const DELEGATION_RECHECK_MS = 10_000;
 
-export function progressOf(
-  snapshot: Snapshot,
-  stage: Stage,
-  target: Target,
-  policy: RolloutPolicy,
-  now: number,
-): Progress {
+/** One decision and its targets. Each target is evaluated at most once. */
+export class Evaluations implements DecisionContext {
+  readonly snapshot: Snapshot;
+  readonly policy: RolloutPolicy;
+  readonly now: number;
+  readonly #known = new Map<Target, TargetEvaluation>();
+
+  constructor(snapshot: Snapshot, policy: RolloutPolicy, now: number) {
+    this.snapshot = snapshot;
+    this.policy = policy;
+    this.now = now;
+  }
+
+  of(stage: Stage, target: Target): TargetEvaluation {
+    const known = this.#known.get(target);
+    if (known) return known;
+    const { snapshot, policy, now } = this;
+    const evaluation = evaluateTarget({ snapshot, stage, target, policy, now });
+    this.#known.set(target, evaluation);
+    return evaluation;
+  }
+}
+
+export function evaluateTarget(context: TargetContext): TargetEvaluation {
+  const { snapshot, target, policy, now } = context;
   const facts = factsOf(snapshot, target);
   const late = isLate(target, facts, policy, now);
   const sight = isSupersededByRetry(snapshot, target) ? 'none' : observedStateOf(facts, late);
@@ -42,11 +59,11 @@ export function progressOf(
     case 'fail':
       return { phase, effect, next: 'failed', reason: failureReason(target, facts, sight) };
     case 'verify':
-      return verify({ snapshot, stage, target, policy, now }, late);
+      return verify(context, late);
     case 'assist':
-      return assist({ snapshot, stage, target, facts, policy, now }) ?? resting(target, phase, facts, 'none');
+      return assist({ ...context, facts }) ?? resting(target, phase, facts, 'none');
     case 'signal':
-      return intend({ snapshot, stage, target, policy, now });
+      return intend(context);
     case 'none':
     case 'schedule':
       return {
@@ -74,7 +91,7 @@ function drainsItself({ observation, drainDelegation }: TargetFacts): boolean {
 }
 
 /** The gates are asked again: when they let the target start, it may have been long ago and under another leader. */
-function intend(look: TargetContext): Progress {
+function intend(look: TargetContext): TargetEvaluation {
   const { snapshot, stage, target, policy, now } = look;
   const facts = factsOf(snapshot, target);
   const phase = 'intended';
@@ -97,7 +114,7 @@ function intend(look: TargetContext): Progress {
   return isOld ? { phase, effect: 'none', next: 'intended', reason } : { phase, effect: 'signal', reason };
 }
 
-function verify(look: TargetContext, late: boolean): Progress {
+function verify(look: TargetContext, late: boolean): TargetEvaluation {
   const { stage, target } = look;
   const verdict = evaluate(AFTER, gateInput(look, freeSlots(stage)));
   const effect: Effect = 'verify';
@@ -112,7 +129,7 @@ function verify(look: TargetContext, late: boolean): Progress {
   return { phase: 'verifying', effect, reason, gate, recheckMs, probe, until };
 }
 
-function resting(target: Target, phase: TargetPhase, facts: TargetFacts, effect: Effect): Progress {
+function resting(target: Target, phase: TargetPhase, facts: TargetFacts, effect: Effect): TargetEvaluation {
   return { phase, effect, reason: restingReason(target, phase, facts) };
 }
 

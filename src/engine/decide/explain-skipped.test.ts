@@ -1,4 +1,5 @@
 /** Owns the proof that whoever asks learns what holds a target that others were let past, by every gate that speaks of it alone. */
+
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { working } from '../../../test/builders/observations.ts';
@@ -12,6 +13,7 @@ import type { Wait } from '../model/decided.ts';
 import type { Snapshot } from '../model/observed.ts';
 import type { Stage } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { Evaluations } from './evaluate-target.ts';
 import { explain } from './explain.ts';
 import { explainToPeople } from './explain-skipped.ts';
 
@@ -36,7 +38,7 @@ function told({
   const w3 = { observation: working('Restart') };
   const snapshot = { ...buildSnapshot(buildRollout(stages), { w3, ...facts }), ...more };
   const line = ({ target = '', gate, ofStage }: Wait): string => `${target} ${gate}${ofStage ? '*' : ''}`.trim();
-  return explainToPeople(snapshot, buildPolicy(policy), NOW).waits.map(line);
+  return explainToPeople(new Evaluations(snapshot, buildPolicy(policy), NOW)).waits.map(line);
 }
 
 const [MOVING, SLOT] = ['w3 working', 'slots*'];
@@ -87,8 +89,8 @@ test('no more of them are asked than a screen holds, and none by whoever leads',
     ...facts,
     w3: { observation: working('Restart') },
   });
-  expect(explainToPeople(snapshot, buildPolicy(), NOW).probes).toHaveLength(10);
-  expect(explain(snapshot, buildPolicy(), NOW).probes).toEqual([]);
+  expect(explainToPeople(new Evaluations(snapshot, buildPolicy(), NOW)).probes).toHaveLength(10);
+  expect(explain(new Evaluations(snapshot, buildPolicy(), NOW)).probes).toEqual([]);
 });
 
 function nodeOf(name: string) {

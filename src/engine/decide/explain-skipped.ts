@@ -1,24 +1,24 @@
 /** Owns the explanation for people: no decision hangs on what holds targets that others were let past, and people ask all the same. */
 
-import { type Wait } from '../model/decided.ts';
-import { type Snapshot } from '../model/observed.ts';
+import type { DecisionContext } from '../gates/context.ts';
+import type { Wait } from '../model/decided.ts';
 import { isFinal, type Target } from '../model/recorded.ts';
 import { activeStage } from '../model/stages.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { chooseTargets } from '../schedule/candidates.ts';
 import { isStopping } from './advance.ts';
+import type { Evaluations } from './evaluate-target.ts';
 import { type ExplainedWait, type Explanation, explain, heldBy } from './explain.ts';
 
 /** Those that are told; each may be a question to the API server. */
 const MOST_TARGETS = 10;
 
 /** As `explain`, and what would hold those that were passed over if a slot were free. */
-export function explainToPeople(snapshot: Snapshot, policy: RolloutPolicy, now: number): Explanation {
-  const explanation = explain(snapshot, policy, now);
+export function explainToPeople(evaluations: Evaluations): Explanation {
+  const explanation = explain(evaluations);
   const { waits, probes } = explanation;
   const names = new Set(waits.map(({ target }) => target));
   const words = new Set(waits.map(wordsOf));
-  const passed = skipped(snapshot, policy, now);
+  const passed = skipped(evaluations);
   const news = passed.filter(({ wait }) => !names.has(wait.target) && !words.has(wordsOf(wait)));
   return {
     ...explanation,
@@ -27,13 +27,14 @@ export function explainToPeople(snapshot: Snapshot, policy: RolloutPolicy, now: 
   };
 }
 
-function skipped(snapshot: Snapshot, policy: RolloutPolicy, now: number): ExplainedWait[] {
+function skipped(context: DecisionContext): ExplainedWait[] {
+  const { snapshot, policy } = context;
   const { rollout } = snapshot;
   const stage = activeStage(rollout);
   if (!stage || isFinal(rollout) || rollout.unread || isStopping(snapshot, policy)) return [];
   const waiting = overtaken(stage.targets)
     .slice(0, MOST_TARGETS)
-    .flatMap((target) => chooseTargets(snapshot, stage, [target], 1, policy, now).waiting)
+    .flatMap((target) => chooseTargets(context, stage, [target], 1).waiting)
     // What holds all of them is told of all of them.
     .filter(({ ofRollout }) => ofRollout !== true)
     .map((refused) => ({ ...refused, since: refused.since ?? refused.target.since }));

@@ -12,6 +12,7 @@ import type { Wait } from '../model/decided.ts';
 import type { EndpointHealth, Snapshot, TargetFacts } from '../model/observed.ts';
 import type { Rollout } from '../model/recorded.ts';
 import { decide } from './decide.ts';
+import { Evaluations } from './evaluate-target.ts';
 import { explain } from './explain.ts';
 
 const POLICY = buildPolicy();
@@ -181,7 +182,8 @@ describe('what stops everything', () => {
 });
 
 describe('where each target is', () => {
-  const phasesOf = (snapshot: Snapshot): object => Object.fromEntries(explain(snapshot, POLICY, NOW).phases);
+  const phasesOf = (snapshot: Snapshot): object =>
+    Object.fromEntries(explain(new Evaluations(snapshot, POLICY, NOW)).phases);
   const stage = buildStage('worker', [
     'w1',
     flying('w2'),
@@ -217,6 +219,8 @@ describe('where each target is', () => {
 
 test('a gate that holds all of them is told once, and nobody is said to wait for a slot that is free', () => {
   const stage = buildStage('worker', [buildTarget('w1'), buildTarget('w2'), buildTarget('w3')]);
-  const { waits } = explain(buildSnapshot(buildRollout([stage])), buildPolicy({ paused: true, name: 'nightly' }), T0);
+  const { waits } = explain(
+    new Evaluations(buildSnapshot(buildRollout([stage])), buildPolicy({ paused: true, name: 'nightly' }), T0),
+  );
   expect(waits.map(({ target, gate }) => ({ target, gate }))).toEqual([{ target: 'w1', gate: 'not-paused' }]);
 });

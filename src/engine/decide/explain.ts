@@ -1,6 +1,6 @@
 /** Owns the explanation of a rollout: where each target is, and for what and until when everything else waits. */
 import { rfc3339 } from '../../util/clock.ts';
-import { factsOf } from '../gates/context.ts';
+import { type DecisionContext, factsOf } from '../gates/context.ts';
 import { abortReason } from '../model/controls.ts';
 import type { Probe, TargetPhase, Wait } from '../model/decided.ts';
 import type { Snapshot } from '../model/observed.ts';
@@ -9,13 +9,12 @@ import type { Rollout, Stage, Target } from '../model/recorded.ts';
 import { isFinal } from '../model/recorded.ts';
 import { activeStage } from '../model/stages.ts';
 import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Refused } from '../schedule/candidates.ts';
 import { type FailedInFlight, failedInFlightIn } from '../schedule/failed-in-flight.ts';
 import { limitOf } from '../schedule/slots.ts';
 import { choose, isStopping } from './advance.ts';
 import { timeLeft } from './deadlines.ts';
-import { progressOf } from './evaluate-target.ts';
+import type { Evaluations } from './evaluate-target.ts';
 
 export interface Explanation {
   readonly waits: readonly Wait[];
@@ -24,17 +23,18 @@ export interface Explanation {
   readonly probes: readonly Probe[];
 }
 
-export function explain(snapshot: Snapshot, policy: RolloutPolicy, now: number): Explanation {
+export function explain(evaluations: Evaluations): Explanation {
+  const { snapshot, now } = evaluations;
   const { rollout } = snapshot;
   const phases = new Map<string, TargetPhase>();
   for (const stage of rollout.stages) {
-    for (const target of stage.targets) phases.set(target.key, progressOf(snapshot, stage, target, policy, now).phase);
+    for (const target of stage.targets) phases.set(target.key, evaluations.of(stage, target).phase);
   }
   if (isFinal(rollout)) return { waits: [], phases, recheckAfterMs: undefined, probes: [] };
   const stage = activeStage(rollout);
   const first = preconditionsWait(snapshot);
-  const inFlight = stage && !first ? inFlightWaits(snapshot, stage, policy, now) : [];
-  const all = first ? [first] : [...inFlight, ...heldWaits(snapshot, stage, policy, now)];
+  const inFlight = stage && !first ? inFlightWaits(evaluations, stage) : [];
+  const all = first ? [first] : [...inFlight, ...heldWaits(evaluations, stage)];
   const rechecks = all.flatMap(({ recheckMs }) => recheckMs ?? []);
   // Expired deadlines with no effect need no recheck.
   const deadlines = all.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
@@ -65,11 +65,12 @@ export interface ExplainedWait {
   readonly probe?: Probe | undefined;
 }
 
-function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: RolloutPolicy, now: number): ExplainedWait[] {
+function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] {
+  const { snapshot, policy, now } = evaluations;
   return stage.targets
     .filter(({ state }) => state === 'intended')
     .map((target) => {
-      const { phase, reason, gate, recheckMs, until: known, probe } = progressOf(snapshot, stage, target, policy, now);
+      const { phase, reason, gate, recheckMs, until: known, probe } = evaluations.of(stage, target);
       const facts = factsOf(snapshot, target);
       const { observation } = facts;
       // The time of a target runs from its signal: one that holds a slot without any has no deadline.
@@ -84,13 +85,14 @@ function inFlightWaits(snapshot: Snapshot, stage: Stage, policy: RolloutPolicy, 
 }
 
 /** What keeps the pending targets from starting; one wait for all that wait for the same. */
-function heldWaits(snapshot: Snapshot, stage: Stage | undefined, policy: RolloutPolicy, now: number): ExplainedWait[] {
+function heldWaits(context: DecisionContext, stage: Stage | undefined): ExplainedWait[] {
+  const { snapshot, policy, now } = context;
   const { rollout } = snapshot;
   const since = lastProgress(rollout);
   if (rollout.unread) return [{ wait: { gate: 'record', reason: rollout.unread, since, ofStage: true } }];
   if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since, ofStage: true } }];
   if (!stage) return [];
-  const { waiting, chosen } = choose(snapshot, stage, policy, now);
+  const { waiting, chosen } = choose(context, stage);
   const gated = heldBy(
     stage,
     waiting.map((refused) => ({ ...refused, since: refused.since ?? since })),

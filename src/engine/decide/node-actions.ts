@@ -12,32 +12,28 @@ import { activeStage } from '../model/stages.ts';
 import { isUnanswered } from '../observe/probe-backoff.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { liftOf } from './cordon-and-drain.ts';
-import { progressOf } from './evaluate-target.ts';
+import type { Evaluations } from './evaluate-target.ts';
 
 /** Taints in one go: what comes later in the list has time. */
 const TAINTS_AT_ONCE = 20;
 
-export function nodeActionsOf(snapshot: Snapshot, policy: RolloutPolicy, now: number): NodeAction[] {
+export function nodeActionsOf(evaluations: Evaluations): NodeAction[] {
+  const { snapshot, policy } = evaluations;
   if (snapshot.rollout.unread) return [];
   const nodeActions = snapshot.rollout.stages.flatMap((stage) =>
-    stage.targets.flatMap((target) => nodeActionFor(snapshot, stage, target, policy, now) ?? []),
+    stage.targets.flatMap((target) => nodeActionFor(evaluations, stage, target) ?? []),
   );
   return [...nodeActions, ...taints(snapshot, policy)];
 }
 
-function nodeActionFor(
-  snapshot: Snapshot,
-  stage: Stage,
-  target: Target,
-  policy: RolloutPolicy,
-  now: number,
-): NodeAction | undefined {
+function nodeActionFor(evaluations: Evaluations, stage: Stage, target: Target): NodeAction | undefined {
+  const { snapshot, policy } = evaluations;
   const facts = factsOf(snapshot, target);
   const { observation, node } = facts;
   if (mustStop(snapshot, target) && canStop(facts)) {
     return { kind: 'cancel', stage, target, node: node?.name, reason: stopReason(snapshot, target) };
   }
-  if (target.state === 'intended') return progressOf(snapshot, stage, target, policy, now).nodeAction;
+  if (target.state === 'intended') return evaluations.of(stage, target).nodeAction;
   // Given up while it was at work, and now it is through: somebody has to let it back.
   const isThrough =
     observation.kind === 'working' && observation.waitsFor === 'uncordon' && facts.drainDelegation !== false;

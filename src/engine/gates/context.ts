@@ -14,14 +14,17 @@ export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): Tar
   return facts.get(target.key) ?? ABSENT;
 }
 
-/** One target, with all that is looked at to decide about it. */
-export interface TargetContext {
+/** Everything that one decision looks at. */
+export interface DecisionContext {
   readonly snapshot: Snapshot;
-  readonly stage: Stage;
-  readonly target: Target;
   readonly policy: RolloutPolicy;
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
+}
+
+export interface TargetContext extends DecisionContext {
+  readonly stage: Stage;
+  readonly target: Target;
 }
 
 /** `room` is the number of targets that may still start, this one included. */

@@ -1,6 +1,7 @@
 /** Owns the transition table of a target as data: what is recorded × what is seen → where it is, and what follows. */
-import type { TargetPhase } from './decided.ts';
+import type { NodeAction, Probe, TargetPhase } from './decided.ts';
 import type { Observation } from './observed.ts';
+import type { Reason } from './reasons.ts';
 import type { RecordedState } from './recorded.ts';
 
 /**
@@ -26,6 +27,23 @@ export type Effect =
 export interface Row {
   readonly phase: TargetPhase;
   readonly effect: Effect;
+}
+
+/** What follows for one target from what is recorded and observed of it. */
+export interface TargetEvaluation {
+  readonly phase: TargetPhase;
+  readonly effect: Effect;
+  /** The state to record, if it changes. */
+  readonly next?: RecordedState;
+  /** Why it failed or waits. */
+  readonly reason: Reason;
+  /** The gate or verifier that it waits for. */
+  readonly gate?: string;
+  readonly recheckMs?: number | undefined;
+  /** RFC 3339: when the wait ends, if before the target's deadline. */
+  readonly until?: string | undefined;
+  readonly probe?: Probe | undefined;
+  readonly nodeAction?: NodeAction | undefined;
 }
 
 const SETTLED = (phase: TargetPhase): Readonly<Record<ObservedState, Row>> => {

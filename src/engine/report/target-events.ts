@@ -1,7 +1,7 @@
 /** Events of targets: an upgrade starts, drains, completes, fails or is cancelled. */
 import { formatDuration } from '../../util/duration.ts';
 import { isLarge } from '../act/status-shards.ts';
-import { progressOf } from '../decide/evaluate-target.ts';
+import { evaluateTarget } from '../decide/evaluate-target.ts';
 import { factsOf } from '../gates/context.ts';
 import type { NodeAction, Signalling } from '../model/decided.ts';
 import type { Snapshot } from '../model/observed.ts';
@@ -45,7 +45,7 @@ function ending(
   }
   if (target.state !== 'failed') return undefined;
   const recorded = snapshot.rollout.stages.flatMap(({ targets }) => targets).find(({ key }) => key === target.key);
-  const { reason } = progressOf(snapshot, stage, recorded ?? target, policy, now);
+  const { reason } = evaluateTarget({ snapshot, stage, target: recorded ?? target, policy, now });
   return { type: 'Warning', reason, stage, target };
 }
 

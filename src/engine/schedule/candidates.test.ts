@@ -29,12 +29,10 @@ test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
 ])('%s', (_name, slots, facts, wanted) => {
   const stage = buildStage('worker', ['w3', 'w1', 'w2'], { maxInFlight: 9 });
   const choice = chooseTargets(
-    buildSnapshot(buildRollout([stage]), facts),
+    { snapshot: buildSnapshot(buildRollout([stage]), facts), policy: buildPolicy(), now: T0 },
     stage,
     stage.targets,
     slots,
-    buildPolicy(),
-    T0,
   );
   const refused = (list: typeof choice.waiting): string[] => list.map(({ target, gate }) => `${target.name} ${gate}`);
   expect({
@@ -49,7 +47,7 @@ test('each that is chosen counts against the limit of unavailable nodes for thos
   const fleet = ['w1', 'w2', 'w3', 'w4'].map((name) => buildNode(name));
   const snapshot = { ...buildSnapshot(buildRollout([stage])), fleet };
   const policy = buildPolicy({ name: 'careful', maxUnavailable: { percent: 50 } });
-  const { chosen, waiting } = chooseTargets(snapshot, stage, stage.targets, 9, policy, T0);
+  const { chosen, waiting } = chooseTargets({ snapshot, policy, now: T0 }, stage, stage.targets, 9);
   expect(chosen.map(({ name }) => name)).toEqual(['w1', 'w2']);
   expect(waiting.map(({ reason }) => reason.message)).toEqual([
     '2 of 4 nodes are not Ready, unschedulable or at work (w1, w2); UpgradePolicy careful allows 2',
@@ -60,12 +58,10 @@ test('a controller that waits holds up those behind it', () => {
   const stage = buildStage('controller', ['c1', 'c2'], { maxInFlight: 1 });
   const snapshot = buildSnapshot(buildRollout([stage]), { c1: sick });
   const { chosen, waiting } = chooseTargets(
-    { ...snapshot, controlPlane: [] },
+    { snapshot: { ...snapshot, controlPlane: [] }, policy: buildPolicy(), now: T0 },
     stage,
     stage.targets,
     1,
-    buildPolicy(),
-    T0,
   );
   expect({ chosen, waiting: waiting.map(({ target }) => target.name) }).toEqual({ chosen: [], waiting: ['c1'] });
 });

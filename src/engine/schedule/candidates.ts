@@ -1,16 +1,14 @@
 /** Owns the choice of the next targets: list order, never chance, so that a repeated decision is the same decision. */
 
 import { evaluate, type Refusal } from '../gates/chain.ts';
-import { censusFor, factsOf, gateInput } from '../gates/context.ts';
+import { censusFor, type DecisionContext, factsOf, gateInput } from '../gates/context.ts';
 import { drainPossible } from '../gates/drain-possible.ts';
 import { BEFORE } from '../gates/registry.ts';
 import { versionsFollow } from '../gates/versions-follow.ts';
 import type { Probe } from '../model/decided.ts';
-import type { Snapshot } from '../model/observed.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Stage, Target } from '../model/recorded.ts';
 import { withBusy } from '../policy/node-census.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export interface Refused {
   readonly target: Target;
@@ -42,13 +40,12 @@ const LOOKS_IN_VAIN = 50;
 
 /** A worker whose gate says wait does not hold up those behind it. A controller does: two away can cost the quorum. */
 export function chooseTargets(
-  snapshot: Snapshot,
+  context: DecisionContext,
   stage: Stage,
   candidates: readonly Target[],
   slots: number,
-  policy: RolloutPolicy,
-  now: number,
 ): Choice {
+  const { snapshot, policy } = context;
   const chosen: Target[] = [];
   const waiting: Refused[] = [];
   const stopped: Refused[] = [];
@@ -56,8 +53,7 @@ export function chooseTargets(
   let [asked, inVain] = [0, 0];
   for (const target of candidates) {
     if (chosen.length >= slots) break;
-    const look = { snapshot, stage, target, policy, now };
-    const verdict = evaluate(BEFORE, gateInput(look, slots - chosen.length, census));
+    const verdict = evaluate(BEFORE, gateInput({ ...context, stage, target }, slots - chosen.length, census));
     if (verdict.kind === 'pass') {
       chosen.push(target);
       census = census && withBusy(census, target.name);
@@ -71,7 +67,7 @@ export function chooseTargets(
     // Each question is a request: no more of them at a time than targets could start, or than were asked for nothing.
     if (asked >= Math.max(slots, inVain) || inVain >= Math.max(slots, LOOKS_IN_VAIN)) break;
   }
-  const wrong = chosen.length > 0 ? wrongVersion(snapshot, stage, candidates, policy, now) : undefined;
+  const wrong = chosen.length > 0 ? wrongVersion(context, stage, candidates) : undefined;
   return wrong ? refused(wrong.target, wrong.refusal, stopped) : { chosen, waiting, stopped };
 }
 
@@ -80,17 +76,15 @@ export function chooseTargets(
  * that may be followed are asked about once.
  */
 function wrongVersion(
-  snapshot: Snapshot,
+  context: DecisionContext,
   stage: Stage,
   candidates: readonly Target[],
-  policy: RolloutPolicy,
-  now: number,
 ): { readonly target: Target; readonly refusal: Refusal } | undefined {
   const passed = new Set<string | undefined>();
   for (const target of candidates) {
-    const { version } = factsOf(snapshot, target);
+    const { version } = factsOf(context.snapshot, target);
     if (passed.has(version)) continue;
-    const verdict = evaluate([versionsFollow], gateInput({ snapshot, stage, target, policy, now }, 1));
+    const verdict = evaluate([versionsFollow], gateInput({ ...context, stage, target }, 1));
     if (verdict.kind === 'pass') passed.add(version);
     if (verdict.kind === 'stop' && verdict.ofPlan) return { target, refusal: verdict };
   }
