@@ -54,3 +54,12 @@ function compareNaturally(a: string, b: string): number {
 function chunks(text: string): string[] {
   return text.match(/\d+|\D+/g) ?? [];
 }
+
+export function isNewerMinor(a: Version, b: Version): boolean {
+  return a.major > b.major || (a.major === b.major && a.minor > b.minor);
+}
+
+/** The minor versions that an upgrade would skip, such as `1.35`. */
+export function minorsBetween({ major, minor }: Version, to: Version): string[] {
+  return Array.from({ length: Math.max(0, to.minor - minor - 1) }, (_, index) => `${major}.${minor + 1 + index}`);
+}

@@ -2,7 +2,7 @@
  * Owns which versions may meet and follow each other: one pure function over facts. R1 to R14 restate the version skew policy
  * of Kubernetes, Km, Ks and Kd the rules of kubeadm itself; docs/guides/kubeadm.md has each in one sentence.
  */
-import { compareVersions, parseVersion, type Version } from '../util/version.ts';
+import { compareVersions, isNewerMinor, minorsBetween, parseVersion, type Version } from '../util/version.ts';
 import { etcdFindings } from './etcd-rules.ts';
 import { kubeadmFindings } from './kubeadm-rules.ts';
 import { nodeFindings } from './node-rules.ts';
@@ -44,11 +44,11 @@ function targetFindings(servers: readonly Version[], target: Version, facts: Ver
   if (target.pre !== '') findings.push(force('Ks3', `${text(target)} is a pre-release`));
   if (!oldest || !newest) return findings;
   findings.push(...spreadFindings(servers));
-  if (target.minor - oldest.minor > 1)
+  if (minorsBetween(oldest, target).length > 0)
     findings.push(
       hard(
         'R2',
-        `API servers never skip a minor version: ${text(oldest)} to ${text(target)} skips ${skipped(oldest, target)}`,
+        `API servers never skip a minor version: ${text(oldest)} to ${text(target)} skips ${minorsBetween(oldest, target).join(', ')}`,
       ),
     );
   if (target.minor > newest.minor && newest.minor !== oldest.minor)
@@ -90,7 +90,7 @@ function kubeletFindings(facts: KubeletFacts, servers: readonly Version[], targe
   const findings = next
     ? [...skewFindings('R3', who, next, met), ...moveFindings(who, now, next, facts)]
     : skewFindings('R3', who, now, local);
-  if (next && met.some((server) => next.minor > server.minor))
+  if (next && met.some((server) => isNewerMinor(next, server)))
     findings.push(hard('R7', `API servers come first: ${who} cannot have ${text(next)} before them`));
   if (target) findings.push(...stepFindings(who, now, local, target));
   else if (!next && local.some((server) => server.minor - now.minor === 3))
@@ -134,14 +134,14 @@ function moveFindings(
   const findings: Finding[] = [];
   if (how.drained !== true)
     findings.push(hard('R9', `the node of ${who} must be drained before its minor version changes`));
-  if (next.minor - now.minor > 1)
+  if (minorsBetween(now, next).length > 0)
     findings.push(
       hard(
         'R13',
         `${who} cannot go from ${text(now)} to ${text(next)} on the same host: kubeadm moves one minor version at a time (Kd)`,
       ),
     );
-  if (next.minor < now.minor)
+  if (isNewerMinor(now, next))
     findings.push(force('R12', `${who} from ${text(now)} back to ${text(next)} is a rollback`));
   return findings;
 }
@@ -150,7 +150,7 @@ function moveFindings(
 function skewFindings(rule: string, who: string, version: Version, servers: readonly Version[]): Finding[] {
   const [oldest, newest] = ends(servers);
   if (!oldest || !newest) return [];
-  if (version.minor > oldest.minor)
+  if (isNewerMinor(version, oldest))
     return [hard(rule, `${who} at ${text(version)} is newer than an API server at ${text(oldest)}`)];
   const limit = allowedBehind(version);
   if (newest.minor - version.minor > limit)
@@ -185,7 +185,7 @@ function controllerFindings(
   const [oldest, newest] = ends(facts.apiServer === undefined ? servers : [read(facts.apiServer)]);
   if (!oldest || !newest) return [];
   const who = `${facts.name} at ${text(version)}`;
-  if (version.minor > oldest.minor) return [hard('R5', `${who} is newer than an API server at ${text(oldest)}`)];
+  if (isNewerMinor(version, oldest)) return [hard('R5', `${who} is newer than an API server at ${text(oldest)}`)];
   if (newest.minor - version.minor > 1)
     return [hard('R5', `${who} is more than one minor version behind an API server at ${text(newest)}`)];
   if (target && target.minor - version.minor > 1)
@@ -213,14 +213,6 @@ function isNewer(now: Version, target: Version): boolean {
 function ends(versions: readonly Version[]): readonly [Version | undefined, Version | undefined] {
   const sorted = versions.toSorted(compareVersions);
   return [sorted[0], sorted.at(-1)];
-}
-
-function skipped(from: Version, to: Version): string {
-  const minors = Array.from(
-    { length: Math.max(0, to.minor - from.minor - 1) },
-    (_, index) => `1.${from.minor + 1 + index}`,
-  );
-  return minors.join(', ');
 }
 
 function versionsIn({

@@ -141,7 +141,17 @@ const EVERYTHING: Complete<StatusView> = {
           ],
         },
       ],
-      waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '', until: '', ofStage: true }],
+      waits: [
+        {
+          target: '',
+          gate: '',
+          reason: { code: 'InFlight', message: '' },
+          ends: '',
+          since: '',
+          until: '',
+          ofStage: true,
+        },
+      ],
       next: [''],
       policy: '',
       paused: 'plan',
@@ -187,7 +197,17 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
           waves: [['']],
         },
       ],
-      waits: [{ target: '', gate: '', reason: { code: 'InFlight', message: '' }, since: '', until: '', ofStage: true }],
+      waits: [
+        {
+          target: '',
+          gate: '',
+          reason: { code: 'InFlight', message: '' },
+          ends: '',
+          since: '',
+          until: '',
+          ofStage: true,
+        },
+      ],
       policy: { name: '', rule: '' },
       drains: {
         nodes: 1,

@@ -9,7 +9,7 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
   cli: ['dialects', 'process', ...CORE],
   process: CORE,
   dialects: CORE,
-  engine: ['runtime', 'api', 'signal', 'drain', 'kube', 'util'],
+  engine: ['runtime', 'api', 'signal', 'drain', 'versions', 'kube', 'util'],
   runtime: ['api', 'kube', 'util'],
   api: ['signal', 'kube', 'util'],
   agent: ['signal', 'drain', 'kube', 'util'],

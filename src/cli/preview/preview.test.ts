@@ -60,7 +60,7 @@ test('a Plan of k0s: stages in order, waves by slots, and what waits', async () 
   workers of command 0 to v1.36.3+k0s.2, 2 at a time
     wave 1   w1, w2
     wave 2   w3
-  waits    1 more controller waits for the only slot (slots)
+  waits    1 controller queued (1 at a time) (slots)
   waits    3 workers wait until the controllers are done (stages)
   takes    about 1 min 20 s without waiting: 20 s a wave, assumed for a node with nothing to drain; downloads come on top
 `);

@@ -2,7 +2,6 @@
 import type { Wait } from '../../engine/model/decided.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { age, listed } from '../phrases.ts';
-import { endingOf } from './endings.ts';
 import type { PlanView, TargetView } from './view.ts';
 
 /** More of a kind than this share a row, so that a plan fits a screen. */
@@ -119,8 +118,8 @@ export function waitLines(plan: PlanView, now: number): string[] {
 }
 
 /** What ends these waits, each once. */
-export function endLines(plan: PlanView, waits: readonly Wait[]): string[] {
-  return [...new Set(waits.flatMap((wait) => endingOf(plan, wait) ?? []))].map((ending) => `when ${ending}`);
+export function endLines(waits: readonly Wait[]): string[] {
+  return [...new Set(waits.flatMap(({ ends }) => ends ?? []))].map((ending) => `when ${ending}`);
 }
 
 const ROUTINE: ReadonlySet<string> = new Set(['InFlight', 'Intended', 'Signalled', 'NoFreeSlot', 'EarlierStage']);

@@ -41,10 +41,7 @@ export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, m
         { heading: 'waits', lines: waitLines(plan, now), style: 'yellow' },
         {
           heading: 'ends',
-          lines: endLines(
-            plan,
-            plan.waits.filter((wait) => !isRoutine(wait)),
-          ),
+          lines: endLines(plan.waits.filter((wait) => !isRoutine(wait))),
         },
         { heading: 'to do', lines: toDo(plan) },
       ],

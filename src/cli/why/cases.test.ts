@@ -220,7 +220,7 @@ test.each<[string, Case, readonly string[]]>([
     { states: MOVING, says: 'Restart', controls: { [ABORT_ANNOTATION]: 'wrong release' } },
     [
       'now     w1 Restart (8 min)\n',
-      'stopped by order: wrong release; nothing new starts, and what cannot be taken back finishes',
+      'stopped by order: wrong release; nothing new starts; nodes in progress finish',
       'the nodes in progress have ended; the plan ends then',
     ],
   ],

@@ -134,7 +134,7 @@ function progress(plan: PlanView, now: number): Section[] {
   return [
     { heading: 'now', lines: movingRows(plan, now).map(sentenceOf) },
     { heading: 'waits', lines: waitLines(plan, now), style: 'yellow' },
-    { heading: 'ends', lines: refused ? [] : endLines(plan, plan.waits) },
+    { heading: 'ends', lines: refused ? [] : endLines(plan.waits) },
     { heading: 'fails', lines: refused ? [] : deadlineLines(plan, now) },
     { heading: 'unknown', lines: plan.unseen ?? [] },
   ];

@@ -68,7 +68,7 @@ test('a plan that runs: what is under way, what waits since when, what ends it',
   expect(why(await lookAt([running], [], [W1, W2, W3], NOW))).toEqual([
     `Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2
   now     w1 Restart (30 s)
-  waits   2 more workers wait for the only slot (59 s)
+  waits   2 workers queued (1 at a time) (59 s)
   ends    when the node reports that it is done, or that it failed
           when a node in progress is done
   fails   w1 at 2026-11-20T08:14:35Z if nothing changes
@@ -90,11 +90,11 @@ test('a gate, a slot and an earlier stage: each node is told what it waits for',
   expect(why(views, 'w1')[0]).toContain('\n  ends    when the node is Ready\n');
   expect(why(views, 'w2')).toEqual([
     `w2  worker of Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2
-  waits   2 more workers wait for the only slot (59 s)
+  waits   2 workers queued (1 at a time) (59 s)
   ends    when a node in progress is done
   next    it is among the next to start`,
   ]);
-  expect(why(views, 'w3')[0]).toContain('2 more workers wait for the only slot');
+  expect(why(views, 'w3')[0]).toContain('2 workers queued (1 at a time)');
   const two = buildPlan(
     {},
     statusOf('SchedulableWait', recorded({ c1: 'SignalSent' }), recorded({ w1: 'SignalPending' })),
@@ -152,7 +152,7 @@ test('a controller behind one that a gate holds', async () => {
     buildLooking({ controlPlane: down }),
   );
   expect(why(views, 'c2')[0]).toContain('(no answer) is not ready (api-servers-ready, 59 s)');
-  expect(why(views, 'c2')[0]).toContain('1 more controller waits for the only slot');
+  expect(why(views, 'c2')[0]).toContain('1 controller queued (1 at a time)');
   expect(why(views, 'c2')[0]).toContain('\n  ends    when every API server answers that it is ready\n');
   expect(views[0]?.next).toEqual(['c1']);
 });

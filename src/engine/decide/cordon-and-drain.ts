@@ -2,6 +2,7 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { evaluate } from '../gates/chain.ts';
 import { gateInput, type TargetContext } from '../gates/context.ts';
+import { BLOCKED_ENDS } from '../gates/drain-possible.ts';
 import { AFTER } from '../gates/registry.ts';
 import { ownerOf } from '../model/cordon-owners.ts';
 import type { NodeAction } from '../model/decided.ts';
@@ -62,16 +63,18 @@ function wait({ target, policy, now }: AssistInput, node: NodeView, drain: Drain
     return { ...failed, reason: because('DrainRefused', `${target.name} cannot be drained: ${drain.reason}`) };
   }
   const { left = 0, blockedBy } = drain.kind === 'draining' ? drain : {};
-  const ends = drain.since + (rules.onDeadline === 'wait' ? Number.POSITIVE_INFINITY : stepDeadlines.drain);
+  const deadline = drain.since + (rules.onDeadline === 'wait' ? Number.POSITIVE_INFINITY : stepDeadlines.drain);
   const what = `${left === 1 ? '1 pod is' : `${left} pods are`} left on node ${node.name}`;
   const why = blockedBy === undefined ? what : `${what}: ${blockedBy}`;
-  if (now >= ends) {
+  if (now >= deadline) {
     const limit = `within ${Math.round(stepDeadlines.drain / 1000)} s`;
     return { ...failed, reason: because('DrainTooLong', `${target.name} was not drained ${limit}: ${why}`) };
   }
   const code = blockedBy === undefined ? 'Draining' : 'DrainBlocked';
-  const until = Number.isFinite(ends) ? { until: rfc3339(ends), recheckMs: ends - now } : {};
-  return { phase: 'working', effect: 'assist', gate: 'drain', reason: because(code, why), ...until };
+  const until = Number.isFinite(deadline) ? { until: rfc3339(deadline), recheckMs: deadline - now } : {};
+  const gone = `the pods are gone (kubectl get pods -A --field-selector spec.nodeName=${node.name} shows them)`;
+  const ends = blockedBy === undefined ? gone : BLOCKED_ENDS;
+  return { phase: 'working', effect: 'assist', gate: 'drain', reason: because(code, why), ends, ...until };
 }
 
 /** Which cordon goes: ours, which names its owner, or one that an original leader or agent set without a word. */
@@ -96,6 +99,6 @@ function uncordonNode(input: AssistInput): TargetEvaluation {
   }
   const { reason, gate } = verdict;
   if (verdict.kind === 'stop') return { phase: 'failed', effect: 'fail', next: 'failed', reason, gate };
-  const { recheckMs, probe } = verdict;
-  return { phase: 'verifying', effect: 'assist', reason, gate, recheckMs, probe };
+  const { ends, recheckMs, probe } = verdict;
+  return { phase: 'verifying', effect: 'assist', reason, ends, gate, recheckMs, probe };
 }

@@ -99,7 +99,7 @@ function intend(look: TargetContext): TargetEvaluation {
     return { phase, effect: 'none', next: 'pending', reason: because('Aborted', `${target.name} is not begun`) };
   }
   const [problem] = snapshot.rollout.problems;
-  if (problem) return { phase, effect: 'none', reason: problem, gate: 'plan-valid' };
+  if (problem) return { phase, effect: 'none', reason: problem, ends: 'the plan is corrected', gate: 'plan-valid' };
   // The target has a slot of its own already.
   const verdict = evaluate(BEFORE, gateInput(look, freeSlots(stage) + 1));
   if (verdict.kind !== 'pass') {
@@ -107,7 +107,8 @@ function intend(look: TargetContext): TargetEvaluation {
     if (verdict.kind === 'stop') {
       return { phase, effect: 'none', next: verdict.ofPlan ? 'pending' : refusedState(reason), reason };
     }
-    return { phase, effect: 'none', reason, gate, recheckMs: verdict.recheckMs, probe: verdict.probe };
+    const { ends, recheckMs, probe } = verdict;
+    return { phase, effect: 'none', reason, ends, gate, recheckMs, probe };
   }
   const reason = restingReason(target, phase, facts);
   const isOld = now - Date.parse(target.since) >= Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs));
@@ -125,8 +126,8 @@ function verify(look: TargetContext, late: boolean): TargetEvaluation {
   // Whoever only rests is well.
   const isOver = verdict.kind === 'stop' || (late && !isUnasked(reason) && reason.code !== 'Resting');
   if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
-  const { recheckMs, probe, until } = verdict;
-  return { phase: 'verifying', effect, reason, gate, recheckMs, probe, until };
+  const { ends, recheckMs, probe, until } = verdict;
+  return { phase: 'verifying', effect, reason, ends, gate, recheckMs, probe, until };
 }
 
 function resting(target: Target, phase: TargetPhase, facts: TargetFacts, effect: Effect): TargetEvaluation {

@@ -1,4 +1,4 @@
-/** Owns the explanation for people: no decision hangs on what holds targets that others were let past, and people ask all the same. */
+/** Explains, for people only, why targets wait that the scheduler has skipped. */
 
 import type { DecisionContext } from '../gates/context.ts';
 import type { Wait } from '../model/decided.ts';
@@ -9,10 +9,10 @@ import { isStopping } from './advance.ts';
 import type { Evaluations } from './evaluate-target.ts';
 import { type ExplainedWait, type Explanation, explain, heldBy } from './explain.ts';
 
-/** Those that are told; each may be a question to the API server. */
+/** Each may cost a request to the API server. */
 const MOST_TARGETS = 10;
 
-/** As `explain`, and what would hold those that were passed over if a slot were free. */
+/** As `explain`, and what skipped targets would wait for if a slot were free. */
 export function explainToPeople(evaluations: Evaluations): Explanation {
   const explanation = explain(evaluations);
   const { waits, probes } = explanation;
@@ -35,13 +35,13 @@ function skipped(context: DecisionContext): ExplainedWait[] {
   const waiting = overtaken(stage.targets)
     .slice(0, MOST_TARGETS)
     .flatMap((target) => chooseTargets(context, stage, [target], 1).waiting)
-    // What holds all of them is told of all of them.
+    // `explain` has those that hold for all targets.
     .filter(({ ofRollout }) => ofRollout !== true)
     .map((refused) => ({ ...refused, since: refused.since ?? refused.target.since }));
   return heldBy(stage, waiting);
 }
 
-/** Not begun, although one behind them is. */
+/** Pending, although a later target has started. */
 function overtaken(targets: readonly Target[]): readonly Target[] {
   const last = targets.findLastIndex(({ state }) => state !== 'pending');
   return targets.slice(0, Math.max(0, last)).filter(({ state }) => state === 'pending');

@@ -82,7 +82,7 @@ describe('what has not begun', () => {
     const stage = buildStage('worker', [flying('w1'), flying('w2', later(MINUTE)), 'w3', 'w4'], { maxInFlight: 2 });
     const facts = { w1: { observation: sent() }, w2: { observation: sent() } };
     expect(linesOf(waitsOf(buildRollout([stage]), facts)).at(-1)).toBe(
-      'slots since 08:01: 2 more workers wait for one of 2 slots',
+      'slots since 08:01: 2 workers queued (2 at a time)',
     );
   });
 
@@ -94,16 +94,14 @@ describe('what has not begun', () => {
       buildPolicy({ maxFailures: 1 }),
       NOW,
     );
-    expect(linesOf(waits)).toEqual([
-      'slots since 08:00: 1 more worker waits for the only slot; given up, and still at work: w1',
-    ]);
+    expect(linesOf(waits)).toEqual(['slots since 08:00: 1 worker queued (1 at a time); failed and still working: w1']);
     expect(recheckAfterMs).toBe(HOUR);
   });
 
   test('a single one, and a single slot', () => {
     const stage = buildStage('controller', [flying('c1'), 'c2']);
     expect(linesOf(waitsOf(buildRollout([stage]), { c1: { observation: sent() } })).at(-1)).toBe(
-      'slots since 08:00: 1 more controller waits for the only slot',
+      'slots since 08:00: 1 controller queued (1 at a time)',
     );
   });
 

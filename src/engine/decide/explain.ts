@@ -1,4 +1,4 @@
-/** Owns the explanation of a rollout: where each target is, and for what and until when everything else waits. */
+/** Explains a rollout: the phase of each target, and what the others wait for. */
 import { rfc3339 } from '../../util/clock.ts';
 import { type DecisionContext, factsOf } from '../gates/context.ts';
 import { abortReason } from '../model/controls.ts';
@@ -9,7 +9,7 @@ import type { Rollout, Stage, Target } from '../model/recorded.ts';
 import { isFinal } from '../model/recorded.ts';
 import { activeStage } from '../model/stages.ts';
 import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
-import type { Refused } from '../schedule/candidates.ts';
+import { FINISHING_ENDS, type Refused } from '../schedule/candidates.ts';
 import { type FailedInFlight, failedInFlightIn } from '../schedule/failed-in-flight.ts';
 import { limitOf } from '../schedule/slots.ts';
 import { choose, isStopping } from './advance.ts';
@@ -50,46 +50,62 @@ export function explain(evaluations: Evaluations): Explanation {
 function preconditionsWait({ rollout, preconditions }: Snapshot): ExplainedWait | undefined {
   if (rollout.phase !== 'new' || !(preconditions === 'unasked' || isUnanswered(preconditions))) return undefined;
   const checking = because('PreconditionsUnknown', 'checking the preconditions of the plan');
-  const { reason, ...next } =
+  const { reason, ends, ...next } =
     preconditions === 'unasked'
-      ? { reason: checking, probe: { kind: 'preconditions' } as const }
+      ? { reason: checking, ends: 'the API server answers', probe: { kind: 'preconditions' } as const }
       : untilAsked(preconditions);
-  return { wait: { gate: 'preconditions', reason, since: rollout.source.created, ofStage: true }, ...next };
+  return { wait: { gate: 'preconditions', reason, ends, since: rollout.source.created, ofStage: true }, ...next };
 }
 
 export interface ExplainedWait {
   readonly wait: Wait;
   readonly recheckMs?: number | undefined;
-  /** Milliseconds since the epoch: when it is judged late. */
+  /** Milliseconds since the epoch. */
   readonly deadline?: number | undefined;
   readonly probe?: Probe | undefined;
 }
+
+const IN_FLIGHT_ENDS: Partial<Record<TargetPhase, string>> = {
+  intended: 'the signal is written',
+  signalled: 'the node answers its signal; where it does not, see that its agent runs',
+  working: 'the node reports that it is done, or that it failed',
+  verifying: 'the node reports that it is done, or that it failed',
+};
 
 function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] {
   const { snapshot, policy, now } = evaluations;
   return stage.targets
     .filter(({ state }) => state === 'intended')
     .map((target) => {
-      const { phase, reason, gate, recheckMs, until: known, probe } = evaluations.of(stage, target);
+      const {
+        phase,
+        reason,
+        ends = IN_FLIGHT_ENDS[phase],
+        gate,
+        recheckMs,
+        until: known,
+        probe,
+      } = evaluations.of(stage, target);
       const facts = factsOf(snapshot, target);
       const { observation } = facts;
-      // The time of a target runs from its signal: one that holds a slot without any has no deadline.
+      // The deadline runs from the signal.
       const isSignalled = observation.kind !== 'none';
       const since = isSignalled ? observation.since : target.since;
       const deadline = now + timeLeft(target, facts, policy, now);
-      const ends = isSignalled && Number.isFinite(deadline);
-      const until = ends || known !== undefined ? { until: known ?? rfc3339(deadline) } : {};
-      const wait = { target: target.name, gate: gate ?? phase, reason, since, ...until };
-      return { wait, recheckMs, probe, ...(ends ? { deadline } : {}) };
+      const hasDeadline = isSignalled && Number.isFinite(deadline);
+      const until = hasDeadline || known !== undefined ? { until: known ?? rfc3339(deadline) } : {};
+      const wait = { target: target.name, gate: gate ?? phase, reason, ends, since, ...until };
+      return { wait, recheckMs, probe, ...(hasDeadline ? { deadline } : {}) };
     });
 }
 
-/** What keeps the pending targets from starting; one wait for all that wait for the same. */
+/** Why pending targets do not start; one wait for all with the same reason. */
 function heldWaits(context: DecisionContext, stage: Stage | undefined): ExplainedWait[] {
   const { snapshot, policy, now } = context;
   const { rollout } = snapshot;
   const since = lastProgress(rollout);
-  if (rollout.unread) return [{ wait: { gate: 'record', reason: rollout.unread, since, ofStage: true } }];
+  const ends = 'the record of the plan can be read again';
+  if (rollout.unread) return [{ wait: { gate: 'record', reason: rollout.unread, ends, since, ofStage: true } }];
   if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since, ofStage: true } }];
   if (!stage) return [];
   const { waiting, chosen } = choose(context, stage);
@@ -106,20 +122,20 @@ function heldWaits(context: DecisionContext, stage: Stage | undefined): Explaine
   ];
 }
 
-function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason'> {
+function stopOf({ rollout, controls }: Snapshot): Pick<Wait, 'gate' | 'reason' | 'ends'> {
   const { problems, reason } = rollout;
   if (controls.abort !== undefined) {
     const { code, message } = abortReason(controls.abort);
-    const reason = because(code, `${message}; nothing new starts, and what cannot be taken back finishes`);
-    return { gate: 'not-aborted', reason };
+    const reason = because(code, `${message}; nothing new starts; nodes in progress finish`);
+    return { gate: 'not-aborted', reason, ends: FINISHING_ENDS };
   }
   const [problem] = problems;
   if (problem) {
     const message = `the plan was changed while it ran: ${problem.message}`;
-    return { gate: 'plan-valid', reason: because('InvalidPlan', message) };
+    return { gate: 'plan-valid', reason: because('InvalidPlan', message), ends: 'the plan is corrected' };
   }
   const message = `nothing new starts: ${reason?.message ?? 'a target failed'}`;
-  return { gate: 'failure-budget', reason: because('FinishingInFlight', message) };
+  return { gate: 'failure-budget', reason: because('FinishingInFlight', message), ends: FINISHING_ENDS };
 }
 
 function slotWait(
@@ -130,12 +146,13 @@ function slotWait(
 ): ExplainedWait[] {
   if (count <= 0) return [];
   const limit = limitOf(stage);
-  const who = count === 1 ? `1 more ${stage.role} waits` : `${count} more ${stage.role}s wait`;
+  const who = `${count} ${stage.role}${count === 1 ? '' : 's'} queued (${limit} at a time)`;
   const names = failedInFlight.map(({ target }) => target.name).join(', ');
-  const kept = names === '' ? '' : `; given up, and still at work: ${names}`;
-  const message = `${who} for ${limit === 1 ? 'the only slot' : `one of ${limit} slots`}${kept}`;
+  const failed = names === '' ? '' : `; failed and still working: ${names}`;
+  const message = `${who}${failed}`;
   const recheckMs = Math.min(...failedInFlight.map(({ leftMs }) => leftMs).filter(Number.isFinite));
-  const wait = { gate: 'slots', reason: because('NoFreeSlot', message), since, ofStage: true } as const;
+  const ends = 'a node in progress is done';
+  const wait = { gate: 'slots', reason: because('NoFreeSlot', message), ends, since, ofStage: true } as const;
   return [{ wait, ...(Number.isFinite(recheckMs) ? { recheckMs } : {}) }];
 }
 
@@ -149,21 +166,22 @@ function laterWaits({ stages }: Rollout, active: Stage): ExplainedWait[] {
     if (!first) return [];
     const who = `${length} ${titleOf(stage, length > 1)} ${length > 1 ? 'wait' : 'waits'}`;
     const message = `${who} until the ${titleOf(active, true)} are done`;
-    return [{ wait: { gate: 'stages', reason: because('EarlierStage', message), since: first.since } }];
+    const ends = 'the earlier stage is done';
+    return [{ wait: { gate: 'stages', reason: because('EarlierStage', message), ends, since: first.since } }];
   });
 }
 
-/** What holds several of them back in the same words is said once, of the first. */
+/** Targets with the same gate and message share one wait, which names the first. */
 export function heldBy(stage: Stage, waiting: readonly (Refused & { readonly since: string })[]): ExplainedWait[] {
   const alike = Map.groupBy(waiting, ({ gate, reason }) => `${gate} ${reason.message}`);
   return [...alike.values()].flatMap(([first, ...others]) => {
     if (!first) return [];
-    const { target, gate, reason, since, until, recheckMs, probe } = first;
-    // Behind a controller that waits nobody starts.
+    const { target, gate, reason, ends, since, until, recheckMs, probe } = first;
+    // A controller that waits blocks the next ones.
     const isOfAll = first.ofRollout === true || others.length > 0 || stage.role === 'controller';
-    const ends = until === undefined ? {} : { until };
+    const end = until === undefined ? {} : { until };
     return {
-      wait: { target: target.name, gate, reason, since, ...ends, ...(isOfAll ? { ofStage: true } : {}) },
+      wait: { target: target.name, gate, reason, ends, since, ...end, ...(isOfAll ? { ofStage: true } : {}) },
       recheckMs,
       probe,
     };
@@ -174,7 +192,7 @@ function pendingIn({ targets }: Stage): Target[] {
   return targets.filter(({ state }) => state === 'pending');
 }
 
-/** The moment when anything was last recorded: whoever waits may have been waiting since then. */
+/** When anything was last recorded: the earliest known start of a wait. */
 function lastProgress({ stages, source }: Rollout): string {
   return (
     stages

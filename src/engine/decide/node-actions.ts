@@ -113,10 +113,5 @@ function taints(snapshot: Snapshot, policy: RolloutPolicy): NodeAction[] {
 
 function evicts({ drainPreview, drain }: TargetFacts): boolean {
   if (drain?.kind === 'draining' && drain.left > 0) return true;
-  return (
-    drainPreview !== undefined &&
-    drainPreview !== 'unasked' &&
-    !isUnanswered(drainPreview) &&
-    drainPreview.evictable > 0
-  );
+  return typeof drainPreview === 'object' && !isUnanswered(drainPreview) && drainPreview.evictable > 0;
 }

@@ -1,14 +1,14 @@
-/** Owns trying failed targets again because somebody ordered it. */
+/** Retries failed targets when a person asks for it. */
 import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/context.ts';
 import type { Snapshot } from '../model/observed.ts';
 import type { Rollout, Stage, Target } from '../model/recorded.ts';
 import { targetsIn, withTargets } from '../model/stages.ts';
 
-/** Milliseconds: finer than that no time is recorded. */
+/** Milliseconds: recorded times have no fractions of a second. */
 const SECOND = 1000;
 
-/** The very same rollout where nothing is to be tried again. A target that still works must come to its end first. */
+/** The same object if there is nothing to retry. A target that still works must end first. */
 export function withRetries(snapshot: Snapshot, now: number): Rollout {
   const { rollout, controls } = snapshot;
   if (controls.retries.size === 0 || controls.abort !== undefined) return rollout;
@@ -24,10 +24,7 @@ export function withRetries(snapshot: Snapshot, now: number): Rollout {
   return { ...renewed, phase: 'running', reason: failures > 0 ? rollout.reason : undefined };
 }
 
-/**
- * What it reported of an attempt that was begun before somebody ordered another one. Once it waits for that one, it is at
- * work on the old one only in what an old cache shows.
- */
+/** True for a report of the attempt before the retry. Of a target that waits for its retry, only an old cache shows work. */
 export function isSupersededByRetry(snapshot: Snapshot, target: Target): boolean {
   const { exists, observation } = factsOf(snapshot, target);
   const ordered = snapshot.controls.retries.get(target.name);
@@ -36,18 +33,12 @@ export function isSupersededByRetry(snapshot: Snapshot, target: Target): boolean
   return isOld && (observation.kind === 'failed' || (target.state === 'pending' && observation.kind !== 'succeeded'));
 }
 
-/**
- * When what is recorded of a target now is said to have happened: of one that is to be tried again after the order, to
- * the second, so that neither its next attempt nor the end of that is taken for one that is forgotten.
- */
+/** The time to record for a target: after the order to retry it, so that its next attempt is not taken for the old one. */
 export function momentOf({ controls }: Pick<Snapshot, 'controls'>, { name }: Target, now: number): string {
   return rfc3339(Math.max(now, (controls.retries.get(name) ?? Number.NEGATIVE_INFINITY) + SECOND));
 }
 
-/**
- * True where a later stage has brought the very target further since it failed: to try it again would take it back. What
- * keeps the version as it is takes nothing back.
- */
+/** True if a later stage has upgraded the target since it failed: a retry would downgrade it. */
 export function isOutdone({ stages }: Rollout, own: Stage, { name }: Target): boolean {
   if (own.keepsVersion === true) return false;
   return laterThan(stages, own).some(
@@ -58,7 +49,7 @@ export function isOutdone({ stages }: Rollout, own: Stage, { name }: Target): bo
   );
 }
 
-/** What is in flight in a later stage finishes first: only the slots of one stage are counted at a time. */
+/** Work in a later stage finishes first: only the slots of one stage are counted. */
 function isFree(rollout: Rollout, stage: Stage, target: Target): boolean {
   const later = laterThan(rollout.stages, stage);
   return targetsIn({ stages: later }, 'intended').length === 0 && !isOutdone(rollout, stage, target);

@@ -1,9 +1,12 @@
 /** Gate: no kubelet gets newer than an API server is now, of controllers outside of the plan too. */
+
+import { judgePlan } from '../../versions/plan-rules.ts';
 import type { ApiServerVersion } from '../model/observed.ts';
 import type { Reason } from '../model/reasons.ts';
 import { broughtTo, momentAfter } from '../observe/recorded-versions.ts';
-import { judgeVersions } from '../policy/version-rules.ts';
 import { type Gate, PASS } from './types.ts';
+
+const ENDS = 'those API servers report a version that is new enough, or the plan is corrected';
 
 /** Whoever is behind can still be upgraded, so this never ends a plan. */
 export const apiServersFirst: Gate = {
@@ -13,7 +16,7 @@ export const apiServersFirst: Gate = {
     if (stage.keepsVersion === true) return PASS;
     const hasKubelet = stage.role === 'worker' || facts.node !== undefined;
     const judge = (servers: readonly ApiServerVersion[]): Reason | undefined =>
-      judgeVersions([{ ...stage, targets: [{ name, hasKubelet }] }], servers, allow).problems[0];
+      judgePlan([{ ...stage, targets: [{ name, hasKubelet }] }], servers, allow).problems[0];
     // While controllers move, one kubelet is ahead of the rest for as long as that takes.
     const moving = new Set(stage.role === 'controller' ? stage.targets.map((target) => target.name) : []);
     const servers = apiServers.filter((server) => !moving.has(server.name));
@@ -24,6 +27,11 @@ export const apiServersFirst: Gate = {
       .flatMap((server) => ('since' in server ? server.since : []))
       .toSorted()
       .at(-1);
-    return { kind: 'wait', reason, ...(since === undefined || judge(brought) ? {} : momentAfter({ since }, now)) };
+    return {
+      kind: 'wait',
+      reason,
+      ends: ENDS,
+      ...(since === undefined || judge(brought) ? {} : momentAfter({ since }, now)),
+    };
   },
 };

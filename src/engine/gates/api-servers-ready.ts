@@ -5,6 +5,7 @@ import { type Gate, PASS } from './types.ts';
 
 /** No watch tells when an API server becomes ready, so it is asked again. */
 const RECHECK_MS = 1000;
+const ENDS = 'every API server answers that it is ready';
 
 export const apiServersReady: Gate = {
   name: 'api-servers-ready',
@@ -12,13 +13,13 @@ export const apiServersReady: Gate = {
     if (stage.role !== 'controller') return PASS;
     if (!controlPlane) {
       const reason = because('ControlPlaneUnknown', 'asking every API server');
-      return { kind: 'wait', reason, probe: { kind: 'control-plane' } };
+      return { kind: 'wait', reason, ends: ENDS, probe: { kind: 'control-plane' } };
     }
     if (isUnanswered(controlPlane)) return { kind: 'wait', ...untilAsked(controlPlane) };
     const down = controlPlane.filter(({ ready }) => !ready);
     if (down.length === 0) return PASS;
     const list = down.map(({ name, detail }) => `${name} (${detail ?? 'not ready'})`).join(', ');
     const message = `the API server of ${list} is not ready`;
-    return { kind: 'wait', reason: because('ControlPlaneNotReady', message), recheckMs: RECHECK_MS };
+    return { kind: 'wait', reason: because('ControlPlaneNotReady', message), ends: ENDS, recheckMs: RECHECK_MS };
   },
 };

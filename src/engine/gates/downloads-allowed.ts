@@ -10,6 +10,11 @@ export const downloadsAllowed: Gate = {
   evaluate({ stage, policy }) {
     const problems = payloadProblems([stage], policy);
     if (problems.length === 0) return PASS;
-    return { kind: 'wait', reason: because('Unverified', problems.map(({ message }) => message).join('; ')) };
+    const reason = because('Unverified', problems.map(({ message }) => message).join('; '));
+    return {
+      kind: 'wait',
+      reason,
+      ends: 'the plan has what the policy asks of downloads, or the policy asks for less',
+    };
   },
 };

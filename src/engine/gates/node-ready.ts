@@ -8,6 +8,6 @@ export const nodeReady: Gate = {
     // A worker that does not tell is not Ready; the object of a controller need not have such a condition.
     if (facts.ready ?? stage.role === 'controller') return PASS;
     const reason = because('NodeNotReady', `node ${target.name} is not Ready`);
-    return { kind: 'wait', reason, since: facts.readySince };
+    return { kind: 'wait', reason, ends: 'the node is Ready', since: facts.readySince };
   },
 };

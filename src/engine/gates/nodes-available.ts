@@ -1,23 +1,18 @@
-/** Gate: of all nodes of the cluster only so many may be unavailable at a time, whatever made them so. */
+/** Gate: limits how many nodes of the cluster are unavailable at once, for whatever reason. */
 
 import { because } from '../model/reasons.ts';
-import type { Target } from '../model/recorded.ts';
-import type { NodeCensus } from '../policy/node-census.ts';
-import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
-import { PASS, type Verdict } from './types.ts';
+import type { NodeLimit } from '../policy/rollout-policy.ts';
+import { type GateInput, PASS, type Verdict } from './types.ts';
 
-export interface AvailabilityInput {
-  readonly target: Target;
-  readonly policy: RolloutPolicy;
-  readonly census: NodeCensus | undefined;
-}
-
-/** Names that are told one by one. */
 const MAX_TOLD = 5;
 
 export const nodesAvailable = {
   name: 'nodes-available',
-  evaluate({ target, policy: { maxUnavailable, name }, census }: AvailabilityInput): Verdict {
+  evaluate({
+    target,
+    policy: { maxUnavailable, name },
+    census,
+  }: Pick<GateInput, 'target' | 'policy' | 'census'>): Verdict {
     if (!maxUnavailable || !census) return PASS;
     const { all, unavailable, busy } = census;
     // To start one that is unavailable anyway makes no further node so; what is no node takes no pods.
@@ -28,7 +23,8 @@ export const nodesAvailable = {
     const others = [...busy].filter((each) => each !== target.name).toSorted();
     const told = [...others.slice(0, MAX_TOLD), ...(count > MAX_TOLD ? [`${count - MAX_TOLD} more`] : [])].join(', ');
     const message = `${count} of ${all.size} nodes are not Ready, unschedulable or at work (${told}); UpgradePolicy ${name} allows ${limit}`;
-    return { kind: 'wait', reason: because('TooManyUnavailable', message) };
+    const ends = 'one of those nodes is back, or maxUnavailable of the policy is raised';
+    return { kind: 'wait', reason: because('TooManyUnavailable', message), ends };
   },
 };
 

@@ -1,23 +1,18 @@
-/** Gate: nothing starts while the policy says so; what is in flight finishes. */
-import type { Controls } from '../model/controls.ts';
+/** Gate: nothing starts while the plan or its policy is paused. What is in flight finishes. */
 import { because } from '../model/reasons.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { PASS, type Verdict } from './types.ts';
-
-interface PauseInput {
-  readonly policy: RolloutPolicy;
-  readonly controls: Controls;
-}
+import { type GateInput, PASS, type Verdict } from './types.ts';
 
 export const notPaused = {
   name: 'not-paused',
   ofRollout: true,
-  evaluate({ policy: { paused, name }, controls }: PauseInput): Verdict {
+  evaluate({ policy: { paused, name }, controls }: Pick<GateInput, 'policy' | 'controls'>): Verdict {
     if (controls.paused) {
       const reason = because('Paused', 'the plan is paused: nothing new starts until refit resume');
-      return { kind: 'wait', reason, since: controls.pausedSince };
+      return { kind: 'wait', reason, ends: '`refit resume` is given', since: controls.pausedSince };
     }
     if (!paused) return PASS;
-    return { kind: 'wait', reason: because('Paused', `UpgradePolicy ${name} has spec.paused: nothing new starts`) };
+    const reason = because('Paused', `UpgradePolicy ${name} has spec.paused: nothing new starts`);
+    const command = `kubectl patch upgradepolicy ${name} --type=merge -p '{"spec":{"paused":false}}'`;
+    return { kind: 'wait', reason, ends: `UpgradePolicy ${name} is not paused any more (${command})` };
   },
 };

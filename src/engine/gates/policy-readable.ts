@@ -1,15 +1,14 @@
-/** Gate: a policy that cannot be read holds everything back, since nobody knows what it would have forbidden. */
+/** Gate: nothing starts under an unreadable policy, because it may forbid it. */
 
 import { because } from '../model/reasons.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { PASS, type Verdict } from './types.ts';
+import { type GateInput, PASS, type Verdict } from './types.ts';
 
 export const policyReadable = {
   name: 'policy-readable',
   ofRollout: true,
-  evaluate({ policy: { problems } }: { readonly policy: RolloutPolicy }): Verdict {
+  evaluate({ policy: { name, problems } }: Pick<GateInput, 'policy'>): Verdict {
     if (problems.length === 0) return PASS;
     const message = problems.map(({ message }) => message).join('; ');
-    return { kind: 'wait', reason: because('PolicyUnreadable', message) };
+    return { kind: 'wait', reason: because('PolicyUnreadable', message), ends: `UpgradePolicy ${name} is corrected` };
   },
 };

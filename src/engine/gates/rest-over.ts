@@ -13,6 +13,12 @@ export const restOver: Gate = {
     // A time that cannot be read must not hold anybody for ever.
     if (!(now < until)) return PASS;
     const message = `${target.name} rests for ${formatDuration(restMs)} before its slot is free`;
-    return { kind: 'wait', reason: because('Resting', message), recheckMs: until - now, until: rfc3339(until) };
+    return {
+      kind: 'wait',
+      reason: because('Resting', message),
+      ends: 'its rest is over',
+      recheckMs: until - now,
+      until: rfc3339(until),
+    };
   },
 };

@@ -33,6 +33,8 @@ export type Verdict =
 export interface Waiting {
   readonly kind: 'wait';
   readonly reason: Reason;
+  /** A clause for people that follows "when": what ends the wait, and what they can do about it. */
+  readonly ends: string;
   readonly recheckMs?: number;
   /** True for what a moment ends by itself: nobody is told that it holds a target back. */
   readonly isPassing?: true;

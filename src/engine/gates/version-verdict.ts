@@ -1,9 +1,9 @@
 /** Owns what the rules about versions say of a rollout: each target by what it runs now, and by what earlier stages bring it. */
 
+import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
 import type { Snapshot } from '../model/observed.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { judgeVersions, type VersionVerdict } from '../policy/version-rules.ts';
 import { factsOf } from './context.ts';
 
 export function versionVerdict(snapshot: Snapshot, { allow }: RolloutPolicy): VersionVerdict {
@@ -18,7 +18,7 @@ export function versionVerdict(snapshot: Snapshot, { allow }: RolloutPolicy): Ve
         return { name: target.name, current, hasKubelet: stage.role === 'worker' || node !== undefined };
       }),
     }));
-  return judgeVersions(stages, apiServers, allow);
+  return judgePlan(stages, apiServers, allow);
 }
 
 /** Told once, when the rollout begins; undefined where every version is known. */
@@ -26,5 +26,5 @@ export function uncheckedReason(snapshot: Snapshot, policy: RolloutPolicy): Reas
   const { unchecked } = versionVerdict(snapshot, policy);
   return unchecked.length === 0
     ? undefined
-    : because('VersionUnchecked', `no rule of versions asked: ${unchecked.join('; ')}`);
+    : because('VersionUnchecked', `version checks skipped for ${unchecked.join('; ')}`);
 }

@@ -1,16 +1,18 @@
 /** Gate: what the target runs now may be followed by what its plan holds now; both may have changed since the plan began. */
 
+import { judgePlan } from '../../versions/plan-rules.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { broughtTo, isLeftBehind, momentAfter } from '../observe/recorded-versions.ts';
-import { judgeVersions } from '../policy/version-rules.ts';
 import { type Gate, PASS } from './types.ts';
+
+const ENDS = 'the node reports the version of the earlier command';
 
 export const versionsFollow: Gate = {
   name: 'versions-follow',
   evaluate({ stage, target: { name }, facts, earlier, apiServers, policy: { allow }, now }) {
     if (!apiServers || stage.keepsVersion === true) return PASS;
     const judge = (current: string | undefined): Reason | undefined =>
-      judgeVersions([{ ...stage, targets: [{ name, current, hasKubelet: false }] }], [], allow).problems[0];
+      judgePlan([{ ...stage, targets: [{ name, current, hasKubelet: false }] }], [], allow).problems[0];
     const reason = judge(facts.version);
     if (!reason) return PASS;
     const brought = broughtTo(earlier, stage.role, name);
@@ -19,6 +21,6 @@ export const versionsFollow: Gate = {
       return { kind: 'stop', reason, ...(isAlone ? {} : { ofPlan: true }) };
     }
     const why = `${reason.message}; an earlier command has brought it to ${brought.version}, which it does not tell yet`;
-    return { kind: 'wait', reason: because(reason.code, why), ...momentAfter(brought, now) };
+    return { kind: 'wait', reason: because(reason.code, why), ends: ENDS, ...momentAfter(brought, now) };
   },
 };

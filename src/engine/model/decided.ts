@@ -10,6 +10,8 @@ export interface Wait {
   /** Name of the gate or verifier that says wait, or the phase that the target is in. */
   readonly gate: string;
   readonly reason: Reason;
+  /** A clause for people that follows "when": what ends it, and what they can do about it. */
+  readonly ends?: string | undefined;
   /** RFC 3339. */
   readonly since: string;
   /** RFC 3339: the deadline that ends it, where there is one. */

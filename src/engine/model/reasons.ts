@@ -43,7 +43,7 @@ export const REASONS = {
   Blackout: 'the policy lets nothing start at this time',
   TooManyUnavailable: 'as many nodes are not Ready or unschedulable as may be',
   Unverified: 'a download has no sha256, or comes over plain http, and the policy asks for both or one of them',
-  VersionUnchecked: 'a version is not known or cannot be compared, so that no rule was asked about it',
+  VersionUnchecked: 'version checks were skipped: a version is unknown or unreadable',
   SkippedMinor: 'the plan would skip a minor version',
   Downgrade: 'the plan would put an older version on a node',
   KubeletAhead: 'the plan would make a kubelet newer than an API server',

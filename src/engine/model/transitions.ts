@@ -37,6 +37,8 @@ export interface TargetEvaluation {
   readonly next?: RecordedState;
   /** Why it failed or waits. */
   readonly reason: Reason;
+  /** What ends the wait, as a clause that follows "when". */
+  readonly ends?: string | undefined;
   /** The gate or verifier that it waits for. */
   readonly gate?: string;
   readonly recheckMs?: number | undefined;

@@ -15,9 +15,10 @@ export function isUnanswered(given: unknown): given is Unanswered {
 
 export function untilAsked({ unanswered, recheckMs }: Unanswered): {
   readonly reason: Reason;
+  readonly ends: string;
   readonly recheckMs: number;
 } {
-  return { reason: unanswered, recheckMs };
+  return { reason: unanswered, ends: 'the question gets an answer', recheckMs };
 }
 
 /** 2 s, 4 s, … one minute: not long for whoever waits, and seldom for what stays so. No chance in it: only one leader asks. */

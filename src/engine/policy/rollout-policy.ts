@@ -2,6 +2,7 @@
 import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
 import type { AgentPolicy } from '../../signal/agent-policy.ts';
 import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
+import type { VersionRule } from '../../versions/plan-rules.ts';
 import type { Reason } from '../model/reasons.ts';
 
 /**
@@ -10,9 +11,6 @@ import type { Reason } from '../model/reasons.ts';
  * itself or the old one is back · ready: until the node and the API servers are, and the target is done.
  */
 export type TimedStep = 'answer' | 'download' | 'drain' | 'apply' | 'restart' | 'ready';
-
-/** Rules about versions that a policy may lift by name. */
-export type VersionRule = 'SkippedMinor' | 'Downgrade' | 'KubeletAhead';
 
 /** How many nodes, as a number or as a share of all nodes of the cluster. */
 export type NodeLimit = { readonly nodes: number } | { readonly percent: number };

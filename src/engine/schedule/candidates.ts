@@ -14,6 +14,7 @@ export interface Refused {
   readonly target: Target;
   readonly gate: string;
   readonly reason: Reason;
+  readonly ends?: string;
   readonly recheckMs?: number;
   /** RFC 3339, where the gate knows. */
   readonly since?: string | undefined;
@@ -35,6 +36,8 @@ export interface Choice {
   readonly refusal?: Reason;
 }
 
+/** What ends a rollout in which nothing new starts. */
+export const FINISHING_ENDS = 'the nodes in progress have ended; the plan ends then';
 /** Nodes at which a look found nothing but obstacles, before those behind them wait too: each look is some requests, every few seconds. */
 const LOOKS_IN_VAIN = 50;
 
@@ -93,5 +96,10 @@ function wrongVersion(
 
 function refused(target: Target, { gate, reason }: Refusal, stopped: readonly Refused[]): Choice {
   const told = because('FinishingInFlight', `nothing new starts: ${reason.message}`);
-  return { chosen: [], waiting: [{ target, gate, reason: told, ofRollout: true }], stopped, refusal: reason };
+  return {
+    chosen: [],
+    waiting: [{ target, gate, reason: told, ends: FINISHING_ENDS, ofRollout: true }],
+    stopped,
+    refusal: reason,
+  };
 }

@@ -1,8 +1,6 @@
-/** Owns the table of which versions a plan may lead through, stage after stage. */
+/** Which versions a plan may lead through, stage by stage. */
 import { expect, test } from 'vitest';
-import type { ApiServerVersion } from '../model/observed.ts';
-import type { VersionRule } from './rollout-policy.ts';
-import { judgeVersions, type VersionStage } from './version-rules.ts';
+import { judgePlan, type VersionRule, type VersionStage } from './plan-rules.ts';
 
 type Targets = Readonly<Record<string, string | undefined>>;
 
@@ -21,7 +19,7 @@ const controllers = (version: string, targets: Targets, more?: Partial<VersionSt
   stage('controller', version, targets, more);
 const workers = (version: string, targets: Targets, more?: Partial<VersionStage>): VersionStage =>
   stage('worker', version, targets, more);
-const servers = (versions: Targets): ApiServerVersion[] =>
+const servers = (versions: Targets): { name: string; version: string | undefined }[] =>
   Object.entries(versions).map(([name, version]) => ({ name, version }));
 
 const FORCED = { forced: true };
@@ -144,7 +142,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     ],
   ],
 ])('%s', (_, stages, apiServers, problems) => {
-  const verdict = judgeVersions(stages, servers(apiServers), new Set());
+  const verdict = judgePlan(stages, servers(apiServers), new Set());
   expect(verdict.problems.map(({ code, message }) => `${code}: ${message}`)).toEqual(problems);
   expect(verdict.unchecked).toEqual([]);
 });
@@ -154,7 +152,7 @@ test('while controllers with kubelets move, they are ahead of the rest; what cou
     ...controllers(NEXT, {}),
     targets: names.map((name) => ({ name, current: NOW, hasKubelet: true })),
   });
-  const judge = (names: readonly string[]) => judgeVersions([both(names)], servers({ c1: NOW, c2: NOW }), new Set());
+  const judge = (names: readonly string[]) => judgePlan([both(names)], servers({ c1: NOW, c2: NOW }), new Set());
   expect(judge(['c1', 'c2']).problems).toEqual([]);
   expect(judge(['c1']).problems.map(({ code }) => code)).toEqual(['KubeletAhead']);
 });
@@ -165,7 +163,7 @@ test.each<[VersionRule, VersionStage[]]>([
   ['KubeletAhead', [workers(NEXT, { w1: NOW })]],
 ])('%s is allowed by its own name only', (rule, stages) => {
   const others = (['SkippedMinor', 'Downgrade', 'KubeletAhead'] as const).filter((each) => each !== rule);
-  const judge = (allow: readonly VersionRule[]) => judgeVersions(stages, servers({ c1: NOW }), new Set(allow)).problems;
+  const judge = (allow: readonly VersionRule[]) => judgePlan(stages, servers({ c1: NOW }), new Set(allow)).problems;
   expect(judge([rule])).toEqual([]);
   expect(judge(others).map(({ code }) => code)).toEqual([rule]);
 });
@@ -175,9 +173,9 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     'a node that does not tell its version',
     [workers(NOW, { w1: undefined, w2: OLD })],
     ALL_NOW,
-    ['w1: the version is not known'],
+    ['w1: its version is unknown'],
   ],
-  ['a version that is none', [workers(NOW, { w1: 'unknown' })], ALL_NOW, ['w1: unknown cannot be read as a version']],
+  ['a version that is none', [workers(NOW, { w1: 'unknown' })], ALL_NOW, ['w1: its version unknown is unreadable']],
   [
     'a wanted version that is none',
     [workers('latest', { w1: OLD })],
@@ -188,17 +186,17 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     'API servers that do not tell',
     [controllers(NEXT, { c1: NOW }), workers(NEXT, { w1: NOW })],
     { c1: NOW, c2: undefined },
-    ['c2: the version of the API server is not known'],
+    ['c2: the version of its API server is unknown'],
   ],
   ['API servers that nothing depends on', [controllers(NEXT, { c1: NOW })], { c1: NOW, c2: undefined }, []],
   [
     'told once, however many stages there are',
     [workers(NOW, { w1: 'a' }), workers(NOW, { w2: 'a' })],
     { c1: NOW, c2: undefined },
-    ['w1, w2: a cannot be read as a version', 'c2: the version of the API server is not known'],
+    ['w1, w2: its version a is unreadable', 'c2: the version of its API server is unknown'],
   ],
 ])('what cannot be judged passes, and is told: %s', (_, stages, apiServers, unchecked) => {
-  const verdict = judgeVersions(stages, servers(apiServers), new Set());
+  const verdict = judgePlan(stages, servers(apiServers), new Set());
   expect(verdict).toEqual({ problems: [], unchecked });
 });
 
@@ -206,9 +204,9 @@ test('fifteen thousand targets are judged in one go', () => {
   const targets = Object.fromEntries(
     Array.from({ length: 15_000 }, (_, index) => [`w${index}`, index % 2 ? NOW : undefined]),
   );
-  const { problems, unchecked } = judgeVersions([workers(OLD, targets)], servers(ALL_NOW), new Set());
+  const { problems, unchecked } = judgePlan([workers(OLD, targets)], servers(ALL_NOW), new Set());
   expect(problems.map(({ message }) => message)).toEqual([
     `w1, w3, w5, w7, w9, 7495 more would go from ${NOW} down to ${OLD} (rule Downgrade)`,
   ]);
-  expect(unchecked).toEqual(['w0, w2, w4, w6, w8, 7495 more: the version is not known']);
+  expect(unchecked).toEqual(['w0, w2, w4, w6, w8, 7495 more: its version is unknown']);
 });

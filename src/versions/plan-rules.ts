@@ -1,16 +1,20 @@
-/** Owns which versions a plan may lead through: no minor version skipped, nothing lowered, no kubelet newer than an API server. */
-import { compareVersions, parseVersion, type Version } from '../../util/version.ts';
-import type { ApiServerVersion } from '../model/observed.ts';
-import { because, type Reason } from '../model/reasons.ts';
-import type { Role } from '../model/recorded.ts';
-import type { VersionRule } from './rollout-policy.ts';
+/** Which versions a plan may lead through: no minor version skipped, no downgrade, no kubelet newer than an API server. */
+import { compareVersions, isNewerMinor, minorsBetween, parseVersion, type Version } from '../util/version.ts';
 
-/** A stage that changes the version of its targets; in the order in which the plan runs them. */
+/** Rules that a policy may lift by name. */
+export type VersionRule = 'SkippedMinor' | 'Downgrade' | 'KubeletAhead';
+
+export interface VersionProblem {
+  readonly code: VersionRule;
+  readonly message: string;
+}
+
+/** A stage that changes the version of its targets. */
 export interface VersionStage {
-  readonly role: Role;
+  readonly role: 'controller' | 'worker';
   /** What every target has afterwards. */
   readonly version: string;
-  /** Bound by no rule. */
+  /** No rule applies. */
   readonly forced: boolean;
   readonly targets: readonly VersionTarget[];
 }
@@ -18,26 +22,25 @@ export interface VersionStage {
 export interface VersionTarget {
   /** Unique among all targets of its role. */
   readonly name: string;
-  /** Before the plan; undefined where nobody told. */
+  /** Before the plan; undefined if unknown. */
   readonly current?: string | undefined;
   /** A controller that runs a kubelet too; every worker does. */
   readonly hasKubelet?: boolean | undefined;
 }
 
 export interface VersionVerdict {
-  /** One reason for each rule and pair of versions, with the names of the targets. */
-  readonly problems: readonly Reason[];
-  /** Sentences on what could not be judged because a version is not known or not readable; such targets pass. */
+  /** One for each rule and pair of versions, with the names of the targets. */
+  readonly problems: readonly VersionProblem[];
+  /** What could not be checked because a version is unknown or unreadable; such targets pass. */
   readonly unchecked: readonly string[];
 }
 
-/** Names that are told one by one. */
 const MAX_TOLD = 5;
 
-/** Follows the plan from stage to stage: each is judged by what the ones before it leave behind. */
-export function judgeVersions(
+/** Judges each stage by what the stages before it leave behind. */
+export function judgePlan(
   stages: readonly VersionStage[],
-  apiServers: readonly ApiServerVersion[],
+  apiServers: readonly { readonly name: string; readonly version?: string | undefined }[],
   allow: ReadonlySet<VersionRule>,
 ): VersionVerdict {
   const servers = new Map(apiServers.map(({ name, version }) => [name, version]));
@@ -66,7 +69,7 @@ function judgeStage(
     const text = moved.get(keyOf(role, name)) ?? current;
     const from = text === undefined ? undefined : parseVersion(text);
     if (text === undefined || !from) {
-      findings.leave(text === undefined ? 'the version is not known' : `${text} cannot be read as a version`, name);
+      findings.leave(text === undefined ? 'its version is unknown' : `its version ${text} is unreadable`, name);
       continue;
     }
     const rule = ruleAgainst(from, wanted);
@@ -78,33 +81,32 @@ function judgeStage(
   const what = `would have a kubelet of ${version}, newer than the API server of ${listed(behind)}`;
   if (behind.length > 0) for (const { name } of kubelets) findings.add('KubeletAhead', what, name);
   for (const [name, server = ''] of servers)
-    if (!parseVersion(server)) findings.leave('the version of the API server is not known', name);
+    if (!parseVersion(server)) findings.leave('the version of its API server is unknown', name);
 }
 
 function ruleAgainst(from: Version, wanted: Version): 'Downgrade' | 'SkippedMinor' | undefined {
   if (compareVersions(...alike(wanted, from)) < 0) return 'Downgrade';
-  return wanted.major > from.major || wanted.minor > from.minor + 1 ? 'SkippedMinor' : undefined;
+  return wanted.major > from.major || minorsBetween(from, wanted).length > 0 ? 'SkippedMinor' : undefined;
 }
 
-/** `down to`, `past 1.35 to`: what lies between the two versions in the sentence about them. */
+/** `down to` or `past 1.35 to`. */
 function wayOf(from: Version, wanted: Version): string {
   if (wanted.major > from.major) return 'past the rest of its major version to';
-  const count = Math.max(0, wanted.minor - from.minor - 1);
-  const between = Array.from({ length: count }, (_, index) => `${from.major}.${from.minor + 1 + index}`);
-  return count > 0 ? `past ${between.join(', ')} to` : 'down to';
+  const between = minorsBetween(from, wanted);
+  return between.length > 0 ? `past ${between.join(', ')} to` : 'down to';
 }
 
-/** Kubernetes lets the two differ in their patch, but no kubelet be of a newer minor version. */
+/** Patches may differ; a kubelet must not have a newer minor version. */
 function isBehind(server: string | undefined, kubelet: Version): boolean {
   const at = server === undefined ? undefined : parseVersion(server);
-  return at !== undefined && (at.major < kubelet.major || (at.major === kubelet.major && at.minor < kubelet.minor));
+  return at !== undefined && isNewerMinor(kubelet, at);
 }
 
-/** A kubelet tells less of its build than the file it came from: what only one of two tells makes no difference. */
+/** A kubelet reports less of its build than its file name has: ignore what only one of them has. */
 function alike(a: Version, b: Version): [Version, Version] {
-  const tellsLess = (one: Version, other: Version): boolean =>
+  const hasLess = (one: Version, other: Version): boolean =>
     one.build === '' || other.build.startsWith(`${one.build}.`);
-  return tellsLess(a, b) || tellsLess(b, a)
+  return hasLess(a, b) || hasLess(b, a)
     ? [
         { ...a, build: '' },
         { ...b, build: '' },
@@ -112,11 +114,11 @@ function alike(a: Version, b: Version): [Version, Version] {
     : [a, b];
 }
 
-function keyOf(role: Role, name: string): string {
+function keyOf(role: VersionStage['role'], name: string): string {
   return `${role}/${name}`;
 }
 
-/** What was found, by what is said of it: a fleet that breaks one rule in one way is one sentence. */
+/** Grouped by what was found: many nodes with one problem make one sentence. */
 class Findings {
   readonly #broken = new Map<string, { readonly rule: VersionRule; readonly what: string; readonly names: string[] }>();
   readonly #left = new Map<string, string[]>();
@@ -128,17 +130,17 @@ class Findings {
     this.#broken.set(key, known);
   }
 
-  /** Without a name: it is so for all. */
   leave(what: string, ...names: readonly string[]): void {
     const known = this.#left.get(what) ?? [];
     known.push(...names);
     this.#left.set(what, known);
   }
 
-  problems(): Reason[] {
-    return [...this.#broken.values()].map(({ rule, what, names }) =>
-      because(rule, `${listed(names)} ${what} (rule ${rule})`),
-    );
+  problems(): VersionProblem[] {
+    return [...this.#broken.values()].map(({ rule, what, names }) => ({
+      code: rule,
+      message: `${listed(names)} ${what} (rule ${rule})`,
+    }));
   }
 
   unchecked(): string[] {
