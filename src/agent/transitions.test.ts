@@ -49,7 +49,7 @@ const start = (): World => ({
   now: 0,
 });
 
-/** The agent itself makes way; nothing is Ready or not. */
+/** The agent drains its own node; nothing is Ready or not. */
 const inputOf = (world: World): StepInput => ({
   signal: world.signal,
   policy: {},

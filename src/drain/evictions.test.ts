@@ -23,7 +23,7 @@ const gone = (api: PodApi): void => {
 describe('a budget with nothing to spare', () => {
   const SIX = Array.from({ length: 6 }, (_, i): [string, PodTraits] => [`web-${i}`, { labels: { app: 'web' } }]);
 
-  test('is asked by one pod at a time, ever more seldom, and by each in turn', async () => {
+  test('is asked by one pod at a time, with growing pauses, and by each in turn', async () => {
     const rig = await drain(SIX, {}, closed);
     expect(rig.api.evictions).toHaveLength(6);
     const counts: number[] = [];

@@ -1,4 +1,4 @@
-/** Owns the proof of time as others get it: timers that can be taken back, sleep that ends with its signal, and how it is written. */
+/** Tests the clock: timers that can be cancelled, sleep that ends with its AbortSignal, and how times are written. */
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
 import { microTime, rfc3339, rfc3339Millis, sleep, systemClock } from './clock.ts';
@@ -17,7 +17,7 @@ describe('the real clock', () => {
     expect(systemClock.monotonic()).toBeGreaterThan(started);
   });
 
-  test('a timer that was taken back never fires', () => {
+  test('a cancelled timer never fires', () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const callback = vi.fn();

@@ -118,7 +118,7 @@ export class Place implements AsyncDisposable {
     this.#running.push(agentOn(this, fuse, more).run(AbortSignal.any([fuse.dead.signal, this.#stop.signal])));
   }
 
-  /** Resolves once the work has come to its end, and the agent has tidied up. */
+  /** Resolves once the work has ended and the agent has cleaned up. */
   async ended(): Promise<void> {
     await this.until(async () => {
       expect(this.store.statuses.at(-1)).toMatch(/^(Completed|Failed|FailedDownload)$/);

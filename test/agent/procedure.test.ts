@@ -313,7 +313,7 @@ describe('an object that', () => {
     expect(await host.version()).toBe(NEW);
   });
 
-  test('loses its signal to garbage is tidied up after, and takes the next one', async () => {
+  test('loses its signal to garbage cleans up, and takes the next one', async () => {
     await using place = await startPlace();
     const { store, node } = place;
     node.cordoner = 'leader';

@@ -141,7 +141,7 @@ export class Rig implements AsyncDisposable {
     return await readFile(join(this.host.stateDirectory, 'journal.json'), 'utf8').catch(() => '"idle"');
   }
 
-  /** Waits until the newest signal has come to its end, and the agent has tidied up. */
+  /** Waits until the newest signal has ended and the agent has cleaned up. */
   async end(): Promise<void> {
     await this.until(async () => {
       expect(TERMINAL).toContain(this.statuses.at(-1));

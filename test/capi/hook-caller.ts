@@ -49,7 +49,7 @@ async function overHttp1(options: CallerOptions, path: string, method: string, h
   const { authority: ca, client } = options;
   const tls = { ca, agent: false, ...(client ? { cert: client.certificate, key: client.key } : {}) };
   return await new Promise<Answered>((resolve, reject) => {
-    // The path as it is: a URL would tidy it up.
+    // The path as it is: a URL would normalize it.
     const { hostname, port } = new URL(options.url);
     const outgoing = request({ hostname, port, path, method, headers, ...tls }, (response) => {
       response.setEncoding('utf8').once('error', reject);

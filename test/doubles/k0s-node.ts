@@ -63,7 +63,7 @@ export class K0sNode {
     process.kill(pid, 'SIGTERM');
   }
 
-  /** SIGKILL: nothing is given back, nothing tidied up; the supervisor starts the process again. */
+  /** SIGKILL: nothing is released or cleaned up; the supervisor starts the process again. */
   crash(): void {
     const { pid } = this.#options.host;
     if (pid !== undefined) process.kill(pid, 'SIGKILL');

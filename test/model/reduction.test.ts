@@ -49,6 +49,6 @@ const SHALLOW = MISTAKES.filter(
 test.each(SHALLOW)('$name: found by $breaks without the reduction, too', async (mistake) => {
   const [whole, reduced] = [await counterexample(mistake, (world) => world), await counterexample(mistake)];
   expect([whole?.invariant, reduced?.invariant]).toEqual([mistake.breaks, mistake.breaks]);
-  // Where an agent has only to tidy up, the reduction does not wait for it.
+  // Where an agent has only to clean up, the reduction does not wait for it.
   expect(reduced?.steps.length ?? 0).toBeLessThanOrEqual(whole?.steps.length ?? 0);
 });

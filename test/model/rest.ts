@@ -1,5 +1,5 @@
 /**
- * Owns which nodes have nothing left to do but to tidy up: whatever happens there, nobody else can tell, so the end of it
+ * Owns which nodes have nothing left to do but to clean up: whatever happens there, nobody else can tell, so the end of it
  * may stand for all of it. That this is so is not taken from the code but seen, by trying everything that can happen.
  */
 import type { NodeState } from './node-state.ts';

@@ -24,7 +24,7 @@ export interface NodeRules {
   readonly isNode: boolean;
   /** See Configuration. */
   readonly othersCordon: boolean;
-  /** True where pods that were evicted may come back to a node that is let back. */
+  /** True where pods that were evicted may come back to a node that is uncordoned. */
   readonly podsReturn: boolean;
   /** True where the power may also go for good. */
   readonly mayDie: boolean;

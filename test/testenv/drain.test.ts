@@ -265,7 +265,7 @@ describe('what is told of budgets is what the API server does', () => {
     ['bare-max', { maxUnavailable: 1 }, 'never'],
     ['bare-min', { minAvailable: 1 }, 'allowed'],
     ['bare-percent', { minAvailable: '50%' }, 'never'],
-    ['stranger', { maxUnavailable: 1 }, 'never'],
+    ['foreign', { maxUnavailable: 1 }, 'never'],
     ['twice', { minAvailable: 1 }, 'never'],
     ['unready', { maxUnavailable: 0 }, 'never'],
     ['unready-free', { maxUnavailable: 0, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, 'allowed'],
@@ -274,14 +274,14 @@ describe('what is told of budgets is what the API server does', () => {
 
   beforeAll(async () => {
     const set = at('drain-budgets');
-    const owner = { apiVersion: 'example.com/v1', kind: 'Stranger', name: 's', uid: 'some-uid', controller: true };
+    const owner = { apiVersion: 'example.com/v1', kind: 'Foreign', name: 's', uid: 'some-uid', controller: true };
     const workloads = CASES.flatMap(([name, spec]) => {
       const budget = set.budget(name, name, spec);
       if (name === 'twice')
         return [budget, set.budget('twice-also', name, spec), set.of('Deployment', name, { replicas: 2 })];
-      if (!/^(bare|stranger)/.test(name)) return [budget, set.of('Deployment', name, { replicas: 2 })];
+      if (!/^(bare|foreign)/.test(name)) return [budget, set.of('Deployment', name, { replicas: 2 })];
       const labels = { app: name };
-      const traits = name === 'stranger' ? { labels, ownerReferences: [owner] } : { labels };
+      const traits = name === 'foreign' ? { labels, ownerReferences: [owner] } : { labels };
       return [budget, ...['0', '1'].map((index) => set.pod(`${name}-${index}`, traits))];
     });
     node = await stage.set('drain-budgets', workloads, 2 * CASES.length);
@@ -299,7 +299,7 @@ describe('what is told of budgets is what the API server does', () => {
     const { items } = await stage.admin.list(podDisruptionBudgets, { namespace: NAMESPACE });
     const expectHealthy = (name: string, count: number): void =>
       expect(items.find(({ metadata }) => metadata.name === name)?.status?.currentHealthy).toBe(count);
-    for (const [name] of CASES) if (!/^(stranger|unready)/.test(name)) expectHealthy(name, 2);
+    for (const [name] of CASES) if (!/^(foreign|unready)/.test(name)) expectHealthy(name, 2);
     expectHealthy('unready', 0);
     expectHealthy('unready-free', 0);
   }

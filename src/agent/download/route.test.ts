@@ -1,4 +1,4 @@
-/** Tests the way through a proxy: plain and in a tunnel, refused, silent, and tidied up. */
+/** Tests the way through a proxy: plain and in a tunnel, refused, without an answer, and cleaned up. */
 import { expect, test, vi } from 'vitest';
 import { startLoopbackProxy } from '../../../test/agent/loopback-proxy.ts';
 import { startStubServer } from '../../../test/faults/stub-server.ts';

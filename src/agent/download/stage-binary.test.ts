@@ -364,7 +364,7 @@ test('a server that continues another payload is not believed', async () => {
   expect(asked).toBe(3);
 });
 
-test('what is taken back ends at once, keeps its part, and can be discarded', async () => {
+test('a cancelled download ends at once, keeps its part, and can be discarded', async () => {
   const controller = new AbortController();
   const url = await serve((_request, response) => {
     response.writeHead(200, { 'content-length': BYTES.length }).write(BYTES.subarray(0, 1_000));

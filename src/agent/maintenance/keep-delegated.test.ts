@@ -72,7 +72,7 @@ test('a node that joins again is marked again', async () => {
   expect(stamps).toEqual(['a', 'b']);
 });
 
-test('what fails is tried again, ever more rarely, until it is done', async () => {
+test('a failure is retried with growing pauses until it succeeds', async () => {
   failures = 12;
   cell.set('a');
   await clock.advance(10_000);

@@ -94,7 +94,7 @@ describe('up to the swap', () => {
   ]);
 });
 
-describe('who makes way', () => {
+describe('who cordons and drains', () => {
   const at = (way?: 'started' | 'done'): object => ({ journal: journalAt('ready', way && { drain: way }) });
   const done = (way?: 'started' | 'done' | 'undone'): object => ({
     journal: journalAt('proven', way && { drain: way }),

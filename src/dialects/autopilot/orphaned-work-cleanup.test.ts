@@ -124,7 +124,7 @@ test('a controller that is deleted while its Node is drained: the plan fails, th
   expect(ended).toEqual(['w1']);
 });
 
-test('the Node tells why it is let back: no plan is left to tell it', async () => {
+test('an Event on the Node says why it is uncordoned: no plan is left for it', async () => {
   const working = { [ROLLOUT_ANNOTATION]: `gone/${later(1000)}` };
   const node = signalled(cordonedFor(`gone/${later(1000)}/Plan`), { status: 'Cordoning' }, working);
   expect((await afterCare(node)).told).toEqual([

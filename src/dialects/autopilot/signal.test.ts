@@ -198,7 +198,7 @@ describe('the signal of an original leader', () => {
   });
 });
 
-describe('a cordon that nobody signed, on a node that asks to be let back', () => {
+describe('a cordon that nobody signed, on a node that asks to be uncordoned', () => {
   const told = (object: KubeObject, more: Record<string, string> = {}): unknown => {
     const annotations = { ...object.metadata.annotations, ...more };
     const seen = read({ ...object, metadata: { ...object.metadata, annotations } });
@@ -265,7 +265,7 @@ describe('writing a signal', () => {
   });
 });
 
-describe('strangers', () => {
+describe('foreign work', () => {
   const foreign = (status?: string, created = later(3000)): Record<string, string> =>
     buildSignal({ planId: 'gone', created, ...(status ? { status } : {}) });
   const named = (controllers: readonly KubeObject[], workers: readonly KubeObject[]): string[] =>

@@ -336,7 +336,7 @@ const rows: [string, Pass, Expected][] = [
     { conditions: ['Complete False Resolved', ...GOOD, 'RefitAborted True Aborted stopped by order: wrong image'] },
   ],
   [
-    'an abort that was taken back begins it anew, and is forgotten',
+    'an abort that was removed starts it again, and is forgotten',
     { plan: of({}, running([], [{ type: 'RefitAborted', status: 'True', message: 'aborted' }])), nodes: [node('a')] },
     { conditions: ['Complete False SyncJob', ...GOOD], applying: ['host-a'], signalled: ['a'] },
   ],

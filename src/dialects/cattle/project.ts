@@ -84,7 +84,7 @@ function waiting({ blocked }: Rollout): ConditionUpdate | undefined {
   return { type: WAITING_TYPE, status: 'True', reason: 'Gate', message };
 }
 
-/** It ends nothing for good: taken back, the order is forgotten with the next record. */
+/** It is not final: once the annotation is removed, the next record forgets it. */
 function aborted({ phase, reason }: Rollout): ConditionUpdate | undefined {
   if (phase !== 'failed' || reason?.code !== 'Aborted') return undefined;
   return { type: ABORTED_TYPE, status: 'True', reason: 'Aborted', message: reason.message };

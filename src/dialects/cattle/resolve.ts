@@ -57,7 +57,7 @@ function restOf({ spec }: CattlePlan): Pick<Stage, 'restMs'> {
   return restMs > 0 ? { restMs } : {};
 }
 
-/** Nothing ends a Plan for good: a new version, a new node, a mended field or an order taken back begins it anew. */
+/** No Plan ends for good: a new version, a new node, a corrected field or a removed abort starts it again. */
 function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]): RolloutPhase {
   if (!isRecorded(plan, judgement)) return 'new';
   if (judgement.problems.length > 0) return targets.some(({ state }) => state === 'intended') ? 'running' : 'invalid';

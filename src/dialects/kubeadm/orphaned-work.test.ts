@@ -13,7 +13,7 @@ import { type ConfigMap, PLACE } from './plan-object.ts';
 const plan: ConfigMap = { metadata: { ...PLACE, uid: 'plan-uid' } };
 
 test.each<[string, string, readonly ConfigMap[], string[]]>([
-  ['of a request that made way for another', 'ConfigMap.gone', [plan], ['clean-up w1']],
+  ['of a request that another one replaced', 'ConfigMap.gone', [plan], ['clean-up w1']],
   ['of one that was deleted', 'ConfigMap.gone', [], ['clean-up w1']],
   ['of the one that is there', 'ConfigMap.plan-uid', [plan], []],
   ['of a Plan of another dialect', 'Plan.gone', [], []],

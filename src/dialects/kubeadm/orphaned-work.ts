@@ -1,4 +1,4 @@
-/** Owns finding the soft taints of requests that have made way for another: no rollout of its own looks for them any more. */
+/** Finds the soft taints of requests that were replaced: no rollout looks for them any more. */
 import { pendingOwner } from '../../drain/cordon.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
 import { pendingOwnerOf } from '../../engine/model/cordon-owners.ts';

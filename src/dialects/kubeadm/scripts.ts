@@ -29,9 +29,9 @@ BACKUPS=$R/etc/kubernetes/tmp
 `;
 
 const JOURNAL = `J=$D/kubeadm.journal
-seen() { [ -e "$J" ] && grep -qxF "$CAMPAIGN $STEP $1" "$J"; }
+seen() { [ -e "$J" ] && grep -qxF "$ROLLOUT $STEP $1" "$J"; }
 note() {
-  { [ ! -e "$J" ] || cat "$J"; echo "$CAMPAIGN $STEP $1"; } >"$J.new"
+  { [ ! -e "$J" ] || cat "$J"; echo "$ROLLOUT $STEP $1"; } >"$J.new"
   sync "$J.new"
   mv "$J.new" "$J"
 }
@@ -76,7 +76,7 @@ export const REPAIR = detached(`${PRELUDE}${JOURNAL}${RESTORE}`, 5);
 /** @returns a script that resolves at once where the journal says that the step is done */
 export function stepScript(context: StepContext, body: string): string {
   const { rollout, step, version } = context;
-  const names = `CAMPAIGN=${quoted(rollout)}\nSTEP=${quoted(step)}\nVERSION=${quoted(version)}\n`;
+  const names = `ROLLOUT=${quoted(rollout)}\nSTEP=${quoted(step)}\nVERSION=${quoted(version)}\n`;
   return detached(`${names}${PRELUDE}${JOURNAL}seen done && exit 0\nnote begun\n${body}\nnote done\n`, LOCK_WAIT);
 }
 

@@ -126,7 +126,7 @@ test('delete and recreate under one name is never an update', async () => {
   expect(rig.told).toEqual(['+a/u1', '-a/u1', '+a/u2', '-a/u2', '+a/u3']);
 });
 
-test('a deletion of an earlier object of that name is no news', async () => {
+test('a deletion of an earlier object of that name changes nothing', async () => {
   const rig = start({
     watches: [[event('ADDED', 'a', 'u2', 4), initialEnd(5), event('DELETED', 'a', 'u1', 6), 'silence']],
   });
@@ -134,7 +134,7 @@ test('a deletion of an earlier object of that name is no news', async () => {
   expect(rig.told).toEqual(['+a/u2']);
 });
 
-test('a server that fails again and again is asked ever more rarely, and at last for the list', async () => {
+test('a server that keeps failing is asked with growing pauses, and at last for the list', async () => {
   const failures = Array.from({ length: 7 }, () => [refusal(500, 'InternalError')]);
   const rig = start({ watches: [[initialEnd(5)], ...failures] });
   const times: number[] = [];

@@ -107,7 +107,7 @@ class DiskRun {
     return { end: end ?? 'stuck', reason, violations: [...this.#violations], points: this.#points };
   }
 
-  /** The last status, once the agent has tidied up too. */
+  /** The last status, once the agent has cleaned up too. */
   #ending(): string | undefined {
     const status = this.#store.statuses.at(-1) ?? '';
     const journal = this.#disk.peek(JOURNAL)?.toString() ?? '';

@@ -1,4 +1,4 @@
-/** Owns files that a loss of power can take back: contents and names live in a cache until they are synced, each by itself. */
+/** Simulates files that a loss of power can undo: contents and names stay in a cache until each is synced. */
 import { constants } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Files } from '../../../src/agent/state/durable-files.ts';

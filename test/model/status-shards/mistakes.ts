@@ -15,7 +15,7 @@ export interface ShardMistake {
   readonly breaks: string;
 }
 
-/** Takes back what a status shard says of a target that its own view shows in flight, as Refit once did. */
+/** Reverts what a status shard says of a target that its own view shows in flight, as Refit once did. */
 const takesBack = withShards({
   split: (plan, record, world, now) => {
     const told = SMALL_SHARDS.split(plan, record, world, now);
@@ -82,7 +82,7 @@ const together = configureShards('w1 w2', 2, 0);
 const failing = configureShards('w1 w2:bad', 2, 0);
 
 export const SHARD_MISTAKES: readonly ShardMistake[] = [
-  { name: 'an end is taken back', configuration: together, leader: takesBack, breaks: 'nothing-reverted' },
+  { name: 'an end is reverted', configuration: together, leader: takesBack, breaks: 'nothing-reverted' },
   { name: 'no status shard is asked for', configuration: oneByOne, leader: asksNoShard, breaks: 'started-once' },
   { name: 'the plan before its status shards', configuration: oneByOne, leader: planFirst, breaks: 'started-once' },
   { name: 'a signal before its intent', configuration: oneByOne, leader: ahead, breaks: 'intent-before-signal' },

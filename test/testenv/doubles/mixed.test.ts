@@ -16,7 +16,7 @@ test.each<Case>([
   ...Object.entries(COMBINATIONS).map(([name, combination]): Case => [name, ...RELEASE, combination]),
   ['our leader, agents of k0s <= 1.34', ...OLD_RELEASE, { leader: 'refit', agents: 'k0s' }],
   [
-    'our leader, agents that cordon themselves and are let back as ones that do not',
+    'our leader, agents that cordon themselves and are uncordoned like ones that do not',
     OLD_RELEASE[0],
     'v1.35.4+k0s.0',
     { leader: 'refit', agents: 'k0s' },

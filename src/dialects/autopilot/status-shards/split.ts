@@ -111,7 +111,7 @@ function changesOf(mark: Mark, lists: readonly TargetList[], world: World): Inst
   return shardsOf(mark, world).flatMap((shard): Instruction[] => {
     if (!shard) return [];
     const own = entries.get(`${shard.command}/${shard.list}`);
-    // Of what is in flight the plan tells: a leader that sees an old node must not take back what another one wrote of its end.
+    // The plan decides what is in flight: a leader with an old view of a node must not undo the end that another leader wrote.
     const news = entriesOf(shard).flatMap((told) => {
       const entry = own?.get(told.name);
       return entry && recordedStateOf(entry.state) === 'intended' ? told : (entry ?? []);
