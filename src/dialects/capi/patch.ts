@@ -1,7 +1,7 @@
 /** Patches in the answers of hooks: written from changes, and applied as callers apply them. */
 import type { Patch } from '../../api/capi/hooks.ts';
+import { applyJsonPatch, applyMergePatch, jsonPointer, type PatchOperation } from '../../kube/json-patch.ts';
 import { isRecord, type Json } from '../../util/json.ts';
-import { applyJsonPatch, applyMergePatch, jsonPointer, type PatchOperation } from '../../util/json-patch.ts';
 import { type Change, valueAt, withChange } from './json-diff.ts';
 
 /** A merge patch where one can say it, else a JSON patch that only adds and removes. */

@@ -1,5 +1,5 @@
 /** Merge patches (RFC 7386) and JSON patches (RFC 6902). The target stays as it is. */
-import { isRecord, type Json, sameJson } from './json.ts';
+import { isRecord, type Json, sameJson } from '../util/json.ts';
 
 export interface PatchOperation {
   readonly op: string;
