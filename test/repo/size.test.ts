@@ -25,7 +25,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/runtime': 840,
   'src/signal': 310,
   'src/util': 680,
-  'src/versions': 480,
+  'src/versions': 620,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];
