@@ -1,7 +1,4 @@
-/**
- * Owns the annotation signal seen from the engine, for every dialect whose nodes run our agent: what an object's
- * annotations say about one target of one rollout.
- */
+/** Sends instructions to nodes as annotations and reads their answers, for every dialect whose nodes run an agent. */
 import type { Signal, World } from '../engine/dialect.ts';
 import type { Signalling } from '../engine/model/decided.ts';
 import type { ForeignWork, Observation } from '../engine/model/observed.ts';
@@ -17,18 +14,18 @@ import { rfc3339 } from '../util/clock.ts';
 import { onceForEach } from '../util/memo.ts';
 
 export interface Carriers {
-  /** The objects that stand for the targets of a stage and carry their signals. */
+  /** The kind of object that carries the signals of a stage. */
   readonly resourceOf: (stage: Pick<Stage, 'role' | 'procedure'>) => Resource;
   /** Every kind of object that may carry a signal of this dialect. */
   readonly all: readonly (readonly [Resource, ForeignWork['role']])[];
-  /** What agents are told beside what the policy says. */
+  /** Settings for agents, in addition to those of the policy. */
   readonly agent?: AgentPolicy;
 }
 
 export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
   const objectOf = (world: World, stage: Stage, name: string): KubeObject | undefined =>
     world.get(resourceOf(stage), name);
-  const told = (world: World, stage: Stage, name: string, status: string, now: number, reason?: string) => {
+  const replaceStatus = (world: World, stage: Stage, name: string, status: string, now: number, reason?: string) => {
     const object = objectOf(world, stage, name);
     const changed = object && withStatus(object, status, now, reason);
     return changed && ({ kind: 'replace', resource: resourceOf(stage), object: changed } as const);
@@ -51,17 +48,18 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
     acknowledge(world, _rollout, stage, { name }, now) {
       const status = decodeSignal(objectOf(world, stage, name)?.metadata.annotations)?.status?.status ?? '';
       const next = NEXT[status];
-      return next === undefined ? undefined : told(world, stage, name, next, now);
+      return next === undefined ? undefined : replaceStatus(world, stage, name, next, now);
     },
 
-    cancel: (world, _rollout, stage, { name }, { message }, now) => told(world, stage, name, 'Failed', now, message),
+    cancel: (world, _rollout, stage, { name }, { message }, now) =>
+      replaceStatus(world, stage, name, 'Failed', now, message),
   };
 }
 
-/** The words of a node that waits for its leader, and what the leader then writes. */
+/** A node with one of these statuses waits for the leader, which answers with the other one. */
 const NEXT: Readonly<Record<string, string>> = { Cordoning: 'ApplyingUpdate', UnCordoning: 'Completed' };
 
-/** The object with the signal on it; everything else on it stays as it was. */
+/** Adds the signal; all other fields stay as they are. */
 export function withSignal(
   object: KubeObject,
   rollout: Rollout,
@@ -85,7 +83,7 @@ export function withSignal(
   return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...signal, ...ours } } };
 }
 
-/** The object with another status in its signal; undefined where it carries none. */
+/** Changes the status of the object's signal; undefined if it has no signal. */
 function withStatus(object: KubeObject, status: string, now: number, reason?: string): KubeObject | undefined {
   const { annotations } = object.metadata;
   const signal = decodeSignal(annotations);
@@ -106,10 +104,10 @@ function isFor({ command }: SignalData, stage: Stage): boolean {
 }
 
 /**
- * Our signals carry a fence that names the rollout for good, so that neither a reused nor an edited plan id can mislead.
- * It counts whatever the target's `since` is: an intent may have been recorded anew while its signal was on its way, or by
- * a leader that saw an old object, and a node that works must not be started over for that.
- * A signal without one of its own comes from an original leader: it counts by plan id where it is not older than the plan.
+ * True if this rollout sent the signal. Our signals carry `<uid of the Plan>/<attempt>`, so a reused or edited plan id does
+ * not matter. The target's `since` is not compared: a leader with an old view may have recorded a newer intent, and a
+ * working node must not start again. A signal of an original leader carries no uid: then the plan id must match, and the
+ * signal must not be older than the Plan.
  */
 export function belongs(
   { metadata }: KubeObject,
@@ -128,7 +126,7 @@ export function isOver({ status }: Pick<SignalData, 'status'>): boolean {
   return ENDED.has(status?.status ?? '');
 }
 
-/** Nodes whose signal has not ended and is not of this rollout: whatever told them to move may be gone, but they move. */
+/** Nodes that work on a signal of another rollout, even if that rollout is gone. */
 export function foreignTargetsAmong({ all }: Carriers): (world: World, rollout: Rollout) => ForeignWork[] {
   return (world, rollout) =>
     all.flatMap(([resource, role]) =>
@@ -140,28 +138,28 @@ export function foreignTargetsAmong({ all }: Carriers): (world: World, rollout: 
     );
 }
 
-/** What stands on an object, once for each of its versions. */
+/** Cached for each version of the object. */
 const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
   const signal = decodeSignal(metadata.annotations);
   if (!signal) return { kind: 'none' };
   const { created, status } = signal;
   if (!status) return { kind: 'sent', attempt: created, since: created };
   const report = decodeReport(metadata.annotations, created);
-  const seen = { attempt: created, since: status.timestamp, report };
+  const common = { attempt: created, since: status.timestamp, report };
   switch (status.status) {
     case 'Completed':
-      return { kind: 'succeeded', ...seen };
+      return { kind: 'succeeded', ...common };
     case 'Failed':
     case 'FailedDownload': {
-      const why = report?.reason ?? "the reason stands in the node's log";
+      const why = report?.reason ?? "see the node's log for the reason";
       const late = report?.late === undefined ? {} : { late: report.late };
-      return { kind: 'failed', ...seen, message: `${status.status}: ${why}`, ...late };
+      return { kind: 'failed', ...common, message: `${status.status}: ${why}`, ...late };
     }
     default:
       return {
         kind: 'working',
         step: status.status,
-        ...seen,
+        ...common,
         ...STEPS[status.status],
         ...cordonOf(metadata, created, status.status),
       };
@@ -169,8 +167,9 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
 });
 
 /**
- * Original leaders and agents cordon without a mark. Under the signal of an original leader every cordon goes, as with the
- * original; under ours only what an agent without report, which is not ours, found the node without.
+ * Original leaders and agents do not mark their cordons. After the signal of an original leader every cordon is removed, as
+ * the original does. After ours, a cordon is removed only if an original agent set it: one without a report, on a node that
+ * was not cordoned before.
  */
 function cordonOf({ annotations }: KubeObject['metadata'], created: string, status: string): { ownsCordon?: true } {
   if (status !== 'UnCordoning') return {};

@@ -1,16 +1,15 @@
-/** Owns where the API servers of a cluster are that has Nodes for its control plane. */
+/** Finds the API servers of clusters whose control plane hosts are Nodes. */
 import type { Endpoint, World } from '../engine/dialect.ts';
 import { nodes } from '../kube/resources.ts';
 import type { Node } from '../kube/types.ts';
 
-/** Set by kubeadm and by every installer that follows it. */
+/** Set by kubeadm and installers like it. */
 export const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 
 export function isController({ metadata }: Node): boolean {
   return metadata.labels?.[CONTROL_PLANE] !== undefined;
 }
 
-/** Each at its Node's own address. */
 export function endpointsOf(world: World): Endpoint[] {
   return world
     .list(nodes)

@@ -1,4 +1,4 @@
-/** Owns the tie between the dialects that there are and the names by which policies choose plans. */
+/** Proves that policies can choose the plans of each dialect by its name. */
 import { expect, test } from 'vitest';
 import { DIALECT_NAMES } from '../api/refit/upgrade-policy.ts';
 import { DIALECTS } from './registry.ts';

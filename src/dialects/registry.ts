@@ -1,15 +1,15 @@
-/** Owns the lists of dialects: what can be looked at, and what `refit controller` carries out under which lease. */
+/** Lists the dialects, and the lease of `refit controller`. */
 import type { Dialect } from '../engine/dialect.ts';
 import { autopilot } from './autopilot/dialect.ts';
 import { capi } from './capi/dialect.ts';
 import { cattleView } from './cattle/dialect.ts';
 import { kubeadmView } from './kubeadm/dialect.ts';
 
-/** Whatever `refit status` shows, whoever carries it out. */
+/** Shown by `refit status`. */
 export const DIALECTS: readonly Dialect[] = [autopilot, cattleView, kubeadmView, capi];
 
-/** Those of `refit controller`; the others have executables of their own. */
+/** Run by `refit controller`; the other dialects have their own executables. */
 export const CONTROLLER_DIALECTS: readonly Dialect[] = [autopilot];
 
-/** k0s's own: its leader and ours take turns, and never act at the same time. */
+/** The lease of k0s itself, so that its leader and ours never act at the same time. */
 export const LEADER_LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' } as const;

@@ -1,4 +1,4 @@
-/** Owns any JSON object, for property tests: few names at the top, so that two of them meet. */
+/** Random JSON objects for property tests, with few names so that two of them overlap. */
 import { constantFrom, dictionary, jsonValue } from 'fast-check';
 import type { Json } from '../../src/util/json.ts';
 

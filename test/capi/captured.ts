@@ -1,4 +1,4 @@
-/** Owns the requests that real managers were seen to send, with the answers of a reference extension. */
+/** Recorded requests of real managers, with the answers of a reference extension. */
 import { readFileSync } from 'node:fs';
 import type { Patches } from '../../src/api/capi/hooks.ts';
 import type { CanRequest } from '../../src/dialects/capi/can-update.ts';

@@ -1,4 +1,4 @@
-/** Owns calling hooks as Cluster API's managers do: HTTPS, no content type, the time that is granted in the query. */
+/** Calls hooks as Cluster API's managers do: HTTPS, no content type, the timeout in the query. */
 import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { request } from 'node:https';
 import { HOOK_GROUP, type HookResponse } from '../../src/api/capi/hooks.ts';

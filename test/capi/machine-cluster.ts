@@ -1,4 +1,4 @@
-/** Owns Machines with their Nodes and agents on the real API server, and the extension that updates them as the documented user. */
+/** Machines with Nodes and agents on the real API server, and the extension with its documented rights. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Owns the part of Cluster API's managers in an in-place update: ask whether it can be done, write it down, ask until it is. */
+/** Does the part of Cluster API's managers in an in-place update. */
 import type { CanUpdateResponse, HookObject, Triple, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { type Machine, machines } from '../../src/api/capi/machine.ts';
 import { applyPatches } from '../../src/dialects/capi/can-update.ts';
@@ -29,7 +29,7 @@ export interface Wanted {
   readonly files?: readonly { readonly path: string; readonly content: string }[];
 }
 
-/** Names of what nobody covers: then nothing was written, and a manager would replace the machine. */
+/** Names of what no updater covers: then nothing was written, and a manager would replace the machine. */
 export async function askCanUpdate(options: ManagerOptions, wanted: Wanted): Promise<string[]> {
   const machine = await options.client.get(machines, wanted.machine, { namespace: 'default' });
   const current = tripleOf(machine);

@@ -1,4 +1,4 @@
-/** Owns a Machine, its Node and the leader before one API server in memory, for tests of the answers to UpdateMachine. */
+/** A Machine, its Node and the leader with an API server in memory, for tests of UpdateMachine. */
 
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';

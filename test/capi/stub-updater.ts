@@ -1,4 +1,4 @@
-/** Owns a small updater that others could have written: an HTTPS server that can change one field, in a few calls. */
+/** A small foreign updater: an HTTPS server that can change one field, in a few calls. */
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { HookEndpoint } from '../../src/dialects/capi/orchestrator/hook-updater.ts';

@@ -1,4 +1,4 @@
-/** Owns the objects of a hook's body for tests: one Machine with its two companions, of which each test changes one thing. */
+/** Objects of a hook's body: one Machine with its two companions. */
 import type { Patch, Triple } from '../../src/api/capi/hooks.ts';
 import type { Json } from '../../src/util/json.ts';
 

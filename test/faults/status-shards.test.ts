@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
+import { shardReferenceOf } from '../../src/dialects/autopilot/status-shards/shard-reference.ts';
 import { shardsOfSizes } from '../../src/dialects/autopilot/status-shards/split.ts';
 import type { StatusSharding } from '../../src/engine/dialect.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';
@@ -85,7 +86,7 @@ describe.each(LAGS)('the leader dies between any two requests, and its successor
 
 function endOf({ api }: ShardScene): object {
   const plan = api.read(plans, 'autopilot');
-  const [, prefix = ''] = /StatusShards (\S+)$/.exec(plan.status?.commands[0]?.description ?? '') ?? [];
+  const { prefix } = shardReferenceOf(plan) ?? { prefix: 'none' };
   const view = api.view(statusShards);
   view.catchUp();
   const own = view.list().filter(({ metadata }) => metadata.name.startsWith(prefix));

@@ -1,4 +1,4 @@
-/** Owns the system's own sshd for one stand-in host, where it is installed: own keys, own port, one forced command. */
+/** The system's own sshd for one stand-in host: own keys, own port, one forced command. */
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';

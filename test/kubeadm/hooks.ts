@@ -1,4 +1,4 @@
-/** Owns the hooks of a stand-in host: what tests let wait, get lost or die there, at a moment that they choose. */
+/** Lets tests delay, lose or kill steps of a stand-in host. */
 import { access, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { vi } from 'vitest';

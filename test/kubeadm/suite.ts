@@ -1,4 +1,4 @@
-/** Owns the scene of the tests over SSH: a cluster on the real API server, and runs of `refit kubeadm` as the documented user. */
+/** A cluster with hosts over SSH on the real API server, and runs of `refit kubeadm` with its documented rights. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';

@@ -104,52 +104,52 @@ const CASES: readonly (readonly [string, Plan, string])[] = [
   [
     'a Plan of another name',
     { ...planOf({}), metadata: { name: 'another' } },
-    'metadata.name must be "autopilot"; found "another"',
+    'metadata.name: "another" is not supported; use "autopilot"',
   ],
   [
     'an empty id',
     { ...planOf({}), spec: { ...planOf({}).spec, id: '' } },
-    'spec.id must name this run, such as "2026-11-20"; found ""',
+    'spec.id: "" is empty; use for example 2026-11-20',
   ],
   [
     'a label selector that does not parse',
     workersOf(selected('pool in (')),
-    `${AT}.targets.workers.discovery.selector.labels must be a label selector such as "pool=blue" ("pool in (" is no label requirement); found "pool in ("`,
+    `${AT}.targets.workers.discovery.selector.labels: "pool in (" is not a label selector ("pool in (" is no label requirement); use for example pool=blue`,
   ],
   [
     'a field selector that does not parse',
     workersOf(selected('', 'metadata.name')),
-    `${AT}.targets.workers.discovery.selector.fields must be a field selector such as "metadata.name=w1" ("metadata.name" is no field requirement); found "metadata.name"`,
+    `${AT}.targets.workers.discovery.selector.fields: "metadata.name" is not a field selector ("metadata.name" is no field requirement); use for example metadata.name=w1`,
   ],
   [
     'a platform with an empty URL',
     platform(''),
-    `${AT}.platforms.linux-amd64.url must be a URL with http or https; found ""`,
+    `${AT}.platforms.linux-amd64.url: "" is not a URL with http or https; use for example https://example.com/k0s`,
   ],
   [
     'concurrent 0',
     workersOf({ ...selected('pool=bad-input'), limits: { concurrent: 0 } }),
-    `${AT}.targets.workers.limits.concurrent must be 1 or more; found 0`,
+    `${AT}.targets.workers.limits.concurrent: 0 is less than 1; use 1 or more`,
   ],
   [
     'a version that is none',
     planOf({ version: 'latest' }),
-    `${AT}.version must be a version such as "v1.36.3+k0s.0"; found "latest"`,
+    `${AT}.version: "latest" is not a version; use for example v1.36.3+k0s.0`,
   ],
   [
     'a duplicate in a static list',
     workersOf(listed('bad-input-w1', 'bad-input-w2', 'bad-input-w1')),
-    `${AT}.targets.workers.discovery.static.nodes must name every node once, and this one stands twice; found "bad-input-w1"`,
+    `${AT}.targets.workers.discovery.static.nodes: "bad-input-w1" is listed twice; list each node once`,
   ],
   [
     'a sha256 of the wrong length',
     platform('https://example.com/k0s', 'abc123'),
-    `${AT}.platforms.linux-amd64.sha256 must be 64 hexadecimal digits, not 6; found "abc123"`,
+    `${AT}.platforms.linux-amd64.sha256: "abc123" is not a SHA-256; use 64 hexadecimal digits, not 6`,
   ],
   [
     'two things wrong: one reason that names both',
     { ...planOf({ version: '' }), spec: { ...planOf({ version: '' }).spec, id: '' } },
-    `spec.id must name this run, such as "2026-11-20"; found ""; ${AT}.version must be a version such as "v1.36.3+k0s.0"; found ""`,
+    `spec.id: "" is empty; use for example 2026-11-20; ${AT}.version: "" is not a version; use for example v1.36.3+k0s.0`,
   ],
 ];
 

@@ -90,7 +90,7 @@ test('a change that no updater covers is named and leaves the Machine as it is',
   const { state, message } = await run('alone', changed(await tripleOf('alone'), 'v1.35.1', 2), [only]);
   expect({ state, message }).toEqual({
     state: 'failed',
-    message: 'InsufficientCoverage: nobody covers infraMachine.spec.size',
+    message: 'InsufficientCoverage: no updater covers infraMachine.spec.size',
   });
   expect(only.updates).toEqual([]);
   expect(await client.get(machines, 'alone', options)).toEqual(before);

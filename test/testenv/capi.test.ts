@@ -68,7 +68,7 @@ describe('a change that no updater covers', () => {
     const node = 'worker1';
     const { client } = scene.cluster;
     await expect(driveUpdate(scene.manager('h2'), { machine: machineOf(node), version: TO })).rejects.toThrow(
-      `Machine default/${machineOf(node)} wants ${FROM}, and this call ${TO}`,
+      `Machine default/${machineOf(node)} has spec.version ${FROM}, but the call asks for ${TO}`,
     );
     expect(annotationsOf(await client.get(nodes, node))).toEqual([]);
   });

@@ -363,7 +363,7 @@ describe('a window', () => {
     await apply(planOf('unreadable', { ...one, window: { days: [day(0)], startTime: '24:00', endTime: '10:00' } }));
     const refused = await until('unreadable', 'Validated', 'False', 'Error');
     expect(conditionOf(refused, 'Validated').message).toBe(
-      'spec.window is invalid, startTime "24:00" is no time of day',
+      'spec.window is invalid, startTime "24:00" is not a time of day; use for example 22:00',
     );
   });
 });

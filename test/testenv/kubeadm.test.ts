@@ -84,14 +84,14 @@ function refusals(startServer: StartServer): void {
       TO,
       firstHost({ adress: 'x' }),
       2,
-      /^REFIT_FILE: .*hosts\[0\]: has no member adress, check the spelling .*\n$/,
+      /^REFIT_FILE: .*hosts\[0\]: unknown field adress; check the spelling .*\n$/,
     ],
     [
       'a host that is no Node',
       TO,
       firstHost({ name: 'cp9' }),
       1,
-      /^REFIT_REFUSED: F2: host cp9 has no Node of its name; F1: .*cp1 .*\n$/,
+      /^REFIT_REFUSED: F2: host cp9: the cluster has no Node of this name; F1: .*cp1 .*\n$/,
     ],
     [
       'an unreachable host',
@@ -105,14 +105,14 @@ function refusals(startServer: StartServer): void {
       TO,
       (manifest) => (manifest['ssh'] = { identityFile: 'identity', knownHostsFile: 'none' }),
       3,
-      /^REFIT_SSH: cp1 \(127\.0\.0\.1\): its host key is not known.*cp2.*\n$/,
+      /^REFIT_SSH: cp1 \(127\.0\.0\.1\): its host key is unknown.*cp2.*\n$/,
     ],
     [
       'a key that is not let in',
       TO,
       (manifest) => (manifest['ssh'] = { identityFile: 'cp1/host-key', knownHostsFile: 'known_hosts' }),
       3,
-      /^REFIT_SSH: cp1 \(127\.0\.0\.1\): it does not let root in with this key.*\n$/,
+      /^REFIT_SSH: cp1 \(127\.0\.0\.1\): login as root is denied.*\n$/,
     ],
   ])('%s', async (_name, version, spoil, code, line) => {
     const run = scene.refit('apply', '--yes', '-m', await scene.cluster.manifest(version, spoil));
@@ -144,7 +144,7 @@ function refusals(startServer: StartServer): void {
     const swapped = known.map((line, index) => `${line.split(' ')[0]} ${keys[index === 0 ? 1 : index]}\n`);
     await writeFile(join(manifest, '../swapped'), swapped.join(''));
     const run = scene.refit('apply', '--yes', '-m', manifest);
-    const line = /^REFIT_SSH: cp1 \(127\.0\.0\.1\): its host key is not the one that is known of it \(.*\n$/;
+    const line = /^REFIT_SSH: cp1 \(127\.0\.0\.1\): its host key has changed: .* \(.*\n$/;
     expect([await run.ended, run.stderr]).toEqual([3, expect.stringMatching(line)]);
   });
 
@@ -266,7 +266,7 @@ function killed(startServer: StartServer, kills: Kills): void {
     await cutOffWithout(host, 'kube-apiserver');
     const run = apply();
     expect(await run.ended).toBe(1);
-    expect(run.stdout).toMatch(/has failed: cp2: step kubeadm ended with exit code 137: .*\n$/);
+    expect(run.stdout).toMatch(/has failed: cp2: step kubeadm failed with exit code 137: .*\n$/);
     await expect(access(join(host.root, MANIFEST))).rejects.toThrow('ENOENT');
     await expect(access(join(scene.cluster.host('w1').root, 'var/lib/refit'))).rejects.toThrow('ENOENT');
   });

@@ -1,4 +1,4 @@
-/** Owns the proof of what the dialect tells the engine about the cluster beside its plans. */
+/** Proves what the dialect reads of the cluster beside its plans. */
 import { expect, test } from 'vitest';
 import { buildControlNode } from '../../../test/builders/nodes.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';

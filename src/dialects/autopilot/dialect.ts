@@ -1,4 +1,4 @@
-/** Owns the k0s Autopilot front door: its Plans as rollouts of the engine. */
+/** The dialect of k0s Autopilot: its Plans as rollouts of the engine. */
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
 import { statusShards } from '../../api/refit/status-shard.ts';
 import type { Dialect } from '../../engine/dialect.ts';
@@ -26,7 +26,7 @@ export const autopilot: Dialect<Plan> = {
       isRelevant: (before, after) => isRelevant(before, after) || versionOf(before) !== versionOf(after),
     },
     { resource: OBJECTS.worker, isRelevant, transform: trimNode },
-    // The news of a plan may come before that of its status shards: whoever looked in between has to look again.
+    // A Plan may arrive before its StatusShards: each of those makes a new decision necessary.
     { resource: statusShards, optional: true, isRelevant: () => true },
   ],
   resolve,

@@ -1,4 +1,4 @@
-/** Owns the table of discovery: which names a target specification leads to, in which order. */
+/** Proves which names a target specification selects, in which order. */
 import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { listed, selected } from '../../../test/builders/plans.ts';

@@ -1,4 +1,4 @@
-/** Owns how a command's target specification becomes names: listed one by one, or selected, always in a fixed order. */
+/** Finds the names of a command's targets: a list, or the result of a selector in alphabetical order. */
 import type { TargetSpec } from '../../api/autopilot/target.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { Role } from '../../engine/model/recorded.ts';
@@ -7,13 +7,13 @@ import { nodes, type Resource } from '../../kube/resources.ts';
 import { type Fields, nodeFields, objectFields, parseFieldSelector, parseLabelSelector } from '../../kube/selectors.ts';
 import { controlNodes } from '../../signal/names.ts';
 
-/** The objects that stand for targets and carry their signals. */
+/** The objects that carry signals, by role of their targets. */
 export const OBJECTS: Readonly<Record<Role, Resource>> = { controller: controlNodes, worker: nodes };
 
-/** What the objects of each role can be selected by. */
+/** The fields that field selectors may use. */
 export const FIELDS: Readonly<Record<Role, Fields>> = { controller: objectFields, worker: nodeFields };
 
-/** A static list wins over a selector; with neither there are no targets. Selectors must be known to parse. */
+/** A static list wins over a selector; without both there are no targets. Throws SelectorError. */
 export function discover(spec: TargetSpec | undefined, role: Role, world: World): string[] {
   const { static: listed, selector } = spec?.discovery ?? {};
   if (listed) return [...(listed.nodes ?? [])];
@@ -27,7 +27,7 @@ export function discover(spec: TargetSpec | undefined, role: Role, world: World)
     .toSorted();
 }
 
-/** A worker that is a controller too is updated as a controller only, so it is left out here. */
+/** Leaves out workers that are controllers too: they are updated as controllers. */
 export function withoutControllers(names: readonly string[], platforms: readonly string[], world: World): string[] {
   return names.filter((name) => {
     const controller = world.get(OBJECTS.controller, name);

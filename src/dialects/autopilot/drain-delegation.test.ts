@@ -1,4 +1,4 @@
-/** Owns the table of whose lease is asked whether the leader cordons for a target. */
+/** Proves which lease says that the leader cordons and drains for a target. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../test/builders/memory-api.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';

@@ -1,4 +1,4 @@
-/** Owns for which targets our leader cordons, drains and uncordons: as k0s decides it, so that exactly one of them does. */
+/** Decides which targets our leader cordons and drains, by the rules of k0s, so that not both node and leader do it. */
 import type { DrainDelegation, World } from '../../engine/dialect.ts';
 import type { Stage, Target } from '../../engine/model/recorded.ts';
 import { leases, nodes } from '../../kube/resources.ts';
@@ -11,7 +11,7 @@ const NODE_LEASES = 'kube-node-lease';
 export const drainDelegation: DrainDelegation = {
   nodeOf,
 
-  /** A node says so with a label on its lease; one that does not does it itself, as releases before 1.35 do. */
+  /** True if the node's lease has the label. Nodes without it (k0s before 1.35) cordon and drain themselves. */
   async isDelegated(client, stage, target, world, abort) {
     const { name } = nodeOf(stage, target, world)?.metadata ?? target;
     try {
@@ -24,7 +24,7 @@ export const drainDelegation: DrainDelegation = {
   },
 };
 
-/** A controller without workloads has no Node, and image bundles disturb no pod. */
+/** Undefined for a controller without a kubelet, and for image bundles, which disturb no pod. */
 function nodeOf({ role, procedure }: Stage, { name }: Target, world: World): Node | undefined {
   if (procedure === 'airgapupdate') return undefined;
   if (role === 'worker') return world.get(nodes, name);

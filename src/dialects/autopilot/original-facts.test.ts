@@ -1,4 +1,4 @@
-/** Owns the facts that the original's own unit tests state about Plans, one row each; where Refit differs, the row says so. */
+/** The facts of the original's own unit tests about Plans, one per row; a row says if Refit differs. */
 import { describe, expect, test } from 'vitest';
 import { passOver, wordsOf } from '../../../test/builders/autopilot-passes.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof that what deleted Plans left on nodes is taken away by whoever leads next, and nobody else's is. */
+/** Proves that the next leader removes what deleted Plans left on nodes, and nothing else. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
@@ -120,7 +120,7 @@ test('a controller that is deleted while its Node is drained: the plan fails, th
   };
   const { spec, told } = await afterCare(cordonedFor(`${own}/${later(1000)}/Plan`), running, drains);
   expect(spec).toEqual({});
-  expect(told).toEqual(['Normal PlanGone: Uncordoned: its plan is over, and found it no more']);
+  expect(told).toEqual(['Normal PlanGone: Uncordoned: its plan is over and no longer lists this node']);
   expect(ended).toEqual(['w1']);
 });
 

@@ -1,4 +1,4 @@
-/** Owns the table of what a deleted plan left, and what of it is nobody's any more. */
+/** Proves what counts as orphaned work of a Plan. */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan } from '../../../test/builders/plans.ts';

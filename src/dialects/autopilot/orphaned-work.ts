@@ -1,4 +1,4 @@
-/** Owns finding what Plans left: signals of deleted ones that nobody follows any more; cordons and taints of those that are over, too. */
+/** Finds what Plans left on nodes: signals of deleted Plans, and cordons and taints of deleted or finished Plans. */
 import { type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
 import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../drain/cordon.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
@@ -29,7 +29,7 @@ function isAtWork({ metadata }: KubeObject): boolean {
   return signal !== undefined && !isOver(signal);
 }
 
-/** `busy`: Nodes of controllers that are at work; what is left on these goes with the end of that. */
+/** `busy`: Nodes whose controller is at work; the end of that work cleans them up. */
 function orphanedPlanOf(
   object: KubeObject,
   role: Role,
@@ -37,39 +37,35 @@ function orphanedPlanOf(
   busy: ReadonlySet<string | undefined>,
 ): OrphanedPlan<Plan> | undefined {
   const { annotations } = object.metadata;
-  // Somebody else's rollout, who looks after it.
+  // A rollout of another dialect, which cleans up itself.
   if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
   const signal = decodeSignal(annotations);
   if (signal && !isOver(signal)) {
-    // Whoever follows the signal lifts the cordon in its time: the node may be in the middle of what the old plan began.
+    // The Plan of the signal removes the cordon later: the node may still do the work of the old plan.
     if (plans.some((plan) => isOf(object, signal, plan))) return undefined;
     return orphanedPlan(object, role, uidIn(annotations?.[ROLLOUT_ANNOTATION]) ?? '', WAS_DELETED, signal);
   }
   if (role === 'worker' && busy.has(object.metadata.name)) return undefined;
   const owner = pastOwner(object, plans);
-  // A signal that is over tells nothing of what is left: its procedure may be one for which no node is cordoned.
   if (owner === undefined) return undefined;
   const isThere = plans.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
-  return orphanedPlan(object, role, owner, isThere ? 'its plan is over, and found it no more' : WAS_DELETED);
+  return orphanedPlan(object, role, owner, isThere ? 'its plan is over and no longer lists this node' : WAS_DELETED);
 }
 
-/**
- * Uid of the plan that left a cordon or a taint and looks after it no more; empty for the taint of an earlier version, which
- * does not tell. Plans of another kind are not ours to look for.
- */
+/** Uid of the deleted or finished Plan that left a cordon or taint; empty for taints of earlier versions, which have no uid. */
 function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
-  const caring = plans.filter((plan) => looksAfter(plan, node));
+  const active = plans.filter((plan) => cleansUp(plan, node));
   const { plan: owner, kind = planResource.kind } = readOwner(cordonOwner(node) ?? '') ?? {};
-  const isThere = caring.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
+  const isThere = active.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
   if (owner !== undefined && kind === planResource.kind && !isThere) return owner;
   const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: planResource.kind, uid: '' })];
   if (pending === undefined || (pending !== '' && !pending.startsWith(own))) return undefined;
-  const isCaredFor = caring.some(({ metadata }) => isPendingFor(pending, own + metadata.uid));
+  const isCaredFor = active.some(({ metadata }) => isPendingFor(pending, own + metadata.uid));
   return isCaredFor ? undefined : pending.slice(own.length);
 }
 
-/** One that is over finds its own workers, but no Node of a controller whose ControlNode was deleted meanwhile. */
-function looksAfter({ status }: Plan, { metadata }: Node): boolean {
+/** A finished Plan still cleans up its workers, but not the Node of a controller whose ControlNode was deleted. */
+function cleansUp({ status }: Plan, { metadata }: Node): boolean {
   if (['new', 'running'].includes(phaseOfPlan(status?.state))) return true;
   const workers = (status?.commands ?? []).flatMap(({ k0supdate }) => k0supdate?.workers ?? []);
   return workers.some(({ name }) => name === metadata.name);
@@ -84,7 +80,7 @@ function uidIn(text: string | undefined): string | undefined {
   return text?.split('/')[0];
 }
 
-/** As far as the object still tells what the plan was. */
+/** Rebuilds the plan as far as the signal describes it. */
 function orphanedPlan(
   object: KubeObject,
   role: Role,

@@ -1,4 +1,4 @@
-/** Owns the table of plans that cannot be carried out: each gets one reason that names the field, what was found and what is right. */
+/** Proves the message for each invalid Plan: the field, what was found, what to use. */
 import { describe, expect, test } from 'vitest';
 import { buildPlan, buildUpdate, listed, SHA256, selected } from '../../../test/builders/plans.ts';
 import type { K0sUpdate, Plan } from '../../api/autopilot/plan.ts';
@@ -14,11 +14,11 @@ const withPlatform = (url: string, sha256?: string): Plan =>
 const named = (name: string): Plan => ({ ...buildPlan(), metadata: { ...buildPlan().metadata, name } });
 
 const AT = 'spec.commands[0].k0supdate';
-const URL_WRONG = `${AT}.platforms.linux-amd64.url must be a URL with http or https; found`;
-const SHA_WRONG = `${AT}.platforms.linux-amd64.sha256 must be 64 hexadecimal digits, not`;
-const VERSION_WRONG = `${AT}.version must be a version such as "v1.36.3+k0s.0"; found`;
-const LABELS_WRONG = `${AT}.targets.workers.discovery.selector.labels must be a label selector such as "pool=blue"`;
-const FIELDS_WRONG = `discovery.selector.fields must be a field selector such as "metadata.name=w1"`;
+const NO_VERSION = 'is not a version; use for example v1.36.3+k0s.0';
+const NO_URL = 'is not a URL with http or https; use for example https://example.com/k0s';
+const NO_SHA = 'is not a SHA-256; use 64 hexadecimal digits, not';
+const LABELS = `${AT}.targets.workers.discovery.selector.labels`;
+const FIELDS = 'discovery.selector.fields';
 
 test('the documented example has no problem', () => {
   expect(found(buildPlan())).toEqual([]);
@@ -26,18 +26,18 @@ test('the documented example has no problem', () => {
 
 describe('one problem', () => {
   test.each<[string, Plan, string]>([
-    ['another name', named('other'), 'metadata.name must be "autopilot"; found "other"'],
-    ['an empty id', buildPlan({ id: '' }), 'spec.id must name this run, such as "2026-11-20"; found ""'],
-    ['no command', buildPlan({ commands: [] }), 'spec.commands must hold a command; found []'],
+    ['another name', named('other'), 'metadata.name: "other" is not supported; use "autopilot"'],
+    ['an empty id', buildPlan({ id: '' }), 'spec.id: "" is empty; use for example 2026-11-20'],
+    ['no command', buildPlan({ commands: [] }), 'spec.commands: [] is empty; add a command'],
     [
       'an empty command',
       buildPlan({ commands: [{}] }),
-      'spec.commands[0] must hold a k0supdate or an airgapupdate; found "no command"',
+      'spec.commands[0]: {} has no update; add k0supdate or airgapupdate',
     ],
     [
       'an image bundle that is nowhere',
       buildPlan({ commands: [{ airgapupdate: { version: 'v1.36.3', platforms: {}, workers: listed('w1') } }] }),
-      'spec.commands[0].airgapupdate.platforms must hold a platform such as "linux-amd64"; found {}',
+      'spec.commands[0].airgapupdate.platforms: {} is empty; add a platform, for example linux-amd64',
     ],
     [
       'both in one item: the bundle is read too, which the original drops without a word',
@@ -46,83 +46,99 @@ describe('one problem', () => {
           { k0supdate: buildUpdate(), airgapupdate: { version: 'v1.36.3', platforms: {}, workers: listed('w1') } },
         ],
       }),
-      'spec.commands[0].airgapupdate.platforms must hold a platform such as "linux-amd64"; found {}',
+      'spec.commands[0].airgapupdate.platforms: {} is empty; add a platform, for example linux-amd64',
     ],
     [
       'the second command',
       buildPlan({ commands: [{ k0supdate: buildUpdate() }, { k0supdate: buildUpdate({ version: '' }) }] }),
-      'spec.commands[1].k0supdate.version must be a version such as "v1.36.3+k0s.0"; found ""',
+      'spec.commands[1].k0supdate.version: "" is not a version; use for example v1.36.3+k0s.0',
     ],
-    ['a word for a version', withUpdate({ version: 'latest' }), `${VERSION_WRONG} "latest"`],
-    ['two numbers', withUpdate({ version: 'v1.36' }), `${VERSION_WRONG} "v1.36"`],
-    ['a version with a space', withUpdate({ version: 'v1.36.3 ' }), `${VERSION_WRONG} "v1.36.3 "`],
+    ['a word for a version', withUpdate({ version: 'latest' }), `${AT}.version: "latest" ${NO_VERSION}`],
+    ['two numbers', withUpdate({ version: 'v1.36' }), `${AT}.version: "v1.36" ${NO_VERSION}`],
+    ['a version with a space', withUpdate({ version: 'v1.36.3 ' }), `${AT}.version: "v1.36.3 " ${NO_VERSION}`],
     [
       'no platform',
       withUpdate({ platforms: {} }),
-      `${AT}.platforms must hold a platform such as "linux-amd64"; found {}`,
+      `${AT}.platforms: {} is empty; add a platform, for example linux-amd64`,
     ],
-    ['no URL', withPlatform(''), `${URL_WRONG} ""`],
-    ['a path', withPlatform('/srv/k0s'), `${URL_WRONG} "/srv/k0s"`],
-    ['a URL of another kind', withPlatform('file:///srv/k0s'), `${URL_WRONG} "file:///srv/k0s"`],
-    ['a URL without host', withPlatform('https://'), `${URL_WRONG} "https://"`],
-    ['a URL with one slash', withPlatform('https:/example.com/k0s'), `${URL_WRONG} "https:/example.com/k0s"`],
-    ['a URL with a space', withPlatform(' https://example.com'), `${URL_WRONG} " https://example.com"`],
-    ['a short sha256', withPlatform('http://d/k0s', 'abc'), `${SHA_WRONG} 3; found "abc"`],
-    ['a long sha256', withPlatform('http://d/k0s', `${SHA256}0`), `${SHA_WRONG} 65; found "${SHA256}0"`],
+    ['no URL', withPlatform(''), `${AT}.platforms.linux-amd64.url: "" ${NO_URL}`],
+    ['a path', withPlatform('/srv/k0s'), `${AT}.platforms.linux-amd64.url: "/srv/k0s" ${NO_URL}`],
+    [
+      'a URL of another kind',
+      withPlatform('file:///srv/k0s'),
+      `${AT}.platforms.linux-amd64.url: "file:///srv/k0s" ${NO_URL}`,
+    ],
+    ['a URL without host', withPlatform('https://'), `${AT}.platforms.linux-amd64.url: "https://" ${NO_URL}`],
+    [
+      'a URL with one slash',
+      withPlatform('https:/example.com/k0s'),
+      `${AT}.platforms.linux-amd64.url: "https:/example.com/k0s" ${NO_URL}`,
+    ],
+    [
+      'a URL with a space',
+      withPlatform(' https://example.com'),
+      `${AT}.platforms.linux-amd64.url: " https://example.com" ${NO_URL}`,
+    ],
+    ['a short sha256', withPlatform('http://d/k0s', 'abc'), `${AT}.platforms.linux-amd64.sha256: "abc" ${NO_SHA} 3`],
+    [
+      'a long sha256',
+      withPlatform('http://d/k0s', `${SHA256}0`),
+      `${AT}.platforms.linux-amd64.sha256: "${SHA256}0" ${NO_SHA} 65`,
+    ],
     [
       'a sha256 with other digits',
       withPlatform('http://d/k0s', 'x'.repeat(64)),
-      `${SHA_WRONG} 64; found "${'x'.repeat(64)}"`,
+      `${AT}.platforms.linux-amd64.sha256: "${'x'.repeat(64)}" ${NO_SHA} 64`,
     ],
     [
       'no slot for workers: the original waits for ever',
       withWorkers({ ...listed('w1'), limits: { concurrent: 0 } }),
-      `${AT}.targets.workers.limits.concurrent must be 1 or more; found 0`,
+      `${AT}.targets.workers.limits.concurrent: 0 is less than 1; use 1 or more`,
     ],
     [
       'fewer slots than none',
       withWorkers({ ...listed('w1'), limits: { concurrent: -1 } }),
-      `${AT}.targets.workers.limits.concurrent must be 1 or more; found -1`,
+      `${AT}.targets.workers.limits.concurrent: -1 is less than 1; use 1 or more`,
     ],
     [
       'no slot for controllers',
       withControllers({ ...listed('c1'), limits: { concurrent: 0 } }),
-      `${AT}.targets.controllers.limits.concurrent must be 1 or more; found 0`,
+      `${AT}.targets.controllers.limits.concurrent: 0 is less than 1; use 1 or more`,
     ],
     [
       'a worker twice',
       withWorkers(listed('w1', 'w2', 'w1')),
-      `${AT}.targets.workers.discovery.static.nodes must name every node once, and this one stands twice; found "w1"`,
+      `${AT}.targets.workers.discovery.static.nodes: "w1" is listed twice; list each node once`,
     ],
     [
       'a controller twice',
       withControllers(listed('c1', 'c1')),
-      `${AT}.targets.controllers.discovery.static.nodes must name every node once, and this one stands twice; found "c1"`,
+      `${AT}.targets.controllers.discovery.static.nodes: "c1" is listed twice; list each node once`,
     ],
     [
       'a label selector that does not parse: the original selects every node',
       withWorkers(selected('pool blue')),
-      `${LABELS_WRONG} ("pool blue" is no label requirement); found "pool blue"`,
+      `${LABELS}: "pool blue" is not a label selector ("pool blue" is no label requirement); use for example pool=blue`,
     ],
     [
       'a field selector that does not parse',
       withWorkers(selected(undefined, 'w1')),
-      `${AT}.targets.workers.${FIELDS_WRONG} ("w1" is no field requirement); found "w1"`,
+      `${AT}.targets.workers.${FIELDS}: "w1" is not a field selector ("w1" is no field requirement); use for example metadata.name=w1`,
     ],
     [
       'a field that cannot be selected by: the original selects nothing and says Completed',
       withWorkers(selected(undefined, 'metadata.nmae=w1')),
-      `${AT}.targets.workers.${FIELDS_WRONG} ("metadata.nmae" cannot be selected by, only metadata.name, spec.unschedulable); found "metadata.nmae=w1"`,
+      `${AT}.targets.workers.${FIELDS}: "metadata.nmae=w1" is not a field selector ("metadata.nmae" cannot be selected by, only metadata.name, spec.unschedulable); use for example metadata.name=w1`,
     ],
     [
       'a field of nodes asked of controllers',
       withControllers(selected('', 'spec.unschedulable=true')),
-      `${AT}.targets.controllers.${FIELDS_WRONG} ("spec.unschedulable" cannot be selected by, only metadata.name); found "spec.unschedulable=true"`,
+      `${AT}.targets.controllers.${FIELDS}: "spec.unschedulable=true" is not a field selector ("spec.unschedulable" cannot be selected by, only metadata.name); use for example metadata.name=w1`,
     ],
     [
       'a selector beside a list that wins over it',
       withWorkers({ discovery: { static: { nodes: ['w1'] }, selector: { labels: '=' } } }),
-      `${LABELS_WRONG} ("=" is no label requirement); found "="`,
+      `${LABELS}: "=" is not a label selector ("=" is no label requirement); use for example pool=blue`,
     ],
   ])('%s', (_name, plan, message) => {
     expect(found(plan)).toEqual([message]);
@@ -133,7 +149,7 @@ describe('one problem', () => {
 test('all problems are told at once', () => {
   const plan = { ...withUpdate({ version: 'x', platforms: { 'linux-amd64': { url: '' } } }), metadata: { name: 'p' } };
   plan.spec.id = '';
-  expect(found(plan).map((message) => message.split(' must ')[0])).toEqual([
+  expect(found(plan).map((message) => message.split(': ')[0])).toEqual([
     'metadata.name',
     'spec.id',
     `${AT}.version`,
@@ -181,8 +197,16 @@ describe('a plan that was changed while it ran', () => {
   };
   test.each([
     ['as many commands as at its start', running(2, 2), []],
-    ['a command more', running(2, 1), ['the number of spec.commands must stay 1, as when the plan started; found 2']],
-    ['a command less', running(1, 2), ['the number of spec.commands must stay 2, as when the plan started; found 1']],
+    [
+      'a command more',
+      running(2, 1),
+      ['spec.commands: 2 is the number of commands, but the plan started with 1; restore them, or create a new Plan'],
+    ],
+    [
+      'a command less',
+      running(1, 2),
+      ['spec.commands: 1 is the number of commands, but the plan started with 2; restore them, or create a new Plan'],
+    ],
   ])('%s', (_name, plan, messages) => {
     expect(found(plan)).toEqual(messages);
   });

@@ -1,4 +1,4 @@
-/** Owns what can be wrong with a Plan beyond its schema: each problem names the field, what was found and what would be right. */
+/** Finds what is wrong with a Plan beyond its schema. Each problem names the field, what was found and what would be right. */
 import type { AirgapUpdate, K0sUpdate, Plan, PlanCommand } from '../../api/autopilot/plan.ts';
 import type { TargetSpec } from '../../api/autopilot/target.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
@@ -7,18 +7,22 @@ import { type Matcher, parseFieldSelector, parseLabelSelector, SelectorError } f
 import { parseVersion } from '../../util/version.ts';
 import { FIELDS } from './discovery.ts';
 
-/** The only name under which the original carries a plan out. */
+/** k0s ignores Plans of any other name. */
 export const PLAN_NAME = 'autopilot';
+
+const VERSION = 'v1.36.3+k0s.0';
 
 export function problemsOf({ metadata, spec, status }: Plan): Reason[] {
   const problems: Reason[] = [];
-  if (metadata.name !== PLAN_NAME) problems.push(problem('metadata.name', metadata.name, `must be "${PLAN_NAME}"`));
-  if (spec.id === '') problems.push(problem('spec.id', '', 'must name this run, such as "2026-11-20"'));
-  if (spec.commands.length === 0) problems.push(problem('spec.commands', spec.commands, 'must hold a command'));
+  if (metadata.name !== PLAN_NAME)
+    problems.push(problem('metadata.name', metadata.name, 'is not supported', `use "${PLAN_NAME}"`));
+  if (spec.id === '') problems.push(problem('spec.id', '', 'is empty', 'use for example 2026-11-20'));
+  const { length } = spec.commands;
+  if (length === 0) problems.push(problem('spec.commands', [], 'is empty', 'add a command'));
   const started = status?.commands.length ?? 0;
-  if (started > 0 && started !== spec.commands.length) {
-    const wanted = `must stay ${started}, as when the plan started`;
-    problems.push(problem('the number of spec.commands', spec.commands.length, wanted));
+  if (started > 0 && started !== length) {
+    const wrong = `is the number of commands, but the plan started with ${started}`;
+    problems.push(problem('spec.commands', length, wrong, 'restore them, or create a new Plan'));
   }
   return [
     ...problems,
@@ -27,7 +31,7 @@ export function problemsOf({ metadata, spec, status }: Plan): Reason[] {
 }
 
 function commandProblems({ k0supdate, airgapupdate }: PlanCommand, path: string): Reason[] {
-  if (!k0supdate && !airgapupdate) return [problem(path, 'no command', 'must hold a k0supdate or an airgapupdate')];
+  if (!k0supdate && !airgapupdate) return [problem(path, {}, 'has no update', 'add k0supdate or airgapupdate')];
   return [
     ...(airgapupdate ? bundleProblems(airgapupdate, `${path}.airgapupdate`) : []),
     ...(k0supdate ? updateProblems(k0supdate, `${path}.k0supdate`) : []),
@@ -36,7 +40,7 @@ function commandProblems({ k0supdate, airgapupdate }: PlanCommand, path: string)
 
 function bundleProblems({ version, platforms, workers }: AirgapUpdate, at: string): Reason[] {
   return [
-    ...(version === '' ? [problem(`${at}.version`, version, 'must tell which version the bundle is for')] : []),
+    ...(version === '' ? [problem(`${at}.version`, version, 'is empty', `use for example ${VERSION}`)] : []),
     ...platformProblems(platforms, `${at}.platforms`),
     ...targetProblems(workers, 'worker', `${at}.workers`),
   ];
@@ -54,17 +58,22 @@ function updateProblems(update: K0sUpdate, at: string): Reason[] {
 
 function versionProblems({ version }: K0sUpdate, at: string): Reason[] {
   if (parseVersion(version)) return [];
-  return [problem(`${at}.version`, version, 'must be a version such as "v1.36.3+k0s.0"')];
+  return [problem(`${at}.version`, version, 'is not a version', `use for example ${VERSION}`)];
 }
 
 function platformProblems(platforms: K0sUpdate['platforms'], at: string): Reason[] {
   const found = Object.entries(platforms);
-  if (found.length === 0) return [problem(at, platforms, 'must hold a platform such as "linux-amd64"')];
+  if (found.length === 0) return [problem(at, platforms, 'is empty', 'add a platform, for example linux-amd64')];
   return found.flatMap(([name, { url, sha256 }]) => {
     const problems: Reason[] = [];
-    if (!isHttp(url)) problems.push(problem(`${at}.${name}.url`, url, 'must be a URL with http or https'));
+    if (!isHttp(url))
+      problems.push(
+        problem(`${at}.${name}.url`, url, 'is not a URL with http or https', 'use for example https://example.com/k0s'),
+      );
     if (sha256 && !/^[0-9a-fA-F]{64}$/.test(sha256)) {
-      problems.push(problem(`${at}.${name}.sha256`, sha256, `must be 64 hexadecimal digits, not ${sha256.length}`));
+      problems.push(
+        problem(`${at}.${name}.sha256`, sha256, 'is not a SHA-256', `use 64 hexadecimal digits, not ${sha256.length}`),
+      );
     }
     return problems;
   });
@@ -74,47 +83,48 @@ function targetProblems(spec: TargetSpec | undefined, role: Role, at: string): R
   if (!spec) return [];
   const problems: Reason[] = [];
   const concurrent = spec.limits?.concurrent ?? 1;
-  if (concurrent < 1) problems.push(problem(`${at}.limits.concurrent`, concurrent, 'must be 1 or more'));
+  if (concurrent < 1) problems.push(problem(`${at}.limits.concurrent`, concurrent, 'is less than 1', 'use 1 or more'));
   const names = spec.discovery.static?.nodes ?? [];
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) {
-    problems.push(
-      problem(`${at}.discovery.static.nodes`, twice, 'must name every node once, and this one stands twice'),
-    );
+    problems.push(problem(`${at}.discovery.static.nodes`, twice, 'is listed twice', 'list each node once'));
   }
   const { labels = '', fields = '' } = spec.discovery.selector ?? {};
+  const selector = `${at}.discovery.selector`;
   return [
     ...problems,
-    ...selectorProblems(
-      parseLabelSelector,
-      labels,
-      `${at}.discovery.selector.labels`,
-      'a label selector such as "pool=blue"',
-    ),
+    ...selectorProblems(parseLabelSelector, labels, `${selector}.labels`, 'label', 'pool=blue'),
     ...selectorProblems(
       (text) => parseFieldSelector(text, FIELDS[role]),
       fields,
-      `${at}.discovery.selector.fields`,
-      'a field selector such as "metadata.name=w1"',
+      `${selector}.fields`,
+      'field',
+      'metadata.name=w1',
     ),
   ];
 }
 
-function selectorProblems(parse: (text: string) => Matcher, text: string, field: string, wanted: string): Reason[] {
+function selectorProblems(
+  parse: (text: string) => Matcher,
+  text: string,
+  field: string,
+  kind: 'label' | 'field',
+  example: string,
+): Reason[] {
   try {
     parse(text);
     return [];
   } catch (error) {
     if (!(error instanceof SelectorError)) throw error;
-    return [problem(field, text, `must be ${wanted} (${error.message})`)];
+    return [problem(field, text, `is not a ${kind} selector (${error.message})`, `use for example ${example}`)];
   }
 }
 
-/** Stricter than the URL class, which mends what original agents then cannot fetch. */
+/** Stricter than the URL class, which repairs URLs that the original's agents cannot fetch. */
 function isHttp(url: string): boolean {
   return /^https?:\/\/[^\s/]/i.test(url) && !/\s/.test(url) && URL.canParse(url);
 }
 
-function problem(field: string, found: unknown, wanted: string): Reason {
-  return because('InvalidPlan', `${field} ${wanted}; found ${JSON.stringify(found)}`);
+function problem(field: string, found: unknown, wrong: string, fix: string): Reason {
+  return because('InvalidPlan', `${field}: ${JSON.stringify(found)} ${wrong}; ${fix}`);
 }

@@ -1,4 +1,4 @@
-/** Owns the proof of a Plan's status: the original's words in the original's places, and nothing lost that was there. */
+/** Proves that a Plan's status has the original's words and loses nothing. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { arbitrarySituation } from '../../../test/builders/arbitrary-snapshots.ts';

@@ -1,34 +1,31 @@
-/** Owns the way from a rollout to the status of its Plan, word for word as scripts written for the original expect it. */
+/** Writes a rollout into the status of its Plan, in exactly the words of the original, which scripts rely on. */
 import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
 import type { Rollout, Stage } from '../../engine/model/recorded.ts';
 import { isFinal } from '../../engine/model/recorded.ts';
 import { textOf } from './recorded-reason.ts';
 import { PLAN_STATES, planStateOf, TARGET_STATES } from './states.ts';
 
-/**
- * The entries of the first record stay, one for each command that the plan had then: a command that was added or removed
- * since must remain visible as such. Members that only later releases know stay too.
- */
+/** Keeps one entry for each command of the first record, so that added or removed commands are detected, and unknown fields. */
 export function project(rollout: Rollout, plan: Plan): Plan {
   const state = planStateOf(rollout.phase, rollout.blocked);
   const recorded = plan.status?.commands ?? [];
   const entries = recorded.length > 0 ? recorded : newEntries(plan);
   const active = entries.find((entry) => !isCompleted(rollout, entry));
-  const telling = active ?? entries[0];
+  const described = active ?? entries[0];
   const commands = entries.map((entry): CommandStatus => {
-    const { description: _, ...kept } = entry;
+    const { description: _, ...rest } = entry;
     const isActive = entry.id === active?.id;
     return {
-      ...kept,
+      ...rest,
       state: commandState(rollout, entry, isActive, state),
-      ...(entry.id === telling?.id && rollout.reason ? { description: textOf(rollout.reason, rollout.phase) } : {}),
+      ...(entry.id === described?.id && rollout.reason ? { description: textOf(rollout.reason, rollout.phase) } : {}),
       ...targetsOf(rollout, entry),
     };
   });
   return { ...plan, status: { ...plan.status, state, commands } };
 }
 
-/** A plan without commands gets an entry all the same: the reason needs a place. */
+/** A plan without commands gets one entry, for the reason. */
 function newEntries({ spec }: Plan): CommandStatus[] {
   return (spec.commands.length === 0 ? [{}] : spec.commands).map((_command, id) => ({ id, state: '' }));
 }
@@ -38,7 +35,7 @@ function commandState(rollout: Rollout, entry: CommandStatus, isActive: boolean,
   return isActive || isFinal(rollout) ? planState : PLAN_STATES.schedulableWait;
 }
 
-/** A command that is not ours to carry out has no stages: it is completed where another leader said so. */
+/** A command without stages is not supported here: it is completed if another leader recorded so. */
 function isCompleted({ stages }: Rollout, { id, state }: CommandStatus): boolean {
   const own = stages.filter(({ command }) => command === id);
   if (own.length === 0) return state === PLAN_STATES.completed;

@@ -1,4 +1,4 @@
-/** Owns the proof that a reason is the same after it was written into a status and read back by another leader. */
+/** Proves that a reason is the same after it was written into a status and read back. */
 import { expect, test } from 'vitest';
 import { because, REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RolloutPhase } from '../../engine/model/recorded.ts';

@@ -1,9 +1,9 @@
-/** Owns the text in which a reason stands in a Plan's status, so that whoever reads it back gets the same code. */
+/** Writes a reason as text into a Plan's status, and reads the same code back. */
 
 import { because, REASONS, type Reason, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RolloutPhase } from '../../engine/model/recorded.ts';
 
-/** What a reason most likely is, by the phase that the state beside it tells: of these only the sentence is written. */
+/** The usual reason of each phase: its code is left out of the text. */
 const IMPLIED: Readonly<Partial<Record<RolloutPhase, ReasonCode>>> = {
   running: 'TargetFailed',
   failed: 'TargetFailed',
@@ -11,14 +11,14 @@ const IMPLIED: Readonly<Partial<Record<RolloutPhase, ReasonCode>>> = {
   invalid: 'InvalidPlan',
 };
 
-/** The original's own sentence, which scripts compare: it needs no code to be known again. */
+/** The original's own sentence, which scripts compare: it must stay without a code. */
 const REMOVED = /^\S+ \S+ has been removed in Kubernetes /;
 
 export function textOf({ code, message }: Reason, phase: RolloutPhase): string {
   return code === IMPLIED[phase] || REMOVED.test(message) ? message : `${code}: ${message}`;
 }
 
-/** A text that another leader wrote is a sentence without code. */
+/** A text of another leader has no code. */
 export function reasonOf(text: string, phase: RolloutPhase): Reason {
   if (REMOVED.test(text)) return because('RemovedApis', text);
   const [, code = '', message = ''] = /^(\w+): (.*)$/s.exec(text) ?? [];

@@ -1,4 +1,4 @@
-/** Owns the table of which versions are held against objects of removed kinds, and the proof that nothing is remembered. */
+/** Proves which versions are refused because of objects of removed kinds, and that nothing is cached. */
 import { expect, test } from 'vitest';
 import type { KubeClient } from '../../kube/client.ts';
 import { apiVersionOf, type Resource } from '../../kube/resources.ts';

@@ -1,4 +1,4 @@
-/** Owns the question whether objects are left of a kind that a version of Kubernetes does not serve any more. */
+/** Checks before a new Plan starts whether objects exist of a kind that the new version no longer serves. */
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -13,13 +13,13 @@ interface RemovedApi {
   readonly version: string;
   readonly kind: string;
   readonly removedIn: string;
-  /** The version of the same group in which objects live on. */
+  /** The version of the same group that replaces it. */
   readonly successor?: string;
 }
 
 const FLOW_CONTROL = 'flowcontrol.apiserver.k8s.io';
 
-/** As k0s has it, so that the same plans stop. The last one is no real kind: it is there to try the check with. */
+/** The list of k0s, so that the same plans stop. The last kind is not real: k0s uses it for tests. */
 const REMOVED: readonly RemovedApi[] = [
   { group: FLOW_CONTROL, version: 'v1beta2', kind: 'FlowSchema', removedIn: 'v1.29.0', successor: 'v1beta3' },
   {
@@ -41,10 +41,10 @@ const REMOVED: readonly RemovedApi[] = [
 ];
 
 /**
- * What stands against `version`, in k0s's own words, or undefined where nothing does. Every time the API server is asked
- * anew what it serves, since kinds come and go. A version that cannot be read has nothing against it.
+ * The objection to `version` in k0s's own words; undefined if there is none, or if the version cannot be parsed. Asks the
+ * API server each time, since served kinds change.
  *
- * @throws StatusError, TransportError or SyntaxError where no answer came: it says nothing of the version, so ask again later
+ * @throws StatusError, TransportError or SyntaxError if there is no usable answer: retry later
  */
 export async function askRemovedApis(
   client: KubeClient,
@@ -67,7 +67,7 @@ export async function askRemovedApis(
   return undefined;
 }
 
-/** The resource of that kind, as the API server describes it at this moment; undefined where it serves none. */
+/** Undefined if the API server does not serve the kind. */
 async function served(
   client: KubeClient,
   { group, kind }: RemovedApi,
@@ -85,7 +85,7 @@ async function served(
   return found && { group, version, kind, plural: String(found['name']), namespaced: found['namespaced'] === true };
 }
 
-/** Whether each of the objects is there in the successor's version too: then nothing is lost with the old one. */
+/** True if each object is also served in the successor's version: then nothing is lost. */
 async function areServedLater(
   client: KubeClient,
   api: RemovedApi,
@@ -107,7 +107,7 @@ async function areServedLater(
 
 const NEVER = new AbortController().signal;
 
-/** As k0s: a forced update is not asked about, a bundle is. The first version that has something against it is told. */
+/** As k0s: checks bundles but not forced updates, and reports only the first objection. */
 export async function preconditions(
   client: KubeClient,
   { spec }: Plan,

@@ -1,4 +1,4 @@
-/** Owns the proof that passes over a Plan may be repeated, by whomever: nobody more is signalled, and nothing is recorded twice. */
+/** Proves that repeated decisions by any leader signal no further node and record nothing twice. */
 import { describe, expect, test } from 'vitest';
 import { PASS_TIME, passOver, wordsOf } from '../../../test/builders/autopilot-passes.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';

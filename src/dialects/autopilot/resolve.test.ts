@@ -1,4 +1,4 @@
-/** Owns the proof of how a Plan becomes a rollout: found anew where nothing is recorded, else exactly what is recorded. */
+/** Proves how a Plan becomes a rollout: with new targets, or exactly as recorded. */
 import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed, SHA256, selected } from '../../../test/builders/plans.ts';

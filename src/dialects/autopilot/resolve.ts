@@ -1,4 +1,4 @@
-/** Owns the way from a Plan to its rollout: as its status records it, or with its targets found for the first time. */
+/** Turns a Plan into a rollout: as its status records it, or with newly found targets. */
 import {
   type AirgapUpdate,
   type CommandStatus,
@@ -65,7 +65,7 @@ function namesOf({ procedure, role, update, targets }: Part, world: World): stri
   return isUpdateOfWorkers ? withoutControllers(names, Object.keys(update?.platforms ?? {}), world) : names;
 }
 
-/** What was recorded counts, even of a command that is gone from the plan: its targets may be in flight. */
+/** Includes recorded commands that were removed from the plan: their targets may be in flight. */
 function recordedStages({ spec, status }: Plan): Stage[] {
   return (status?.commands ?? []).flatMap((recorded) =>
     partsOf(spec.commands[recorded.id] ?? {}, recorded).map((part) => {
@@ -83,7 +83,6 @@ function recordedIn({ k0supdate, airgapupdate }: CommandStatus, { procedure, rol
   return (role === 'controller' ? k0supdate?.controllers : k0supdate?.workers) ?? [];
 }
 
-/** Without an update in the plan there is nothing to signal. */
 function stageOf({ procedure, role, update, targets: spec }: Part, command: number, targets: Target[]): Stage {
   const forced = update !== undefined && 'forceupdate' in update && update.forceupdate;
   return {
@@ -131,12 +130,12 @@ export type Update = K0sUpdate | AirgapUpdate;
 export interface Part {
   readonly procedure: 'k0supdate' | 'airgapupdate';
   readonly role: Role;
-  /** Absent where the plan does not hold it any more. */
+  /** Undefined if the command was removed from the plan. */
   readonly update: Update | undefined;
   readonly targets: TargetSpec | undefined;
 }
 
-/** Those of the plan, and of its record where it was recorded with more. An image that a release needs must be there first. */
+/** In the order in which they run: image bundles first, since releases need them, then controllers, then workers. */
 export function partsOf(
   { k0supdate, airgapupdate }: PlanCommand,
   recorded: Pick<CommandStatus, 'k0supdate' | 'airgapupdate'> = {},

@@ -1,4 +1,4 @@
-/** Owns the proof of how a signal is told from others: by rollout, command and attempt, and never by a plan id alone. */
+/** Proves which signals belong to a rollout: by rollout, command and attempt, never by plan id alone. */
 import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
@@ -63,8 +63,8 @@ describe('the answer of a node to our signal', () => {
       { kind: 'working', step: 'UnCordoning', part: 'ready', waitsFor: 'uncordon', ownsCordon: true, ...seen },
     ],
     ['Completed', { kind: 'succeeded', ...seen }],
-    ['FailedDownload', { kind: 'failed', ...seen, message: "FailedDownload: the reason stands in the node's log" }],
-    ['Failed', { kind: 'failed', ...seen, message: "Failed: the reason stands in the node's log" }],
+    ['FailedDownload', { kind: 'failed', ...seen, message: "FailedDownload: see the node's log for the reason" }],
+    ['Failed', { kind: 'failed', ...seen, message: "Failed: see the node's log for the reason" }],
     ['SomethingNew', { kind: 'working', step: 'SomethingNew', ...seen }],
   ])('%s', (status, observation) => {
     expect(read(ours(status))).toEqual(observation);
@@ -93,7 +93,7 @@ describe('the answer of a node to our signal', () => {
   });
 
   test('with a report that belongs to another signal: it means nothing', () => {
-    expect(read(reported(later(999_000)))).toMatchObject({ message: "Failed: the reason stands in the node's log" });
+    expect(read(reported(later(999_000)))).toMatchObject({ message: "Failed: see the node's log for the reason" });
   });
 });
 

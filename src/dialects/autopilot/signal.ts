@@ -1,4 +1,4 @@
-/** Owns which objects carry the signals of Plans: ControlNodes for controllers; Nodes for workers, and for all image bundles. */
+/** ControlNodes carry the signals of controllers; Nodes carry those of workers and of all image bundles. */
 import { nodes } from '../../kube/resources.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { annotationSignal, type Carriers, foreignTargetsAmong } from '../annotation-signal.ts';

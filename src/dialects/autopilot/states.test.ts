@@ -1,4 +1,4 @@
-/** Owns the table of state words, exactly as scripts written for the original compare them. */
+/** Proves the state words, which scripts for the original compare. */
 import { expect, test } from 'vitest';
 import type { RecordedState, RolloutPhase } from '../../engine/model/recorded.ts';
 import { phaseOfPlan, planStateOf, recordedStateOf, TARGET_STATES } from './states.ts';

@@ -1,4 +1,4 @@
-/** Owns the state words of a Plan's status, and what each of them means to the engine. */
+/** Maps the states in a Plan's status to those of the engine. */
 import type { RecordedState, RolloutPhase } from '../../engine/model/recorded.ts';
 
 export const PLAN_STATES = {
@@ -10,7 +10,7 @@ export const PLAN_STATES = {
   warning: 'Warning',
 } as const;
 
-/** Every state that ends a plan, with those that only earlier releases or other leaders write. */
+/** Every final state, including those that only earlier releases or other leaders write. */
 const FINAL_PHASES: ReadonlyMap<string, RolloutPhase> = new Map([
   ['Completed', 'done'],
   ['ApplyFailed', 'failed'],
@@ -21,7 +21,7 @@ const FINAL_PHASES: ReadonlyMap<string, RolloutPhase> = new Map([
   ['Restricted', 'invalid'],
 ]);
 
-/** A state that nobody knows is taken as an end: what is not understood is not carried on. */
+/** An unknown state counts as final: Refit must not continue what it does not understand. */
 export function phaseOfPlan(state: string | undefined): RolloutPhase {
   if (!state) return 'new';
   if (state === PLAN_STATES.schedulable || state === PLAN_STATES.schedulableWait) return 'running';
@@ -55,7 +55,7 @@ export const TARGET_STATES: Readonly<Record<RecordedState, string>> = {
 
 const RECORDED = new Map(Object.entries(TARGET_STATES).map(([recorded, word]) => [word, recorded as RecordedState]));
 
-/** A word that nobody knows counts as failed: it takes no slot, and it does not count as done. */
+/** An unknown word counts as failed: it takes no slot and is not done. */
 export function recordedStateOf(word: string): RecordedState {
   return RECORDED.get(word) ?? 'failed';
 }

@@ -1,18 +1,18 @@
-/** Owns how long one call may take: what its caller grants, as Go writes durations, and never more than what is configured. */
+/** Limits the time of a call: to the caller's timeout, and to the configured maximum. */
 import type { Clock } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/go-duration.ts';
 
-/** Milliseconds in which the answer travels: one that comes after its caller hung up is lost. */
+/** Milliseconds reserved for sending the answer before the caller gives up. */
 const TRAVEL_MS = 500;
 const LEAST_MS = 100;
 
-/** Milliseconds in which to answer; `granted` is the value of `?timeout=`, `limitMs` what is configured. */
+/** Milliseconds in which to answer; `granted` is the value of `?timeout=`, a Go duration. */
 export function answerWithin(granted: string | null, limitMs: number): number {
   const ms = (parseGoDuration(granted ?? '') ?? 0) / 1e6;
   return Math.max(LEAST_MS, (ms > 0 ? Math.min(ms, limitMs) : limitMs) - TRAVEL_MS);
 }
 
-/** The result of `work`, or `late` where the time is over first; then the signal tells `work` to end. */
+/** The result of `work`; or that of `late` after `ms` milliseconds, and `work` is aborted. */
 export async function within<T>(
   clock: Clock,
   ms: number,

@@ -1,4 +1,4 @@
-/** Owns the proof of what this updater says it can do: a version and nothing else, in patches that lead exactly there. */
+/** Proves that Refit claims a version change and nothing else, with exact patches. */
 import { describe, expect, test } from 'vitest';
 import { captured } from '../../../test/capi/captured.ts';
 import { buildTriple, type Specs } from '../../../test/capi/triples.ts';
@@ -32,7 +32,7 @@ describe.each<[string, string, Shape, object]>([
 
   test('switched off by a setting', () => {
     const answer = answerCan(hook, shape, { ...request, settings: { disableInPlaceUpdates: 'true' } });
-    expect(answer).toEqual({ ...head, message: 'in-place updates are switched off by a setting' });
+    expect(answer).toEqual({ ...head, message: 'in-place updates are disabled by the setting disableInPlaceUpdates' });
   });
 
   test("the reference's own patches cover all of it, so both sides compare alike", () => {

@@ -1,4 +1,4 @@
-/** Owns the answer to CanUpdateMachine and CanUpdateMachineSet: what of the difference this updater can do, as patches. Pure. */
+/** Answers CanUpdateMachine and CanUpdateMachineSet: returns the changes that Refit can make as patches. */
 import { type CanUpdateResponse, HOOK_GROUP, type Patches, type Settings, type Triple } from '../../api/capi/hooks.ts';
 import type { Json } from '../../util/json.ts';
 import { parseVersion } from '../../util/version.ts';
@@ -12,11 +12,12 @@ export interface CanRequest {
   readonly desired: Triple;
 }
 
-/** `kind` without its ending, such as `CanUpdateMachine`. */
+/** `kind` such as `CanUpdateMachine`. */
 export function answerCan(kind: string, shape: Shape, request: CanRequest): CanUpdateResponse {
   const { settings, current, desired } = request;
   const head = { apiVersion: HOOK_GROUP, kind: `${kind}Response`, status: 'Success' } as const;
-  if (isDisabled(settings)) return { ...head, message: 'in-place updates are switched off by a setting' };
+  if (isDisabled(settings))
+    return { ...head, message: 'in-place updates are disabled by the setting disableInPlaceUpdates' };
   const changes = changesBetween(shape, current, desired);
   const claimed = changes.filter(isOurs);
   const rest = changes.filter((change) => !isOurs(change)).map(nameOf);
@@ -27,12 +28,12 @@ export function answerCan(kind: string, shape: Shape, request: CanRequest): CanU
   return { ...head, message, ...patches };
 }
 
-/** For parity with the reference extension, whose setting this is. */
+/** A setting of Cluster API's reference extension. */
 export function isDisabled(settings: Settings | null | undefined): boolean {
   return settings?.['disableInPlaceUpdates'] === 'true';
 }
 
-/** Objects after a response's patches; what does not lie below the shape's root stays as it was, as with callers. */
+/** Applies a response's patches as callers do: only below the shape's root. */
 export function applyPatches(shape: Shape, current: Triple, patches: Patches): Triple {
   return shape.parts.reduce<Triple>((triple, { object: key, patch: patchKey }) => {
     const [object, patch] = [triple[key], patches[patchKey]];
@@ -59,10 +60,11 @@ function patchesFor(shape: Shape, current: Triple, claimed: readonly PartChange[
   return Object.fromEntries(entries);
 }
 
-/** The patches must lead where they claim to, seen as the caller sees it: a wrong claim costs a machine. */
+/** Checks our own patches as the caller does: after a wrong claim, the caller replaces the machine. */
 function checkOwn(shape: Shape, { current, desired }: CanRequest, patches: Patches, rest: readonly string[]): void {
   const left = changesBetween(shape, applyPatches(shape, current, patches), desired).map(nameOf);
-  if (left.join() !== rest.join()) throw new Error(`the patches leave ${listed(left)} instead of ${listed(rest)}`);
+  if (left.join() !== rest.join())
+    throw new Error(`internal error: the patches leave ${listed(left)} instead of ${listed(rest)}`);
 }
 
 function listed(names: readonly string[]): string {

@@ -1,4 +1,4 @@
-/** Owns the server's certificate: read from files, and read again whenever they are replaced. */
+/** Reads the server's certificate from files, and again when they change. */
 import { type FSWatcher, watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -9,11 +9,11 @@ import type { Logger } from '../../util/log.ts';
 export interface CertificateFiles {
   readonly certificate: string;
   readonly key: string;
-  /** Whoever calls must show a certificate that this authority issued; nobody is asked for one where absent. */
+  /** If set, callers need a client certificate of this authority. */
   readonly clientAuthority?: string | undefined;
 }
 
-/** Rejects with REFIT_FILE where a file cannot be read, or certificate and key do not belong together. */
+/** Rejects with REFIT_FILE if a file is unreadable, or if the key does not match the certificate. */
 export async function readCertificate(files: CertificateFiles): Promise<SecureContextOptions> {
   const { certificate, key, clientAuthority } = files;
   try {
@@ -31,8 +31,7 @@ export async function readCertificate(files: CertificateFiles): Promise<SecureCo
 }
 
 /**
- * Calls `renew` after every change that leaves a usable pair. The directories are watched and not the files: whoever
- * replaces these puts others in their place, by a rename or by turning a link.
+ * Calls `renew` after each change to a valid pair. Watches the directories, since files are replaced by renames and links.
  */
 export function followCertificate(
   files: CertificateFiles,
@@ -41,13 +40,13 @@ export function followCertificate(
 ): Disposable {
   const reload = (): void => {
     readCertificate(files).then(renew, (error: unknown) =>
-      log.warn('the previous certificate stays', { reason: messageOf(error) }),
+      log.warn('cannot load the new certificate, using the previous one', { reason: messageOf(error) }),
     );
   };
   const paths = [files.certificate, files.key, files.clientAuthority].filter((path) => path !== undefined);
   const watchers: FSWatcher[] = [...new Set(paths.map((path) => dirname(path)))].map((directory) =>
     watch(directory, reload).on('error', (error) =>
-      log.warn('certificates are not followed', { directory, reason: error }),
+      log.warn('cannot watch the certificate files', { directory, reason: error }),
     ),
   );
   return {

@@ -1,19 +1,19 @@
-/** Owns which parts of the objects in a hook's body count: where each stands, how its changes are named, and what is ignored. */
+/** Compares the objects in a hook's body: which fields count, and how their changes are named. */
 import type { HookObject, PatchKey, Triple } from '../../api/capi/hooks.ts';
 import { isRecord, type Json, sameJson } from '../../util/json.ts';
 import { type Change, differences, valueAt } from './json-diff.ts';
 
 interface Part {
-  /** Begins the name of each of its changes. */
+  /** Prefix of the names of its changes. */
   readonly name: 'machine' | 'infraMachine' | 'bootstrap';
-  /** Its key in `current` and `desired`, and in the response. */
+  /** Key in `current` and `desired`. */
   readonly object: string;
   readonly patch: PatchKey;
-  /** True for objects that the caller decodes into types: an empty value is no value there. */
+  /** True for objects that the caller decodes into types: there, empty means absent. */
   readonly typed: boolean;
 }
 
-/** What one kind of hook compares; only below `root` is anything compared, and taken over from a patch. */
+/** What one kind of hook compares. Fields outside of `root` are neither compared nor patched. */
 export interface Shape {
   readonly parts: readonly Part[];
   readonly root: readonly string[];
@@ -42,7 +42,7 @@ export const SET_SHAPE: Shape = {
   ],
 };
 
-/** Fields of a Machine's spec that callers leave out of their comparison, too: they are propagated or never change. */
+/** Fields of a Machine's spec that callers do not compare either: they are propagated or immutable. */
 const IGNORED = new Set([
   'clusterName',
   'bootstrap',
@@ -54,12 +54,12 @@ const IGNORED = new Set([
   'taints',
 ]);
 
-/** A change with the part it belongs to; `path` begins below the shape's root. */
+/** `path` starts below the shape's root. */
 export interface PartChange extends Change {
   readonly part: Part;
 }
 
-/** In a fixed order: by part, then by path. */
+/** Sorted by part, then by path. */
 export function changesBetween(shape: Shape, current: Triple, desired: Triple): PartChange[] {
   return shape.parts.flatMap((part) =>
     differences(compared(shape, part, current[part.object]), compared(shape, part, desired[part.object])).map(
@@ -68,12 +68,12 @@ export function changesBetween(shape: Shape, current: Triple, desired: Triple): 
   );
 }
 
-/** `machine.spec.version`, `bootstrap.spec.files`: the same for Machines and for the templates of MachineSets. */
+/** Such as `machine.spec.version`; the same for Machines and for the templates of MachineSets. */
 export function nameOf({ part, path }: PartChange): string {
   return [part.name, 'spec', ...path].join('.');
 }
 
-/** Whether two values of a field are one to the caller. */
+/** True if the caller treats both values as equal. */
 export function isSameField({ typed }: Part, a: Json | undefined, b: Json | undefined): boolean {
   return sameJson(a, b) || (typed && isEmpty(a) && isEmpty(b));
 }

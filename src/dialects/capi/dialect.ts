@@ -1,4 +1,4 @@
-/** Owns the Cluster API front door: a Node on which an update of its Machine was asked for as a rollout of the engine. */
+/** The dialect of Cluster API: a Node with an update request as a rollout of the engine. */
 import type { Dialect, World } from '../../engine/dialect.ts';
 import type { ForeignWork } from '../../engine/model/observed.ts';
 import type { Rollout } from '../../engine/model/recorded.ts';
@@ -10,7 +10,7 @@ import { endpointsOf } from '../node-endpoints.ts';
 import { recordOf, updateOn } from './machine-update.ts';
 import { project, resolve } from './rollout.ts';
 
-/** No lease of k0s's tells who cordons here: whoever writes the signal does. */
+/** The leader always cordons and drains. */
 const CARRIERS: Carriers = {
   resourceOf: () => nodes,
   all: [[nodes, 'worker']],
@@ -33,8 +33,8 @@ export const capi: Dialect<Node> = {
 };
 
 /**
- * Each Machine is a rollout of its own, so the engine's one slot for controllers does not span them: two at once are kept
- * apart here. Nobody else is counted, as the caller says how many workers move.
+ * Each Machine is its own rollout, so the engine's limit of one controller does not apply across them: it is applied here.
+ * Workers are not limited, since Cluster API limits them.
  */
 function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
   if (rollout.stages.some(({ role }) => role === 'worker')) return [];

@@ -1,4 +1,4 @@
-/** Owns the proof of the server over real TLS connections: both protocols, the captured calls, and every kind of refusal. */
+/** Proves the server over real TLS connections: both protocols, the captured calls, and every refusal. */
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -145,10 +145,10 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
   });
 
   test.each([
-    ['no JSON', '{"desired":', 'the body is no JSON'],
-    ['nothing', '', 'the body is no JSON'],
-    ['no request', '{}', 'the body is no such request: desired: Invalid input: expected object, received undefined'],
-    ['a list', '[]', 'the body is no such request: : Invalid input: expected object, received array'],
+    ['no JSON', '{"desired":', 'the body is not JSON'],
+    ['nothing', '', 'the body is not JSON'],
+    ['no request', '{}', 'invalid request: desired: Invalid input: expected object, received undefined'],
+    ['a list', '[]', 'invalid request: : Invalid input: expected object, received array'],
   ])('a body with %s is answered with a Failure', async (_name, body, message) => {
     const answer = await post(caller(protocol), `${UPDATE}?timeout=10s`, body);
     expect(answer.status).toBe(200);
@@ -193,7 +193,7 @@ describe('UpdateMachine', () => {
     await clock.advance(2500);
     expect(await answer).toMatchObject({
       status: 'Success',
-      message: 'the API server has not answered in time',
+      message: 'waiting for the API server: no answer in time',
       retryAfterSeconds: 2,
     });
   });

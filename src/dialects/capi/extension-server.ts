@@ -1,4 +1,4 @@
-/** Owns the HTTPS server of the hooks: HTTP/2 and HTTP/1.1 on one port, one path for each hook, and bounded bodies. */
+/** The HTTPS server of the hooks: HTTP/2 and HTTP/1.1 on one port, and bodies of limited size. */
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -14,10 +14,10 @@ import type { AnswerHook } from './hook-service.ts';
 import { routeOf } from './routes.ts';
 
 export interface ServerOptions {
-  /** `host:port`; port 0 takes any that is free. */
+  /** `host:port`; port 0 means any free port. */
   readonly address: string;
   readonly files: CertificateFiles;
-  /** Milliseconds for one call, where its caller grants no less. */
+  /** Milliseconds for one call, unless its caller allows less. */
   readonly callTimeoutMs: number;
   readonly answer: AnswerHook;
   readonly log: Logger;
@@ -25,14 +25,14 @@ export interface ServerOptions {
 
 export interface ExtensionServer {
   readonly address: AddressInfo;
-  /** Calls under way are cut off: whoever called asks again. */
+  /** Aborts running calls: callers retry. */
   close(): Promise<void>;
 }
 
-/** As in the servers that others write for these hooks. */
+/** As in other servers for these hooks. */
 const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
-/** Resolves once it listens; rejects with REFIT_FILE or REFIT_USAGE where it cannot. */
+/** Resolves once it listens; rejects with REFIT_FILE or REFIT_USAGE. */
 export async function startExtensionServer(options: ServerOptions): Promise<ExtensionServer> {
   const { files, log } = options;
   const mutual = files.clientAuthority === undefined ? {} : { requestCert: true, rejectUnauthorized: true };
@@ -43,7 +43,7 @@ export async function startExtensionServer(options: ServerOptions): Promise<Exte
     socket.once('close', () => sockets.delete(socket));
   });
   server.on('request', (request, response) => {
-    serve(options, request, response).catch((error: unknown) => log.warn('a call was cut off', { reason: error }));
+    serve(options, request, response).catch((error: unknown) => log.warn('a call failed', { reason: error }));
   });
   const address = await listen(server, options.address);
   const following = followCertificate(files, (renewed) => server.setSecureContext(renewed), log);
@@ -80,7 +80,7 @@ async function serve(
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answered));
 }
 
-/** Undefined where it is too long; the rest of it is not kept. */
+/** Undefined if it is too long. */
 async function readBody(request: Http2ServerRequest): Promise<string | undefined> {
   const parts: Buffer[] = [];
   let length = 0;
@@ -94,14 +94,14 @@ async function readBody(request: Http2ServerRequest): Promise<string | undefined
 
 async function listen(server: Http2SecureServer, address: string): Promise<AddressInfo> {
   const [, host = '', port] = /^(.*):(\d+)$/.exec(address) ?? [];
-  if (port === undefined) throw new RefitError('REFIT_USAGE', `"${address}" is no address: host:port is expected`);
+  if (port === undefined) throw new RefitError('REFIT_USAGE', `"${address}" is not an address; use host:port`);
   const bare = host.replace(/^\[|\]$/g, '');
   return await new Promise((resolve, reject) => {
     server.once('error', (cause) =>
       reject(
         new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, {
           cause,
-          hint: 'choose another address, or end what listens there',
+          hint: 'choose another address, or stop the process that uses it',
         }),
       ),
     );

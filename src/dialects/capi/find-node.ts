@@ -1,4 +1,4 @@
-/** Owns the way from the Machine in a hook's body, which tells neither uid nor status, to its Node. */
+/** Finds the Node of the Machine in a hook's body, which has neither uid nor status. */
 import { CONTROL_PLANE_LABEL, machines } from '../../api/capi/machine.ts';
 import type { Role } from '../../engine/model/recorded.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
@@ -7,9 +7,9 @@ import { isNotFound } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
 
 export interface Clients {
-  /** Of the cluster that has the Machines. */
+  /** Of the cluster with the Machines. */
   readonly management: KubeClient;
-  /** Of the cluster that has the Nodes; often the same. */
+  /** Of the cluster with the Nodes; may be the same. */
   readonly workload: KubeClient;
 }
 
@@ -18,7 +18,7 @@ export interface Found {
   readonly role: Role;
 }
 
-/** A sentence where there is no such Machine, where it wants another version, or where it has no Node. */
+/** Returns a message if the Machine does not exist, wants another version, or has no Node. */
 export async function findNode(
   { management, workload }: Clients,
   wanted: { readonly namespace: string; readonly name: string; readonly version: string },
@@ -28,9 +28,9 @@ export async function findNode(
   const title = `Machine ${namespace}/${name}`;
   const machine = await orUndefined(management.get(machines, name, { ...options, namespace }));
   if (!machine) return `${title} does not exist`;
-  // Anybody who reaches this server can send a body: what happens to a node is only what the API server itself shows.
+  // The body is not trusted, since anybody can send one: only the Machine in the API counts.
   const { version: live = 'no version', providerID } = machine.spec ?? {};
-  if (live !== version) return `${title} wants ${live}, and this call ${version}`;
+  if (live !== version) return `${title} has spec.version ${live}, but the call asks for ${version}`;
   const node = await nodeOf(workload, machine.status?.nodeRef?.name, providerID, options);
   if (!node) return `${title} has no Node yet`;
   return { node, role: machine.metadata.labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller' };

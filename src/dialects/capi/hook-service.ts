@@ -1,4 +1,4 @@
-/** Owns what happens to the body of a call: decoded, answered in time, and never refused other than by a Failure. */
+/** Answers a call: decodes the body, answers in time, and turns every error into a Failure response. */
 
 import type { ZodType } from 'zod';
 import {
@@ -33,7 +33,7 @@ export function hookService(parts: ServiceParts): AnswerHook {
       parts.log.debug('called', { hook, body: redacted(request) });
       return await answer(parts, hook, request, withinMs);
     } catch (error) {
-      const message = error instanceof SyntaxError ? 'the body is no JSON' : messageOf(error);
+      const message = error instanceof SyntaxError ? 'the body is not JSON' : messageOf(error);
       return refusal(hook, message);
     }
   };
@@ -50,17 +50,17 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
     case 'UpdateMachine': {
       const request = decode(updateMachineRequest, body);
       const work = async (abort: AbortSignal): Promise<HookResponse> =>
-        await updateMachine(parts, request, abort).catch(inWords);
-      return await within(parts.clock, withinMs, work, () => underWay('the API server has not answered in time'));
+        await updateMachine(parts, request, abort).catch(explained);
+      return await within(parts.clock, withinMs, work, () => underWay('waiting for the API server: no answer in time'));
     }
   }
 }
 
-/** What may pass by itself: no answer, a server in trouble, a checksum that is not published yet. */
+/** Temporary problems, such as an unavailable server or a checksum that is not published yet. */
 const PASSING: readonly ErrorCode[] = ['REFIT_UNREACHABLE', 'REFIT_TLS', 'REFIT_FILE', 'REFIT_INTERNAL'];
 
-/** What may pass is no failure: the Machine shows what it waits for, and the caller asks again soon. */
-function inWords(thrown: unknown): HookResponse {
+/** A temporary problem is not a Failure: the Machine shows the message, and the caller retries soon. */
+function explained(thrown: unknown): HookResponse {
   const { message, code } = describeProblem(thrown);
   return PASSING.includes(code) ? underWay(message) : refusal('UpdateMachine', message);
 }
@@ -69,7 +69,7 @@ function decode<T>(schema: ZodType<T>, body: Json): T {
   const { data, error } = schema.safeParse(body);
   if (data !== undefined) return data;
   const [issue] = error?.issues ?? [];
-  throw new Error(`the body is no such request: ${issue?.path.join('.')}: ${issue?.message}`);
+  throw new Error(`invalid request: ${issue?.path.join('.')}: ${issue?.message}`);
 }
 
 function refusal(hook: HookName, message: string): HookResponse {
@@ -79,7 +79,7 @@ function refusal(hook: HookName, message: string): HookResponse {
 
 const SECRET = /token|password|secret|^content$|^data$|key$/i;
 
-/** Names of objects are no secrets, but nobody needs them to tell one body from another. */
+/** For logs: bodies contain bootstrap tokens and file contents. */
 export function redacted(body: Json): Json {
   const text = JSON.stringify(body, (key, value: Json) =>
     SECRET.test(key) && typeof value === 'string' ? '(redacted)' : value,

@@ -1,7 +1,7 @@
-/** Owns the difference between two JSON values as changes at leaf paths, and its way back into a value. */
+/** Computes the difference between two JSON values as changes at leaf paths, and applies such changes. */
 import { isRecord, type Json, sameJson } from '../../util/json.ts';
 
-/** One leaf that is not as it should be; a side that is undefined lacks it. Lists are leaves. */
+/** One changed leaf; undefined means that the leaf is absent. Lists are leaves. */
 export interface Change {
   readonly path: readonly string[];
   readonly from?: Json | undefined;
@@ -11,8 +11,8 @@ export interface Change {
 type Value = Json | undefined;
 
 /**
- * What has to change so that `from` becomes `to`, in the order of the paths. What is added is told leaf by leaf, so that
- * several may add a part each; what is taken away is told once, at its top.
+ * The changes from `from` to `to`, sorted by path. An added object is one change per leaf, so that several updaters can add
+ * parts of it. A removed object is one change.
  */
 export function differences(from: Value, to: Value, path: readonly string[] = []): Change[] {
   if (sameJson(from, to)) return [];
@@ -23,7 +23,7 @@ export function differences(from: Value, to: Value, path: readonly string[] = []
   return keys.flatMap((key) => differences(own(before, key), own(to, key), [...path, key]));
 }
 
-/** `value` with the leaf at the change's path as the change wants it; everything else is shared with `value`. */
+/** A copy of `value` with the change; unchanged parts are shared. */
 export function withChange(value: Value, { path: [key, ...rest], to }: Pick<Change, 'path' | 'to'>): Value {
   if (key === undefined) return to;
   const record: Record<string, Json> = isRecord(value) ? value : {};
@@ -32,12 +32,11 @@ export function withChange(value: Value, { path: [key, ...rest], to }: Pick<Chan
   return next === undefined ? others : { ...others, [key]: next };
 }
 
-/** The value at a path; undefined where there is none. */
 export function valueAt(value: unknown, path: readonly string[]): Value {
   return path.reduce<unknown>((at, key) => (isRecord(at) ? own(at, key) : undefined), value) as Value;
 }
 
-/** Names that every object inherits are no members of it. */
+/** Ignores inherited names such as `constructor`. */
 function own(record: Record<string, unknown>, key: string): Value {
   return Object.hasOwn(record, key) ? (record[key] as Value) : undefined;
 }

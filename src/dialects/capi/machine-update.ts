@@ -1,13 +1,13 @@
-/** Owns what stands on a Node about the update of its Machine: what was asked for, and how far that is recorded to be. */
+/** The annotations of a Node about the update of its Machine: the request and the record. */
 import { z } from 'zod';
 import { withoutControls } from '../../engine/model/controls.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RecordedState, Role, RolloutPhase } from '../../engine/model/recorded.ts';
 import type { KubeObject } from '../../kube/types.ts';
 
-/** The request: it makes the Node a plan. Whoever takes it away lets the same update be asked for once more. */
+/** The request: makes the Node a plan. Remove it to allow the same update again. */
 export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
-/** The record of the rollout that carries the request out. */
+/** The record of the rollout. */
 export const RECORD_ANNOTATION = 'upgrade.refit.dev/machine-update-record';
 
 const ROLES: readonly Role[] = ['controller', 'worker'];
@@ -16,7 +16,7 @@ const STATES: readonly RecordedState[] = ['pending', 'intended', 'done', 'failed
 const CODES = Object.keys(REASONS) as ReasonCode[];
 
 const updateSchema = z.object({
-  /** New for each request, so that no record, signal or answer of an earlier one counts for it. */
+  /** Unique for each request, so that records and signals of earlier requests do not count. */
   uid: z.string().min(1),
   /** `<namespace>/<name>`. */
   machine: z.string().min(1),
@@ -25,7 +25,7 @@ const updateSchema = z.object({
   role: z.enum(ROLES),
   /** RFC 3339. */
   requested: z.iso.datetime(),
-  /** `<os>-<architecture>`, for which the payload is. */
+  /** `<os>-<architecture>` of the payload. */
   platform: z.string().min(1),
   url: z.string().min(1),
   sha256: z.string().exactOptional(),
@@ -44,18 +44,18 @@ const recordSchema = z.object({
 export type MachineUpdate = z.infer<typeof updateSchema>;
 export type UpdateRecord = z.infer<typeof recordSchema>;
 
-/** Undefined where nothing was asked for, or nothing that can be understood. */
+/** Undefined without a valid request. */
 export function updateOn(node: KubeObject): MachineUpdate | undefined {
   return updateSchema.safeParse(parsed(node, UPDATE_ANNOTATION)).data;
 }
 
-/** Undefined where nothing is recorded for this very request. */
+/** Undefined without a valid record of this request. */
 export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord | undefined {
   const record = recordSchema.safeParse(parsed(node, RECORD_ANNOTATION)).data;
   return record?.uid === uid ? record : undefined;
 }
 
-/** What was ordered of an earlier update does not hold for this one. */
+/** Removes the controls of an earlier update. */
 export function withUpdate<T extends KubeObject>(node: T, update: MachineUpdate): T {
   return annotated(withoutControls(node), UPDATE_ANNOTATION, update);
 }

@@ -1,4 +1,4 @@
-/** Owns the proof that patches lead where their changes do, and that those of others are applied to the letter. */
+/** Proves that patches are written and applied exactly. */
 import { assert, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyObject } from '../../../test/capi/arbitrary-json.ts';

@@ -4,7 +4,7 @@ import { applyJsonPatch, applyMergePatch, jsonPointer, type PatchOperation } fro
 import { isRecord, type Json } from '../../util/json.ts';
 import { type Change, valueAt, withChange } from './json-diff.ts';
 
-/** A merge patch where one can say it, else a JSON patch that only adds and removes. */
+/** A merge patch if possible, else a JSON patch with `add` and `remove` only. */
 export function writePatch(object: unknown, changes: readonly Change[]): Patch {
   if (changes.every(({ to }) => isPlain(to))) {
     const document = changes.reduce<Json | undefined>((value, change) => withChange(value, change), {});
@@ -13,7 +13,7 @@ export function writePatch(object: unknown, changes: readonly Change[]): Patch {
   return encode('JSONPatch', [...missingParents(object, changes), ...changes.map(operationOf)]);
 }
 
-/** The object after the patch; throws what a caller would throw, too: an unknown type, or an operation that does not fit. */
+/** Throws if a caller would: for an unknown type, or an operation that does not apply. */
 export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
   const text = Buffer.from(patch, 'base64').toString('utf8');
   if (patchType === 'JSONMergePatch') return text === '' ? object : applyMergePatch(object, JSON.parse(text) as Json);
@@ -21,7 +21,7 @@ export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
   return applyJsonPatch(object, JSON.parse(text) as PatchOperation[]);
 }
 
-/** Merge patches replace lists whole and take null for removal, so anything with either is left to JSON patches. */
+/** False for lists and null, which mean something else in a merge patch. */
 function isPlain(value: Json | undefined): boolean {
   if (value === undefined || value === null || Array.isArray(value)) return false;
   return !isRecord(value) || Object.values<Json>(value).every(isPlain);

@@ -1,21 +1,19 @@
-/** Owns where the binary of a version comes from: addresses made from templates, and the checksum that is published beside it. */
+/** Builds the download URL of a version from a template, and reads its published checksum. */
 import type { Payload } from '../../engine/model/recorded.ts';
 import { RefitError } from '../../util/errors.ts';
 
 export interface PayloadSource {
-  /** With `{version}`, `{os}` and `{arch}` in it. */
+  /** May contain `{version}`, `{os}` and `{arch}`. */
   readonly url: string;
-  /** The same for a file that begins with the SHA-256 of the payload, as sha256sum writes it; nothing is checked without. */
+  /** Template for the output of sha256sum; without it the payload is not verified. */
   readonly checksumUrl?: string | undefined;
 }
 
-/** Reads a small text; rejects where it cannot. */
 export type ReadText = (url: string, abort: AbortSignal) => Promise<string>;
 
-/** A checksum file is a line; what is longer than this is something else. */
 const MAX_CHECKSUM_BYTES = 4096;
 
-/** `platform` is `<os>-<architecture>`. Rejects where there is to be a checksum and none can be read. */
+/** `platform` is `<os>-<architecture>`. Rejects if there is a `checksumUrl` without a readable checksum. */
 export async function findPayload(
   { url, checksumUrl }: PayloadSource,
   { version, platform }: { readonly version: string; readonly platform: string },
@@ -31,13 +29,14 @@ export async function findPayload(
   if (checksumUrl === undefined) return { url: fill(url) };
   const from = fill(checksumUrl);
   const [, sha256] = /^\s*([0-9a-fA-F]{64})(?![0-9a-zA-Z])/.exec(await readText(from, abort)) ?? [];
-  if (sha256 === undefined) throw new RefitError('REFIT_FILE', `${from} does not begin with a SHA-256`);
+  if (sha256 === undefined)
+    throw new RefitError('REFIT_FILE', `${from} does not start with a SHA-256; publish the output of sha256sum there`);
   return { url: fill(url), sha256: sha256.toLowerCase() };
 }
 
 export async function fetchText(url: string, abort: AbortSignal): Promise<string> {
   const response = await fetch(url, { signal: abort });
-  if (!response.ok) throw new RefitError('REFIT_FILE', `${url} answers ${response.status}`);
+  if (!response.ok) throw new RefitError('REFIT_FILE', `${url} returned HTTP ${response.status}`);
   const parts: Uint8Array[] = [];
   let length = 0;
   for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {

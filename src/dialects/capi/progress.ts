@@ -1,4 +1,4 @@
-/** Owns what is told of an update under way: the words of the leader's own decision, with what only the leader knows looked up anew. */
+/** Describes the progress of an update: repeats the leader's decision on fresh objects, since any replica may be asked. */
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { DrainPreviewer } from '../../drain/drain-preview.ts';
 import { decide } from '../../engine/decide/decide.ts';
@@ -19,9 +19,9 @@ import type { Clock } from '../../util/clock.ts';
 import { capi } from './dialect.ts';
 
 export interface ProgressParts {
-  /** Of the cluster that has the Nodes. */
+  /** Of the cluster with the Nodes. */
   readonly workload: KubeClient;
-  /** What binds updates that no UpgradePolicy covers. */
+  /** For updates without an UpgradePolicy. */
   readonly policy: RolloutPolicy;
   readonly clock: Clock;
 }
@@ -32,27 +32,27 @@ export interface Progress {
   readonly message: string;
 }
 
-/** Of a Node with a request. Any replica may be asked, and only one of them leads: so nothing of it rests on memory. */
+/** Uses no state of this process: any replica may be asked, not only the leader. */
 export async function progressOf(parts: ProgressParts, node: Node, abort: AbortSignal): Promise<Progress> {
   const policy = await policyOf(parts, node, abort);
   const snapshot = await look(parts, node, policy, abort);
   const { rollout } = snapshot;
-  const told = wordsOf(snapshot, policy, parts.clock.now()) ?? `node ${node.metadata.name} is about to begin`;
+  const message = messageOf(snapshot, policy, parts.clock.now()) ?? `node ${node.metadata.name} is about to start`;
   return {
     isOver: isFinal(rollout),
     failed: rollout.phase !== 'done',
-    message: rollout.reason?.message ?? told,
+    message: rollout.reason?.message ?? message,
   };
 }
 
-/** Only the leader may say that a drain took too long: for whoever looks on it has no end. */
+/** Only the leader may end a drain at its deadline, so here it has none. */
 async function policyOf({ workload, policy }: ProgressParts, node: Node, abort: AbortSignal): Promise<RolloutPolicy> {
   const { items } = await workload.listAll(upgradePolicies, { abort });
   const found = policyOfPlan(capi, items, node, policy);
   return { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
 }
 
-/** API servers count as ready, since only the leader asks them. */
+/** API servers count as ready, since only the leader probes them. */
 async function look(
   { workload, clock }: ProgressParts,
   node: Node,
@@ -79,8 +79,8 @@ function isDrained({ facts }: Snapshot, { metadata, spec }: Node): boolean {
   return observation?.kind === 'working' && observation.waitsFor === 'drain' && spec?.unschedulable === true;
 }
 
-/** Where nothing else holds it back, an API server may. */
-function wordsOf(snapshot: Snapshot, policy: RolloutPolicy, now: number): string | undefined {
+/** If no other gate waits, the API servers may be the reason. */
+function messageOf(snapshot: Snapshot, policy: RolloutPolicy, now: number): string | undefined {
   const waitIn = (seen: Snapshot): Wait | undefined => decide(seen, policy, now).waits[0];
   const wait = waitIn(snapshot);
   const unasked = waitIn({ ...snapshot, controlPlane: undefined });
@@ -89,7 +89,7 @@ function wordsOf(snapshot: Snapshot, policy: RolloutPolicy, now: number): string
   return `node ${unasked.target} waits until every API server is ready`;
 }
 
-/** What stands on the Node is all that the words depend on; the others of the cluster only the leader looks at. */
+/** A world with only this Node: the message depends on nothing else. */
 function worldOf(node: Node): World {
   const view = { get: () => node, list: () => [node], resourceVersion: () => node.metadata.resourceVersion };
   return freshWorld(viewsOf([[nodes, view]]), new OwnWrites());

@@ -1,4 +1,4 @@
-/** Owns the way from a Node with a request to a rollout of one target, and back to the record on that Node. */
+/** Turns a Node with an update request into a rollout of one target, and writes the record back. */
 import { machines } from '../../api/capi/machine.ts';
 import type { Rollout, Stage } from '../../engine/model/recorded.ts';
 import { apiVersionOf } from '../../kube/resources.ts';
@@ -6,7 +6,7 @@ import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { type MachineUpdate, recordOf, updateOn, withRecord } from './machine-update.ts';
 
-/** Throws for a Node without a request: it is no plan. */
+/** Throws for a Node without a request. */
 export function resolve(node: Node, now: number): Rollout {
   const update = requestOn(node);
   const record = recordOf(node, update);
@@ -24,13 +24,13 @@ export function resolve(node: Node, now: number): Rollout {
 
 export function project({ phase, blocked, reason, stages }: Rollout, node: Node): Node {
   const target = stages[0]?.targets[0];
-  if (!target) throw new Error(`the update of ${node.metadata.name} has lost its target`);
+  if (!target) throw new Error(`the rollout of node ${node.metadata.name} has no target`);
   const { uid } = requestOn(node);
   const { state, since } = target;
   return withRecord(node, { uid, phase, blocked, ...(reason ? { reason } : {}), state, since });
 }
 
-/** How many Machines move at once is the caller's to say: each is a rollout of its own. */
+/** Each Machine is one rollout: Cluster API decides how many run at once. */
 function stageOf(
   { version, role, platform, url, sha256 }: MachineUpdate,
   name: string,
@@ -50,6 +50,6 @@ function stageOf(
 
 function requestOn(node: Node): MachineUpdate {
   const update = updateOn(node);
-  if (!update) throw new Error(`nothing was asked for on node ${node.metadata.name}`);
+  if (!update) throw new Error(`node ${node.metadata.name} has no update request`);
   return update;
 }

@@ -1,11 +1,11 @@
-/** Owns the addresses of the hooks, and the discovery that tells them. */
+/** The paths of the hooks, and the discovery response. */
 import { HOOK_GROUP, type HookName, type HookResponse } from '../../api/capi/hooks.ts';
 
 interface Handler {
-  /** Unique among all handlers of a server, and the last part of its path. */
+  /** Unique in the server; the last part of the path. */
   readonly name: string;
   readonly hook: Exclude<HookName, 'Discovery'>;
-  /** Seconds after which the caller hangs up; at most 30. */
+  /** The caller's timeout; at most 30 seconds. */
   readonly timeoutSeconds: number;
 }
 
@@ -20,14 +20,14 @@ const ROUTES: ReadonlyMap<string, HookName> = new Map([
   ...HANDLERS.map(({ name, hook }) => [`/${HOOK_GROUP}/${hook.toLowerCase()}/${name}`, hook] as const),
 ]);
 
-/** The hook, or the status code of the refusal. Paths match exactly, in upper and lower case. */
+/** The hook, or an HTTP status. Paths are case-sensitive. */
 export function routeOf(method: string | undefined, path: string): HookName | 404 | 405 {
   const hook = ROUTES.get(path);
   if (hook === undefined) return 404;
   return method === 'POST' ? hook : 405;
 }
 
-/** `Ignore` would turn every lost answer of UpdateMachine into "done", so all of them ask for `Fail`. */
+/** With the failure policy `Ignore`, a lost answer of UpdateMachine would count as done. */
 export function discovery(): HookResponse & { readonly handlers: readonly object[] } {
   return {
     apiVersion: HOOK_GROUP,

@@ -1,4 +1,4 @@
-/** Owns the proof of UpdateMachine: idempotent, done only when it is true, one update after the other, and believed only as far as the API goes. */
+/** Proves UpdateMachine: idempotent, done only when it is true, one update after the other. */
 import { describe, expect, test } from 'vitest';
 import { refusal } from '../../../test/builders/memory-api.ts';
 import { buildBudget, buildPod } from '../../../test/builders/pods.ts';
@@ -19,7 +19,7 @@ describe('an update from the first call to the last', () => {
   const scene = new MachineScene(['w1']);
 
   test('the request is on the Node before the first answer, once', async () => {
-    expect(await scene.ask('w1')).toMatchObject(underWay('node w1 is about to begin'));
+    expect(await scene.ask('w1')).toMatchObject(underWay('node w1 is about to start'));
     const update = updateOn(scene.node('w1'));
     expect(update).toMatchObject({
       machine: 'default/m-w1',
@@ -50,7 +50,7 @@ describe('an update from the first call to the last', () => {
     expect((await scene.ask('w1')).retryAfterSeconds).toBe(2);
     await scene.lead('w1');
     expect(await scene.ask('w1')).toMatchObject(
-      underWay('node w1 is updated, and its kubelet still reports v1.35.0 instead of v1.35.1'),
+      underWay('node w1 is updated, but its kubelet still reports v1.35.0 instead of v1.35.1'),
     );
   });
 
@@ -77,11 +77,13 @@ test('another version while one is under way: that one is brought to its end fir
   await scene.lead('w1');
   scene.report('w1', 'Restart');
   scene.want('w1', 'v1.35.2');
-  expect(await scene.ask('w1', 'v1.35.2')).toMatchObject(underWay('first v1.35.1: w1 is at Restart'));
+  expect(await scene.ask('w1', 'v1.35.2')).toMatchObject(
+    underWay('waiting for the update to v1.35.1: w1 is at Restart'),
+  );
   expect(updateOn(scene.node('w1'))?.version).toBe('v1.35.1');
   scene.report('w1', 'Completed');
   await scene.lead('w1');
-  expect(await scene.ask('w1', 'v1.35.2')).toMatchObject(underWay('node w1 is about to begin'));
+  expect(await scene.ask('w1', 'v1.35.2')).toMatchObject(underWay('node w1 is about to start'));
   expect(updateOn(scene.node('w1'))?.version).toBe('v1.35.2');
 });
 
@@ -91,11 +93,11 @@ test('a failed update fails every call, until another version is wanted or the r
   await scene.lead('w1');
   scene.report('w1', 'Failed');
   await scene.lead('w1');
-  const why = "w1: Failed: the reason stands in the node's log";
+  const why = "w1: Failed: see the node's log for the reason";
   expect(await scene.ask('w1')).toMatchObject(failed(why));
   expect(await scene.ask('w1')).toMatchObject(failed(why));
   scene.api.change(nodes, 'w1', (node) => ({ ...node, metadata: { ...node.metadata, annotations: {} } }));
-  expect(await scene.ask('w1')).toMatchObject(underWay('node w1 is about to begin'));
+  expect(await scene.ask('w1')).toMatchObject(underWay('node w1 is about to start'));
 });
 
 test('what was ordered of one update does not hold for the next', async () => {
@@ -112,7 +114,7 @@ test('what was ordered of one update does not hold for the next', async () => {
 test('two calls at once ask for one update', async () => {
   const scene = new MachineScene(['w1']);
   const answers = await Promise.all([scene.ask('w1'), scene.ask('w1')]);
-  expect(answers.map(({ message }) => message)).toEqual(['node w1 is about to begin', 'node w1 is about to begin']);
+  expect(answers.map(({ message }) => message)).toEqual(['node w1 is about to start', 'node w1 is about to start']);
   expect(scene.api.calls.filter((call) => call === 'replace nodes/w1')).toHaveLength(2);
   const { uid } = updateOn(scene.node('w1')) ?? {};
   await scene.lead('w1');
@@ -131,7 +133,7 @@ test.each<[string, (scene: MachineScene) => void, string]>([
   [
     'the Machine wants another version',
     (scene) => scene.want('w1', 'v1.36.0'),
-    'Machine default/m-w1 wants v1.36.0, and this call v1.35.1',
+    'Machine default/m-w1 has spec.version v1.36.0, but the call asks for v1.35.1',
   ],
   [
     'the Machine has no Node',
@@ -141,7 +143,7 @@ test.each<[string, (scene: MachineScene) => void, string]>([
   [
     'the Node does not tell its platform',
     ({ api }) => api.change(nodes, 'w1', (node) => ({ ...node, metadata: { ...node.metadata, labels: {} } })),
-    'node w1 lacks the labels kubernetes.io/os and kubernetes.io/arch',
+    'node w1 has no labels kubernetes.io/os and kubernetes.io/arch',
   ],
 ])('%s: a failure, and nothing is written', async (_name, change, message) => {
   const scene = new MachineScene(['w1']);
@@ -155,8 +157,18 @@ test.each<[string, (scene: MachineScene) => void, string]>([
 });
 
 test.each([
-  ['no version', 'latest', {}, 'Machine default/m-w1 names no version in spec.version'],
-  ['switched off', 'v1.35.1', { disableInPlaceUpdates: 'true' }, 'in-place updates are switched off by a setting'],
+  [
+    'no version',
+    'latest',
+    {},
+    'Machine default/m-w1: spec.version is missing or not a version; use for example v1.36.3',
+  ],
+  [
+    'switched off',
+    'v1.35.1',
+    { disableInPlaceUpdates: 'true' },
+    'in-place updates are disabled by the setting disableInPlaceUpdates',
+  ],
 ])('%s: a failure, and nobody is asked', async (_name, version, settings, message) => {
   const scene = new MachineScene(['w1']);
   expect(await scene.ask('w1', version, settings)).toMatchObject(failed(message));
@@ -166,7 +178,9 @@ test.each([
 test('a checksum that is none stops it before anything is asked for', async () => {
   const scene = new MachineScene(['w1']);
   scene.checksum = '<html>';
-  await expect(scene.ask('w1')).rejects.toThrow('https://example.com/v1.35.1.sha256 does not begin with a SHA-256');
+  await expect(scene.ask('w1')).rejects.toThrow(
+    'https://example.com/v1.35.1.sha256 does not start with a SHA-256; publish the output of sha256sum there',
+  );
   expect(updateOn(scene.node('w1'))).toBeUndefined();
 });
 

@@ -1,4 +1,4 @@
-/** Owns the answer to UpdateMachine: the request is kept on the Node, and whoever is asked tells what stands there. */
+/** Answers UpdateMachine: writes a request on the Node, then reports the progress. */
 
 import { randomUUID } from 'node:crypto';
 import { HOOK_GROUP, type UpdateMachineRequest, type UpdateMachineResponse } from '../../api/capi/hooks.ts';
@@ -26,18 +26,18 @@ interface Wanted {
 }
 
 /**
- * May be asked any number of times, by anybody, of any replica: nothing is kept but on the Node. Rejects where an API
- * server cannot be asked, or the payload's checksum not be read.
+ * Idempotent, on any replica: all state is on the Node. Rejects if an API server or the payload's checksum is unavailable.
  */
 export async function updateMachine(
   parts: UpdateParts,
   { settings, desired: { machine } }: UpdateMachineRequest,
   abort: AbortSignal,
 ): Promise<UpdateMachineResponse> {
-  if (isDisabled(settings)) return failure('in-place updates are switched off by a setting');
+  if (isDisabled(settings)) return failure('in-place updates are disabled by the setting disableInPlaceUpdates');
   const { name, namespace = 'default' } = machine.metadata;
   const version = versionOf(machine);
-  if (version === undefined) return failure(`Machine ${namespace}/${name} names no version in spec.version`);
+  if (version === undefined)
+    return failure(`Machine ${namespace}/${name}: spec.version is missing or not a version; use for example v1.36.3`);
   const wanted = { name, namespace, version };
   const found = await findNode(parts, wanted, { abort });
   return typeof found === 'string' ? failure(found) : await follow(parts, wanted, found, abort);
@@ -49,20 +49,20 @@ async function follow(parts: UpdateParts, wanted: Wanted, found: Found, abort: A
   const progress = update && (await progressOf(parts, node, abort));
   const isSame = update?.version === wanted.version && update.machine === machineOf(wanted);
   if (progress && !progress.isOver) {
-    // Another update is brought to its end first: a node must not be left in the middle of one.
-    return underWay(isSame ? progress.message : `first ${update.version}: ${progress.message}`);
+    // An earlier update must end first: a node must not be left half upgraded.
+    return underWay(isSame ? progress.message : `waiting for the update to ${update.version}: ${progress.message}`);
   }
   if (progress && isSame) return progress.failed ? failure(progress.message) : verified(node, wanted);
   if (kubeletOf(node) === wanted.version) return DONE;
   return await begin(parts, wanted, found, abort);
 }
 
-/** The caller takes a Machine for up to date only once its kubelet says so, and after this answer it never asks again. */
+/** The answer DONE is final, so wait until the kubelet reports the version. */
 function verified(node: Node, { version }: Wanted): UpdateMachineResponse {
   const kubelet = kubeletOf(node) ?? 'no version';
   if (kubelet === version) return DONE;
   return underWay(
-    `node ${node.metadata.name} is updated, and its kubelet still reports ${kubelet} instead of ${version}`,
+    `node ${node.metadata.name} is updated, but its kubelet still reports ${kubelet} instead of ${version}`,
   );
 }
 
@@ -70,7 +70,7 @@ async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, 
   const { source, readText, workload, clock } = parts;
   const { name } = node.metadata;
   const platform = platformOf(node);
-  if (platform === undefined) return failure(`node ${name} lacks the labels kubernetes.io/os and kubernetes.io/arch`);
+  if (platform === undefined) return failure(`node ${name} has no labels kubernetes.io/os and kubernetes.io/arch`);
   const payload = await findPayload(source, { version: wanted.version, platform }, readText, abort);
   const update: MachineUpdate = {
     uid: randomUUID(),
@@ -84,10 +84,10 @@ async function begin(parts: UpdateParts, wanted: Wanted, { node, role }: Found, 
   try {
     await workload.replace(nodes, withUpdate(node, update), { abort });
   } catch (error) {
-    // Another replica was asked too, or the kubelet wrote: the next call sees what came of it.
+    // Another replica or the kubelet wrote the Node: the next call reads it again.
     if (!isConflict(error)) throw error;
   }
-  return underWay(`node ${name} is about to begin`);
+  return underWay(`node ${name} is about to start`);
 }
 
 function versionOf({ spec }: UpdateMachineRequest['desired']['machine']): string | undefined {
@@ -104,7 +104,7 @@ function kubeletOf({ status }: Node): string | undefined {
 }
 
 const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;
-/** Seconds; a call costs a few reads, and the steps of an update take seconds to minutes. */
+/** Seconds: calls are cheap, and steps take seconds to minutes. */
 const RETRY_SECONDS = 2;
 
 export const DONE: UpdateMachineResponse = { ...HEAD, status: 'Success', retryAfterSeconds: 0 };
@@ -113,7 +113,7 @@ export function underWay(message: string): UpdateMachineResponse {
   return { ...HEAD, status: 'Success', message, retryAfterSeconds: RETRY_SECONDS };
 }
 
-/** Somebody has to look at it: the caller asks again all the same, with growing pauses. */
+/** Needs a person; the caller retries anyway, with a growing backoff. */
 export function failure(message: string): UpdateMachineResponse {
   return { ...HEAD, status: 'Failure', message, retryAfterSeconds: 0 };
 }

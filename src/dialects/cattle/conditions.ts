@@ -1,4 +1,4 @@
-/** Owns the conditions of a Plan by the rules of the original: a time moves with status or message, never with a reason alone. */
+/** Updates conditions of a Plan as the original does: a new status or message changes the time, a new reason alone does not. */
 import type { CattleCondition, CattlePlan } from '../../api/cattle/plan.ts';
 import { rfc3339 } from '../../util/clock.ts';
 
@@ -13,13 +13,13 @@ export function conditionOf(plan: CattlePlan, type: string): CattleCondition | u
   return plan.status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** True where the plan has just this condition already. */
+/** True if the plan already has exactly this condition. */
 export function says(plan: CattlePlan, { type, status, reason, message }: ConditionUpdate): boolean {
   const known = conditionOf(plan, type);
   return known?.status === status && known.reason === reason && (known.message ?? '') === message;
 }
 
-/** Others stay as they are and where they are; `now` in milliseconds. */
+/** Keeps other conditions and the order; `now` in milliseconds. */
 export function withVerdicts(
   known: readonly CattleCondition[],
   verdicts: readonly ConditionUpdate[],

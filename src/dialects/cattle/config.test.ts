@@ -1,4 +1,4 @@
-/** Owns the proof of how the environment is read: the original's defaults, and what cannot be read is told and left. */
+/** Proves how the environment is read: the original's defaults, also for invalid values. */
 import { expect, test } from 'vitest';
 import type { Logger } from '../../util/log.ts';
 import { silentLogger } from '../../util/log.ts';

@@ -1,17 +1,17 @@
-/** Owns what a controller of `upgrade.cattle.io` is told by its environment: the original's variables and defaults. */
+/** Reads the environment variables of the original, with its defaults. */
 
 import { parseGoDuration } from '../../util/go-duration.ts';
 import type { Logger } from '../../util/log.ts';
 
-/** How Jobs are rendered; seconds where it says so. */
+/** How Jobs are rendered. */
 export interface JobSettings {
   readonly activeDeadlineSeconds: number;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   readonly activeDeadlineSecondsMax: number;
   readonly backoffLimit: number;
   readonly imagePullPolicy: string;
   readonly kubectlImage: string;
-  /** Empty: Plans do not reach Windows nodes. */
+  /** If empty, Windows nodes get no Jobs. */
   readonly kubectlImageWindows: string;
   readonly privileged: boolean;
   readonly ttlSecondsAfterFinish: number;
@@ -19,7 +19,7 @@ export interface JobSettings {
 }
 
 export interface CattleConfig {
-  /** Name of the controller: on its Jobs, and of its lease. */
+  /** Used in a label of its Jobs, and as name of its lease. */
   readonly name: string;
   /** Where its Plans, Jobs and Secrets are. */
   readonly namespace: string;
@@ -58,14 +58,14 @@ export function jobSettings(env: Environment, log: Logger): JobSettings {
 
 const MINUTE_MS = 60_000;
 
-/** Milliseconds between two looks at a channel: 15 minutes, and never a minute or less. */
+/** Milliseconds between two requests to a channel: 15 minutes, also if the value is a minute or less. */
 export function pollingInterval(env: Environment, log: Logger): number {
   const read = reader(env, log, 'SYSTEM_UPGRADE_PLAN_');
   const milliseconds = read('POLLING_INTERVAL', duration, 15 * MINUTE_MS);
   return milliseconds > MINUTE_MS ? milliseconds : 15 * MINUTE_MS;
 }
 
-/** Milliseconds of the lease, with the original's own variables and defaults. */
+/** In milliseconds. */
 export function leaseTimes(env: Environment, log: Logger) {
   const read = reader(env, log, 'CATTLE_ELECTION_');
   return {
@@ -94,14 +94,14 @@ function duration(value: string): number | undefined {
   return nanoseconds === undefined ? undefined : nanoseconds / 1e6;
 }
 
-/** A value that cannot be read is logged, and the default counts; an empty one is none. */
+/** Uses the default, and logs an error, for a value that cannot be parsed. Empty means not set. */
 function reader(env: Environment, log: Logger, prefix: string) {
   return <T>(name: string, parse: (value: string) => T | undefined, fallback: T): T => {
     const value = env[`${prefix}${name}`];
     if (value === undefined || value === '') return fallback;
     const parsed = parse(value);
     if (parsed === undefined)
-      log.error('a variable cannot be read', { name: `${prefix}${name}`, value, used: fallback });
+      log.error('invalid environment variable, using the default', { name: `${prefix}${name}`, value, used: fallback });
     return parsed ?? fallback;
   };
 }

@@ -1,4 +1,4 @@
-/** Owns the facts of Plans as whole passes: what is recorded, who gets a Job, and that a second look records nothing more. */
+/** Proves whole decisions about Plans: what is recorded, which nodes get a Job, and that a second decision changes nothing. */
 import { describe, expect, test } from 'vitest';
 import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
@@ -186,7 +186,7 @@ const rows: [string, Pass, Expected][] = [
       conditions: [
         'Complete False Resolved',
         ...GOOD,
-        'RefitWaits True Gate a slot is free, but a gate lets no node start: see refit status',
+        'RefitWaits True Gate a slot is free, but a gate holds all nodes back; run: refit status',
       ],
     },
   ],
@@ -347,7 +347,7 @@ const rows: [string, Pass, Expected][] = [
       conditions: [
         'Complete False Waiting current time is not within configured window',
         ...GOOD,
-        'RefitWaits True Gate a slot is free, but a gate lets no node start: see refit status',
+        'RefitWaits True Gate a slot is free, but a gate holds all nodes back; run: refit status',
       ],
     },
   ],
@@ -368,7 +368,7 @@ const rows: [string, Pass, Expected][] = [
       conditions: [
         'Complete False Resolved',
         ...GOOD,
-        'RefitWaits True Gate a slot is free, but a gate lets no node start: see refit status',
+        'RefitWaits True Gate a slot is free, but a gate holds all nodes back; run: refit status',
       ],
     },
   ],
@@ -388,7 +388,7 @@ const rows: [string, Pass, Expected][] = [
     {
       conditions: [
         'Complete False NotReady plan is not valid and resolved',
-        'Validated False Error spec.window is invalid, timeZone "Mars" is not known',
+        'Validated False Error spec.window is invalid, timeZone "Mars" is unknown; use for example Europe/Berlin',
       ],
     },
   ],

@@ -1,4 +1,4 @@
-/** Owns the front door of Rancher's system-upgrade-controller: its Plans as rollouts of the engine, its Jobs as signals. */
+/** The dialect of Rancher's system-upgrade-controller: its Plans as rollouts of the engine, its Jobs as signals. */
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { Dialect, Watched } from '../../engine/dialect.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
@@ -12,11 +12,11 @@ import { resolve } from './resolve.ts';
 import { jobSignal } from './signal.ts';
 import { windowsOf } from './window.ts';
 
-/** For the one controller that carries out the Plans of its namespace. */
+/** For the controller of one namespace. */
 export function cattle(config: CattleConfig): Dialect<CattlePlan> {
   const { namespace } = config;
   return {
-    ...seen(config),
+    ...viewOf(config),
     scope: { namespace },
     watched: [
       { resource: nodes, isRelevant },
@@ -27,14 +27,14 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
   };
 }
 
-/** For those who only look, at the Plans of all namespaces: they may not read Secrets. */
-export const cattleView: Dialect<CattlePlan> = seen({
+/** For commands that only read, in all namespaces and without access to Secrets. */
+export const cattleView: Dialect<CattlePlan> = viewOf({
   name: 'system-upgrade-controller',
   namespace: '',
   job: DEFAULT_JOB_SETTINGS,
 });
 
-function seen(config: CattleConfig): Dialect<CattlePlan> {
+function viewOf(config: CattleConfig): Dialect<CattlePlan> {
   return {
     name: 'cattle',
     plans: cattlePlans,
@@ -46,21 +46,21 @@ function seen(config: CattleConfig): Dialect<CattlePlan> {
     resolve: (plan, world, now) => resolve(plan, world, now, undefined),
     project,
     planRules: { apply: policyOf },
-    // Who cordons and drains is the Job; only the way back may be asked for.
+    // The Job cordons and drains; the leader only uncordons.
     drainDelegation: {
       always: true,
       nodeOf: (_stage, { name, state }, world) => (state === 'intended' ? world.get(nodes, name) : undefined),
     },
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
-    // A Plan does not say which nodes are controllers, so the health of the control plane holds nobody up.
+    // A Plan does not say which nodes are controllers, so API server health is not checked.
     endpoints: () => [],
     signal: jobSignal(config),
   };
 }
 
 /**
- * Jobs have deadlines of their own. The window counts while nobody is at work or has failed: a roll-out that has begun goes
- * on when it closes, as in the original.
+ * Jobs have their own deadlines. As in the original, the window is checked only before the rollout starts: once a node is
+ * in progress or failed, the rollout continues after the window closes.
  */
 function policyOf({ spec, status }: CattlePlan, policy: RolloutPolicy): RolloutPolicy {
   const windows = spec?.window && !status?.applying ? windowsOf(spec.window) : undefined;

@@ -1,16 +1,15 @@
-/** Owns that the cluster knows Plans: the original brings its definition along, and its manifests hold none. */
+/** Creates the CRD of Plans at start if it is missing, as the original does: its manifests contain no CRD. */
 import { type CustomKind, customResourceDefinitions, definitionOf } from '../../api/crd.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isAlreadyExists, isNotFound } from '../../kube/status-error.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 
 const POLL_MS = 200;
-/** As long as the original waits. */
+/** As in the original. */
 const PATIENCE_MS = 60_000;
 
 /**
- * A definition that is there stays as it is, whoever made it: it may carry labels of a package manager, and fields that are
- * newer than Refit. Resolves once Plans are served.
+ * Never changes an existing CRD: it may have labels of a package manager, or newer fields. Resolves once Plans are served.
  */
 export async function installMissing(
   client: KubeClient,
@@ -35,6 +34,9 @@ export async function installMissing(
     if (!isAlreadyExists(error)) throw error;
   }
   for (const end = clock.monotonic() + PATIENCE_MS; !(await isServed()); await sleep(clock, POLL_MS, abort)) {
-    if (clock.monotonic() > end) throw new Error(`${kind.resource.plural}.${kind.resource.group} is not served`);
+    if (clock.monotonic() > end)
+      throw new Error(
+        `${kind.resource.plural}.${kind.resource.group} is not served after ${PATIENCE_MS / 1000} s: check its CustomResourceDefinition`,
+      );
   }
 }

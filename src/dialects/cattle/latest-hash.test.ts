@@ -1,4 +1,4 @@
-/** Owns the vectors of versions and hashes: published by users of the original, or seen from it. */
+/** Proves versions and hashes against values of the original. */
 import { describe, expect, test } from 'vitest';
 import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';

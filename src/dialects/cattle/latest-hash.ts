@@ -1,4 +1,4 @@
-/** Owns the version that a Plan leads to, and the hash that tells one run from another. */
+/** Computes the hash that identifies one run of a Plan, from its version, Secrets and digest fields, as the original does. */
 
 import { createHash } from 'node:crypto';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
@@ -7,17 +7,17 @@ import { formatGoDuration, parseGoDuration } from '../../util/go-duration.ts';
 import { isRecord, stableStringify } from '../../util/json.ts';
 import { DIGEST_ANNOTATION } from './names.ts';
 
-/** A version as it may stand in a label: `v1.2.3+k3s1` becomes `v1.2.3-k3s1`. */
+/** Makes a version usable as a label value: `v1.2.3+k3s1` becomes `v1.2.3-k3s1`. */
 export function mungeVersion(version: string): string {
   return version.replaceAll('+', '-');
 }
 
-/** The Secrets that count into the hash, by name. */
+/** Names of the Secrets that are part of the hash. */
 export function hashedSecrets({ spec }: CattlePlan): string[] {
   return (spec?.secrets ?? []).filter(({ ignoreUpdates }) => ignoreUpdates !== true).map(({ name }) => name);
 }
 
-/** 56 hexadecimal digits; `secrets` are those that count, in the order of the plan. */
+/** 56 hexadecimal digits; `secrets` are those of `hashedSecrets`, in the same order. */
 export function latestHash(plan: CattlePlan, version: string, secrets: readonly Secret[]): string {
   const paths = plan.metadata.annotations?.[DIGEST_ANNOTATION];
   const parts = [
@@ -29,10 +29,10 @@ export function latestHash(plan: CattlePlan, version: string, secrets: readonly 
   return createHash('sha224').update(parts.join('')).digest('hex');
 }
 
-/** Letters for digits that could form words. */
+/** Replaces digits that could form words. */
 const LETTERS: Readonly<Record<string, string>> = { '0': 'g', '1': 'h', '3': 'k', a: 'm', e: 't' };
 
-/** Ten characters; metadata but the name does not count. */
+/** Ten characters, as kubectl makes them for generated Secrets; from the content and the name. */
 export function secretHash({ metadata, type = '', data, immutable }: Secret): string {
   const content = {
     data: data ?? null,
@@ -47,12 +47,12 @@ export function secretHash({ metadata, type = '', data, immutable }: Secret): st
   return hex.slice(0, 10).replaceAll(/[013ae]/g, (digit) => LETTERS[digit] ?? digit);
 }
 
-/** Go writes JSON so that it can stand in HTML. */
+/** Go escapes JSON for HTML. */
 function escapeAsGo(json: string): string {
   return json.replaceAll(/[<>&\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** `paths` as in the annotation: commas between them, blanks are part of a path; members of lists cannot be named. */
+/** The text of the fields that the digest annotation lists: comma-separated paths, without list items; blanks are not trimmed. */
 export function digestOf(plan: CattlePlan, paths: string): string {
   const root = { ...plan, spec: asWritten(plan.spec ?? {}, 'spec') };
   return paths
@@ -74,7 +74,7 @@ function print(value: unknown): string {
   return `map[${members.map(([key, member]) => `${key}:${print(member)}`).join(' ')}]`;
 }
 
-/** Members whose zero value is told from their absence. */
+/** Pointers in Go: their zero values are written too. */
 const POINTERS = new Set(
   [
     'jobActiveDeadlineSecs timeout gracePeriod deleteLocalData deleteEmptydirData ignoreDaemonSets',
@@ -82,10 +82,10 @@ const POINTERS = new Set(
     'runAsUser runAsGroup runAsNonRoot readOnlyRootFilesystem allowPrivilegeEscalation tolerationSeconds',
   ].flatMap((line) => line.split(' ')),
 );
-/** Their keys are data, and so are their values. */
+/** Maps of free keys and values, which stay as they are. */
 const MAPS = new Set(['matchLabels', 'postCompleteLabels']);
 
-/** The original counts what it would write itself: without members that say nothing, durations in one form. */
+/** The value as Go would write it: without zero values, durations in Go's form. */
 function asWritten(value: unknown, name: string): unknown {
   if (name === 'postCompleteDelay' && typeof value === 'string') {
     const nanoseconds = parseGoDuration(value);

@@ -1,4 +1,4 @@
-/** Owns what a Plan leads to as it stands: its version and hash, or what is wrong with it in the words of the original. */
+/** Resolves a Plan to its latest version and hash, or to problems in the words of the original. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import { parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
@@ -10,13 +10,13 @@ import { selectorText } from './selector-text.ts';
 import { windowsOf } from './window.ts';
 
 export interface Latest {
-  /** As recorded where there are problems. */
+  /** The recorded values if there are problems. */
   readonly version: string;
   readonly hash: string;
   readonly problems: readonly Reason[];
 }
 
-/** Whoever may not read Secrets takes the hash as it is recorded. */
+/** Without access to Secrets, the recorded hash is used. */
 export type SecretLookup = (name: string) => Secret | undefined;
 
 export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefined): Latest {
@@ -29,7 +29,7 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   const version = versionOf(plan);
   if (version === undefined) return { ...recorded, problems: [because('VersionUnknown', unknownVersion(plan))] };
   if (!LABEL_VALUE.test(version)) {
-    const message = `version "${version}" is no label value, which nodes and Jobs need`;
+    const message = `version "${version}" is not a valid label value; use at most 63 letters, digits, "-", "_" and "."`;
     return { ...recorded, problems: [because('InvalidPlan', message)] };
   }
   const found = secrets.flatMap(({ secret }) => secret ?? []);
@@ -39,7 +39,7 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
 
 const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)$/;
 
-/** The first fault counts, in the order of the original. */
+/** The first problem, in the order of the original. */
 function faultOf({ spec }: CattlePlan): string | undefined {
   if (!spec) return 'spec is missing';
   const { drain, window, postCompleteDelay, nodeSelector } = spec;
@@ -59,7 +59,8 @@ function faultOf({ spec }: CattlePlan): string | undefined {
   if (typeof windows === 'string') return `spec.window is invalid, ${windows}`;
   if (postCompleteDelay === undefined) return undefined;
   const delay = parseGoDuration(postCompleteDelay);
-  if (delay === undefined) return `spec.postCompleteDelay is invalid, "${postCompleteDelay}" is no duration`;
+  if (delay === undefined)
+    return `spec.postCompleteDelay is invalid, "${postCompleteDelay}" is not a duration; use for example 90s or 1h30m`;
   return delay < 0 ? 'spec.postCompleteDelay is negative' : undefined;
 }
 
@@ -74,10 +75,10 @@ function versionOf(plan: CattlePlan): string | undefined {
 const NEITHER = 'cannot resolve plan: missing channel and version';
 
 function unknownVersion(plan: CattlePlan): string {
-  return plan.spec?.channel ? 'the channel has not told a version yet' : NEITHER;
+  return plan.spec?.channel ? 'waiting for the version of the channel' : NEITHER;
 }
 
-/** What the judgement says in conditions. That a channel was read is said by whoever reads it. */
+/** `LatestResolved` of a channel is set by the channel controller. */
 export function conditionsOf({ spec }: CattlePlan, problems: readonly Reason[]): ConditionUpdate[] {
   const invalid = problems.find(({ code }) => code === 'InvalidPlan');
   if (invalid) return [{ type: 'Validated', status: 'False', reason: 'Error', message: invalid.message }];
@@ -95,7 +96,7 @@ export const NOT_READY: ConditionUpdate = {
   message: 'plan is not valid and resolved',
 };
 
-/** True where the status says all that already. */
+/** True if the status already says all of that. */
 export function isRecorded(plan: CattlePlan, { version, hash, problems }: Latest): boolean {
   const { latestVersion = '', latestHash: recordedHash = '' } = plan.status ?? {};
   const wanted = [...conditionsOf(plan, problems), ...(problems.length > 0 ? [NOT_READY] : [])];

@@ -1,4 +1,4 @@
-/** Owns the labels and annotations of `upgrade.cattle.io`, which other tools read. */
+/** Labels, annotations and shortened names of `upgrade.cattle.io`, which other tools read. */
 import { createHash } from 'node:crypto';
 
 const GROUP = 'upgrade.cattle.io';
@@ -13,15 +13,15 @@ export const TTL_ANNOTATION = `${GROUP}/ttl-seconds-after-finished`;
 
 export const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 
-/** On Jobs, pods and nodes: the hash that they are about, or have. */
+/** On Jobs and pods: the hash they apply. On nodes: the last hash applied. */
 export const hashLabelOf = (planName: string): string => `plan.${GROUP}/${planName}`;
 
-/** The value of a node's hash label that keeps the plan away from it. */
+/** A node with this value in its hash label is never upgraded by the plan. */
 export const DISABLED = 'disabled';
 
 const MAX = 64;
 
-/** The parts with `-` between them. What is cut never ends in `-` or `.` before its suffix. */
+/** Joins the parts with `-`. A name above 63 characters is cut and gets a hash, as in the original. */
 export function shortenedName(...parts: readonly string[]): string {
   const full = parts.join('-');
   if (full.length < MAX) return full;

@@ -1,4 +1,4 @@
-/** Owns the way from a rollout to the status of its Plan, in the conditions that scripts for the original wait for. */
+/** Writes a rollout into the status of its Plan, with the conditions of the original, which scripts wait for. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Rollout } from '../../engine/model/recorded.ts';
 import { targetsIn } from '../../engine/model/stages.ts';
@@ -8,7 +8,7 @@ import { type ConditionUpdate, conditionOf, withVerdicts } from './conditions.ts
 import { conditionsOf, NOT_READY } from './latest.ts';
 import { windowsOf } from './window.ts';
 
-/** Our own conditions; each is there only while it is true. */
+/** Our own conditions; each is removed when it is no longer true. */
 export const FAILED_TYPE = 'RefitFailedNodes';
 export const WAITING_TYPE = 'RefitWaits';
 export const ABORTED_TYPE = 'RefitAborted';
@@ -34,14 +34,14 @@ export function project(rollout: Rollout, plan: CattlePlan, now: number): Cattle
   };
 }
 
-/** Host names by the order of node names; a node that failed keeps its slot, and so its place. */
+/** Host names in the order of node names, failed nodes included: they keep their slots. */
 function applyingOf(rollout: Rollout): string[] {
   return targetsIn(rollout, 'intended', 'failed')
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .map(({ key }) => key.split('/')[0] ?? '');
 }
 
-/** Reasons that are over where none of them holds any more. */
+/** Reasons that are replaced as soon as they no longer hold. */
 const PASSING = new Set([NOT_READY.reason, 'Waiting']);
 
 function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly string[], now: number): ConditionUpdate {
@@ -67,7 +67,7 @@ function isOpenAt({ spec }: CattlePlan, now: number): boolean {
   return typeof windows === 'string' || openAt({ windows, blackouts: [] }, now).open;
 }
 
-/** The engine puts the node's name first, which the sentence of the original holds anyhow. */
+/** Removes the node's name, which the engine adds: the sentence of the original contains it already. */
 function failureOf({ reason }: Rollout): string {
   return (reason?.message ?? '').replace(/^\S+: (?=Job )/, '');
 }
@@ -80,11 +80,11 @@ function failedNodes(rollout: Rollout): ConditionUpdate | undefined {
 
 function waiting({ blocked }: Rollout): ConditionUpdate | undefined {
   if (!blocked) return undefined;
-  const message = 'a slot is free, but a gate lets no node start: see refit status';
+  const message = 'a slot is free, but a gate holds all nodes back; run: refit status';
   return { type: WAITING_TYPE, status: 'True', reason: 'Gate', message };
 }
 
-/** It is not final: once the annotation is removed, the next record forgets it. */
+/** Removing the abort annotation ends this: the next record clears it. */
 function aborted({ phase, reason }: Rollout): ConditionUpdate | undefined {
   if (phase !== 'failed' || reason?.code !== 'Aborted') return undefined;
   return { type: ABORTED_TYPE, status: 'True', reason: 'Aborted', message: reason.message };

@@ -1,4 +1,4 @@
-/** Owns the way from a Plan to its rollout: who is selected, who is done, who holds a slot, all as the objects show it. */
+/** Turns a Plan into a rollout: which nodes are selected, done, or hold a slot. */
 import { createHash } from 'node:crypto';
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { World } from '../../engine/dialect.ts';
@@ -51,13 +51,13 @@ export function resolve(plan: CattlePlan, world: World, now: number, secretOf: S
   };
 }
 
-/** What cannot be read is told as a problem. */
+/** An invalid delay is one of the plan's problems. */
 function restOf({ spec }: CattlePlan): Pick<Stage, 'restMs'> {
   const restMs = (parseGoDuration(spec?.postCompleteDelay ?? '') ?? 0) / 1e6;
   return restMs > 0 ? { restMs } : {};
 }
 
-/** No Plan ends for good: a new version, a new node, a corrected field or a removed abort starts it again. */
+/** No phase is final: a new version, a new node, a corrected field or a removed abort annotation starts the Plan again. */
 function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]): RolloutPhase {
   if (!isRecorded(plan, judgement)) return 'new';
   if (judgement.problems.length > 0) return targets.some(({ state }) => state === 'intended') ? 'running' : 'invalid';
@@ -66,7 +66,7 @@ function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]
   return isComplete && targets.every(({ state }) => state === 'done') ? 'done' : 'running';
 }
 
-/** Ordered, and recorded to be so. */
+/** The abort is requested and recorded. */
 function isAborted(plan: CattlePlan): boolean {
   return controlsOn(plan).abort !== undefined && conditionOf(plan, ABORTED_TYPE) !== undefined;
 }
@@ -95,14 +95,14 @@ function targetsOf(plan: CattlePlan, world: World, now: number, judgement: Lates
     }));
 }
 
-/** When its Job was complete; once that is gone, when the whole plan was. */
+/** When its Job completed; if that is deleted, when the plan completed. */
 function doneSince({ metadata }: Node, plan: CattlePlan, world: World, hash: string): string | undefined {
   const job = world.get(jobs, jobNameOf(plan.metadata.name, metadata.name, hash), plan.metadata.namespace);
   const { status, lastUpdateTime } = conditionOf(plan, 'Complete') ?? {};
   return job?.status?.completionTime ?? (status === 'True' ? lastUpdateTime : undefined);
 }
 
-/** Without a selector, or with one that cannot be right, nobody is selected. */
+/** Without a valid selector, no node is selected. */
 function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node: Node) => boolean {
   if (!spec?.nodeSelector || problems.length > 0) return () => false;
   const matches = parseLabelSelector(selectorText(spec.nodeSelector));
@@ -114,8 +114,8 @@ function selectorOf({ metadata, spec }: CattlePlan, { problems }: Latest): (node
 }
 
 /**
- * A node is done when its label says so, and in flight while its host name stands in the status or any Job of the plan
- * works on it, be it for an earlier hash. What failed stays failed for this hash, whatever became of its Job.
+ * A node is done if its label has the hash. It is in flight if the status lists its host name, or if a Job of the plan works
+ * on it, also one of an earlier hash. A failed node stays failed for this hash, even if its Job is deleted.
  */
 function stateReader(plan: CattlePlan, world: World, { hash, problems }: Latest): (node: Node) => RecordedState {
   const isSameRun = plan.status?.latestHash === hash;
@@ -132,7 +132,7 @@ function stateReader(plan: CattlePlan, world: World, { hash, problems }: Latest)
   };
 }
 
-/** Fixed for a plan and a hash, and without a pattern that people could lean on. */
+/** Random, but always the same for a plan and hash. */
 function orderOf({ metadata }: Node, plan: CattlePlan, hash: string): string {
   return createHash('sha256')
     .update(`${metadata.uid ?? ''}${plan.metadata.uid ?? ''}${hash}`)

@@ -1,8 +1,8 @@
-/** Owns the way from a label selector as an object to its text, in the order and form in which Kubernetes prints it. */
+/** Prints a label selector object as text, in the order and form of Kubernetes. */
 import type { LabelSelector } from '../../api/cattle/label-selector.ts';
 import { SelectorError } from '../../kube/selectors.ts';
 
-/** The requirements by key, joined by commas; `further` are requirements of their own. Throws SelectorError. */
+/** Sorted by key; `further` are more requirements as text. Throws SelectorError. */
 export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector, ...further: string[]): string {
   return [
     ...Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`),
@@ -19,7 +19,7 @@ function requirementText({
   values = [],
 }: NonNullable<LabelSelector['matchExpressions']>[number]): string {
   if ((operator === 'In' || operator === 'NotIn') && values.length === 0) {
-    throw new SelectorError(`${operator} of ${key} names no value`);
+    throw new SelectorError(`${operator} of ${key} has no values`);
   }
   const list = `(${values.toSorted().join(',')})`;
   switch (operator) {

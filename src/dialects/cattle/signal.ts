@@ -1,4 +1,4 @@
-/** Owns the Job signal: a node is told to move by a Job of its own, answers by its conditions, and is labelled when done. */
+/** Sends a Job to each node, reads its conditions as the answer, and labels the node when it is done. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Signal, World } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/observed.ts';
@@ -13,13 +13,13 @@ export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
   return {
     read(world, rollout, { restMs = 0 }, { name, state }, plan) {
       const job = jobFor(world, rollout, name, plan);
-      const isHeldBack = restMs > 0 && isTakenOut(world.get(nodes, name), plan);
-      if (job && !isPaused(job)) return observe(job, name, isHeldBack);
+      const isResting = restMs > 0 && isCordonedBy(world.get(nodes, name), plan);
+      if (job && !isPaused(job)) return observe(job, name, isResting);
       const earlier =
         state === 'intended' ? unfinishedJobs(plan, world).find(({ nodeName }) => nodeName === name) : undefined;
       if (!earlier) return { kind: 'none' };
       const step = `the Job for ${earlier.job.metadata.labels?.[VERSION_LABEL] ?? 'an earlier version'}`;
-      return { kind: 'working', step, ...seen(earlier.job) };
+      return { kind: 'working', step, ...timesOf(earlier.job) };
     },
 
     send(world, rollout, { stage, target }, plan) {
@@ -31,7 +31,7 @@ export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
       return { kind: 'create', resource: jobs, object };
     },
 
-    /** Pods come back while its slot is kept. */
+    /** Uncordons, while the node keeps its slot for the rest of `postCompleteDelay`. */
     acknowledge(world, _rollout, _stage, { name }) {
       const node = world.get(nodes, name);
       return node && { kind: 'replace', resource: nodes, object: schedulable(node) };
@@ -45,14 +45,14 @@ export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
   };
 }
 
-/** The Job of that node and hash, of this very plan. */
+/** The Job for that node and hash, owned by this plan. */
 function jobFor(world: World, { id }: Rollout, nodeName: string, plan: CattlePlan): Job | undefined {
   const { name, namespace } = plan.metadata;
   const job = world.get(jobs, jobNameOf(name, nodeName, id), namespace);
   return job && isOf(job, plan) && job.metadata.labels?.[NODE_LABEL] === nodeName ? job : undefined;
 }
 
-/** As the original creates Jobs: one that it could not set going before it went away has told nobody anything yet. */
+/** The original creates Jobs paused and then starts them: a paused Job has not started anything. */
 function isPaused({ spec }: Job): boolean {
   return spec?.['parallelism'] === 0;
 }
@@ -66,7 +66,7 @@ export interface UnfinishedJob {
   readonly nodeName: string;
 }
 
-/** Jobs of this very plan, of whatever hash, that were set going and have neither failed nor completed. */
+/** Jobs of this plan, for any hash, that started and have neither failed nor completed. */
 export function unfinishedJobs(plan: CattlePlan, world: World): UnfinishedJob[] {
   return world
     .list(jobs)
@@ -77,7 +77,7 @@ export function unfinishedJobs(plan: CattlePlan, world: World): UnfinishedJob[] 
     });
 }
 
-/** A Job of an earlier plan of that name is on its way out, and says nothing of this one. */
+/** False for the Jobs of a deleted plan of the same name. */
 function isOf({ metadata }: Job, plan: CattlePlan): boolean {
   const isOwned = (metadata.ownerReferences ?? []).some(({ uid }) => uid === plan.metadata.uid);
   return (
@@ -85,24 +85,24 @@ function isOf({ metadata }: Job, plan: CattlePlan): boolean {
   );
 }
 
-function observe(job: Job, nodeName: string, isHeldBack: boolean): Observation {
+function observe(job: Job, nodeName: string, isResting: boolean): Observation {
   const { name, namespace } = job.metadata;
   const failure = holds(job, 'Failed');
   if (failure) {
     const why = `${failure.reason ?? ''}: ${failure.message ?? ''}`;
     const message = `Job ${namespace}/${name} failed on Node ${nodeName}: ${why}`;
-    return { kind: 'failed', ...seen(job, failure), message };
+    return { kind: 'failed', ...timesOf(job, failure), message };
   }
   const completion = holds(job, 'Complete');
-  if (completion && isHeldBack)
-    return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...seen(job, completion) };
-  if (completion) return { kind: 'succeeded', ...seen(job, completion) };
-  if (job.status?.startTime === undefined) return { kind: 'sent', ...seen(job) };
-  return { kind: 'working', step: (job.status.active ?? 0) > 0 ? 'Running' : 'Starting', ...seen(job) };
+  if (completion && isResting)
+    return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
+  if (completion) return { kind: 'succeeded', ...timesOf(job, completion) };
+  if (job.status?.startTime === undefined) return { kind: 'sent', ...timesOf(job) };
+  return { kind: 'working', step: (job.status.active ?? 0) > 0 ? 'Running' : 'Starting', ...timesOf(job) };
 }
 
-/** A Job is its own attempt. */
-function seen({ metadata, status }: Job, condition?: Condition): { attempt: string; since: string } {
+/** Each Job is one attempt. */
+function timesOf({ metadata, status }: Job, condition?: Condition): { attempt: string; since: string } {
   const { creationTimestamp: attempt = '' } = metadata;
   return { attempt, since: condition?.lastTransitionTime ?? status?.startTime ?? attempt };
 }
@@ -111,8 +111,8 @@ function holds({ status }: Job, type: string): Condition | undefined {
   return status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
 }
 
-/** By the plan's own doing, which is to be undone. */
-export function isTakenOut(node: Node | undefined, { spec }: CattlePlan): boolean {
+/** True if the node is unschedulable because the plan cordons or drains. */
+export function isCordonedBy(node: Node | undefined, { spec }: CattlePlan): boolean {
   return node?.spec?.unschedulable === true && (spec?.cordon === true || spec?.drain !== undefined);
 }
 
@@ -121,7 +121,7 @@ export function schedulable({ spec, ...rest }: Node): Node {
   return { ...rest, spec: kept };
 }
 
-/** Labelled with the hash of its Job, last, and schedulable again where the plan took it out. */
+/** Adds the plan's labels, the hash label last, and uncordons if the plan cordoned. */
 export function finished(
   node: Node,
   plan: CattlePlan,
@@ -137,10 +137,10 @@ export function finished(
     [hashLabelOf(metadata.name)]: id,
   };
   const labelled = { ...node, metadata: { ...node.metadata, labels } };
-  return isTakenOut(node, plan) ? schedulable(labelled) : labelled;
+  return isCordonedBy(node, plan) ? schedulable(labelled) : labelled;
 }
 
-/** As kubelets expand: `$$` is a `$`, and what is not known stays as it is written. */
+/** As kubelets expand variables: `$$` is a `$`, unknown names stay. */
 function expanded(text: string, version: string, hash: string): string {
   const known: Readonly<Record<string, string>> = { $$: '$', '$(LATEST_VERSION)': version, '$(LATEST_HASH)': hash };
   return text.replaceAll(/\$\$|\$\([^)]*\)/g, (found) => known[found] ?? found);

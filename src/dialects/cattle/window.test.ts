@@ -1,4 +1,4 @@
-/** Owns the table of windows: when a Plan may begin by the original's reading of it, and what it cannot read. */
+/** Proves when windows are open, as the original reads them, and which ones are invalid. */
 import { describe, expect, test } from 'vitest';
 import { openAt } from '../../util/maintenance-windows.ts';
 import { windowsOf } from './window.ts';
@@ -77,19 +77,25 @@ describe('times of day', () => {
   test.each(['', '24:00', '9:60', '9:5', '9:30pm', '13pm', '9 pm', '09:30:60', 'noon', '-1:00'])(
     '%j is none',
     (text) => {
-      expect(windowsOf({ ...OFFICE, startTime: text })).toBe(`startTime "${text}" is no time of day`);
+      expect(windowsOf({ ...OFFICE, startTime: text })).toBe(
+        `startTime "${text}" is not a time of day; use for example 22:00`,
+      );
     },
   );
 });
 
 test.each<[string, Window, string]>([
-  ['an end', { ...OFFICE, endTime: '25' }, 'endTime "25" is no time of day'],
-  ['a zone', { ...OFFICE, timeZone: 'Mars/Olympus' }, 'timeZone "Mars/Olympus" is not known'],
-  ['no day', { ...OFFICE, days: [] }, 'it names no day, and would never open'],
+  ['an end', { ...OFFICE, endTime: '25' }, 'endTime "25" is not a time of day; use for example 04:00'],
+  [
+    'a zone',
+    { ...OFFICE, timeZone: 'Mars/Olympus' },
+    'timeZone "Mars/Olympus" is unknown; use for example Europe/Berlin',
+  ],
+  ['no day', { ...OFFICE, days: [] }, 'days is empty, so the window never opens; use for example ["sa", "su"]'],
   [
     'several faults',
     { startTime: 'x', endTime: 'y', days: ['mo'] },
-    'startTime "x" is no time of day, endTime "y" is no time of day',
+    'startTime "x" is not a time of day; use for example 22:00; endTime "y" is not a time of day; use for example 04:00',
   ],
 ])('what cannot be read: %s', (_name, window, wanted) => {
   expect(windowsOf(window)).toBe(wanted);

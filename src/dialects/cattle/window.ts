@@ -1,18 +1,18 @@
-/** Owns when a Plan may begin, as the original reads its window: days, and times of day on the clock of a zone. */
+/** Reads the maintenance window of a Plan as the original does: days, and times of day in a time zone. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';
 
 type Window = NonNullable<NonNullable<CattlePlan['spec']>['window']>;
 
-/** By their first two letters; numbered as in ISO 8601. */
+/** By the first two letters; ISO 8601 numbers. */
 const DAYS: Readonly<Record<string, number>> = { mo: 1, tu: 2, we: 3, th: 4, fr: 5, sa: 6, su: 7 };
 const DAY_MINUTES = 24 * 60;
-/** Milliseconds: no day is longer. */
+/** Milliseconds; longer than any day. */
 const LONGEST_MS = 26 * 60 * 60 * 1000;
-/** It is open until the end of the second that is named. */
+/** The window is open until the end of the second of `endTime`. */
 const SECOND = 1 / 60;
 
-/** All stretches of a week; or what is wrong with the window, as text. */
+/** The windows of a week, or a text that says what is wrong. */
 export function windowsOf({
   days = [],
   startTime = '',
@@ -20,15 +20,15 @@ export function windowsOf({
   timeZone = '',
 }: Window): MaintenanceWindow[] | string {
   const [start, end] = [minuteOf(startTime), minuteOf(endTime)];
-  // The zone of the original's container is UTC.
+  // The original's container runs in UTC.
   const zone = timeZone === '' || timeZone === 'Local' ? 'UTC' : timeZone;
   const faults = [
-    ...(start === undefined ? [`startTime "${startTime}" is no time of day`] : []),
-    ...(end === undefined ? [`endTime "${endTime}" is no time of day`] : []),
-    ...(isTimeZone(zone) ? [] : [`timeZone "${timeZone}" is not known`]),
-    ...(days.length === 0 ? ['it names no day, and would never open'] : []),
+    ...(start === undefined ? [`startTime "${startTime}" is not a time of day; use for example 22:00`] : []),
+    ...(end === undefined ? [`endTime "${endTime}" is not a time of day; use for example 04:00`] : []),
+    ...(isTimeZone(zone) ? [] : [`timeZone "${timeZone}" is unknown; use for example Europe/Berlin`]),
+    ...(days.length === 0 ? ['days is empty, so the window never opens; use for example ["sa", "su"]'] : []),
   ];
-  if (start === undefined || end === undefined || faults.length > 0) return faults.join(', ');
+  if (start === undefined || end === undefined || faults.length > 0) return faults.join('; ');
   const stretch = (startMinute: number, endMinute: number): MaintenanceWindow => ({
     days: days.map(dayOf),
     startMinute,
@@ -36,7 +36,7 @@ export function windowsOf({
     lengthMs: LONGEST_MS,
     timeZone: zone,
   });
-  // What goes past midnight is asked of the day that it is now: its morning is that of the same day, and not of the next one.
+  // Past midnight, the original checks the current day: the morning belongs to the listed day itself, not to the next one.
   if (start > end) return [stretch(0, end + SECOND), stretch(start, DAY_MINUTES)];
   return [stretch(start, end + SECOND)];
 }
@@ -45,7 +45,7 @@ function dayOf(day: string): number {
   return /^\d$/.test(day) ? ((Number(day) + 6) % 7) + 1 : (DAYS[day.slice(0, 2)] ?? 0);
 }
 
-/** Minutes since midnight of `9:30`, `09:30:15`, `21`, `9pm`, `09pm` or `09:30pm`; undefined where the original knows no such time. */
+/** Minutes since midnight of `9:30`, `09:30:15`, `21`, `9pm`, `09pm` or `09:30pm`; undefined for forms that the original rejects. */
 function minuteOf(text: string): number | undefined {
   const [, hour24, minute24 = '0', second = '0'] = /^(\d{1,2})(?::(\d\d)(?::(\d\d))?)?$/.exec(text) ?? [];
   if (hour24 !== undefined) return clock(Number(hour24), Number(minute24), Number(second));

@@ -1,4 +1,4 @@
-/** Owns the table of the SSH signal: what a Node and this process tell of one target, and what follows. */
+/** Proves what is observed of a host, and what is sent to it. */
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
@@ -222,7 +222,7 @@ test('a rollout comes back from its record as it went in', () => {
 test('an object of that name that is not ours is a plan that cannot be carried out', () => {
   const { problems, stages } = kubeadmDialect(undefined).resolve({ ...plan, data: {} }, buildWorld([], []), NOW);
   expect([problems.map(({ message }) => message), stages]).toEqual([
-    ['ConfigMap kube-system/refit-kubeadm holds no request of `refit kubeadm apply`'],
+    ['ConfigMap kube-system/refit-kubeadm has no valid data.request; delete it, then run `refit kubeadm apply` again'],
     [],
   ]);
 });

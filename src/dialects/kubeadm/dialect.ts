@@ -1,5 +1,4 @@
-/** Owns the kubeadm front door: the recorded request as a rollout of the engine, and its signal over SSH. */
-
+/** The dialect of `refit kubeadm`: its recorded request as a rollout of the engine. */
 import type { Dialect, World } from '../../engine/dialect.ts';
 import { because } from '../../engine/model/reasons.ts';
 import { type Rollout, type Stage, sourceOf } from '../../engine/model/recorded.ts';
@@ -14,8 +13,8 @@ import { orphanedPlans } from './orphaned-work.ts';
 import { type ConfigMap, configMaps, PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
 import { drainDelegation, LEADER, sshSignal } from './signal.ts';
 
-/** `works` is undefined for whoever only looks. */
-export function kubeadmDialect(works: HostUpgrades | undefined): Dialect<ConfigMap> {
+/** `upgrades` is undefined for commands that only read. */
+export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<ConfigMap> {
   return {
     name: 'kubeadm',
     plans: configMaps,
@@ -29,17 +28,16 @@ export function kubeadmDialect(works: HostUpgrades | undefined): Dialect<ConfigM
     drainDelegation,
     fleet: { nodes: (world) => world.list(nodes) },
     orphanedWork: { plans: orphanedPlans },
-    signal: sshSignal(works),
+    signal: sshSignal(upgrades),
   };
 }
 
-/** For whoever looks and never touches a host. */
 export const kubeadmView: Dialect = kubeadmDialect(undefined);
 
 function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
   const request = requestOf(plan);
   const recorded = recordOf(plan);
-  const message = `ConfigMap ${PLACE.namespace}/${plan.metadata.name} holds no request of \`refit kubeadm apply\``;
+  const message = `ConfigMap ${PLACE.namespace}/${plan.metadata.name} has no valid data.request; delete it, then run \`refit kubeadm apply\` again`;
   return {
     source: sourceOf(configMaps, plan),
     id: request?.version ?? '',
@@ -72,7 +70,7 @@ function stagesOf(request: Request, now: number): Stage[] {
   ];
 }
 
-/** Milliseconds: an hour for the drain, and as much for kubeadm, which takes minutes and waits for up to five for each manifest. */
+/** Milliseconds, if no UpgradePolicy sets a deadline: one hour to drain and one for kubeadm, which waits up to five minutes per manifest. */
 export const HOST_DEADLINE_MS = 2 * 60 * 60 * 1000;
 
 export function policyOf(_plan: KubeObject, policy: RolloutPolicy): RolloutPolicy {

@@ -1,4 +1,4 @@
-/** Owns the steps on one host, in order, and telling the Node of each: whoever is asked again goes on where it was left. */
+/** Runs the steps of one host in order and reports each on its Node. A later run continues after the last finished step. */
 import type { Drains } from '../../drain/drains.ts';
 import { ownerOf } from '../../engine/model/cordon-owners.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -20,25 +20,25 @@ import type { ShellResult, Shells } from './ssh.ts';
 export interface ProcedureParts {
   readonly manifest: Manifest;
   readonly shells: Shells;
-  /** Writes only while this process holds the lock. */
+  /** Writes only while this process holds the lease. */
   readonly writer: KubeClient;
-  /** Those of the leader, to tell what holds one up. */
+  /** To report what blocks a drain. */
   readonly drains: Drains;
   readonly clock: Clock;
   readonly log: Logger;
   readonly abort: AbortSignal;
 }
 
-/** Milliseconds: the API server of a single control plane is away for more than a minute while kubeadm replaces it. */
+/** Milliseconds. A single API server is down for more than a minute while kubeadm replaces it, so writes are retried. */
 const RETRY_MS = 1000;
 const SSH_RETRIES = 20;
 const SSH_RETRY_MS = 3000;
 const PART_STEPS: Readonly<Record<Part, string>> = { kubeadm: 'Kubeadm', kubelet: 'Kubelet' };
-/** What a host does after its last step, until its Node tells the new version. */
+/** The step after the last one, until the Node reports the new version. */
 const VERIFY = 'Verify';
 
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
-  /** By key of the target. */
+  /** By target key. */
   const running = new Map<string, Procedure>();
   return {
     isAt: ({ key }) => running.has(key),
@@ -50,7 +50,9 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
       running.set(key, procedure);
       void procedure
         .run()
-        .catch((error: unknown) => parts.log.warn('work is given up', { node: name, problem: messageOf(error) }))
+        .catch((error: unknown) =>
+          parts.log.warn('upgrade of the host stopped', { node: name, problem: messageOf(error) }),
+        )
         .finally(() => running.get(key) === procedure && running.delete(key));
       return Promise.resolve();
     },
@@ -69,11 +71,11 @@ class Procedure {
   readonly #stopping = new AbortController();
   readonly #abort: AbortSignal;
   readonly #emptied = Promise.withResolvers<void>();
-  /** True from before its Node asks for the drain until that is done. */
+  /** True until the drain is done, from before the Node asks for it. */
   isWaiting = false;
   #report: Report;
   #began: number;
-  #told: Promise<void> = Promise.resolve();
+  #written: Promise<void> = Promise.resolve();
   #found: Found | undefined;
 
   constructor(parts: ProcedureParts, work: HostUpgrade) {
@@ -86,7 +88,7 @@ class Procedure {
     this.#report = { rollout, target, attempt, state: 'working', step: '', since: attempt, spent: {} };
   }
 
-  /** Rejects where it was stopped, and where nobody could be told what happened. */
+  /** Rejects if it was stopped, or if the report could not be written. */
   async run(): Promise<void> {
     const { manifest } = this.#parts;
     const { parts, verb } = this.#work;
@@ -113,10 +115,10 @@ class Procedure {
   async stop(reason: string): Promise<void> {
     const { abort } = this.#parts;
     this.#stopping.abort(new Error(reason));
-    await this.#tell({ ...this.#report, state: 'failed', message: reason }, abort);
+    await this.#save({ ...this.#report, state: 'failed', message: reason }, abort);
   }
 
-  /** The leader cordons and drains for it: as whoever else waits for that, it asks by its step. */
+  /** The step DRAIN in the report asks the leader to cordon and drain. */
   async #untilEmpty(): Promise<void> {
     const { drains, log } = this.#parts;
     const { name } = this.#work.target;
@@ -124,36 +126,42 @@ class Procedure {
     await this.#enter(DRAIN);
     const stopListening = drains.onChange((node) => {
       if (node !== name) return;
-      this.#tellHold().catch((error: unknown) => log.warn('nobody is told of a drain', { problem: messageOf(error) }));
+      this.#reportBlockedDrain().catch((error: unknown) =>
+        log.warn('could not update the drain status', { node: name, problem: messageOf(error) }),
+      );
     });
     await Promise.race([this.#emptied.promise, aborted(this.#abort)]);
     stopListening();
     this.#abort.throwIfAborted();
   }
 
-  async #tellHold(): Promise<void> {
+  async #reportBlockedDrain(): Promise<void> {
     const { rollout: uid, target } = this.#work;
     const state = this.#parts.drains.stateOf(target.name, ownerOf({ source: { uid, kind: configMaps.kind } }, target));
     const message = state?.kind === 'draining' ? state.blockedBy : undefined;
     if (!this.isWaiting || message === this.#report.message) return;
     this.#report = { ...this.#report, message };
-    await this.#tell(this.#report, this.#abort);
+    await this.#save(this.#report, this.#abort);
   }
 
   async #onHost(step: HostStep, body: string): Promise<void> {
     const { target, rollout, version } = this.#work;
     const host = this.#parts.manifest.hosts.find(({ name }) => name === target.name);
-    if (!host) throw new RefitError('REFIT_FILE', `the manifest has no host ${target.name} any more`);
-    const { code, stdout } = await this.#ask(host, stepScript({ step, rollout, version }, body));
+    if (!host)
+      throw new RefitError(
+        'REFIT_FILE',
+        `hosts: ${target.name} is missing, but the upgrade needs it; add it to the manifest again`,
+      );
+    const { code, stdout } = await this.#runScript(host, stepScript({ step, rollout, version }, body));
     this.#abort.throwIfAborted();
     if (code === 0) return;
-    const why = stdout.trim().replaceAll(/\s*\n\s*/g, '; ') || 'it says nothing';
-    const what = code === EXIT_BUSY ? 'another step is still at work there' : why;
-    throw new RefitError('REFIT_SSH', `step ${step} ended with exit code ${code}: ${what}`);
+    const why = stdout.trim().replaceAll(/\s*\n\s*/g, '; ') || 'no output';
+    const what = code === EXIT_BUSY ? 'another step still runs on this host' : why;
+    throw new RefitError('REFIT_SSH', `step ${step} failed with exit code ${code}: ${what}`);
   }
 
-  /** A connection that breaks says nothing of the step, which goes on on its host: who asks again finds it there. */
-  async #ask(host: ManifestHost, script: string): Promise<ShellResult> {
+  /** If the connection breaks, the step continues on its host: running the script again waits for it. */
+  async #runScript(host: ManifestHost, script: string): Promise<ShellResult> {
     const { shells, clock, log } = this.#parts;
     const abort = this.#abort;
     for (let left = SSH_RETRIES; ; left--) {
@@ -162,7 +170,7 @@ class Procedure {
       } catch (error) {
         abort.throwIfAborted();
         if (left === 0) throw error;
-        log.warn('asking the host again', { problem: messageOf(error) });
+        log.warn('lost the connection to the host, retrying', { problem: messageOf(error) });
         await sleep(clock, SSH_RETRY_MS, abort);
       }
     }
@@ -175,14 +183,14 @@ class Procedure {
     const spent = last.step === '' ? {} : { ...last.spent, [last.step]: Math.round(now - this.#began) };
     this.#began = now;
     this.#report = { ...last, step, since: rfc3339(clock.now()), spent, message: undefined, ...more };
-    await this.#tell(this.#report, this.#abort);
+    await this.#save(this.#report, this.#abort);
   }
 
-  /** One after the other: what is told last must stand there last. */
-  async #tell(report: Report, abort: AbortSignal): Promise<void> {
-    const earlier = this.#told.catch(() => undefined);
-    this.#told = earlier.then(async () => await this.#untilAnswered(abort, async () => await this.#write(report)));
-    await this.#told;
+  /** One write after the other, so that the last report wins. */
+  async #save(report: Report, abort: AbortSignal): Promise<void> {
+    const earlier = this.#written.catch(() => undefined);
+    this.#written = earlier.then(async () => await this.#untilAnswered(abort, async () => await this.#write(report)));
+    await this.#written;
   }
 
   async #write(report: Report): Promise<void> {
@@ -192,7 +200,7 @@ class Procedure {
     await writer.patch(nodes, name, reportPatch({ ...this.#found, ...report }), { type: 'merge' });
   }
 
-  /** The API server goes away while it is replaced, and with it the lock: both come back. */
+  /** API server and lease are unavailable while kubeadm replaces the API server. */
   async #untilAnswered(abort: AbortSignal, request: () => Promise<void>): Promise<void> {
     const { clock } = this.#parts;
     for (;;) {
@@ -210,7 +218,7 @@ class Procedure {
 
 type Found = Pick<Report, 'from' | 'touched'>;
 
-/** What an attempt that was cut off has left counts for the next one. */
+/** Version and `touched` of an earlier attempt that was killed stay valid. */
 function foundOn(node: Node, { rollout, target }: Report): Found {
   const earlier = reportOn(node);
   const isSame = earlier?.rollout === rollout && earlier.target === target;

@@ -1,28 +1,28 @@
-/** Owns the contract of whoever works on hosts. */
+/** The contract for running the steps of an upgrade on hosts. */
 import type { Target } from '../../engine/model/recorded.ts';
 
-/** What a host is brought forward in: all of it in one go, or its part of the control plane first and its kubelet later. */
+/** A host runs both parts at once, or its control plane part first and its kubelet later. */
 export type Part = 'kubeadm' | 'kubelet';
 
 export interface HostUpgrade {
-  /** The rollout's uid. */
+  /** Uid. */
   readonly rollout: string;
   readonly target: Target;
   readonly version: string;
-  /** Of `kubeadm upgrade`. */
+  /** `kubeadm upgrade <verb>`. */
   readonly verb: 'apply' | 'node';
   readonly parts: readonly Part[];
 }
 
 export interface HostUpgrades {
-  /** True while this process works on the target. */
+  /** True while this process upgrades the target. */
   isAt(target: Target): boolean;
-  /** True while that work waits until the node is empty. */
+  /** True while it waits for the drain of the node. */
   isWaiting(target: Target): boolean;
-  /** Resolves once it is begun; begins nothing where it is under way. */
+  /** Resolves once it has started; does nothing if it already runs. */
   begin(work: HostUpgrade): Promise<void>;
-  /** The node is empty: the work goes on, where it waits for that. */
+  /** The node is drained: continues, if it waits for that. */
   acknowledge(target: Target): void;
-  /** Ends work that has touched nothing yet, and resolves once the Node tells why. */
+  /** Ends work that has changed nothing yet; resolves once the reason is on the Node. */
   stop(target: Target, reason: string): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Owns the table of manifests: what is read, and the one line that says what is wrong where. */
+/** Proves how manifests are read, and the message for each mistake. */
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { parseManifest } from './manifest.ts';
@@ -25,38 +25,42 @@ test('what is left out, and a version without v', () => {
 describe('what is wrong', () => {
   const [cp1, w1] = GOOD.hosts;
   test.each<[string, unknown, string]>([
-    ['a field that nobody knows', { ...GOOD, workers: 2 }, 'the manifest: has no member workers, check the spelling'],
+    ['a field that nobody knows', { ...GOOD, workers: 2 }, 'the manifest: unknown field workers; check the spelling'],
     [
       'one of a host',
       { ...GOOD, hosts: [{ ...cp1, adress: 'x' }] },
-      'hosts[0]: has no member adress, check the spelling',
+      'hosts[0]: unknown field adress; check the spelling',
     ],
-    ['no hosts', { ...GOOD, hosts: undefined }, 'hosts: is missing, expected array'],
-    ['a text for a number', { ...GOOD, hosts: [{ ...cp1, port: '22' }] }, 'hosts[0].port: is "22", expected number'],
+    ['no hosts', { ...GOOD, hosts: undefined }, 'hosts: missing; expected array'],
+    ['a text for a number', { ...GOOD, hosts: [{ ...cp1, port: '22' }] }, 'hosts[0].port: "22"; expected number'],
     [
       'another role',
       { ...GOOD, hosts: [{ ...cp1, role: 'master' }] },
-      'hosts[0].role: is "master", expected one of "controlPlane"|"worker"',
+      'hosts[0].role: "master"; expected one of "controlPlane"|"worker"',
     ],
     [
       'a name that no Node can have',
       { ...GOOD, hosts: [{ ...cp1, name: 'CP_1' }] },
-      'hosts[0].name: is "CP_1", must be the name of its Node, an RFC 1123 subdomain',
+      'hosts[0].name: "CP_1" is not the name of a Node: use lower-case letters, digits, "-" and "."',
     ],
-    ['a version that is none', { ...GOOD, version: '1.36' }, 'version: is "1.36", must be a version such as v1.36.3'],
-    ['a host twice', { ...GOOD, hosts: [cp1, cp1] }, 'hosts: cp1 is named twice, expected each host once'],
-    ['no control plane', { ...GOOD, hosts: [w1] }, 'hosts: none has the role controlPlane, expected at least one'],
+    [
+      'a version that is none',
+      { ...GOOD, version: '1.36' },
+      'version: "1.36" is not a version; use for example v1.36.3',
+    ],
+    ['a host twice', { ...GOOD, hosts: [cp1, cp1] }, 'hosts: cp1 is listed twice; list each host once'],
+    ['no control plane', { ...GOOD, hosts: [w1] }, 'hosts: no host has the role controlPlane; add at least one'],
     [
       'a download without a hash',
       { ...GOOD, binaries: { ...GOOD.binaries, kubelet: { url: 'https://example.com/kubelet' } } },
-      'binaries.kubelet: is {"url":"https://example.com/kubelet"}, expected path on the host, or url with sha256 (64 hex digits)',
+      'binaries.kubelet: {"url":"https://example.com/kubelet"}; use path for a file on the host, or url with sha256 (64 hex digits)',
     ],
     [
       'an option that would undo the check of host keys',
       { ...GOOD, ssh: { options: { stricthostkeychecking: 'no' } } },
-      'ssh.options: stricthostkeychecking is set by Refit itself, expected other options only',
+      'ssh.options: stricthostkeychecking is set by Refit; remove it',
     ],
-    ['nothing', null, 'the manifest: is null, expected object'],
+    ['nothing', null, 'the manifest: null; expected object'],
   ])('%s', (_name, manifest, line) => {
     expect(() => parseManifest(stringify(manifest), 'cluster.yaml')).toThrow(`cluster.yaml: ${line}`);
   });

@@ -1,4 +1,4 @@
-/** Owns the manifest of a kubeadm cluster: which hosts there are, how to reach them, and which version they shall have. */
+/** Reads the manifest of a kubeadm cluster: its hosts, how to reach them, and the version to upgrade to. */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -9,15 +9,15 @@ import { parseVersion } from '../../util/version.ts';
 /** RFC 1123, as Kubernetes asks of node names. */
 const NODE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
-/** Where a binary comes from: a file that is on each host already, or a download with its hash. */
+/** A file on each host, or a download with its hash. */
 const binary = z.union([
   z.strictObject({ path: z.string().startsWith('/'), sha256: z.string().exactOptional() }),
   z.strictObject({ url: z.url({ protocol: /^https?$/ }), sha256: z.string().regex(/^[0-9a-fA-F]{64}$/) }),
 ]);
 
 const host = z.strictObject({
-  name: z.string().max(253).regex(NODE_NAME, 'must be the name of its Node, an RFC 1123 subdomain'),
-  /** The name where absent. */
+  name: z.string().max(253).regex(NODE_NAME, 'is not the name of a Node: use lower-case letters, digits, "-" and "."'),
+  /** Defaults to the name. */
   address: z.string().min(1).exactOptional(),
   port: z.int().min(1).max(65_535).exactOptional(),
   user: z.string().min(1).exactOptional(),
@@ -26,9 +26,9 @@ const host = z.strictObject({
 });
 
 const manifest = z.strictObject({
-  version: z.string().refine((text) => parseVersion(text) !== undefined, 'must be a version such as v1.36.3'),
+  version: z.string().refine((text) => parseVersion(text) !== undefined, 'is not a version; use for example v1.36.3'),
   kubeconfig: z.string().min(1).exactOptional(),
-  /** Workers that may move at once. */
+  /** Workers to upgrade at once. */
   concurrent: z.int().min(1).default(1),
   hosts: z.array(host).min(1),
   binaries: z.strictObject({ kubeadm: binary, kubelet: binary }),
@@ -49,11 +49,11 @@ export type Manifest = z.infer<typeof manifest>;
 export type ManifestHost = Manifest['hosts'][number];
 export type Binary = z.infer<typeof binary>;
 
-/** What Refit sets itself, since its safety hangs on it. */
+/** Options that Refit sets itself, since its safety depends on them. */
 const RESERVED =
   /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|knownhostscommand|updatehostkeys|verifyhostkeydns|nohostauthenticationforlocalhost|control(master|path|persist))$/i;
 
-/** Paths in it count from the manifest's own directory. @throws RefitError REFIT_FILE with file, field, found and wanted */
+/** Relative paths start at the manifest's directory. @throws RefitError REFIT_FILE with file, field, found and expected */
 export async function loadManifest(path: string): Promise<Manifest> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw new RefitError('REFIT_FILE', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
@@ -88,28 +88,26 @@ export function parseManifest(text: string, file: string): Manifest {
   if (!data) return fail(describe(error.issues[0]));
   const names = data.hosts.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) return fail(`hosts: ${twice} is named twice, expected each host once`);
+  if (twice !== undefined) return fail(`hosts: ${twice} is listed twice; list each host once`);
   if (!data.hosts.some(({ role }) => role === 'controlPlane'))
-    return fail('hosts: none has the role controlPlane, expected at least one');
+    return fail('hosts: no host has the role controlPlane; add at least one');
   const reserved = Object.keys(data.ssh.options ?? {}).find((name) => RESERVED.test(name));
-  if (reserved !== undefined)
-    return fail(`ssh.options: ${reserved} is set by Refit itself, expected other options only`);
+  if (reserved !== undefined) return fail(`ssh.options: ${reserved} is set by Refit; remove it`);
   return { ...data, version: `v${data.version.replace(/^v/, '')}` };
 }
 
 function describe(issue: z.core.$ZodIssue | undefined): string {
-  if (!issue) return 'is no manifest';
+  if (!issue) return 'is not a manifest';
   const field = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   const where = field.replace(/^\./, '') || 'the manifest';
-  if (issue.code === 'unrecognized_keys') return `${where}: has no member ${issue.keys.join(', ')}, check the spelling`;
-  if (issue.code === 'invalid_union')
-    return `${where}: is ${found(issue.input)}, expected path on the host, or url with sha256 (64 hex digits)`;
-  const wanted = issue.code === 'invalid_type' ? `expected ${issue.expected}` : issue.message;
-  return `${where}: is ${found(issue.input)}, ${wanted.replace(/^Invalid \w+: /, '')}`;
-}
-
-function found(value: unknown): string {
-  return value === undefined ? 'missing' : JSON.stringify(value).slice(0, 60);
+  if (issue.code === 'unrecognized_keys') return `${where}: unknown field ${issue.keys.join(', ')}; check the spelling`;
+  const found = issue.input === undefined ? 'missing' : JSON.stringify(issue.input).slice(0, 60);
+  const { code, message } = issue;
+  if (code === 'custom' || code === 'invalid_format') return `${where}: ${found} ${message}`;
+  if (code === 'invalid_union')
+    return `${where}: ${found}; use path for a file on the host, or url with sha256 (64 hex digits)`;
+  const wanted = code === 'invalid_type' ? `expected ${issue.expected}` : message.replace(/^(?:Invalid|Too) \w+: /, '');
+  return `${where}: ${found}; ${wanted}`;
 }
 
 function given<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {

@@ -1,4 +1,4 @@
-/** Owns the table of the soft taints that no rollout looks for any more. */
+/** Proves which taints of replaced requests are found. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';

@@ -1,4 +1,4 @@
-/** Finds the soft taints of requests that were replaced: no rollout looks for them any more. */
+/** Finds PreferNoSchedule taints of replaced requests, which no rollout cleans up any more. */
 import { pendingOwner } from '../../drain/cordon.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
 import { pendingOwnerOf } from '../../engine/model/cordon-owners.ts';
@@ -10,18 +10,18 @@ import { type ConfigMap, configMaps, PLACE } from './plan-object.ts';
 const { kind } = configMaps;
 const OWN = pendingOwnerOf({ kind, uid: '' });
 
-/** Not cordons: a host that failed in the middle stays cordoned. */
+/** Leaves cordons alone: a host that failed halfway stays cordoned. */
 export function orphanedPlans(world: World, plans: readonly ConfigMap[]): OrphanedPlan<ConfigMap>[] {
   return world.list(nodes).flatMap((node) => {
     const owner = pendingOwner(node);
-    // One that names nobody is an earlier version's: a request that still needs it sets its own.
+    // A taint without a uid is from an earlier version of Refit; a current request sets its own.
     if (owner === '') return [orphanedPlan(node, owner)];
     const isPast = owner?.startsWith(OWN) === true && plans.every(({ metadata }) => owner !== OWN + metadata.uid);
     return isPast ? [orphanedPlan(node, owner.slice(OWN.length))] : [];
   });
 }
 
-/** A target of no name that any rollout gives: what is at work on the host is another's. */
+/** The target key is one that no rollout uses, so it never matches work on the host. */
 function orphanedPlan({ metadata: { name } }: Node, uid: string): OrphanedPlan<ConfigMap> {
   const source = { apiVersion: apiVersionOf(configMaps), kind, name: PLACE.name, uid, created: '' };
   const stage = {

@@ -1,4 +1,4 @@
-/** Owns the object that a rollout is recorded in: a ConfigMap with the frozen request and the record of its progress. */
+/** The ConfigMap that holds the request of a rollout, which never changes, and the record of its progress. */
 import { z } from 'zod';
 import type { Rollout } from '../../engine/model/recorded.ts';
 import type { Resource } from '../../kube/resources.ts';
@@ -17,21 +17,21 @@ export const configMaps: Resource<ConfigMap> = {
   namespaced: true,
 };
 
-/** The plan, and the Lease of whoever carries it out. */
+/** Name of the ConfigMap and of the Lease. */
 export const PLACE = { namespace: 'kube-system', name: 'refit-kubeadm' } as const;
 
 const request = z.object({
   version: z.string(),
   concurrent: z.int().min(1),
-  /** In the order in which they move; hosts that had the version already are not among them. */
+  /** In order; without hosts that already had the version. */
   leader: z.array(z.string()),
   followers: z.array(z.string()),
-  /** Control-plane hosts whose kubelets move once every API server has; where it is empty, each moves with its host. */
+  /** Control-plane hosts whose kubelets are upgraded after all API servers; if empty, each with its host. */
   kubelets: z.array(z.string()),
   workers: z.array(z.string()),
 });
 
-/** What was asked for, frozen when the rollout begins: a manifest that is edited later does not change it. */
+/** Fixed at the start of the rollout: a later edit of the manifest does not change it. */
 export type Request = z.infer<typeof request>;
 
 export type Recorded = Pick<Rollout, 'phase' | 'blocked' | 'reason' | 'stages'>;
@@ -45,12 +45,12 @@ export function newPlan(wanted: Request): ConfigMap {
   };
 }
 
-/** Undefined where somebody has put something else there. */
+/** Undefined if the ConfigMap holds something else. */
 export function requestOf({ data }: ConfigMap): Request | undefined {
   return request.safeParse(jsonIn(data?.['request'])).data;
 }
 
-/** Only ever written by `withRecord`; undefined until then, or where it cannot be read. */
+/** Undefined before the first `withRecord`, or if it is not valid. */
 export function recordOf({ data }: ConfigMap): Recorded | undefined {
   const value = jsonIn(data?.['rollout']) as Recorded | undefined;
   return Array.isArray(value?.stages) ? value : undefined;
@@ -61,15 +61,15 @@ export function withRecord(plan: ConfigMap, { phase, blocked, reason, stages }: 
 }
 
 export interface Progress {
-  /** Hosts that have the version in everything. */
+  /** Hosts on which everything has the version. */
   readonly done: ReadonlySet<string>;
-  /** The cluster itself is recorded at the version. */
+  /** kubeadm-config has the version. */
   readonly leaderIsDone: boolean;
-  /** An API server is a minor version behind, which no kubelet that may reach it may be ahead of. */
+  /** An API server is a minor version behind: no kubelet may be newer than an API server that it can reach. */
   readonly isMinor: boolean;
 }
 
-/** Which hosts move in which stage. The leader runs `kubeadm upgrade apply`. */
+/** Assigns hosts to stages. The leader runs `kubeadm upgrade apply`. */
 export function requestFor(manifest: Manifest, { done, leaderIsDone, isMinor }: Progress): Request {
   const open = (role: string): string[] =>
     manifest.hosts.filter((host) => host.role === role && !done.has(host.name)).map(({ name }) => name);

@@ -1,4 +1,4 @@
-/** Owns the table of preflight: what is to be done, and what is refused, of a cluster with two control-plane hosts and a worker. */
+/** Proves what preflight plans and refuses, for a cluster of two control-plane hosts and a worker. */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { Node } from '../../kube/types.ts';
@@ -142,13 +142,17 @@ describe('what is refused', () => {
     [
       'F1: a control-plane host that the manifest lacks',
       { nodes: [...fresh.nodes, node('cp3')] },
-      ['F1 the manifest lacks control-plane hosts of the cluster: cp3'],
+      ['F1 the manifest does not list all control-plane hosts; add cp3'],
     ],
-    ['F2: a host without a Node', { nodes: [node('cp1'), node('cp2')] }, ['F2 host w1 has no Node of its name']],
+    [
+      'F2: a host without a Node',
+      { nodes: [node('cp1'), node('cp2')] },
+      ['F2 host w1: the cluster has no Node of this name'],
+    ],
     [
       'F2: a worker that is called a control-plane host',
       { nodes: [node('cp1'), { ...node('cp2'), metadata: { name: 'cp2' } }, node('w1')] },
-      [`F2 host cp2 has the role controlPlane, and its Node lacks the label ${CONTROL_PLANE}`],
+      [`F2 host cp2 has role controlPlane, but its Node lacks the label ${CONTROL_PLANE}; correct the role`],
     ],
     [
       'F3: a worker that is not Ready',
@@ -159,23 +163,23 @@ describe('what is refused', () => {
       'F4: an upgrade to another version has begun',
       { plan: newPlan({ ...REQUEST, version: 'v1.36.4' }) },
       [
-        'F4 an upgrade to v1.36.4 has begun and not ended (ConfigMap kube-system/refit-kubeadm): finish it with its manifest first',
+        'F4 an upgrade to v1.36.4 is in progress (ConfigMap kube-system/refit-kubeadm); finish it with its own manifest first',
       ],
     ],
     [
       'F4: a host of the upgrade that has begun is gone from the manifest',
       { plan: newPlan({ ...REQUEST, workers: ['w1', 'w2'] }) },
-      ['F4 the upgrade that has begun needs w2, which the manifest does not name any more'],
+      ['F4 the upgrade in progress needs hosts that the manifest no longer lists; add w2 again'],
     ],
     [
       'F4: KubeOne is at work',
       { nodes: [node('cp1'), marked('cp2'), node('w1')] },
-      [`F4 KubeOne has begun an upgrade on cp2: bring it to its end, then take the label ${KUBEONE} away`],
+      [`F4 a KubeOne upgrade is in progress on cp2; finish it, then remove the label ${KUBEONE}`],
     ],
     [
       'F4: KubeOne is at work on a worker, where it does not look itself',
       { nodes: [node('cp1'), node('cp2'), marked('w1')] },
-      [`F4 KubeOne has begun an upgrade on w1: bring it to its end, then take the label ${KUBEONE} away`],
+      [`F4 a KubeOne upgrade is in progress on w1; finish it, then remove the label ${KUBEONE}`],
     ],
     [
       'R9: a minor version where nodes are not drained',
@@ -190,7 +194,7 @@ describe('what is refused', () => {
     [
       'F11: no kubeadm',
       { hosts: [facts('cp1'), facts('cp2'), facts('w1', OLD, { kubeadm: undefined })] },
-      ['F11 w1 has no kubeadm that tells its version'],
+      ['F11 w1: cannot read the version of kubeadm; check that it is installed'],
     ],
     [
       'F11: an image without a tag',
@@ -201,7 +205,7 @@ describe('what is refused', () => {
           facts('w1'),
         ],
       },
-      ['F11 cp1 has no manifest with a version for kube-scheduler'],
+      ['F11 cp1: found no static pod manifest with a version for kube-scheduler'],
     ],
     [
       'Km1: nobody knows the version of the cluster',
@@ -262,7 +266,7 @@ test('what a drain would wait for is told before anybody agrees, and refuses not
   ]);
   const { findings } = assess({ ...fresh, drainPreviews });
   expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual([
-    'warn drain w1 cannot be drained as it stands: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller',
+    'warn drain w1 cannot be drained now: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller',
   ]);
 });
 

@@ -1,4 +1,4 @@
-/** Owns the assessment of a cluster before anything is touched: what is to be done on which host, and what stands against it. */
+/** Checks a cluster before the first change: what to do on which host, and what prevents it. */
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
@@ -12,42 +12,40 @@ import type { Manifest } from './manifest.ts';
 import { type ConfigMap, PLACE, type Request, recordOf, requestFor, requestOf } from './plan-object.ts';
 import type { HostFacts } from './probe.ts';
 
-/** Everything that is known before the first write. */
 export interface Survey {
   readonly manifest: Manifest;
   readonly hosts: readonly HostFacts[];
-  /** All of the cluster, in the manifest or not. */
+  /** All of the cluster, also those that the manifest does not list. */
   readonly nodes: readonly Node[];
-  /** kubernetesVersion in ConfigMap kubeadm-config; undefined where there is none. */
+  /** kubernetesVersion in ConfigMap kubeadm-config, if any. */
   readonly clusterVersion: string | undefined;
   readonly plan: ConfigMap | undefined;
-  /** What binds the rollout. */
   readonly policy: RolloutPolicy;
-  /** What a drain would meet, by node; none of those that are not drained. */
+  /** By node; empty if nodes are not drained. */
   readonly drainPreviews: ReadonlyMap<string, DrainPreview>;
 }
 
 export interface Assessment {
   readonly request: Request;
-  /** True where a rollout for this request has begun and not ended. */
+  /** True if a rollout of this request has started and not ended. */
   readonly resumes: boolean;
   readonly findings: readonly Finding[];
 }
 
-/** What KubeOne leaves on each node, workers too, until it is done with it. */
+/** KubeOne sets this label on each node, also on workers, during its upgrade. */
 const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
 const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
-/** Rules that are asked of each host for itself. */
+/** Rules that apply to each host separately. */
 const OF_ONE_HOST = new Set(['Kd', 'cgroup', 'containerd', 'kernel']);
-/** Minor of v1: the oldest of the three that are maintained while this is written. */
+/** Minor of v1: the oldest of the three maintained releases. */
 const OLDEST_MAINTAINED = 34;
 
 export function assess(survey: Survey): Assessment {
   const { manifest, plan } = survey;
   const open = plan && isOpen(plan) ? requestOf(plan) : undefined;
   const resumes = open !== undefined && open.version === manifest.version;
-  // One that failed has an end, and its hosts are half done all the same.
-  const goesOn =
+  // A failed rollout is over, but its hosts may be half upgraded.
+  const continues =
     plan !== undefined && recordOf(plan)?.phase !== 'done' && requestOf(plan)?.version === manifest.version;
   const request = resumes ? open : freshRequest(survey);
   return {
@@ -56,20 +54,20 @@ export function assess(survey: Survey): Assessment {
     findings: [
       ...lockFindings(survey, open),
       ...membershipFindings(survey),
-      ...(goesOn ? [] : readyFindings(survey)),
-      ...unique(judgeVersions(versionFacts(survey, goesOn))),
+      ...(continues ? [] : readyFindings(survey)),
+      ...unique(judgeVersions(versionFacts(survey, continues))),
       ...unique(hostFindings(survey)),
       ...drainFindings(survey, request),
     ],
   };
 }
 
-/** Each once, in the order in which they are worked on first. */
+/** Each host once, in order. */
 export function hostsOf({ leader, followers, kubelets, workers }: Request): string[] {
   return [...new Set([...leader, ...followers, ...kubelets, ...workers])];
 }
 
-/** Hosts that have the target in everything are left out; whoever is half done is not. */
+/** Leaves out hosts on which everything has the target version. */
 function freshRequest({ manifest, hosts, nodes, clusterVersion }: Survey): Request {
   const done = new Set(hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name));
   const first = manifest.hosts.find(({ role }) => role === 'controlPlane')?.name ?? '';
@@ -95,12 +93,12 @@ function isOpen(plan: ConfigMap): boolean {
   return phase === 'new' || phase === 'running';
 }
 
-/** F4: one upgrade at a time, whoever carries it out, and the one that has begun comes first. */
+/** F4: one upgrade at a time, also of other tools; an open one must end first. */
 function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): Finding[] {
   const marked = nodes.filter(({ metadata }) => metadata.labels?.[KUBEONE_LOCK] !== undefined);
   if (marked.length > 0) {
     const names = marked.map(({ metadata }) => metadata.name).join(', ');
-    const message = `KubeOne has begun an upgrade on ${names}: bring it to its end, then take the label ${KUBEONE_LOCK} away`;
+    const message = `a KubeOne upgrade is in progress on ${names}; finish it, then remove the label ${KUBEONE_LOCK}`;
     return [hard('F4', message)];
   }
   if (!open) return [];
@@ -110,25 +108,27 @@ function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): F
     return [
       hard(
         'F4',
-        `an upgrade to ${open.version} has begun and not ended (ConfigMap ${PLACE.namespace}/${PLACE.name}): finish it with its manifest first`,
+        `an upgrade to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name}); finish it with its own manifest first`,
       ),
     ];
   }
   if (lost.length === 0) return [];
-  return [hard('F4', `the upgrade that has begun needs ${lost.join(', ')}, which the manifest does not name any more`)];
+  return [
+    hard('F4', `the upgrade in progress needs hosts that the manifest no longer lists; add ${lost.join(', ')} again`),
+  ];
 }
 
-/** F1, F2: the manifest names every control-plane host, and nobody who is not in the cluster. */
+/** F1, F2: the manifest lists every control-plane host, and only hosts of the cluster. */
 function membershipFindings({ manifest, nodes }: Survey): Finding[] {
   const findings: Finding[] = [];
   for (const { name, role } of manifest.hosts) {
     const node = nodes.find(({ metadata }) => metadata.name === name);
-    if (!node) findings.push(hard('F2', `host ${name} has no Node of its name`));
+    if (!node) findings.push(hard('F2', `host ${name}: the cluster has no Node of this name`));
     else if (isController(node) !== (role === 'controlPlane'))
       findings.push(
         hard(
           'F2',
-          `host ${name} has the role ${role}, and its Node ${isController(node) ? 'has' : 'lacks'} the label ${CONTROL_PLANE}`,
+          `host ${name} has role ${role}, but its Node ${isController(node) ? 'has' : 'lacks'} the label ${CONTROL_PLANE}; correct the role`,
         ),
       );
   }
@@ -138,13 +138,13 @@ function membershipFindings({ manifest, nodes }: Survey): Finding[] {
     findings.push(
       hard(
         'F1',
-        `the manifest lacks control-plane hosts of the cluster: ${missing.map(({ metadata }) => metadata.name).join(', ')}`,
+        `the manifest does not list all control-plane hosts; add ${missing.map(({ metadata }) => metadata.name).join(', ')}`,
       ),
     );
   return findings;
 }
 
-/** F3, of all hosts: whoever is not Ready now cannot be told from one that the upgrade broke. */
+/** F3: a host that is not Ready before the upgrade looks like one that the upgrade broke. */
 function readyFindings({ manifest, nodes }: Survey): Finding[] {
   return manifest.hosts
     .filter(({ name }) => {
@@ -176,7 +176,7 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey
       }),
     ),
     ...(etcd ? { etcd } : {}),
-    // The kubeadm that will run is the one that is staged, and it is read back before it is used.
+    // The staged kubeadm will run; its version is checked on the host before that.
     kubeadm: { verb: 'apply', version: manifest.version, ...(clusterVersion ? { cluster: clusterVersion } : {}) },
   };
 }
@@ -185,11 +185,16 @@ function hostFindings({ manifest, hosts }: Survey): Finding[] {
   return hosts.flatMap(({ host, kubeadm, kubelet, ground, staticPods, missing }): Finding[] => {
     const findings: Finding[] = [];
     if (!kubeadm || !kubelet)
-      findings.push(hard('F11', `${host.name} has no ${kubeadm ? 'kubelet' : 'kubeadm'} that tells its version`));
+      findings.push(
+        hard(
+          'F11',
+          `${host.name}: cannot read the version of ${kubeadm ? 'kubelet' : 'kubeadm'}; check that it is installed`,
+        ),
+      );
     const unread =
       host.role === 'controlPlane' ? STATIC_PODS.filter((name) => !staticPods[name] && !missing.includes(name)) : [];
     if (unread.length > 0)
-      findings.push(hard('F11', `${host.name} has no manifest with a version for ${unread.join(', ')}`));
+      findings.push(hard('F11', `${host.name}: found no static pod manifest with a version for ${unread.join(', ')}`));
     const managedBy = kubeadm ? { managedBy: kubeadm } : {};
     const own: VersionFacts = {
       apiServers: [],
@@ -202,12 +207,12 @@ function hostFindings({ manifest, hosts }: Survey): Finding[] {
   });
 }
 
-/** Waited for once it is that host's turn, since it may be mended by then: so people hear of it before they agree. */
+/** Only a warning: the drain waits, and the obstacle may be gone when it is the host's turn. */
 function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
   return hostsOf(request).flatMap((name): Finding[] => {
     const { obstacles = [], refused = [] } = drainPreviews.get(name) ?? {};
     const why = [...obstacles.map(describeBlockingBudget), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
-    const message = `${name} cannot be drained as it stands: ${why.join('; ')}`;
+    const message = `${name} cannot be drained now: ${why.join('; ')}`;
     return why.length === 0 ? [] : [{ rule: 'drain', severity: 'warn', message }];
   });
 }

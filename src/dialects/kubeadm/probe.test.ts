@@ -1,4 +1,4 @@
-/** Owns the table of what a host's lines tell. */
+/** Proves how facts of a host are read. */
 import { expect, test } from 'vitest';
 import { type HostFacts, parseFacts, tagOf } from './probe.ts';
 

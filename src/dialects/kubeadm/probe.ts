@@ -1,4 +1,4 @@
-/** Owns the facts about a host, as its files and binaries tell them. */
+/** Reads the facts of a host from its files and binaries. */
 
 import { RefitError } from '../../util/errors.ts';
 import type { NodeFacts } from '../../versions/version-facts.ts';
@@ -8,14 +8,14 @@ import type { Shells } from './ssh.ts';
 
 export interface HostFacts {
   readonly host: ManifestHost;
-  /** Versions of the binaries on disk, with `v`; undefined where there is none that runs. */
+  /** Versions of the binaries, with `v`; undefined if missing or not executable. */
   readonly kubeadm: string | undefined;
   readonly kubelet: string | undefined;
-  /** What a kubelet stands on, as far as it is told. */
+  /** The host's cgroups, containerd and kernel. */
   readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel'>;
-  /** Versions of the static pods by component; empty on workers. */
+  /** Versions by component; empty on workers. */
   readonly staticPods: Readonly<Record<string, string | undefined>>;
-  /** Manifests that kubeadm moved away and did not put back, without `.yaml`. */
+  /** Manifests that a killed kubeadm left out, without `.yaml`. */
   readonly missing: readonly string[];
   /** Lines `<rollout> <step> begun|done`. */
   readonly journal: readonly string[];
@@ -25,7 +25,7 @@ export async function probeHost(shells: Shells, host: ManifestHost): Promise<Hos
   const { code, stdout, stderr } = await shells.run(host, PROBE);
   if (code !== 0) {
     const why = stderr.trim().split('\n').at(-1) ?? '';
-    throw new RefitError('REFIT_SSH', `${host.name}: its facts cannot be read (exit code ${code}): ${why}`);
+    throw new RefitError('REFIT_SSH', `${host.name}: cannot read facts from the host (exit code ${code}): ${why}`);
   }
   return { host, ...parseFacts(stdout) };
 }
@@ -47,14 +47,14 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
   };
 }
 
-/** Of an image reference, which may have a registry with a port before it and a digest behind it. */
+/** The tag of an image reference, which may have a registry with a port, and a digest. */
 export function tagOf(image: string): string | undefined {
   const name = image.replace(/@.*$/, '').split('/').at(-1) ?? '';
   const at = name.indexOf(':');
   return at === -1 ? undefined : name.slice(at + 1);
 }
 
-/** By the type of the file system there; the third word of containerd's line; what a kernel's builder appends is left out. */
+/** From the file system type of /sys/fs/cgroup, the output of `containerd --version`, and `uname -r` without suffix. */
 function groundOf(cgroup: string | undefined, containerd = '', kernel = ''): HostFacts['ground'] {
   const version = cgroup === 'cgroup2fs' ? 2 : cgroup === 'tmpfs' ? 1 : undefined;
   const runtime = /^\S+ \S+ v?(\d+\.\d+\.\d+)/.exec(containerd)?.[1];

@@ -1,4 +1,4 @@
-/** Owns the table of reports that cannot be read. */
+/** Proves that invalid reports are ignored. */
 import { expect, test } from 'vitest';
 import { reportOn } from './report.ts';
 

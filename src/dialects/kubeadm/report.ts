@@ -1,14 +1,14 @@
-/** Owns what Refit writes on a Node while its host is worked on: how far it is. */
+/** The progress of a host, in an annotation of its Node. */
 import type { KubeObject } from '../../kube/types.ts';
 import { isRecord } from '../../util/json.ts';
 
 const REPORT = 'upgrade.refit.dev/kubeadm';
 
 export interface Report {
-  /** The rollout's uid and the target's key. */
+  /** Uid of the rollout, and key of the target. */
   readonly rollout: string;
   readonly target: string;
-  /** RFC 3339: `since` of the target when its work was begun. */
+  /** RFC 3339: the target's `since` at the start. */
   readonly attempt: string;
   readonly state: 'working' | 'finished' | 'failed';
   readonly step: string;
@@ -16,15 +16,15 @@ export interface Report {
   readonly since: string;
   /** The kubelet's version before. */
   readonly from?: string | undefined;
-  /** True once something may lie on the host in the place of what was there, also by an attempt that was cut off. */
+  /** True once something on the host may have been replaced, also by an earlier attempt that was killed. */
   readonly touched?: boolean | undefined;
-  /** Milliseconds in each step that is over. */
+  /** Milliseconds of each finished step. */
   readonly spent: Readonly<Record<string, number>>;
   /** Why it failed, or what it waits for. */
   readonly message?: string | undefined;
 }
 
-/** Undefined where the node has none, or none that can be read. */
+/** Undefined if there is no valid report. */
 export function reportOn(node: KubeObject | undefined): Report | undefined {
   const text = node?.metadata.annotations?.[REPORT];
   if (text === undefined) return undefined;

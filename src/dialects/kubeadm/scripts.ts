@@ -1,26 +1,26 @@
 /**
- * Owns the scripts that run on hosts. A step runs in a session of its own, under a lock, and notes itself in a journal on
- * the host before and after its work: so it goes on although the connection or Refit ends, never runs twice at once, and
- * whoever comes next finds out whether it was done.
+ * The scripts that run on hosts. A step runs in its own session, holds a lock, and writes a journal on the host before and
+ * after its work. So it continues if the connection or Refit ends, never runs twice at once, and the next run can see
+ * whether it is done.
  */
 import type { Binary } from './manifest.ts';
 
-/** The steps that a host takes part in, in order. */
+/** In order. */
 export type HostStep = 'stage' | 'kubeadm' | 'kubelet';
 
 export interface StepContext {
   readonly step: HostStep;
-  /** Names the rollout for good: what another one did to the host says nothing about this one. */
+  /** Uid of the rollout: journal lines of other rollouts do not count. */
   readonly rollout: string;
   /** With `v`. */
   readonly version: string;
 }
 
-/** Seconds to wait for a step that an earlier run of Refit has left at work: kubeadm may wait five minutes for each manifest. */
+/** Seconds to wait for a running step of an earlier run: kubeadm may wait five minutes for each manifest. */
 const LOCK_WAIT = 1800;
 export const EXIT_BUSY = 75;
 
-/** REFIT_ROOT is for tests: a directory that stands for the whole file system of a host. */
+/** REFIT_ROOT is for tests: a directory that replaces the host's root. */
 const PRELUDE = `set -eu
 R=\${REFIT_ROOT:-}
 D=$R/var/lib/refit
@@ -38,7 +38,7 @@ note() {
 fail() { echo "$*"; exit 1; }
 `;
 
-/** Facts as lines \`name=value\`; asks nothing but files and the binaries themselves, and changes nothing. */
+/** Prints facts as lines `name=value`, from files and binaries only. Changes nothing. */
 export const PROBE = `${PRELUDE}
 echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
 echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
@@ -56,8 +56,8 @@ done
 `;
 
 /**
- * kubeadm that is cut off between its two renames leaves a manifest out, and the next kubeadm does not put it back. The
- * newest backup does; kubelet overlooks files that begin with a dot.
+ * If kubeadm is killed between its two renames, a manifest is missing, and the next kubeadm does not restore it. The newest
+ * backup is copied under a name with a dot first, which kubelet ignores.
  */
 const RESTORE = `
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
@@ -70,39 +70,39 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
 done
 `;
 
-/** Puts back manifests that a kubeadm left out which does not run any more; answers \`restored <file>\` for each. */
+/** Restores manifests that a killed kubeadm left out; prints `restored <file>` for each. */
 export const REPAIR = detached(`${PRELUDE}${JOURNAL}${RESTORE}`, 5);
 
-/** @returns a script that resolves at once where the journal says that the step is done */
+/** The script exits at once if the journal says that the step is done. */
 export function stepScript(context: StepContext, body: string): string {
   const { rollout, step, version } = context;
   const names = `ROLLOUT=${quoted(rollout)}\nSTEP=${quoted(step)}\nVERSION=${quoted(version)}\n`;
   return detached(`${names}${PRELUDE}${JOURNAL}seen done && exit 0\nnote begun\n${body}\nnote done\n`, LOCK_WAIT);
 }
 
-/** The binaries come first and are tried out, while nothing of the node is touched. */
+/** Fetches both binaries and checks their versions before anything on the node is replaced. */
 export function stageBody(binaries: { readonly kubeadm: Binary; readonly kubelet: Binary }): string {
   return `mkdir -p "$D/staged"
 ${fetched('kubeadm', binaries.kubeadm)}${fetched('kubelet', binaries.kubelet)}
 found=$("$D/staged/kubeadm" version -o short)
-[ "$found" = "$VERSION" ] || fail "the staged kubeadm is $found, expected $VERSION"
+[ "$found" = "$VERSION" ] || fail "binaries.kubeadm has version $found, expected $VERSION"
 found=$("$D/staged/kubelet" --version)
-[ "$found" = "Kubernetes $VERSION" ] || fail "the staged kubelet is $found, expected Kubernetes $VERSION"`;
+[ "$found" = "Kubernetes $VERSION" ] || fail "binaries.kubelet has version $found, expected Kubernetes $VERSION"`;
 }
 
 function fetched(name: string, source: Binary): string {
   const file = `"$D/staged/${name}"`;
   const get =
     'path' in source
-      ? `cp "$R"${quoted(source.path)} ${file}.new || fail "no ${name} at ${source.path}"`
-      : `curl -fsSL --retry 3 -o ${file}.new ${quoted(source.url)} || fail "cannot download ${source.url}"`;
+      ? `cp "$R"${quoted(source.path)} ${file}.new || fail "binaries.${name}.path: no file ${source.path} on this host"`
+      : `curl -fsSL --retry 3 -o ${file}.new ${quoted(source.url)} || fail "binaries.${name}.url: cannot download ${source.url}"`;
   const check = source.sha256
-    ? `echo ${quoted(`${source.sha256.toLowerCase()}  `)}${file}.new | sha256sum -c - >/dev/null 2>&1 || fail "${name} has another sha256"\n`
+    ? `echo ${quoted(`${source.sha256.toLowerCase()}  `)}${file}.new | sha256sum -c - >/dev/null 2>&1 || fail "binaries.${name}.sha256 does not match the file"\n`
     : '';
   return `${get}\n${check}chmod 755 ${file}.new\nmv ${file}.new ${file}\n`;
 }
 
-/** One rename each, so that there is always a whole binary. */
+/** A rename, so that the binary is never incomplete. */
 const installed = (name: string): string =>
   `target=$(readlink -f "$(command -v ${name})")\ncp -p "$D/staged/${name}" "$target.refit"\nmv "$target.refit" "$target"\n`;
 
@@ -113,7 +113,7 @@ export function kubeadmBody(verb: 'apply' | 'node'): string {
 
 export const KUBELET_BODY = `${installed('kubelet')}systemctl daemon-reload\nsystemctl restart kubelet`;
 
-/** In a session of its own, under the host's lock; the last lines of its log are the answer. */
+/** Runs in its own session under the host's lock, and prints the last lines of its log. */
 function detached(body: string, waitSeconds: number): string {
   return `set -u
 D=\${REFIT_ROOT:-}/var/lib/refit

@@ -1,4 +1,4 @@
-/** Owns the signal over SSH: work is begun on a host, and its Node tells how far it is. */
+/** Starts the upgrade of a host over SSH, and reads its progress from an annotation of its Node. */
 import { withoutCordon } from '../../drain/cordon.ts';
 import type { DrainDelegation, Instruction, Signal } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/observed.ts';
@@ -12,21 +12,21 @@ import { type Report, reportOn } from './report.ts';
 /** The stage whose host runs `kubeadm upgrade apply`. */
 export const LEADER = 'leader';
 
-/** As reports name them. */
+/** Step names in reports. */
 export const STAGE = 'Stage';
 export const DRAIN = 'Drain';
-/** What kubeadm and kubelets take is bounded by the time for the whole host only. */
+/** The other steps have no deadline of their own, only that of the whole host. */
 const PARTS: Readonly<Record<string, TimedStep>> = { [STAGE]: 'download', [DRAIN]: 'drain' };
 
-/** `works` is undefined for whoever only looks. */
-export function sshSignal(works: HostUpgrades | undefined): Signal {
+/** `upgrades` is undefined for commands that only read. */
+export function sshSignal(upgrades: HostUpgrades | undefined): Signal {
   return {
-    read: (world, rollout, stage, target) => observe(world.get(nodes, target.name), works, rollout, stage, target),
+    read: (world, rollout, stage, target) => observe(world.get(nodes, target.name), upgrades, rollout, stage, target),
     send: (_world, rollout, { stage, target }) =>
-      works && begun(async () => await works.begin(workOf(rollout, stage, target))),
-    acknowledge: (_world, _rollout, _stage, target) => works && begun(() => works.acknowledge(target)),
+      upgrades && begun(async () => await upgrades.begin(workOf(rollout, stage, target))),
+    acknowledge: (_world, _rollout, _stage, target) => upgrades && begun(() => upgrades.acknowledge(target)),
     cancel: (_world, _rollout, _stage, target, { message }) =>
-      works && begun(async () => await works.stop(target, message)),
+      upgrades && begun(async () => await upgrades.stop(target, message)),
     finish(world, _rollout, stage, { name }) {
       const node = world.get(nodes, name);
       const open = node && drains(stage) ? withoutCordon(node) : node;
@@ -35,13 +35,13 @@ export function sshSignal(works: HostUpgrades | undefined): Signal {
   };
 }
 
-/** A host that failed after that stays as it is, cordoned: nobody knows what it can carry. */
+/** A host that failed after it was changed stays cordoned: it may not be able to run pods. */
 export const drainDelegation: DrainDelegation = {
   always: true,
   nodeOf(stage, target, world) {
     const node = world.get(nodes, target.name);
-    const isDoubtful = target.state === 'failed' && !isUntouched(reportOn(node), target);
-    return drains(stage) && !isDoubtful ? node : undefined;
+    const isChanged = target.state === 'failed' && !isUntouched(reportOn(node), target);
+    return drains(stage) && !isChanged ? node : undefined;
   },
 };
 
@@ -53,7 +53,7 @@ function partsOf({ procedure }: Stage): readonly Part[] {
   return procedure === 'kubeadm' || procedure === 'kubelet' ? [procedure] : ['kubeadm', 'kubelet'];
 }
 
-/** Pods leave for a kubelet; what kubeadm replaces on a host is none of theirs. */
+/** Only the kubelet step needs a drain. */
 function drains(stage: Stage): boolean {
   return partsOf(stage).includes('kubelet');
 }
@@ -71,25 +71,25 @@ function begun(begin: () => Promise<void> | void): Instruction {
   return { kind: 'begin', begin: async () => await begin() };
 }
 
-/** Work that the process which must do it does not do was cut off with an earlier process: it is to be begun again. */
+/** A report says `working`, but this process does not work on the host: an earlier process was killed. Then start again. */
 function observe(
   node: Node | undefined,
-  works: HostUpgrades | undefined,
+  upgrades: HostUpgrades | undefined,
   { source }: Rollout,
   stage: Stage,
   target: Target,
 ): Observation {
   const report = reportOn(node);
   if (!report || report.rollout !== source.uid || report.target !== target.key) {
-    return works?.isAt(target) ? { kind: 'sent', attempt: target.since, since: target.since } : { kind: 'none' };
+    return upgrades?.isAt(target) ? { kind: 'sent', attempt: target.since, since: target.since } : { kind: 'none' };
   }
   const { attempt, since, step, from, spent, state, touched, message = '' } = report;
   const seen = { attempt, since, report: { from, spent } };
   const isThere = !drains(stage) || versionOf(node) === stage.version;
   if (state === 'failed') return { kind: 'failed', message, ...seen };
   if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
-  if (state === 'working' && works && !works.isAt(target)) return { kind: 'none' };
-  const isWaiting = step === DRAIN && (works?.isWaiting(target) ?? true);
+  if (state === 'working' && upgrades && !upgrades.isAt(target)) return { kind: 'none' };
+  const isWaiting = step === DRAIN && (upgrades?.isWaiting(target) ?? true);
   const waitsFor = isWaiting ? 'drain' : undefined;
   return { kind: 'working', step, ...seen, part: PARTS[step], waitsFor, cancellable: touched !== true };
 }

@@ -1,4 +1,4 @@
-/** Owns running scripts on hosts through the system's own ssh client: one shared connection a host, host keys always checked. */
+/** Runs scripts on hosts with the system's ssh client: one shared connection per host, host keys always checked. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -14,23 +14,23 @@ export interface ShellResult {
 }
 
 export interface Shells {
-  /** Runs a POSIX script as root. @throws RefitError REFIT_SSH where the host cannot be reached or is not who it was */
+  /** Runs a POSIX script as root. @throws RefitError REFIT_SSH if the host is unreachable or its key is wrong */
   run(host: ManifestHost, script: string): Promise<ShellResult>;
-  /** Ends the shared connections; scripts that still run go on on their hosts. */
+  /** Ends the shared connections; running scripts continue on their hosts. */
   close(): Promise<void>;
 }
 
-/** Seconds: a host in the same network answers at once. */
+/** Seconds. */
 const CONNECT_TIMEOUT = 10;
-/** Seconds that a shared connection outlives its last script, should this process be killed. */
+/** Seconds that a shared connection stays open after its last script, if this process is killed. */
 const PERSIST = 15;
-/** ssh's own exit code for everything that is not the script's. */
+/** ssh's exit code for its own errors. */
 const SSH_FAILED = 255;
 
-/** The sockets of shared connections get a directory of their own, since whoever can use them is root on the hosts. */
+/** The sockets are in a private directory, since access to them is root access to the hosts. */
 export async function openShells(ssh: Manifest['ssh']): Promise<Shells> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
-  /** By name of the host; numbered, as the path of a socket ends after some hundred bytes. */
+  /** By host name; numbered, since socket paths are limited to about 100 bytes. */
   const used = new Map<string, string>();
   const socketOf = (name: string): string => {
     const socket = used.get(name) ?? join(directory, String(used.size));
@@ -93,22 +93,23 @@ async function call(args: readonly string[], input: string): Promise<ShellResult
       child[name].setEncoding('utf8').on('data', (chunk: string) => (text[name] += chunk));
     }
     child.once('error', (error) =>
-      reject(new RefitError('REFIT_SSH', `the ssh client of this machine cannot be started: ${error.message}`)),
+      reject(new RefitError('REFIT_SSH', `cannot start ssh on this machine: ${error.message}`)),
     );
-    // The shared connection stays behind and keeps standard error open, so `close` would come only when that ends too.
+    // The shared connection keeps standard error open, so the event `close` would come too late.
     const ended = [once(child, 'exit'), once(child.stdout, 'close')];
     const settled = (): void => void setImmediate(() => resolve({ code: child.exitCode ?? SSH_FAILED, ...text }));
     Promise.all(ended).then(() => setImmediate(settled), reject);
-    // ssh may end before it has read its input; its exit code tells the story.
+    // ssh may exit before it has read its input; the exit code says why.
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
   });
 }
 
 function reasonOf(stderr: string, user: string): string {
-  if (stderr.includes('HOST IDENTIFICATION HAS CHANGED')) return 'its host key is not the one that is known of it';
-  if (/host key is known/.test(stderr)) return 'its host key is not known: add it to the known hosts after checking it';
-  if (stderr.includes('Permission denied')) return `it does not let ${user} in with this key`;
+  if (stderr.includes('HOST IDENTIFICATION HAS CHANGED'))
+    return 'its host key has changed: check the host, then update the known hosts';
+  if (/host key is known/.test(stderr)) return 'its host key is unknown: check it, then add it to the known hosts';
+  if (stderr.includes('Permission denied')) return `login as ${user} is denied; check user and identityFile`;
   const lines = stderr.trim().split('\n');
-  return lines.at(-1)?.trim() || 'ssh ended without a word';
+  return lines.at(-1)?.trim() || 'ssh failed without a message';
 }

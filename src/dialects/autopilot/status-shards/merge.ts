@@ -1,40 +1,39 @@
-/** Owns reading a Plan whose targets stand in status shards: its status as it would be if it held all of them. */
+/** Reads a Plan with StatusShards: gives it the status that it would have if it held all targets itself. */
 import type { Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
 import type { World } from '../../../engine/dialect.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
 import { PLAN_STATES, phaseOfPlan, TARGET_STATES } from '../states.ts';
-import { type Mark, markOf, shardName, textBesideMark } from './mark.ts';
 import { progressOf } from './progress.ts';
+import { type ShardReference, shardName, shardReferenceOf, withoutReference } from './shard-reference.ts';
 import { listsOf, withLists } from './target-lists.ts';
 
 export interface MergedPlan {
   readonly plan: Plan;
-  /** Why status shards that belong to it are not in it. */
+  /** Set when a StatusShard is missing: then nothing may start. */
   readonly unread?: Reason;
 }
 
-/** The very same plan where its status holds everything. The mark is taken out of its description. */
+/** Returns the same plan if its status holds all targets. */
 export function mergeShards(plan: Plan, world: World): MergedPlan {
-  const mark = markOf(plan);
-  if (!mark) {
+  const reference = shardReferenceOf(plan);
+  if (!reference) {
     const lost = plan.status?.state && progressOf(plan) !== undefined;
     if (!lost) return { plan };
-    const message = 'the description of command 0 does not name the StatusShards of the plan any more';
+    const message =
+      'status.commands[0].description no longer names the StatusShards of this Plan; restore it, or delete the Plan and create it again';
     return { plan, unread: because('RecordUnread', message) };
   }
-  const found = shardsOf(mark, world);
+  const found = shardsOf(reference, world);
   const missing = found.findIndex((shard) => shard === undefined);
   const shards = found.filter((shard) => shard !== undefined);
-  const whole = withoutMark(withTargets(plan, shards));
+  const whole = withoutReferences(withTargets(plan, shards));
   if (missing < 0) return { plan: withRetries(whole) };
-  const message = `StatusShard ${shardName(mark, missing)} is not to be seen, and what it holds is not known`;
+  const message = `StatusShard ${shardName(reference, missing)} is missing, so the state of its targets is unknown`;
   return { plan: whole, unread: because('RecordUnread', message) };
 }
 
-/**
- * Ours says `Completed` once all status shards do. A leader that knows none of them says so of what the plan lists: then it goes on.
- */
+/** A leader that knows no StatusShards completes the Plan when the listed targets are done. Ours then continues with the rest. */
 function withRetries(whole: Plan): Plan {
   if (phaseOfPlan(whole.status?.state) !== 'done') return whole;
   const isOpen = listsOf(whole).some(({ entries }) => entries.some(({ state }) => state === TARGET_STATES.pending));
@@ -42,12 +41,12 @@ function withRetries(whole: Plan): Plan {
   return { ...whole, status: { ...whole.status, state: PLAN_STATES.schedulableWait } };
 }
 
-/** In their order; undefined for each that the world does not show. */
-export function shardsOf(mark: Mark, world: World): (StatusShard | undefined)[] {
-  return Array.from({ length: mark.shards }, (_, index) => world.get(statusShards, shardName(mark, index)));
+/** In order; undefined for each that the world does not show. */
+export function shardsOf(reference: ShardReference, world: World): (StatusShard | undefined)[] {
+  return Array.from({ length: reference.count }, (_, index) => world.get(statusShards, shardName(reference, index)));
 }
 
-/** What the plan lists counts: a status shard is written before it, and the plan says whether that was the whole record. */
+/** An entry in the Plan wins over the one in its StatusShard: the StatusShard is written first, the Plan completes the record. */
 function withTargets(plan: Plan, shards: readonly StatusShard[]): Plan {
   return withLists(plan, ({ command, list, entries }) => {
     const own = shards.filter((shard) => shard.command === command && shard.list === list);
@@ -56,7 +55,6 @@ function withTargets(plan: Plan, shards: readonly StatusShard[]): Plan {
   });
 }
 
-/** In the order in which they stand there. */
 export function entriesOf({ settled = [], pending, since }: StatusShard): TargetStatus[] {
   return [
     ...settled.flatMap((group) => group.targets.map((name) => entryOf(name, group.state, group.since))),
@@ -70,12 +68,7 @@ const entryOf = (name: string, state: string, lastUpdatedTimestamp: string): Tar
   lastUpdatedTimestamp,
 });
 
-function withoutMark(plan: Plan): Plan {
+function withoutReferences(plan: Plan): Plan {
   if (!plan.status) return plan;
-  const commands = plan.status.commands.map((command) => {
-    const { description: _, ...rest } = command;
-    const text = textBesideMark(command);
-    return text === undefined ? rest : { ...rest, description: text };
-  });
-  return { ...plan, status: { ...plan.status, commands } };
+  return { ...plan, status: { ...plan.status, commands: plan.status.commands.map(withoutReference) } };
 }

@@ -1,11 +1,11 @@
-/** Owns the counts of a Plan whose targets stand in status shards: an annotation for people and scripts, on which nothing is decided. */
+/** Counts targets in an annotation of a Plan with StatusShards, for people and scripts. No decision depends on the counts. */
 import type { Plan } from '../../../api/autopilot/plan.ts';
 import { rfc3339 } from '../../../util/clock.ts';
-import type { Counts } from './mark.ts';
+import type { Counts } from './shard-reference.ts';
 
 export const PROGRESS_ANNOTATION = 'upgrade.refit.dev/progress';
 
-/** Milliseconds for which counts may stand: each write of the annotation stores the whole plan once more. */
+/** Milliseconds between two writes of the counts: each write stores the whole Plan again. */
 const COUNTED_EVERY_MS = 10_000;
 
 export interface Progress extends Counts {
@@ -19,7 +19,7 @@ export function progressOf({ metadata }: Plan): string | undefined {
   return metadata.annotations?.[PROGRESS_ANNOTATION];
 }
 
-/** The plan with new counts, where those on it are old or where it ends; without its status, which is written apart. */
+/** The plan with new counts if the old ones are outdated or the rollout is over. Has no status: that is another write. */
 export function counted(plan: Plan, counts: Omit<Progress, 'at'>, isOver: boolean, now: number): Plan | undefined {
   const isFresh = now - countedAt(plan) < COUNTED_EVERY_MS;
   if (isFresh && !isOver) return undefined;
@@ -29,7 +29,7 @@ export function counted(plan: Plan, counts: Omit<Progress, 'at'>, isOver: boolea
   return { ...rest, metadata: { ...plan.metadata, annotations } };
 }
 
-/** Milliseconds since the epoch; long ago where nothing that can be read stands there. */
+/** Milliseconds since the epoch; 0 if there are no readable counts. */
 function countedAt(plan: Plan): number {
   const [, at = ''] = /"at":"([^"]*)"/.exec(progressOf(plan) ?? '') ?? [];
   const time = Date.parse(at);

@@ -52,9 +52,10 @@ describe('the first record', () => {
   test('one more: the plan lists what is in flight, and its description names the status shards', () => {
     const [command] = begun(FOUR).plan.status?.commands ?? [];
     expect(command?.k0supdate).toEqual({ workers: [FOUR[0]] });
-    expect(command?.description).toMatch(
-      /^0 of 4 targets are done, 0 failed: see 2 StatusShards autopilot-[0-9a-f]{10}$/,
-    );
+    expect(JSON.parse(command?.description ?? '')).toEqual({
+      targets: { total: 4, done: 0, failed: 0 },
+      statusShards: { prefix: expect.stringMatching(/^autopilot-[0-9a-f]{10}$/), count: 2 },
+    });
   });
 
   test('fewer with names that leave no room for more: just so', () => {
@@ -141,9 +142,12 @@ describe('a later record', () => {
     ]);
   });
 
-  test('keeps a reason before the mark, and gives it back without', () => {
+  test('keeps a reason beside the reference, and gives it back alone', () => {
     const result = next(FOUR, { description: 'w1: no' });
-    expect(result.plan.status?.commands[0]?.description).toMatch(/^w1: no; 0 of 4 targets/);
+    expect(JSON.parse(result.plan.status?.commands[0]?.description ?? '')).toMatchObject({
+      message: 'w1: no',
+      targets: { total: 4 },
+    });
     expect(mergeShards(result.plan, world).plan.status?.commands[0]?.description).toBe('w1: no');
     expect(mergeShards(plan, world).plan.status?.commands[0]).not.toHaveProperty('description');
   });
@@ -192,11 +196,13 @@ describe('reading', () => {
     ]);
   });
 
-  test('a status shard that is not to be seen leaves the record unread', () => {
+  test('a missing status shard leaves the record unread', () => {
     const { plan, world } = begun(FOUR);
     const [first] = world.list(statusShards);
     const { unread } = mergeShards(plan, buildWorldOf([statusShards, first ? [first] : []]));
-    expect(unread?.message).toMatch(/^StatusShard autopilot-[0-9a-f]{10}-1 is not to be seen/);
+    expect(unread?.message).toMatch(
+      /^StatusShard autopilot-[0-9a-f]{10}-1 is missing, so the state of its targets is unknown$/,
+    );
   });
 
   test('a description that was overwritten leaves the record unread, as the counts tell', () => {
@@ -205,6 +211,19 @@ describe('reading', () => {
     const lost = { ...recordOf([]), metadata: counted?.metadata ?? plan.metadata };
     expect(mergeShards(lost, world).unread?.code).toBe('RecordUnread');
     expect(mergeShards({ ...lost, status: { state: '', commands: [] } }, world).unread).toBeUndefined();
+  });
+
+  test.each([
+    ['a sentence', 'w1: no; see 2 StatusShards autopilot-0a1b2c3d4e'],
+    ['JSON that is cut off', '{"targets":'],
+    ['other JSON', '{"statusShards":{"prefix":"autopilot-0a1b2c3d4e","count":2}}'],
+    [
+      'JSON with one member more',
+      '{"targets":{"total":1,"done":0,"failed":0},"statusShards":{"prefix":"p","count":1},"x":1}',
+    ],
+  ])('a description that is %s refers to nothing, and stays as it is', (_what, description) => {
+    const plan = recordOf(FOUR, { description });
+    expect(mergeShards(plan, NOTHING)).toEqual({ plan });
   });
 
   test('a leader that knows no status shards calls the plan completed: it is not', () => {

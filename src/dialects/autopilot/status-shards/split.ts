@@ -1,4 +1,4 @@
-/** Owns the way from a whole status to a Plan that lists what is in flight or failed, and status shards that hold the rest. */
+/** Splits a large status: the Plan lists the targets that are in flight or failed, StatusShards hold all of them. */
 import { createHash } from 'node:crypto';
 import type { Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
 import { plans } from '../../../api/autopilot/plan.ts';
@@ -8,22 +8,22 @@ import type { Instruction, StatusSharding, World, WorldObject } from '../../../e
 import type { RecordedState, Target } from '../../../engine/model/recorded.ts';
 import { apiVersionOf } from '../../../kube/resources.ts';
 import { phaseOfPlan, recordedStateOf } from '../states.ts';
-import { type Mark, markOf, shardName, withMark } from './mark.ts';
 import { entriesOf, shardsOf } from './merge.ts';
 import { counted, type Progress } from './progress.ts';
+import { type ShardReference, shardName, shardReferenceOf, withShardReference } from './shard-reference.ts';
 import { listsOf, type TargetList, withLists } from './target-lists.ts';
 
 export interface Sizes {
-  /** Targets of a plan that needs no status shards, where their names leave room for so many. */
+  /** Targets that a plan may hold without StatusShards; fewer if their names are long. */
   readonly plan: number;
   readonly shard: number;
-  /** Failed targets that a plan with status shards lists, which hold all of them. */
+  /** Failed targets that a plan with StatusShards lists at most. */
   readonly failures: number;
 }
 
 /**
- * 200 in a status shard make 75 of 15,000 targets; each write of one takes some 5 KiB. More than 1,000 failures nobody reads in one
- * object, and they must fit into it beside what is in flight.
+ * 15,000 targets need 75 StatusShards of 200; one write is about 5 KiB. More than 1,000 failures are of no use to a
+ * reader, and they must fit into the Plan beside the targets in flight.
  */
 const SIZES: Sizes = { plan: PLAN_HOLDS, shard: 200, failures: 1_000 };
 
@@ -34,25 +34,25 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
     split(plan, record, world, now) {
       const lists = listsOf(record);
       const counts = countsOf(lists);
-      const known = markOf(plan);
+      const known = shardReferenceOf(plan);
       const isSmall = !exceedPlan(
         lists.map(({ entries }) => entries),
         sizes.plan,
       );
       if (!known && isSmall) return { plan: record, writes: [] };
-      const { mark, writes } = known
-        ? { mark: known, writes: changesOf(known, lists, world) }
+      const { reference, writes } = known
+        ? { reference: known, writes: changesOf(known, lists, world) }
         : begin(plan, lists, sizes.shard);
       const isOver = phaseOfPlan(record.status?.state) !== 'running';
-      // The first record names the status shards by the version of the plan that it was decided on: nothing may come between.
+      // The names of the StatusShards contain the version of the plan: the first record allows no other write in between.
       const summary = known && counted(plan, counts, isOver, now);
-      const short = withMark(shortened(record, sizes.failures), mark, counts);
+      const short = withShardReference(shortened(record, sizes.failures), reference, counts);
       return { plan: short, writes, ...(summary ? { counted: summary } : {}) };
     },
 
     holding(plan, targets, world) {
-      const mark = markOf(plan);
-      return mark && targets.length > 0 ? holdersOf(shardsOf(mark, world), targets) : [];
+      const reference = shardReferenceOf(plan);
+      return reference && targets.length > 0 ? holdersOf(shardsOf(reference, world), targets) : [];
     },
   };
 }
@@ -68,10 +68,14 @@ function holdersOf(found: readonly (StatusShard | undefined)[], targets: readonl
 }
 
 /**
- * Status shards are named by the version of the plan and by what is in them: whoever finds one that exists already finds what it
- * would have written, and what others began on another view stays unnamed until it goes with the plan.
+ * The name of a StatusShard is a hash of the plan's version and the content: if it exists already, it has the right content.
+ * StatusShards of a leader that began on another version stay unused and are deleted with the plan.
  */
-function begin(plan: Plan, lists: readonly TargetList[], size: number): { mark: Mark; writes: Instruction[] } {
+function begin(
+  plan: Plan,
+  lists: readonly TargetList[],
+  size: number,
+): { reference: ShardReference; writes: Instruction[] } {
   const contents = lists.flatMap(({ command, list, entries }) =>
     chunksOf(entries, size).map((chunk) => ({
       command,
@@ -81,10 +85,10 @@ function begin(plan: Plan, lists: readonly TargetList[], size: number): { mark: 
   );
   const { name, uid = '', resourceVersion } = plan.metadata;
   const hash = createHash('sha256').update(JSON.stringify([uid, resourceVersion, contents]));
-  const mark = { prefix: `${name}-${hash.digest('hex').slice(0, 10)}`, shards: contents.length };
+  const reference = { prefix: `${name}-${hash.digest('hex').slice(0, 10)}`, count: contents.length };
   const ownerReferences = [{ apiVersion: apiVersionOf(plans), kind: plans.kind, name, uid }];
   const writes = contents.map((content, index): Instruction => {
-    const metadata = { name: shardName(mark, index), ownerReferences };
+    const metadata = { name: shardName(reference, index), ownerReferences };
     const object: StatusShard = {
       apiVersion: apiVersionOf(statusShards),
       kind: statusShards.kind,
@@ -93,7 +97,7 @@ function begin(plan: Plan, lists: readonly TargetList[], size: number): { mark: 
     };
     return { kind: 'create', resource: statusShards, object };
   });
-  return { mark, writes };
+  return { reference, writes };
 }
 
 function chunksOf(entries: readonly TargetStatus[], size: number): TargetStatus[][] {
@@ -101,22 +105,22 @@ function chunksOf(entries: readonly TargetStatus[], size: number): TargetStatus[
   return Array.from({ length: count }, (_, index) => entries.slice(index * size, (index + 1) * size));
 }
 
-function changesOf(mark: Mark, lists: readonly TargetList[], world: World): Instruction[] {
+function changesOf(reference: ShardReference, lists: readonly TargetList[], world: World): Instruction[] {
   const entries = new Map(
     lists.map(({ command, list, entries: all }) => [
       `${command}/${list}`,
       new Map(all.map((entry) => [entry.name, entry])),
     ]),
   );
-  return shardsOf(mark, world).flatMap((shard): Instruction[] => {
+  return shardsOf(reference, world).flatMap((shard): Instruction[] => {
     if (!shard) return [];
     const own = entries.get(`${shard.command}/${shard.list}`);
-    // The plan decides what is in flight: a leader with an old view of a node must not undo the end that another leader wrote.
-    const news = entriesOf(shard).flatMap((told) => {
-      const entry = own?.get(told.name);
-      return entry && recordedStateOf(entry.state) === 'intended' ? told : (entry ?? []);
+    // The plan lists what is in flight. A leader with an old view must not undo an end that another leader wrote here.
+    const updated = entriesOf(shard).flatMap((known) => {
+      const entry = own?.get(known.name);
+      return entry && recordedStateOf(entry.state) === 'intended' ? known : (entry ?? []);
     });
-    const content = contentOf(news, shard.since);
+    const content = contentOf(updated, shard.since);
     if (JSON.stringify(content) === JSON.stringify(contentOfShard(shard))) return [];
     return [{ kind: 'replace', resource: statusShards, object: { ...shard, ...content } }];
   });
@@ -144,14 +148,14 @@ function contentOf(entries: readonly TargetStatus[], since: string): Content {
 
 const isOpen = (state: RecordedState): boolean => state === 'pending' || state === 'intended';
 
-/** The plan with what is in flight, and the first of what failed. */
-function shortened(record: Plan, most: number): Plan {
+/** The plan with the targets in flight and up to `maxFailures` failed ones. */
+function shortened(record: Plan, maxFailures: number): Plan {
   let failures = 0;
   return withLists(record, ({ entries }) =>
     entries.filter(({ state }) => {
       const recorded = recordedStateOf(state);
       if (isOpen(recorded) || recorded === 'done') return recorded === 'intended';
-      return ++failures <= most;
+      return ++failures <= maxFailures;
     }),
   );
 }

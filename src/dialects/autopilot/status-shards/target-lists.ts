@@ -1,4 +1,4 @@
-/** Owns the lists of targets in a Plan's status: which there are, and how all of them are replaced at once. */
+/** Reads and replaces the lists of targets in a Plan's status. */
 import type { CommandStatus, Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
 
 /** A list by its path in the status of its command. */
@@ -18,7 +18,7 @@ export function listsOf({ status }: Plan): TargetList[] {
   ]);
 }
 
-/** The plan with each list as `replace` wants it; one that is empty is left out, and so is what holds only such. */
+/** Replaces each list with the result of `replace`. Empty lists, and members with only empty lists, are left out. */
 export function withLists(plan: Plan, replace: (list: TargetList) => TargetStatus[]): Plan {
   if (!plan.status) return plan;
   const replaced = new Map(listsOf(plan).map((each) => [`${each.command}/${each.list}`, replace(each)]));

@@ -1,4 +1,4 @@
-/** Owns the proof that a change is divided by what updaters can do, in order, and that nothing they did not earn is taken. */
+/** Proves that each updater gets only the changes that it can make, in order. */
 import { array, assert, asyncProperty, nat, record, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyObject } from '../../../../test/capi/arbitrary-json.ts';
@@ -88,29 +88,29 @@ test.each<[string, Patches, string]>([
   [
     'another value',
     { machinePatch: mergePatch({ spec: { version: 'v9.9.9' } }) },
-    'its patches set machine.spec.version to what nobody asked for',
+    'its patches set other values than desired for machine.spec.version',
   ],
   [
     'a field beside',
     { machinePatch: mergePatch({ spec: { version: 'v1.35.1', extra: 1 } }) },
-    'its patches set machine.spec.extra to what nobody asked for',
+    'its patches set other values than desired for machine.spec.extra',
   ],
   [
     'a field that is ignored',
     { machinePatch: mergePatch({ spec: { providerID: 'q' } }) },
-    'its patches set machine.spec.providerID to what nobody asked for',
+    'its patches set other values than desired for machine.spec.providerID',
   ],
   [
     'a removal',
     { infrastructureMachinePatch: jsonPatch({ op: 'remove', path: '/spec/size' }) },
-    'its patches set infraMachine.spec.size to what nobody asked for',
+    'its patches set other values than desired for infraMachine.spec.size',
   ],
   [
     'a place that is not there',
     { bootstrapConfigPatch: jsonPatch({ op: 'remove', path: '/spec/x' }) },
-    'its patches do not fit: "x" does not exist',
+    'its patches cannot be applied: "x" does not exist',
   ],
-  ['no patch at all', { machinePatch: { patchType: 'JSONPatch', patch: 'AA==' } }, 'its patches do not fit: '],
+  ['no patch at all', { machinePatch: { patchType: 'JSONPatch', patch: 'AA==' } }, 'its patches cannot be applied: '],
 ])('an updater that sets %s is not believed, and the next one is asked', async (_name, patches, reason) => {
   const { steps, rejected, uncovered } = await compose(current, desired, [blunt('liar', patches), everything]);
   expect(steps.map(({ updater }) => updater)).toEqual(['everything']);

@@ -1,4 +1,4 @@
-/** Owns who does what of one Machine's change: each updater in order takes what it can, until nothing or something is left. */
+/** Divides one Machine's changes among several updaters: each in turn takes the changes that it can make. */
 import type { CanUpdateAnswer, HookObject, Patches, Triple } from '../../../api/capi/hooks.ts';
 import { messageOf } from '../../../util/errors.ts';
 import type { Json } from '../../../util/json.ts';
@@ -6,7 +6,7 @@ import { applyPatches } from '../can-update.ts';
 import { changesBetween, isSameField, MACHINE_SHAPE, nameOf } from '../compared-fields.ts';
 import { differences, valueAt, withChange } from '../json-diff.ts';
 
-/** One who can do a part of a change; asking must have no effect. */
+/** An updater that can make some changes; `canUpdate` must have no side effect. */
 export interface Candidate {
   readonly name: string;
   canUpdate(current: Triple, desired: Triple): Promise<CanUpdateAnswer>;
@@ -14,20 +14,20 @@ export interface Candidate {
 
 export interface UpdaterStep {
   readonly updater: string;
-  /** Names of the changes it takes, such as `machine.spec.version`. */
+  /** Names of changes, such as `machine.spec.version`. */
   readonly claimed: readonly string[];
 }
 
 export interface Composition {
-  /** In the order in which they have to be done. */
+  /** In order. */
   readonly steps: readonly UpdaterStep[];
-  /** Names of the changes that nobody takes: while there is one, nothing may be begun. */
+  /** Changes that no updater takes: if there are any, nothing may start. */
   readonly uncovered: readonly string[];
-  /** Whose answer was not taken, and why: it counts as if it had claimed nothing. */
+  /** Updaters with an invalid answer, which counts as taking no change. */
   readonly rejected: readonly { readonly updater: string; readonly reason: string }[];
 }
 
-/** Asks one after the other, each with the Machine as those before leave it, and only while something is left. */
+/** Asks one updater after the other, each with the Machine as the earlier ones leave it, until no change is left. */
 export async function compose(current: Triple, desired: Triple, claimants: readonly Candidate[]): Promise<Composition> {
   const steps: UpdaterStep[] = [];
   const rejected: { updater: string; reason: string }[] = [];
@@ -47,23 +47,23 @@ export async function compose(current: Triple, desired: Triple, claimants: reado
 
 interface Claim {
   readonly claimed: readonly string[];
-  /** With these changes made, and no others. */
+  /** The objects with only these changes. */
   readonly reached: Triple;
 }
 
-/** What an answer takes of the difference, or a sentence about why it cannot be trusted. */
+/** The changes that an answer takes, or a message if the answer is invalid. */
 export function claimOf(current: Triple, desired: Triple, answer: CanUpdateAnswer): Claim | string {
-  if (answer.status !== 'Success') return answer.message ?? 'it answers Failure';
+  if (answer.status !== 'Success') return answer.message ?? 'Failure without a message';
   const patched = patchedBy(current, answer);
   if (typeof patched === 'string') return patched;
   const astray = strayed(current, patched, desired);
-  if (astray.length > 0) return `its patches set ${astray.join(', ')} to what nobody asked for`;
+  if (astray.length > 0) return `its patches set other values than desired for ${astray.join(', ')}`;
   const left = new Set(changedNames(patched, desired));
   const claimed = changedNames(current, desired).filter((name) => !left.has(name));
   return { claimed, reached: restrict(current, desired, claimed) };
 }
 
-/** `current` with those of the changes towards `desired` made that are named, and everything else as it is. */
+/** Makes only the named changes from `current` to `desired`. */
 export function restrict(current: Triple, desired: Triple, names: readonly string[]): Triple {
   return changesBetween(MACHINE_SHAPE, current, desired)
     .filter((change) => names.includes(nameOf(change)))
@@ -75,8 +75,8 @@ export function restrict(current: Triple, desired: Triple, names: readonly strin
 }
 
 /**
- * What is asked of the updater of one step: what all steps up to it do. What later ones do still has its old value, so
- * that nobody sees work that is not theirs; the last one gets the whole of it.
+ * The desired objects for one step: with the changes of all steps up to it, but without those of later updaters. The last
+ * step gets `desired` itself.
  */
 export function desiredAt(current: Triple, desired: Triple, steps: readonly UpdaterStep[], index: number): Triple {
   if (index >= steps.length - 1) return desired;
@@ -95,11 +95,11 @@ function patchedBy(current: Triple, patches: Patches): Triple | string {
   try {
     return applyPatches(MACHINE_SHAPE, current, patches);
   } catch (error) {
-    return `its patches do not fit: ${messageOf(error)}`;
+    return `its patches cannot be applied: ${messageOf(error)}`;
   }
 }
 
-/** Every place that the patches changed into something else than what is desired there; ignored fields count, too. */
+/** Names of fields that the patches change to other values than desired, also in fields that are not compared. */
 function strayed(current: Triple, patched: Triple, desired: Triple): string[] {
   const { parts, root } = MACHINE_SHAPE;
   return parts.flatMap((part) => {

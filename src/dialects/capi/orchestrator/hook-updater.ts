@@ -1,4 +1,4 @@
-/** Owns an updater that is asked over HTTPS, as the extensions of Cluster API are. */
+/** Calls an updater over HTTPS, as Cluster API calls extensions. */
 import { request } from 'node:https';
 import { z } from 'zod';
 import { HOOK_GROUP, type Triple, type UpdateMachineAnswer } from '../../../api/capi/hooks.ts';
@@ -8,14 +8,13 @@ export interface HookEndpoint {
   readonly name: string;
   /** `https://…`, without the path of a hook. */
   readonly url: string;
-  /** In PEM: who must have issued its certificate. */
+  /** The CA certificate of the server, in PEM. */
   readonly authority: string;
-  /** The names under which it has announced its handlers. */
+  /** Handler names from its discovery. */
   readonly handlers: { readonly canUpdateMachine: string; readonly updateMachine: string };
 }
 
 const CALL_MS = 10_000;
-/** Nobody has a reason to say more. */
 const MAX_ANSWER_BYTES = 20 * 1024 * 1024;
 
 const patch = z.object({ patchType: z.enum(['JSONPatch', 'JSONMergePatch']), patch: z.string() }).exactOptional();
@@ -41,7 +40,7 @@ export function hookUpdater(endpoint: HookEndpoint): Updater {
 
 type Body = { readonly desired: Triple; readonly current?: Triple };
 
-/** Rejects for anything but 200, and where no whole answer comes in time. */
+/** Rejects for any status but 200, and on a timeout. */
 async function call({ url, authority }: HookEndpoint, hook: string, handler: string, body: Body): Promise<unknown> {
   const path = `/${HOOK_GROUP}/${hook.toLowerCase()}/${handler}?timeout=${CALL_MS / 1000}s`;
   const text = JSON.stringify({ apiVersion: HOOK_GROUP, kind: `${hook}Request`, ...body });
@@ -54,11 +53,11 @@ async function call({ url, authority }: HookEndpoint, hook: string, handler: str
       response.setEncoding('utf8').once('error', reject);
       response.on('data', (chunk: string) => {
         answer += chunk;
-        if (answer.length > MAX_ANSWER_BYTES) response.destroy(new Error(`${hook} answers without end`));
+        if (answer.length > MAX_ANSWER_BYTES) response.destroy(new Error(`the answer of ${hook} is too long`));
       });
       response.once('end', () => {
         if (response.statusCode === 200) resolve(parsed(answer));
-        else reject(new Error(`${hook} answers ${response.statusCode}: ${answer.slice(0, 512)}`));
+        else reject(new Error(`${hook} returned HTTP ${response.statusCode}: ${answer.slice(0, 512)}`));
       });
     });
     outgoing.once('error', reject).end(text);
@@ -71,7 +70,7 @@ function parsed(text: string): unknown {
   } catch (error) {
     return {
       status: 'Failure',
-      message: `the answer is no JSON: ${String(error)}`,
+      message: `the answer is not JSON: ${String(error)}`,
     } satisfies Partial<UpdateMachineAnswer>;
   }
 }

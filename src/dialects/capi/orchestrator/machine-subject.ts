@@ -1,4 +1,4 @@
-/** Owns a Machine in the API as the subject of a run: the state stands in an annotation, and steps are written to its spec. */
+/** Stores the state of a run in an annotation of its Machine, and writes each step to the Machine's spec. */
 import type { Triple } from '../../../api/capi/hooks.ts';
 import { type Machine, machines } from '../../../api/capi/machine.ts';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -10,8 +10,8 @@ import type { Subject } from './runner.ts';
 const RUN_ANNOTATION = 'upgrade.refit.dev/machine-run';
 
 /**
- * Every write names the version of the Machine that was seen, so of two who carry out one run the later one stops. Of the
- * three objects only the Machine is written: the others belong to providers.
+ * Every write has the resourceVersion that was read, so if two processes carry out one run, one of them stops. Only the
+ * Machine is written; the other two objects belong to providers.
  */
 export async function machineSubject(client: KubeClient, name: string, namespace: string): Promise<Subject> {
   let machine = await client.get(machines, name, { namespace });
@@ -39,7 +39,7 @@ function withSpec(machine: Machine, desired: Triple): Machine {
   return written as unknown as Machine;
 }
 
-/** Whoever can write annotations of Machines is trusted to keep them whole; what is no JSON is no run. */
+/** Undefined if the annotation is absent or not JSON. */
 function runOn({ metadata }: Machine): Run | undefined {
   try {
     return (JSON.parse(metadata.annotations?.[RUN_ANNOTATION] ?? 'null') as Run | undefined) ?? undefined;

@@ -1,4 +1,4 @@
-/** Owns the proof that a run keeps its state before every call, goes on after any crash, and takes no answer for more than it is. */
+/** Proves that a run is saved before every call, continues after any crash, and checks every answer. */
 import { expect, test } from 'vitest';
 import { T0 } from '../../../../test/builders/times.ts';
 import { buildTriple } from '../../../../test/capi/triples.ts';
@@ -94,12 +94,12 @@ test('two updaters, one after the other: kept, written, asked, kept', async () =
   expect(scene.story).toEqual(STORY);
 });
 
-test('a change that nobody covers: it is named, and nothing is written', async () => {
+test('a change that no updater covers: it is named, and nothing is written', async () => {
   const scene = new Scene();
   const { state, message } = await run(scene, scene.updaters().slice(0, 1));
   expect({ state, message }).toEqual({
     state: 'failed',
-    message: 'InsufficientCoverage: nobody covers infraMachine.spec.size',
+    message: 'InsufficientCoverage: no updater covers infraMachine.spec.size',
   });
   expect(scene.story).toEqual(['ask a']);
 });

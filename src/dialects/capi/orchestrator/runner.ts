@@ -1,4 +1,4 @@
-/** Owns carrying out a run: the state is kept before every call, so that whoever comes next goes on where this one was. */
+/** Carries out a run. The state is saved before every call, so that a new process continues where the last one ended. */
 import { createHash } from 'node:crypto';
 import type { Triple, UpdateMachineAnswer } from '../../../api/capi/hooks.ts';
 import { type Clock, sleep } from '../../../util/clock.ts';
@@ -7,28 +7,27 @@ import { type Candidate, compose, desiredAt } from './composition.ts';
 import { after, begin, type Run } from './run.ts';
 
 export interface Updater extends Candidate {
-  /** Rejects where no answer comes. */
+  /** Rejects without an answer. */
   update(desired: Triple): Promise<UpdateMachineAnswer>;
 }
 
-/** One Machine as the runner needs it. */
 export interface Subject {
-  /** What was kept last; undefined where nothing was, or what nobody can read. */
+  /** The saved run; undefined if there is none, or if it is not readable. */
   load(): Promise<Run | undefined>;
-  /** Resolves once it is kept; rejects where somebody else kept something since. */
+  /** Rejects if another process saved in between. */
   save(run: Run): Promise<void>;
-  /** Writes what the Machine shall be into the API, before anybody is told to make it so. May be repeated. */
+  /** Writes the desired Machine into the API, before the updater is called. Idempotent. */
   write(desired: Triple): Promise<void>;
 }
 
 export interface RunnerParts {
   readonly subject: Subject;
-  /** In the order in which they are asked. */
+  /** In order. */
   readonly updaters: readonly Updater[];
   readonly clock: Clock;
 }
 
-/** Resolves with the end of the run, be it good or bad; may be called again with the same arguments after any crash. */
+/** Resolves with the finished run, done or failed; may be called again with the same arguments after a crash. */
 export async function runUpdate(
   parts: RunnerParts,
   current: Triple,
@@ -49,19 +48,19 @@ export async function runUpdate(
   return run;
 }
 
-/** The plan of a run stays as it was made: what the first steps did may already stand in `current`. */
+/** The steps of a saved run stay: `current` may already contain the changes of the first ones. */
 async function loaded({ subject, updaters, clock }: RunnerParts, current: Triple, desired: Triple): Promise<Run> {
   const id = createHash('sha256').update(stableStringify(desired)).digest('hex').slice(0, 16);
-  const kept = await subject.load();
-  if (kept?.id === id && kept.state !== 'failed') return kept;
+  const saved = await subject.load();
+  if (saved?.id === id && saved.state !== 'failed') return saved;
   const run = begin(id, await compose(current, desired, updaters), clock.now());
-  // A refusal is told to whoever asked; on the Machine it leaves no trace.
+  // A run that cannot start is returned to the caller, but not saved on the Machine.
   if (run.state !== 'failed') await subject.save(run);
   return run;
 }
 
 async function answerOf(updater: Updater | undefined, desired: Triple): Promise<UpdateMachineAnswer | Error> {
-  if (!updater) return new Error('the updater of this step is not registered any more');
+  if (!updater) return new Error('the updater of this step is no longer registered');
   return await updater
     .update(desired)
     .catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));

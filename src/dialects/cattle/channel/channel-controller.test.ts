@@ -1,4 +1,4 @@
-/** Owns the proof of when a channel is asked, and what of its answer is recorded beside what others write. */
+/** Proves when a channel is requested, and how its answer is recorded beside other writers. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan, type CattleSpec } from '../../../../test/builders/cattle-plans.ts';
 import { refusal } from '../../../../test/builders/memory-api.ts';

@@ -1,4 +1,4 @@
-/** Owns keeping a Plan's version what its channel says: asked at once, then by the interval. */
+/** Keeps a Plan's latest version as its channel says: requests the channel at once, then once per interval. */
 import { type CattlePlan, cattlePlans } from '../../../api/cattle/plan.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { keyOf, splitKey } from '../../../kube/object-key.ts';
@@ -16,22 +16,21 @@ export interface ChannelParts {
   readonly reader: KubeClient;
   readonly writer: KubeClient;
   readonly namespace: string;
-  /** Milliseconds between two questions to a channel that answered. */
+  /** Milliseconds between two requests to a channel that answered. */
   readonly intervalMs: number;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The version that the channel tells; rejects where it tells none. */
+  /** Rejects if the channel returns no version. */
   readonly ask: (channel: string, latestVersion: string) => Promise<string>;
 }
 
-/** When a channel was asked last; lost with the process, which asks anew. */
+/** When a channel answered last. Not persisted: a new process asks again. */
 interface Answer {
   readonly channel: string;
   readonly at: number;
 }
 
 const TIMEOUT_MS = 120_000;
-/** Each one more than anybody else's writes need. */
 const MAX_ATTEMPTS = 10;
 
 export function channelController(parts: ChannelParts): Controller {
@@ -67,7 +66,7 @@ async function follow(
   if (known?.channel === channel && age < intervalMs) return { requeueAfterMs: intervalMs - age };
   try {
     const version = mungeVersion(await ask(channel, plan.status?.latestVersion ?? ''));
-    log.info('the channel told a version', { plan: key, version });
+    log.info('channel resolved', { plan: key, version });
     await record(writer, plan, (current) => withVersion(current, version, clock.now()));
   } catch (error) {
     await record(writer, plan, (current) => withFailure(current, messageOf(error), clock.now()));
@@ -85,7 +84,7 @@ function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan
   return { ...plan, status: { ...plan.status, conditions, latestVersion: version } };
 }
 
-/** What was resolved stays so: a roll-out goes on while its channel is away. */
+/** A resolved version stays, so a rollout continues while its channel is unavailable. */
 function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan {
   const failure: ConditionUpdate = { type: 'LatestResolved', status: 'False', reason: 'Error', message };
   if (says(plan, RESOLVED) || says(plan, failure)) return plan;
@@ -95,7 +94,7 @@ function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan
   };
 }
 
-/** Others write the same status: the change is made on what stands there now, again where it moved in between. */
+/** The engine writes the same status: on a conflict, applies the change again to the current object. */
 async function record(
   writer: KubeClient,
   { metadata: { name, namespace, uid } }: CattlePlan,
@@ -112,5 +111,5 @@ async function record(
       if (!isConflict(error)) throw error;
     }
   }
-  throw new Error(`the status of Plan ${name} changed ${MAX_ATTEMPTS} times in a row`);
+  throw new Error(`could not write the status of Plan ${name}: ${MAX_ATTEMPTS} conflicts in a row`);
 }

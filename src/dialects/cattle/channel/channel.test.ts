@@ -1,4 +1,4 @@
-/** Owns the proof of how a channel is read: from a server's redirect, or from the URL itself, and never for ever. */
+/** Proves how a channel is read: from a redirect or from the URL itself, with a timeout. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';

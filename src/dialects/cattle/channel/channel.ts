@@ -1,18 +1,18 @@
-/** Owns reading a channel: a URL that tells the newest version by where it redirects to. */
+/** Reads a channel: a URL whose redirect ends in the latest version. */
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { basename } from 'node:path/posix';
 
 export interface Asking {
-  /** UID of the namespace `kube-system`, which stands for the cluster. */
+  /** UID of the namespace `kube-system`, which identifies the cluster. */
   readonly clusterId: string;
-  /** Empty where none is known yet. */
+  /** Empty if none is known yet. */
   readonly latestVersion: string;
-  /** Milliseconds until a silent server counts as one that failed; the original waits for ever. */
+  /** Milliseconds; the original has no timeout. */
   readonly timeoutMs: number;
 }
 
-/** The version as the channel tells it. Rejects where the answer is none, or nobody answers in time. */
+/** The version as the channel writes it. Rejects on an error status or a timeout. */
 export async function askChannel(channel: string, { clusterId, latestVersion, timeoutMs }: Asking): Promise<string> {
   const url = new URL(channel);
   const headers = {
@@ -29,7 +29,7 @@ export async function askChannel(channel: string, { clusterId, latestVersion, ti
   return versionIn(channel, response);
 }
 
-/** A 302 tells by its target; every other answer that is no error by the last part of the URL itself. */
+/** The last path segment: of the redirect target for a 302, of the channel's own URL for any other status below 400. */
 export function versionIn(
   channel: string,
   {

@@ -1,4 +1,4 @@
-/** Owns the containers of a Job's pod: what runs, with which mounts and environment, in the order of the original. */
+/** Renders the containers of a Job's pod exactly as the original. */
 
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { ContainerSpec, DrainSpec, SecretSpec } from '../../../api/cattle/workload.ts';
@@ -39,7 +39,7 @@ export function upgradeContainer(upgrade: ContainerSpec, rendering: Rendering): 
   return container('upgrade', tagged(upgrade, rendering), rendering, upgrade.securityContext ?? standard);
 }
 
-/** Empty where Windows nodes have none. */
+/** May be empty for Windows nodes. */
 export function kubectlImageFor(node: Node, settings: JobSettings): string {
   return isWindows(node) ? settings.kubectlImageWindows : settings.kubectlImage;
 }
@@ -104,7 +104,7 @@ function windowsContext(node: Node): unknown {
   return { windowsOptions: { hostProcess: true, runAsUserName: 'NT AUTHORITY\\SYSTEM' } };
 }
 
-/** The Jobs' own pods, and the controller's, are never drained. Throws SelectorError. */
+/** Arguments of `kubectl drain`; never drains the pods of Jobs and of the controller. Throws SelectorError. */
 export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
   const { deleteLocalData = true, deleteEmptydirData = true, ignoreDaemonSets = true, timeout } = drain;
   const { skipWaitForDeleteTimeout = 0, gracePeriod } = drain;
@@ -125,7 +125,7 @@ export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
 const TAG = /^[\w][\w.-]{0,127}$/;
 const REPOSITORY = /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*$/;
 
-/** Whatever already has a tag or a digest, or is no reference at all, stays as it is written. */
+/** Adds the version as tag, unless there is a tag or digest, or the image is not a valid reference. */
 export function withLatestTag(image: string, version: string): string {
   const afterHost = image.slice(image.lastIndexOf('/') + 1);
   if (/[:@]/.test(afterHost) || !REPOSITORY.test(image) || !TAG.test(version)) return image;

@@ -1,4 +1,4 @@
-/** Owns the proof that a Job is what the original renders: names, metadata, pod, containers, arguments. */
+/** Proves that Jobs are rendered as by the original. */
 import { describe, expect, test } from 'vitest';
 import { buildCattlePlan, type CattleSpec } from '../../../../test/builders/cattle-plans.ts';
 import { buildNode } from '../../../../test/builders/nodes.ts';

@@ -1,4 +1,4 @@
-/** Owns the Job that upgrades one node, as the original renders it, so that either side takes up the other's Jobs. */
+/** Renders the Job that upgrades one node exactly as the original, so that each can continue the other's Jobs. */
 import { cattlePlans } from '../../../api/cattle/plan.ts';
 import { apiVersionOf } from '../../../kube/resources.ts';
 import type { Job, Node } from '../../../kube/types.ts';
@@ -21,12 +21,12 @@ export function jobNameOf(planName: string, nodeName: string, hash: string): str
   return shortenedName('apply', planName, 'on', nodeName.split('.')[0] ?? '', 'with', hash);
 }
 
-/** A node's own idea of its name; the name of the object where it has none. */
+/** The hostname label, or else the name of the Node. */
 export function hostnameOf({ metadata }: Node): string {
   return metadata.labels?.[HOSTNAME_LABEL] ?? metadata.name;
 }
 
-/** Not paused, as the original's first one is: it is created only once the intent is recorded. */
+/** The original creates Jobs paused and records the intent later. Here the intent is recorded first. */
 export function jobOf(config: CattleConfig, rendering: Rendering): Job {
   const { plan, node, hash } = rendering;
   const { metadata, spec } = plan;
@@ -77,7 +77,7 @@ function labelsOf({ name }: CattleConfig, { plan, node, version, hash }: Renderi
   };
 }
 
-/** What the Plan carries on, but for keys that hold one of `reserved`. */
+/** Without keys that contain one of `reserved`. */
 function copied(
   entries: Readonly<Record<string, string>> = {},
   ...reserved: readonly string[]
@@ -85,13 +85,13 @@ function copied(
   return Object.fromEntries(Object.entries(entries).filter(([key]) => !reserved.some((part) => key.includes(part))));
 }
 
-/** Seconds that a finished Job is kept. */
+/** Seconds until a finished Job is deleted. */
 function ttlOf({ plan, settings }: Rendering): number {
   const delay = (parseGoDuration(plan.spec?.postCompleteDelay ?? '') ?? 0) / 1e9;
   return delay > settings.ttlSecondsAfterFinish ? Math.ceil(delay) + 60 : settings.ttlSecondsAfterFinish;
 }
 
-/** Seconds; undefined without end. */
+/** Seconds; undefined means no deadline. */
 export function deadlineOf(own: number | undefined, settings: JobSettings): number | undefined {
   const { activeDeadlineSeconds, activeDeadlineSecondsMax: max } = settings;
   const wanted = own === undefined || own < 0 ? activeDeadlineSeconds : own;
