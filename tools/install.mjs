@@ -45,7 +45,7 @@ async function install() {
 async function npmCi() {
   // Not from node_modules: npm would remove the Node that runs it.
   const path = (process.env['PATH'] ?? '').split(delimiter).filter((entry) => !entry.startsWith(MODULES));
-  const child = spawn('npm', ['ci', '--loglevel=error', '--no-progress'], {
+  const child = spawn('npm', ['ci', '--ignore-scripts', '--loglevel=error', '--no-progress'], {
     cwd: ROOT,
     env: { ...process.env, PATH: path.join(delimiter) },
     stdio: ['ignore', 'ignore', 'inherit'],
