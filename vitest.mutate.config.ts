@@ -1,0 +1,10 @@
+/** The tests that mutants are tried against: those that tools/mutate.ts names for a part of the product. */
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: (process.env['MUTATE_TESTS'] ?? 'src/**/*.test.ts').split(','),
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+  },
+});
