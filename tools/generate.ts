@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { stringify } from 'yaml';
 import type { CustomKind } from '../src/api/crd.ts';
 import { definitionOf } from '../src/api/crd.ts';
-import { CUSTOM_KINDS } from '../src/api/registry.ts';
+import { CUSTOM_KINDS } from './crds/registry.ts';
 import { crdReference } from './reference/crds.ts';
 import { errorReference } from './reference/errors.ts';
 import { messageReference } from './reference/messages.ts';

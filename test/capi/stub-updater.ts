@@ -1,7 +1,7 @@
 /** A small foreign updater: an HTTPS server that can change one field, in a few calls. */
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { HookEndpoint } from '../../src/dialects/capi/orchestrator/hook-updater.ts';
+import type { HookEndpoint } from '../../sandbox/orchestrator/hook-updater.ts';
 import { issueServer, type KeyPair, validFrom } from '../../tools/controlplane/certs.ts';
 
 export interface StubUpdater extends AsyncDisposable {

@@ -5,11 +5,11 @@ import { parse } from 'yaml';
 import { AGENT_HELP } from '../../src/agent/options.ts';
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { readObject } from '../../src/api/read-object.ts';
-import { CUSTOM_KINDS } from '../../src/api/registry.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { COMMANDS } from '../../src/cmd/commands.ts';
 import { problemsOf } from '../../src/dialects/autopilot/problems.ts';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
+import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
 import { filesOf, ROOT } from './tree.ts';
 
 const pages = filesOf('docs/guides/*.md', 'docs/runbook.md', 'README.md', 'CONTRIBUTING.md');

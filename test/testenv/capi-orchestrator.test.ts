@@ -1,13 +1,13 @@
 /** Tests the orchestrator on a real API server: two updaters over HTTPS update one Machine together, or leave it untouched. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createMachine, installMachines } from '../../sandbox/cluster/machines.ts';
+import { hookUpdater } from '../../sandbox/orchestrator/hook-updater.ts';
+import { machineSubject } from '../../sandbox/orchestrator/machine-subject.ts';
+import type { Run } from '../../sandbox/orchestrator/run.ts';
+import { runUpdate } from '../../sandbox/orchestrator/runner.ts';
 import type { Triple } from '../../src/api/capi/hooks.ts';
 import { machines } from '../../src/api/capi/machine.ts';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
-import { hookUpdater } from '../../src/dialects/capi/orchestrator/hook-updater.ts';
-import { machineSubject } from '../../src/dialects/capi/orchestrator/machine-subject.ts';
-import type { Run } from '../../src/dialects/capi/orchestrator/run.ts';
-import { runUpdate } from '../../src/dialects/capi/orchestrator/runner.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';

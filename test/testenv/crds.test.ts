@@ -4,12 +4,12 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import type { CustomResourceDefinition } from '../../src/api/crd.ts';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
-import { CUSTOM_KINDS } from '../../src/api/registry.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import type { Resource } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
+import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
 import { type CustomObject, canonicalSpec, recordedObjects, recordedShapes } from '../recordings.ts';
 import { kubeconfigFor } from './control-plane.ts';
 

@@ -1,13 +1,13 @@
 /** Proves that each updater gets only the changes that it can make, in order. */
 import { array, assert, asyncProperty, nat, record, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { anyObject } from '../../../../test/capi/arbitrary-json.ts';
-import { captured } from '../../../../test/capi/captured.ts';
-import { buildTriple, jsonPatch, mergePatch, type Specs } from '../../../../test/capi/triples.ts';
-import type { Patches, Triple } from '../../../api/capi/hooks.ts';
-import { applyPatches } from '../can-update.ts';
-import { changesBetween, MACHINE_SHAPE, nameOf } from '../compared-fields.ts';
-import { writePatch } from '../patch.ts';
+import type { Patches, Triple } from '../../src/api/capi/hooks.ts';
+import { applyPatches } from '../../src/dialects/capi/can-update.ts';
+import { changesBetween, MACHINE_SHAPE, nameOf } from '../../src/dialects/capi/compared-fields.ts';
+import { writePatch } from '../../src/dialects/capi/patch.ts';
+import { anyObject } from '../../test/capi/arbitrary-json.ts';
+import { captured } from '../../test/capi/captured.ts';
+import { buildTriple, jsonPatch, mergePatch, type Specs } from '../../test/capi/triples.ts';
 import { type Candidate, type Composition, compose, desiredAt } from './composition.ts';
 
 /** Takes every change whose name passes, by honest patches. */

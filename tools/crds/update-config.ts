@@ -1,9 +1,9 @@
 /** Schema and types of the autopilot UpdateConfig: the source of new versions, and when Plans may be created from them. */
 import { z } from 'zod';
-import type { Resource } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import type { CustomKind } from '../crd.ts';
-import { targetSchema, targetsSchema } from './target.ts';
+import { targetSchema, targetsSchema } from '../../src/api/autopilot/target.ts';
+import type { CustomKind } from '../../src/api/crd.ts';
+import type { Resource } from '../../src/kube/resources.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
 
 const strategySchema = z
   .strictObject({

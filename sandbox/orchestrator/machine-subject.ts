@@ -1,9 +1,9 @@
 /** Stores the state of a run in an annotation of its Machine, and writes each step to the Machine's spec. */
-import type { Triple } from '../../../api/capi/hooks.ts';
-import { type Machine, machines } from '../../../api/capi/machine.ts';
-import type { KubeClient } from '../../../kube/client.ts';
-import { type Json, sameJson } from '../../../util/json.ts';
-import { differences, valueAt, withChange } from '../json-diff.ts';
+import type { Triple } from '../../src/api/capi/hooks.ts';
+import { type Machine, machines } from '../../src/api/capi/machine.ts';
+import { differences, valueAt, withChange } from '../../src/dialects/capi/json-diff.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { type Json, sameJson } from '../../src/util/json.ts';
 import type { Run } from './run.ts';
 import type { Subject } from './runner.ts';
 

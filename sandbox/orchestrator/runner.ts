@@ -1,8 +1,8 @@
 /** Carries out a run. The state is saved before every call, so that a new process continues where the last one ended. */
 import { createHash } from 'node:crypto';
-import type { Triple, UpdateMachineAnswer } from '../../../api/capi/hooks.ts';
-import { type Clock, sleep } from '../../../util/clock.ts';
-import { stableStringify } from '../../../util/json.ts';
+import type { Triple, UpdateMachineAnswer } from '../../src/api/capi/hooks.ts';
+import { type Clock, sleep } from '../../src/util/clock.ts';
+import { stableStringify } from '../../src/util/json.ts';
 import { type Candidate, compose, desiredAt } from './composition.ts';
 import { after, begin, type Run } from './run.ts';
 

@@ -1,10 +1,10 @@
 /** Divides one Machine's changes among several updaters: each in turn takes the changes that it can make. */
-import type { CanUpdateAnswer, HookObject, Patches, Triple } from '../../../api/capi/hooks.ts';
-import { messageOf } from '../../../util/errors.ts';
-import type { Json } from '../../../util/json.ts';
-import { applyPatches } from '../can-update.ts';
-import { changesBetween, isSameField, MACHINE_SHAPE, nameOf } from '../compared-fields.ts';
-import { differences, valueAt, withChange } from '../json-diff.ts';
+import type { CanUpdateAnswer, HookObject, Patches, Triple } from '../../src/api/capi/hooks.ts';
+import { applyPatches } from '../../src/dialects/capi/can-update.ts';
+import { changesBetween, isSameField, MACHINE_SHAPE, nameOf } from '../../src/dialects/capi/compared-fields.ts';
+import { differences, valueAt, withChange } from '../../src/dialects/capi/json-diff.ts';
+import { messageOf } from '../../src/util/errors.ts';
+import type { Json } from '../../src/util/json.ts';
 
 /** An updater that can make some changes; `canUpdate` must have no side effect. */
 export interface Candidate {

@@ -1,5 +1,5 @@
 /** The state of one Machine's update by several updaters, and how each answer changes it. Plain JSON. */
-import type { UpdateMachineAnswer } from '../../../api/capi/hooks.ts';
+import type { UpdateMachineAnswer } from '../../src/api/capi/hooks.ts';
 import type { Composition, UpdaterStep } from './composition.ts';
 
 export interface Run {

@@ -1,8 +1,8 @@
 /** Owns the proof that our autopilot schemas are the original's, no stricter, and that what real clusters hold is accepted. */
 import { expect, test } from 'vitest';
-import { canonicalSpec, recordedObjects, recordedShapes } from '../../../test/recordings.ts';
-import { definitionOf } from '../crd.ts';
-import { CUSTOM_KINDS } from '../registry.ts';
+import { definitionOf } from '../../src/api/crd.ts';
+import { canonicalSpec, recordedObjects, recordedShapes } from '../../test/recordings.ts';
+import { CUSTOM_KINDS } from './registry.ts';
 
 const definitions = new Map(CUSTOM_KINDS.map(definitionOf).map((crd) => [crd.metadata.name, crd]));
 

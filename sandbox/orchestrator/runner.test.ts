@@ -1,9 +1,9 @@
 /** Proves that a run is saved before every call, continues after any crash, and checks every answer. */
 import { expect, test } from 'vitest';
-import { T0 } from '../../../../test/builders/times.ts';
-import { buildTriple } from '../../../../test/capi/triples.ts';
-import { FakeClock } from '../../../../test/faults/fake-clock.ts';
-import type { Triple, UpdateMachineAnswer } from '../../../api/capi/hooks.ts';
+import type { Triple, UpdateMachineAnswer } from '../../src/api/capi/hooks.ts';
+import { T0 } from '../../test/builders/times.ts';
+import { buildTriple } from '../../test/capi/triples.ts';
+import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { after, type Run } from './run.ts';
 import { runUpdate, type Subject, type Updater } from './runner.ts';
 

@@ -1,7 +1,7 @@
 /** Calls an updater over HTTPS, as Cluster API calls extensions. */
 import { request } from 'node:https';
 import { z } from 'zod';
-import { HOOK_GROUP, type Triple, type UpdateMachineAnswer } from '../../../api/capi/hooks.ts';
+import { HOOK_GROUP, type Triple, type UpdateMachineAnswer } from '../../src/api/capi/hooks.ts';
 import type { Updater } from './runner.ts';
 
 export interface HookEndpoint {

@@ -1,8 +1,8 @@
 /** Schema of the autopilot ControlNode, which represents a controller without a Node. */
 import { z } from 'zod';
-import type { ControlNode } from '../../signal/names.ts';
-import { controlNodes } from '../../signal/names.ts';
-import type { CustomKind } from '../crd.ts';
+import type { CustomKind } from '../../src/api/crd.ts';
+import type { ControlNode } from '../../src/signal/names.ts';
+import { controlNodes } from '../../src/signal/names.ts';
 
 const addressSchema = z
   .strictObject({
