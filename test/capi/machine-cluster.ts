@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
+import { type CallerOptions, callHook, type Protocol } from '../../sandbox/cluster/hook-caller.ts';
 import { type Extension, prepareExtension } from '../../sandbox/cluster/hook-extension.ts';
+import { askCanUpdate, driveUpdate, type ManagerOptions, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
 import { createMachine, installMachines } from '../../sandbox/cluster/machines.ts';
 import { machines } from '../../src/api/capi/machine.ts';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
@@ -12,8 +14,6 @@ import { nodes } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { controlPlane, kubeconfigFor } from '../testenv/control-plane.ts';
-import { type CallerOptions, callHook, type Protocol } from './hook-caller.ts';
-import { askCanUpdate, driveUpdate, type ManagerOptions, writeDesired } from './machine-manager.ts';
 
 export const FROM = 'v1.35.0';
 export const TO = 'v1.35.1';

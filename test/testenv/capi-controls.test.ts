@@ -1,13 +1,13 @@
 /** Tests pause, resume, abort and retry for Machines, as the documented operator: on a real API server, through the hooks. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { driveUpdate } from '../../sandbox/cluster/machine-manager.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import { UPDATE_ANNOTATION } from '../../src/dialects/capi/machine-update.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { buildUpgradePolicy } from '../builders/policies.ts';
 import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
-import { driveUpdate } from '../capi/machine-manager.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 

@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { payloadPath } from '../../sandbox/cluster/cluster.ts';
+import { askCanUpdate, driveUpdate } from '../../sandbox/cluster/machine-manager.ts';
 import type { Host } from '../../sandbox/hosts/host.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { machines } from '../../src/api/capi/machine.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
-import { askCanUpdate, driveUpdate } from '../capi/machine-manager.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
 import { kubectlAs } from './control-plane.ts';
 

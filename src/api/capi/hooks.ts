@@ -69,7 +69,3 @@ export type PatchKey =
 export type Patches = Readonly<Partial<Record<PatchKey, Patch>>>;
 
 export type CanUpdateResponse = HookResponse & Patches;
-
-/** The answer without the fields that callers ignore. */
-export type CanUpdateAnswer = Omit<CanUpdateResponse, 'apiVersion' | 'kind'>;
-export type UpdateMachineAnswer = Omit<UpdateMachineResponse, 'apiVersion' | 'kind'>;

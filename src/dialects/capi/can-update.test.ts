@@ -1,8 +1,9 @@
 /** Proves that Refit claims a version change and nothing else, with exact patches. */
 import { describe, expect, test } from 'vitest';
+import { applyPatches } from '../../../sandbox/cluster/hook-patch.ts';
 import { captured } from '../../../test/capi/captured.ts';
 import { buildTriple, type Specs } from '../../../test/capi/triples.ts';
-import { answerCan, applyPatches } from './can-update.ts';
+import { answerCan } from './can-update.ts';
 import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE, type Shape } from './compared-fields.ts';
 
 const VERSION_PATCH = { patchType: 'JSONMergePatch', patch: 'eyJzcGVjIjp7InZlcnNpb24iOiJ2MS4zNS4xIn19' };
@@ -22,7 +23,10 @@ describe.each<[string, string, Shape, object]>([
 
   test('the version is claimed, and what is left is named', () => {
     const message = `covers machine.spec.version; leaves ${REST}`;
-    expect(answerCan(hook, shape, request)).toEqual({ ...head, message, ...patches });
+    const answer = answerCan(hook, shape, request);
+    expect(answer).toEqual({ ...head, message, ...patches });
+    const patched = applyPatches(shape, request.current, answer);
+    expect(changesBetween(shape, patched, request.desired).map(nameOf).join(', ')).toBe(REST);
   });
 
   test('with partial=deny nothing is claimed unless all of it can be', () => {
@@ -61,5 +65,8 @@ test.each<[string, Specs, Specs, string[], boolean]>([
 ])('%s', (_name, from, to, changes, isClaimed) => {
   const [current, desired] = [buildTriple(from), buildTriple(to)];
   expect(changesBetween(MACHINE_SHAPE, current, desired).map(nameOf)).toEqual(changes);
-  expect('machinePatch' in answerCan('CanUpdateMachine', MACHINE_SHAPE, { current, desired })).toBe(isClaimed);
+  const answer = answerCan('CanUpdateMachine', MACHINE_SHAPE, { current, desired });
+  expect('machinePatch' in answer).toBe(isClaimed);
+  const left = changesBetween(MACHINE_SHAPE, applyPatches(MACHINE_SHAPE, current, answer), desired).map(nameOf);
+  expect(left).toEqual(changes.slice(isClaimed ? 1 : 0));
 });

@@ -1,7 +1,6 @@
 /** Compares the objects in a hook's body: which fields count, and how their changes are named. */
 import type { HookObject, PatchKey, Triple } from '../../api/capi/hooks.ts';
 import { isRecord, type Json, sameJson } from '../../util/json.ts';
-import { type Change, differences, valueAt } from './json-diff.ts';
 
 interface Part {
   /** Prefix of the names of its changes. */
@@ -54,6 +53,15 @@ const IGNORED = new Set([
   'taints',
 ]);
 
+/** One changed leaf; undefined means that the leaf is absent. Lists are leaves. */
+export interface Change {
+  readonly path: readonly string[];
+  readonly from?: Value;
+  readonly to?: Value;
+}
+
+type Value = Json | undefined;
+
 /** `path` starts below the shape's root. */
 export interface PartChange extends Change {
   readonly part: Part;
@@ -73,22 +81,32 @@ export function nameOf({ part, path }: PartChange): string {
   return [part.name, 'spec', ...path].join('.');
 }
 
-/** True if the caller treats both values as equal. */
-export function isSameField({ typed }: Part, a: Json | undefined, b: Json | undefined): boolean {
-  return sameJson(a, b) || (typed && isEmpty(a) && isEmpty(b));
-}
-
-function compared({ root }: Shape, part: Part, object: HookObject | null | undefined): Json | undefined {
-  const value = valueAt(object, root);
+function compared({ root }: Shape, part: Part, object: HookObject | null | undefined): Value {
+  const value = root.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), object) as Value;
   if (!part.typed || !isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([key, field]) => !IGNORED.has(key) && !isEmpty(field)));
 }
 
-function isEmpty(value: Json | undefined): boolean {
+function isEmpty(value: Value): boolean {
   return (
     value === undefined ||
     value === null ||
     value === '' ||
     (typeof value === 'object' && Object.keys(value).length === 0)
   );
+}
+
+/** The changes from `from` to `to`, sorted by path. An added object is one change per leaf; a removed object is one change. */
+export function differences(from: Value, to: Value, path: readonly string[] = []): Change[] {
+  if (sameJson(from, to)) return [];
+  const isNewAndEmpty = from === undefined && isRecord(to) && Object.keys(to).length === 0;
+  if (!isRecord(to) || (from !== undefined && !isRecord(from)) || isNewAndEmpty) return [{ path, from, to }];
+  const before = from ?? {};
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(to)])].toSorted();
+  return keys.flatMap((key) => differences(own(before, key), own(to, key), [...path, key]));
+}
+
+/** Ignores inherited names such as `constructor`. */
+function own(record: Record<string, unknown>, key: string): Value {
+  return Object.hasOwn(record, key) ? (record[key] as Value) : undefined;
 }

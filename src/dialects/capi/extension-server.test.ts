@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type CallerOptions, callHook, type Protocol, post } from '../../../sandbox/cluster/hook-caller.ts';
 import { T0 } from '../../../test/builders/times.ts';
 import { captured } from '../../../test/capi/captured.ts';
-import { type CallerOptions, callHook, type Protocol, post } from '../../../test/capi/hook-caller.ts';
 import { POLICY } from '../../../test/capi/machine-scene.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import {
