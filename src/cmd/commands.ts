@@ -1,6 +1,7 @@
 /** Lists the commands of `refit`. Adding one: a file in src/cli, an entry here, and a section in docs/reference/cli.md. */
 import { Argument, Option } from 'commander';
 import type { ControlFlags } from '../cli/controls/command.ts';
+import type { Control } from '../cli/controls/control.ts';
 import type { KubeadmApplyFlags, KubeadmFlags } from '../cli/kubeadm/session.ts';
 import {
   type ConnectionFlags,
@@ -10,13 +11,15 @@ import {
   leaseDuration,
   parseTime,
 } from '../cli/options.ts';
+import { standardOutput } from '../cli/output.ts';
 import type { PreviewFlags } from '../cli/preview/command.ts';
-import type { CommandSpec } from '../cli/program.ts';
+import type { CommandCall, CommandSpec } from '../cli/program.ts';
 import type { StatusFlags } from '../cli/status/command.ts';
 import type { Form } from '../cli/status/render.ts';
+import type { SessionParts } from '../cli/status/session.ts';
 import { VERSION } from '../cli/version.ts';
+import { systemClock } from '../util/clock.ts';
 import type { ExtensionFlags } from './capi-extension.ts';
-import type { AbortFlags } from './controls.ts';
 
 const FORMS: readonly Form[] = ['text', 'wide', 'json', 'yaml'];
 
@@ -46,15 +49,16 @@ export const COMMANDS: readonly CommandSpec[] = [
       new Option('-w, --watch', 'follow until all plans have ended: exit code 0 if all are done, else 1'),
       new Option('-o, --output <form>', 'output format').choices(FORMS).default('text'),
     ],
-    run: async (flags: StatusFlags, { abort }) => await (await import('./status.ts')).runStatus(flags, abort),
+    run: async (flags: StatusFlags, call) =>
+      await (await import('../cli/status/command.ts')).runStatus(flags, await partsOf(call)),
   },
   {
     name: 'why',
     summary: 'Explains why a plan or a node waits or failed, and what to do.',
     argument: new Argument('[node]', 'explain only this node'),
     options: connectionOptions(),
-    run: async (flags: ConnectionFlags, { argument, abort }) =>
-      await (await import('./status.ts')).runWhy(argument, flags, abort),
+    run: async (flags: ConnectionFlags, call) =>
+      await (await import('../cli/why/command.ts')).showWhy(call.argument, flags, await partsOf(call)),
   },
   {
     name: 'preview',
@@ -66,22 +70,22 @@ export const COMMANDS: readonly CommandSpec[] = [
       new Option('--no-downloads', 'do not check the download servers; default: each download is checked'),
     ],
     notes: 'For a kubeadm manifest use `refit kubeadm plan`. Updates of Cluster API have no file.',
-    run: async (flags: PreviewFlags, { abort }) => await (await import('./status.ts')).runPreview(flags, abort),
+    run: async (flags: PreviewFlags, call) =>
+      await (await import('../cli/preview/command.ts')).showPreview(flags, await partsOf(call)),
   },
   control('pause', 'Pauses a plan: no new node starts, nodes in progress finish.', {
-    run: async (flags: ControlFlags, { abort }) => await (await import('./controls.ts')).runPause(flags, abort),
+    load: async () => (await import('../cli/controls/pause.ts')).pause,
   }),
   control('resume', 'Resumes a paused plan.', {
-    run: async (flags: ControlFlags, { abort }) => await (await import('./controls.ts')).runResume(flags, abort),
+    load: async () => (await import('../cli/controls/pause.ts')).resume,
   }),
   control('abort', 'Ends a plan: nodes not yet started are released, nodes in progress finish.', {
     options: [new Option('--reason <text>', 'why, shown with the plan; default: who ran this command')],
-    run: async (flags: AbortFlags, { abort }) => await (await import('./controls.ts')).runAbort(flags, abort),
+    load: async ({ reason }) => (await import('../cli/controls/abort.ts')).abort(reason),
   }),
   control('retry', 'Tries a failed node again, and continues its plan.', {
     argument: new Argument('<node>', 'name of the node'),
-    run: async (flags: ControlFlags, { argument = '', abort }) =>
-      await (await import('./controls.ts')).runRetry(argument, flags, abort),
+    load: async (_flags, { argument = '' }) => (await import('../cli/controls/retry.ts')).retry(argument),
   }),
   {
     name: 'validate',
@@ -99,7 +103,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         summary: 'Shows what apply would do, and every rule that forbids it. Changes nothing.',
         options: kubeadmOptions(),
         run: async (flags: KubeadmFlags, { abort }) =>
-          await (await import('./kubeadm.ts')).runKubeadmPlan(flags, abort),
+          await (await import('../cli/kubeadm/command.ts')).planKubeadm(flags, abort),
       },
       {
         name: 'apply',
@@ -110,7 +114,7 @@ export const COMMANDS: readonly CommandSpec[] = [
           leaseDuration('how long a run that was killed keeps the lock, in whole seconds'),
         ],
         run: async (flags: KubeadmApplyFlags, { abort }) =>
-          await (await import('./kubeadm.ts')).runKubeadmApply(flags, abort),
+          await (await import('../cli/kubeadm/command.ts')).applyKubeadm(flags, abort),
       },
     ],
   },
@@ -124,17 +128,31 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
 ];
 
+/** What the commands for people share. The dialects load with them. */
+async function partsOf({ abort }: CommandCall): Promise<SessionParts> {
+  const { DIALECTS } = await import('../dialects/registry.ts');
+  return { dialects: DIALECTS, clock: systemClock, output: standardOutput, abort };
+}
+
+interface AbortFlags extends ControlFlags {
+  readonly reason?: string;
+}
+
+interface ControlSpec extends Pick<CommandSpec, 'argument' | 'options'> {
+  readonly load: (flags: AbortFlags, call: CommandCall) => Promise<Control>;
+}
+
 /** A command that changes one plan. */
-function control(
-  name: string,
-  summary: string,
-  { options = [], ...rest }: Pick<CommandSpec, 'argument' | 'options' | 'run'>,
-): CommandSpec {
+function control(name: string, summary: string, { options = [], load, ...rest }: ControlSpec): CommandSpec {
   const plan = new Option(
     '--plan <kind/name>',
     'the plan; default: the only one that has not ended, else the last one',
   );
-  return { name, summary, options: [...connectionOptions(), plan, ...options], ...rest };
+  const run = async (flags: ControlFlags, call: CommandCall): Promise<number> => {
+    const { applyControl } = await import('../cli/controls/command.ts');
+    return await applyControl(await load(flags, call), flags, await partsOf(call));
+  };
+  return { name, summary, options: [...connectionOptions(), plan, ...options], run, ...rest };
 }
 
 function extensionOptions(): Option[] {

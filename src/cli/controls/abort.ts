@@ -1,4 +1,5 @@
 /** Implements `refit abort`: cancels signals of nodes that have not started; the others finish, then the plan ends. */
+import { hostname, userInfo } from 'node:os';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
 import { factsOf } from '../../engine/gates/context.ts';
@@ -14,7 +15,7 @@ import { type Control, type ControlledPlan, inProgress } from './control.ts';
 
 const MOST_NAMES = 8;
 
-export function abort(reason: string): Control {
+export function abort(reason = `by ${userInfo().username}@${hostname()}`): Control {
   return (plan, now) => {
     const { snapshot, view } = plan;
     const title = titleOf(view);

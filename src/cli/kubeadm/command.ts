@@ -1,4 +1,5 @@
 /** Implements `refit kubeadm plan` and `refit kubeadm apply`: survey, show, ask, carry out. */
+import { createInterface } from 'node:readline/promises';
 import { type Assessment, assess, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
 import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
 import { EXIT_BUSY, REPAIR } from '../../dialects/kubeadm/scripts.ts';
@@ -9,13 +10,7 @@ import { sameJson } from '../../util/json.ts';
 import type { Output } from '../output.ts';
 import { planLines } from './plan-text.ts';
 import { carryOut } from './run.ts';
-import {
-  inSession,
-  type KubeadmApplyFlags,
-  type KubeadmFlags,
-  type KubeadmParts,
-  type KubeadmSession,
-} from './session.ts';
+import { inSession, type KubeadmApplyFlags, type KubeadmFlags, type KubeadmSession } from './session.ts';
 import { probeAll, surveyCluster } from './survey.ts';
 
 /** Milliseconds for an API server whose manifest was restored. */
@@ -23,8 +18,8 @@ const BACK_WITHIN_MS = 60_000;
 const ASK_AGAIN_MS = 500;
 
 /** Changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED if a rule forbids the upgrade. */
-export async function planKubeadm(flags: KubeadmFlags, parts: KubeadmParts): Promise<number> {
-  return await inSession(flags, parts, async (session) => {
+export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Promise<number> {
+  return await inSession(flags, abort, async (session) => {
     const survey = await look(session, await probeAll(session.manifest, session.shells));
     show(survey, session.output);
     return EXIT.ok;
@@ -32,8 +27,8 @@ export async function planKubeadm(flags: KubeadmFlags, parts: KubeadmParts): Pro
 }
 
 /** Resolves with the exit code: 0 done or nothing to do, 1 if the rollout failed or the answer was not yes. */
-export async function applyKubeadm(flags: KubeadmApplyFlags, parts: KubeadmParts): Promise<number> {
-  return await inSession(flags, parts, async (session) => {
+export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal): Promise<number> {
+  return await inSession(flags, abort, async (session) => {
     const { manifest, shells, output } = session;
     const hosts = await probeAll(manifest, shells);
     const isBroken = hosts.some(({ missing }) => missing.length > 0);
@@ -77,11 +72,12 @@ function stopOn({ findings }: Assessment): void {
 async function confirm(
   question: string,
   { yes }: KubeadmApplyFlags,
-  { ask, output }: KubeadmSession,
+  { output, abort }: KubeadmSession,
 ): Promise<boolean> {
   if (yes) return true;
-  const answer = await ask(`${question} Type yes: `);
-  if (answer === undefined) throw new RefitError('REFIT_USAGE', 'there is no terminal to ask: pass --yes');
+  if (!process.stdin.isTTY) throw new RefitError('REFIT_USAGE', 'there is no terminal to ask: pass --yes');
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const answer = await terminal.question(`${question} Type yes: `, { signal: abort }).finally(() => terminal.close());
   if (answer.trim() === 'yes') return true;
   output.write('Nothing was changed.\n');
   return false;

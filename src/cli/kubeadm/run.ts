@@ -87,7 +87,7 @@ async function runRollout(
   held: WriteGuard,
   abort: AbortSignal,
 ): Promise<number> {
-  const { client, config, clock, log, manifest, shells, jitter } = session;
+  const { client, config, clock, log, manifest, shells } = session;
   const done = new AbortController();
   const working = AbortSignal.any([abort, done.signal]);
   const controller = await prepareControllerProcess(
@@ -103,7 +103,6 @@ async function runRollout(
       policies: 'if-installed',
       apiPort: flags.apiPort,
       clock,
-      random: jitter,
       log,
     },
     working,

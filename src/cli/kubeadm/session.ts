@@ -1,4 +1,5 @@
 /** The session of `refit kubeadm`: the manifest, a connection to the API, and shells on the hosts. */
+import { randomBytes } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 import { loadManifest, type Manifest } from '../../dialects/kubeadm/manifest.ts';
 import { openShells, type Shells } from '../../dialects/kubeadm/ssh.ts';
@@ -7,10 +8,10 @@ import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { leaderIdentity } from '../../kube/election/identity.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
-import type { Clock } from '../../util/clock.ts';
-import type { Logger } from '../../util/log.ts';
+import { type Clock, systemClock } from '../../util/clock.ts';
+import { type Logger, stderrLogger } from '../../util/log.ts';
 import type { ConnectionFlags } from '../options.ts';
-import type { Output } from '../output.ts';
+import { type Output, standardOutput } from '../output.ts';
 
 export interface KubeadmFlags extends ConnectionFlags {
   readonly manifest: string;
@@ -22,20 +23,11 @@ export interface KubeadmApplyFlags extends KubeadmFlags {
   readonly leaseDuration: number;
 }
 
-export interface KubeadmParts {
+export interface KubeadmSession {
   readonly clock: Clock;
   readonly output: Output;
   readonly log: Logger;
   readonly abort: AbortSignal;
-  /** What the user typed; undefined without a terminal. */
-  readonly ask: (question: string) => Promise<string | undefined>;
-  /** New for each run. */
-  readonly random: string;
-  /** From 0 to below 1. */
-  readonly jitter: () => number;
-}
-
-export interface KubeadmSession extends KubeadmParts {
   readonly manifest: Manifest;
   readonly config: ClusterConfig;
   readonly client: KubeClient;
@@ -46,16 +38,19 @@ export interface KubeadmSession extends KubeadmParts {
 
 export async function inSession(
   flags: KubeadmFlags,
-  parts: KubeadmParts,
+  abort: AbortSignal,
   work: (session: KubeadmSession) => Promise<number>,
 ): Promise<number> {
   const manifest = await loadManifest(flags.manifest);
   const config = await loadClusterConfig({ path: flags.kubeconfig ?? manifest.kubeconfig, context: flags.context });
   const shells = await openShells(manifest.ssh);
   const client = createClient(config, { userAgent: 'refit-kubeadm' });
-  const identity = leaderIdentity(hostname(), userInfo().username.slice(0, 16), String(process.pid), parts.random);
+  const random = randomBytes(4).toString('hex');
+  const identity = leaderIdentity(hostname(), userInfo().username.slice(0, 16), String(process.pid), random);
   try {
-    return await work({ ...parts, manifest, config, client, shells, identity });
+    // The status view shows progress, so only problems are logged.
+    const here = { clock: systemClock, output: standardOutput, log: stderrLogger('warn'), abort };
+    return await work({ ...here, manifest, config, client, shells, identity });
   } finally {
     client.close();
     await shells.close();

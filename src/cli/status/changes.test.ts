@@ -66,7 +66,7 @@ test('a failure, and the end of the plan', async () => {
     [W1, signalled(W2, { status: 'Failed' })],
   );
   expect(told(sent, failed)).toEqual([
-    "Plan autopilot worker w2 failed: Failed: the reason stands in the node's log",
+    "Plan autopilot worker w2 failed: Failed: see the node's log for the reason",
     'Plan autopilot has failed: w2: Failed: no socket',
   ]);
 });

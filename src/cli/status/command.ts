@@ -1,8 +1,9 @@
 /** Runs `refit status`: shows all plans once, or follows them until each has ended. */
-import { EXIT } from '../../util/errors.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Form, render, watchWriter } from './render.ts';
 import { inSession, lookOnce, type SessionParts } from './session.ts';
+import { stateOf } from './text.ts';
 import type { PlanView } from './view.ts';
 import { type WatchParts, watchPlans } from './watch.ts';
 
@@ -14,6 +15,20 @@ export interface StatusFlags extends ConnectionFlags {
 export interface StatusParts extends SessionParts {
   /** Called with each view of a watch. */
   readonly onView?: ((plans: readonly PlanView[]) => void) | undefined;
+}
+
+/** As `showStatus`, but rejects with REFIT_PLAN_FAILED if a watch saw a plan end without success. */
+export async function runStatus(flags: StatusFlags, parts: SessionParts): Promise<number> {
+  let last: readonly PlanView[] = [];
+  const onView = (plans: readonly PlanView[]): void => {
+    last = plans;
+  };
+  const code = await showStatus(flags, { ...parts, onView });
+  if (code !== EXIT.failed) return code;
+  const ends = last
+    .filter(({ phase }) => phase !== 'done')
+    .map((plan) => `${plan.kind} ${plan.name} ${stateOf(plan)}: ${plan.reason ?? 'no reason was given'}`);
+  throw new RefitError('REFIT_PLAN_FAILED', ends.join('; '));
 }
 
 /** Resolves with the exit code: once 0; a watch 0 if all plans are done, else 1, or 130 when interrupted. */

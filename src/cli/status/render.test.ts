@@ -88,7 +88,7 @@ describe('before anything moves', () => {
       { plans: [buildPlan({ id: '' })] },
       [
         'Plan autopilot  new for 1 min',
-        '  why     spec.id must name this run, such as "2026-11-20"; found ""',
+        '  why     spec.id: "" is empty; use for example 2026-11-20',
         '  to do   This plan will be refused as it stands. Correct it.',
       ],
     ],

@@ -65,7 +65,7 @@ test('where a status shard is gone the plan waits, and names it', async () => {
   const name = shards[0]?.metadata.name;
   expect(view?.waits.map(({ reason }) => reason)).toContainEqual({
     code: 'RecordUnread',
-    message: `StatusShard ${name} is not to be seen, and what it holds is not known`,
+    message: `StatusShard ${name} is missing, so the state of its targets is unknown`,
   });
 });
 

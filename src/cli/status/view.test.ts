@@ -128,7 +128,7 @@ test('plans come in the order of their names, and a plan of another name says wh
   const other = { ...buildPlan(), metadata: { name: 'a-plan', uid: 'b', creationTimestamp: later(0) } };
   const views = await lookAt([plan, other], [c1], [w1], T0);
   expect(views.map(({ name, reason }) => [name, reason])).toEqual([
-    ['a-plan', 'metadata.name must be "autopilot"; found "a-plan"'],
+    ['a-plan', 'metadata.name: "a-plan" is not supported; use "autopilot"'],
     ['autopilot', undefined],
   ]);
 });
