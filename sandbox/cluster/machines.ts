@@ -65,6 +65,6 @@ export async function createMachine(client: KubeClient, example: ExampleMachine)
     kind: machines.kind,
     metadata: { name, namespace: NAMESPACE, labels: controlPlane ? { [CONTROL_PLANE_LABEL]: '' } : {} },
     spec: { clusterName: CLUSTER, version, ...identityOf(example).spec },
-  } as Machine);
+  });
   return await client.replace(machines, { ...created, status: { nodeRef: { name: node } } }, { subresource: 'status' });
 }
