@@ -136,6 +136,6 @@ test('the agent beside it is told every place', async () => {
   const host = await start({ role: 'controller', name: 'c' });
   expect(agentArguments(host, '/kubeconfig').join(' ')).toBe(
     `--name c --object controlnode --kubeconfig /kubeconfig --status-socket ${host.statusSocket} ` +
-      `--binary ${host.binary} --state-dir ${host.stateDirectory} --data-dir ${join(directory, 'data')} --soak 0`,
+      `--binary ${host.binary} --state-dir ${host.stateDirectory} --data-dir ${join(directory, 'data')} --run-dir ${join(directory, 'run')} --soak 0`,
   );
 });

@@ -95,7 +95,8 @@ export function agentArguments(host: Host, kubeconfig: string): string[] {
   const object = host.role === 'controller' ? 'controlnode' : 'node';
   const cluster = ['--name', host.name, '--object', object, '--kubeconfig', kubeconfig];
   const service = ['--status-socket', host.statusSocket, '--binary', host.binary, '--state-dir', host.stateDirectory];
-  return [...cluster, ...service, '--data-dir', host.dataDirectory, '--soak', '0'];
+  const run = join(host.directory, 'run');
+  return [...cluster, ...service, '--data-dir', host.dataDirectory, '--run-dir', run, '--soak', '0'];
 }
 
 const ANSWER_WITHIN_MS = 30_000;

@@ -23,8 +23,7 @@ const [command] = positionals;
 /** After its first answer, so that a bad build may look well to who asks only once. */
 const LATER_MS = 200;
 
-if (command === 'version') process.stdout.write(`${version}\n`);
-else if (command === 'controller' || command === 'worker') serve(command);
+if (command === 'controller' || command === 'worker') serve(command);
 else fail(`unknown command ${command}`);
 
 /** @param {'controller' | 'worker'} role */

@@ -21,8 +21,9 @@ const PROGRAM = new URL('./service.cjs', import.meta.url);
 
 /** Writes the file: `<path> version` prints its version, `<path> controller|worker` serves. */
 export async function buildStandIn({ version, path, broken, bytes = 0 }: StandIn): Promise<void> {
-  // A line for sh and JavaScript both: the path of node may hold blanks and be longer than the kernel takes after `#!`.
-  const start = `#!/bin/sh\n':' //; exec '${process.execPath}' "$0" "$@"\n`;
+  // A line for sh and JavaScript both: the path of node may hold blanks and be longer than the kernel takes after `#!`. sh
+  // tells the version, because a user without rights may not reach the file by a path that Node.js would read.
+  const start = `#!/bin/sh\n':' //; [ "$1" = version ] && echo '${version}' && exit; exec '${process.execPath}' "$0" "$@"\n`;
   const text = `${start}globalThis.standIn = ${JSON.stringify({ version, broken })};\n${await readFile(PROGRAM, 'utf8')}`;
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, text.length + 3 < bytes ? `${text}//${'x'.repeat(bytes - text.length - 3)}\n` : text);

@@ -5,6 +5,8 @@ import { type Clock, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import { type DownloadLimits, limitsFor } from './download/fetch.ts';
+import { hashFile } from './download/hash-file.ts';
+import { sealedHash } from './download/partial-file.ts';
 import { discardBundle, placeBundle } from './download/place-bundle.ts';
 import type { Environment } from './download/proxy-choice.ts';
 import { discardDownload, download } from './download/stage-binary.ts';
@@ -16,6 +18,7 @@ import type { ServiceRestarter } from './service/service-restarter.ts';
 import { runTrial } from './service/trial-run.ts';
 import { type Files, replaceDurably } from './state/durable-files.ts';
 import { pathsBeside, pathsIn } from './state/state-directory.ts';
+import type { FileTrust } from './state/trusted-path.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 
 export interface EffectTools {
@@ -30,6 +33,7 @@ export interface EffectTools {
   readonly maintenance: Maintenance;
   readonly restarter: Pick<ServiceRestarter, 'restart'>;
   readonly files: Files;
+  readonly fileTrust: FileTrust;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -66,30 +70,40 @@ async function updateEffectOf(
 ): Promise<StepOutcome> {
   const { planId, created, command } = work.signal;
   const { url, sha256, version, forceupdate } = command;
-  const { staged, part, previous } = pathsBeside(work.binary);
+  const { staging, staged, part, previous } = pathsBeside(work.binary);
   const paths = { part, record: pathsIn(tools.stateDirectory).record };
-  const { userAgent, maintenance, restarter, files } = tools;
+  const { userAgent, maintenance, restarter, files, fileTrust } = tools;
   const limits = limitsFor(tools.limits, work.policy);
   const drain = work.policy?.drain ?? {};
   switch (step.kind) {
     case 'download':
+      await fileTrust.makePrivate(staging);
       await download({ url, sha256, staged, paths, userAgent, limits }, { ...tools, abort });
       return DONE;
     case 'trial-run':
-      return await runTrial({ binary: staged, timeoutMs: TRIAL_TIMEOUT_MS, ...(forceupdate ? {} : { version }) });
+      return await runTrial({
+        binary: staged,
+        sha256: await sealedHash(paths.record, files),
+        timeoutMs: TRIAL_TIMEOUT_MS,
+        ...(forceupdate ? {} : { version }),
+      });
     case 'cordon-and-drain':
       await maintenance.cordonAndDrain(writeOwner({ plan: planId, attempt: created }), drain, abort);
       return DONE;
     case 'keep-previous':
+      await fileTrust.assertReplaceable(work.binary);
       await replaceDurably(work.binary, previous, files);
       return DONE;
     case 'swap':
-      await replaceDurably(staged, work.binary, files);
+      await fileTrust.assertReplaceable(work.binary);
+      await replaceDurably(staged, work.binary, files, async (path) => await checkHash(path, paths.record, tools));
       return DONE;
     case 'roll-back':
+      await fileTrust.assertReplaceable(previous);
       await retryRollBack(async () => await replaceDurably(previous, work.binary, files), tools, abort);
       return DONE;
     case 'restart':
+      await fileTrust.assertReplaceable(work.binary);
       await restarter.restart(step.process ?? process ?? work.original, work.binary);
       return DONE;
     case 'kill':
@@ -101,6 +115,7 @@ async function updateEffectOf(
       return DONE;
     case 'clean-up':
       await discardDownload({ staged, paths }, files);
+      await fileTrust.removeEmpty(staging);
       return DONE;
     case 'begin':
     case 'give-up':
@@ -112,6 +127,13 @@ async function updateEffectOf(
     case 'fetch-bundle':
       return DONE;
   }
+}
+
+/** The bytes that were hashed are the ones that the rename puts in place. */
+async function checkHash(path: string, record: string, { files }: EffectTools): Promise<void> {
+  const [found, wanted] = [await hashFile(path, files), await sealedHash(record, files)];
+  if (wanted === undefined || found !== wanted)
+    throw new Error(`sha256 of the staged binary became ${found}, wanted ${wanted}`);
 }
 
 /** A roll-back has no alternative, so a failing disk is tried again. */

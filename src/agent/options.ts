@@ -25,6 +25,8 @@ export interface AgentOptions {
   /** Undefined: the file that the running service executes. */
   readonly binary: string | undefined;
   readonly stateDirectory: string;
+  /** Holds the lock of the host. */
+  readonly runDirectory: string;
   readonly limits: DownloadLimits;
   readonly times: Times;
   readonly logLevel: LogLevel;
@@ -44,6 +46,7 @@ Upgrades the node it runs on when its Node or ControlNode carries a signal.
   --data-dir <directory>      data directory of the service; default: from the running service
   --binary <path>             the service's binary; default: the file that its process executes
   --state-dir <directory>     journal and lock; default /var/lib/refit
+  --run-dir <directory>       lock of the host, which has one agent; default /run/refit for root, else the state directory
   --mode <mode>               role of a controller: controller or controller+worker; default: from the service
   --api-address <ip>          address of a controller's API server; default: from the service, else the host's first address
   --max-download-bytes <n>    size limit of a download; default 1073741824 (1 GiB)
@@ -75,6 +78,7 @@ export function parseAgentOptions(args: readonly string[]): AgentOptions | undef
     },
     binary: flags.binary,
     stateDirectory: flags['state-dir'],
+    runDirectory: flags['run-dir'] ?? (process.getuid?.() === 0 ? '/run/refit' : flags['state-dir']),
     limits: {
       maxBytes: toCount('max-download-bytes', flags['max-download-bytes']),
       totalMs: toMilliseconds('download-timeout', flags['download-timeout']),
@@ -103,6 +107,7 @@ function readFlags(args: readonly string[]) {
         'data-dir': { type: 'string' },
         binary: { type: 'string' },
         'state-dir': { type: 'string', default: '/var/lib/refit' },
+        'run-dir': { type: 'string' },
         mode: { type: 'string' },
         'api-address': { type: 'string' },
         'max-download-bytes': { type: 'string', default: '1073741824' },

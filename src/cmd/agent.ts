@@ -7,8 +7,9 @@ import { findServices } from '../agent/service/find-services.ts';
 import { OpenRc } from '../agent/service/openrc.ts';
 import { ServicePlaces } from '../agent/service/service-place.ts';
 import { ServiceRestarter } from '../agent/service/service-restarter.ts';
-import { askStatus, type ServiceStatus } from '../agent/service/status-socket.ts';
+import type { ServiceStatus } from '../agent/service/status-socket.ts';
 import { Systemd } from '../agent/service/systemd.ts';
+import { askService } from '../agent/service/trusted-service.ts';
 import { openStateDirectory } from '../agent/state/state-directory.ts';
 import { VERSION } from '../cli/version.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
@@ -29,7 +30,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   }
   const log = stderrLogger(options.logLevel);
   const config = await loadClusterConfig({ path: options.kubeconfig });
-  const paths = await openStateDirectory(options.stateDirectory);
+  const paths = await openStateDirectory(options.stateDirectory, options.runDirectory);
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);
   const places = new ServicePlaces({ flags: options.place, findServices, askStatus: askSoon, clock, log });
   await places.search();
@@ -42,7 +43,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
 }
 
 async function askSoon(socket: string): Promise<ServiceStatus> {
-  return await askStatus(socket, SEARCH_TIMEOUT_MS);
+  return await askService(socket, SEARCH_TIMEOUT_MS);
 }
 
 /** Resolves symbolic links: an update must not replace a link by a file. */

@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findProcess } from '../../src/agent/service/processes.ts';
+import { pathsBeside } from '../../src/agent/state/state-directory.ts';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, NEXT, OLD, Rig, type RigOptions } from './rig.ts';
@@ -294,7 +294,7 @@ describe('kill -9 of the agent', () => {
     await using rig = await startRig({ bytes: 640_000, faults: [{ paceMs: 20 }] });
     const first = rig.startAgent();
     await rig.send('/new', NEW);
-    const part = join(rig.host.directory, 'bin', '.k0s.tmp.part');
+    const { part } = pathsBeside(rig.host.binary);
     await rig.until(async () => expect((await readFile(part)).length).toBeGreaterThan(100_000));
     await first.stop('SIGKILL');
     rig.startAgent();

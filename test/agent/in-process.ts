@@ -14,6 +14,7 @@ import { observeHost, searchService } from '../../src/agent/service/observe-host
 import { ageOf, endProcess } from '../../src/agent/service/processes.ts';
 import { loadJournal, saveJournal } from '../../src/agent/state/journal-file.ts';
 import { pathsIn } from '../../src/agent/state/state-directory.ts';
+import { fileTrust } from '../../src/agent/state/trusted-path.ts';
 import type { Times } from '../../src/agent/step-input.ts';
 import type { SignalCommand } from '../../src/signal/codec.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
@@ -148,6 +149,7 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
   const effects: EffectTools = {
     ...tools,
     files,
+    fileTrust,
     maintenance,
     restarter: {
       async restart(target) {

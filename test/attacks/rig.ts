@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { chmod, chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, type TestFunction, test } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
 import { Rig, type RigOptions } from '../agent/rig.ts';
 
@@ -27,11 +27,11 @@ export async function startNode(options: Partial<RigOptions> = {}): Promise<Rig>
   return await Rig.start({ name: `attacked${process.pid}-${++nodes}`, admin, kubeconfig, ...options });
 }
 
-/** A test that drops privileges; skipped unless root runs it. */
-export function attackAsNobody(name: string, run: TestFunction): void {
-  const isRoot = process.getuid?.() === 0;
-  test(isRoot ? name : `${name} (skipped: only root can start a process of another user)`, { skip: !isRoot }, run);
-}
+const isRoot = process.getuid?.() === 0;
+if (!isRoot) process.stdout.write('attacks of other users are skipped: only root can start their processes\n');
+
+/** A test with a process of nobody's; skipped unless root runs it. */
+export const attackAsNobody = test.skipIf(!isRoot);
 
 /** An account without rights: a directory of its own, and its processes, which end with it. */
 export class Attacker implements AsyncDisposable {
@@ -47,6 +47,12 @@ export class Attacker implements AsyncDisposable {
     await chown(directory, NOBODY, NOBODY);
     await chmod(directory, 0o755);
     return new Attacker(directory);
+  }
+
+  /** Gives a file to nobody, with this mode. */
+  async own(path: string, mode: number): Promise<void> {
+    await chown(path, NOBODY, NOBODY);
+    await chmod(path, mode);
   }
 
   /** Starts a program as nobody; resolves with its PID once it has written to standard output. */

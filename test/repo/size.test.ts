@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 4_810,
+  'src/agent': 5_450,
   'src/api': 1_160,
   'src/cli': 3_640,
   'src/cmd': 610,

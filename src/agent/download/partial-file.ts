@@ -150,6 +150,12 @@ export class PartialFile implements AsyncDisposable {
   }
 }
 
+/** Hash of the staged payload: the wanted one, else the one that was recorded when it was complete. */
+export async function sealedHash(record: string, files: Files): Promise<string | undefined> {
+  const found = await readRecord(record, files);
+  return found?.sha256 ?? found?.sealed;
+}
+
 /** Without a readable record the bytes are fetched again. */
 async function readRecord(path: string, files: Files): Promise<PartRecord | undefined> {
   try {

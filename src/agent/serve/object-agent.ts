@@ -19,6 +19,7 @@ import type { ServicePlaces } from '../service/service-place.ts';
 import type { ServiceRestarter } from '../service/service-restarter.ts';
 import { loadJournal, saveJournal } from '../state/journal-file.ts';
 import type { StatePaths } from '../state/state-directory.ts';
+import { fileTrust } from '../state/trusted-path.ts';
 
 /** Shared by all agents of one host. */
 export interface HostParts {
@@ -86,6 +87,7 @@ export function createObjectAgent(
     maintenance,
     restarter,
     files,
+    fileTrust,
     clock,
     random,
     log,

@@ -5,7 +5,7 @@ import type { OwnObject } from '../object/own-object.ts';
 import { describeController } from '../registration/describe-controller.ts';
 import { kubeletName } from '../registration/host-name.ts';
 import { keepRegistered } from '../registration/keep-registered.ts';
-import { askStatus } from '../service/status-socket.ts';
+import { askService } from '../service/trusted-service.ts';
 import { createObjectAgent, createOwnObject, type HostParts, serveNode } from './object-agent.ts';
 import { workForValue } from './work-for-value.ts';
 
@@ -43,7 +43,7 @@ async function register(host: HostParts, object: OwnObject, name: string, stop: 
       statusSocket: () => places.current.statusSocket,
       kubeletName: () => kubeletName(places.current),
       hasAddress: () => newestOf(object)?.status?.addresses?.some(({ type }) => type === 'InternalIP') ?? false,
-      askStatus: async (socket) => await askStatus(socket, STATUS_TIMEOUT_MS),
+      askStatus: async (socket) => await askService(socket, STATUS_TIMEOUT_MS),
       log,
     });
   await keepRegistered({ ...host, object, describe }, stop);

@@ -1,6 +1,7 @@
 /** Finds the k0s services on this host in the process table, with the places that their command lines name. */
 import { resolve } from 'node:path';
 import { allPids, argumentsOf, ownerOf, variableOf, workingDirectoryOf } from './processes.ts';
+import { whyForeign } from './trusted-process.ts';
 
 export interface FoundService {
   readonly pid: number;
@@ -16,7 +17,7 @@ export interface FoundService {
 export const DEFAULT_STATUS_SOCKET = '/run/k0s/status.sock';
 export const DEFAULT_DATA_DIRECTORY = '/var/lib/k0s';
 
-/** Every process whose command line looks like k0s; only its status socket proves it. */
+/** Every trusted process whose command line looks like k0s; only its status socket proves it. */
 export async function findServices(): Promise<FoundService[]> {
   const found: FoundService[] = [];
   for (const pid of await allPids()) {
@@ -28,10 +29,10 @@ export async function findServices(): Promise<FoundService[]> {
 
 async function describeProcess(pid: number): Promise<FoundService | undefined> {
   const args = readServiceArguments(await argumentsOf(pid));
-  if (args === undefined) return undefined;
+  if (args === undefined || (await whyForeign(pid)) !== undefined) return undefined;
   const directory = (await workingDirectoryOf(pid)) ?? '/';
   const dataDirectory = resolve(directory, args.dataDirectory ?? DEFAULT_DATA_DIRECTORY);
-  const isRoot = ((await ownerOf(pid)) ?? 0) === 0;
+  const isRoot = (await ownerOf(pid)) === 0;
   const usualSocket = isRoot ? DEFAULT_STATUS_SOCKET : resolve(dataDirectory, 'run', 'status.sock');
   const hostname = await variableOf(pid, 'AUTOPILOT_HOSTNAME');
   return {

@@ -29,7 +29,9 @@ beforeEach(async () => {
   binary = join(directory, 'k0s');
   statusSocket = join(directory, 'status.sock');
   await copyFile(process.execPath, binary);
-  service = spawn(binary, ['-e', 'console.log("up"); process.stdin.resume()'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  // Node.js runs the file `worker`, so the command line is that of a k0s worker.
+  await writeFile(join(directory, 'worker'), 'console.log("up"); process.stdin.resume()');
+  service = spawn(binary, ['worker'], { stdio: ['pipe', 'pipe', 'inherit'], cwd: directory });
   await once(service.stdout as NodeJS.EventEmitter, 'data');
   id = (await findProcess(service.pid ?? 0)) as ProcessId;
   server = createServer((_request, response) => response.end(JSON.stringify({ Version: VERSION, Pid: service.pid })));

@@ -2,12 +2,13 @@
 import { messageOf } from '../../util/errors.ts';
 import type { Journal, UpdatePhase, Work } from '../journal.ts';
 import { isBundle } from '../journal.ts';
+import { fileTrust } from '../state/trusted-path.ts';
 import { findServices } from './find-services.ts';
 import type { HostFacts, ProcessId, RunningService } from './host.ts';
 import { isSameProcess } from './host.ts';
 import { executableOf, executes, findProcess, findService, wasStartedFrom } from './processes.ts';
 import type { ServicePlaces } from './service-place.ts';
-import { askStatus, type ServiceStatus } from './status-socket.ts';
+import { askService, type TrustedAnswer } from './trusted-service.ts';
 
 export interface HostPlace {
   readonly places: Pick<ServicePlaces, 'current' | 'search'>;
@@ -23,10 +24,9 @@ const SEARCHING: readonly UpdatePhase[] = ['swapped', 'swappedBack'];
 export async function observeHost({ places, binary: configured }: HostPlace, journal: Journal): Promise<HostFacts> {
   const known = configured ?? (journal.phase === 'idle' || isBundle(journal) ? undefined : journal.work.binary);
   try {
-    const { version, pid } = await askService(places);
-    const process = await findProcess(pid);
-    if (process === undefined) throw new Error(`there is no process with PID ${pid}, which the status socket names`);
+    const { version, pid, process } = await askKnownPlace(places, known);
     const binary = known ?? (await executableOf(pid));
+    if (binary !== undefined) await fileTrust.assertReplaceable(binary);
     const current = binary !== undefined && (await executes(pid, binary));
     const running: RunningService = { version, process, current };
     return { running, service: process, ...(binary !== undefined && { binary }) };
@@ -38,14 +38,14 @@ export async function observeHost({ places, binary: configured }: HostPlace, jou
 }
 
 /** If the known socket does not answer, the service may have been restarted with another one. */
-async function askService(places: HostPlace['places']): Promise<ServiceStatus> {
+async function askKnownPlace(places: HostPlace['places'], binary: string | undefined): Promise<TrustedAnswer> {
   const { statusSocket } = places.current;
   try {
-    return await askStatus(statusSocket, STATUS_TIMEOUT_MS);
+    return await askService(statusSocket, STATUS_TIMEOUT_MS, binary);
   } catch (error) {
     const found = (await places.search()).statusSocket;
     if (found === statusSocket) throw error;
-    return await askStatus(found, STATUS_TIMEOUT_MS);
+    return await askService(found, STATUS_TIMEOUT_MS, binary);
   }
 }
 

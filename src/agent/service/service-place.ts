@@ -43,13 +43,16 @@ export class ServicePlaces {
   readonly #parts: PlaceParts;
   readonly #listeners = new Set<() => void>();
   #place: ServicePlace;
+  /** The last place that a service proved. */
+  #fallback: ServicePlace;
   #isFound = false;
   #logged = '';
   #searchedAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: PlaceParts) {
     this.#parts = parts;
-    this.#place = { ...DEFAULTS, ...parts.flags };
+    this.#fallback = { ...DEFAULTS, ...parts.flags };
+    this.#place = this.#fallback;
   }
 
   /** The result of the last search; before the first one, flags and defaults. */
@@ -72,16 +75,16 @@ export class ServicePlaces {
   }
 
   /**
-   * Searches the running processes, at most once a second. Keeps the known place when no service is found. Never rejects.
+   * Searches the running processes, at most once a second. Without a result the last proven place counts. Never rejects.
    */
   async search(): Promise<ServicePlace> {
     const now = this.#parts.clock.monotonic();
     if (now - this.#searchedAt < PAUSE_MS) return this.#place;
     this.#searchedAt = now;
     const { service, isProven, why } = await this.#findOne().catch(unknownBecause);
-    const found = service === undefined ? this.#place : { ...placeOf(service), ...this.#parts.flags };
+    const found = service === undefined ? this.#fallback : { ...placeOf(service), ...this.#parts.flags };
     const hasChanged = !sameJson(found, this.#place);
-    this.#isFound ||= isProven;
+    if (isProven && service !== undefined) [this.#fallback, this.#isFound] = [found, true];
     this.#place = found;
     this.#logOnce(why);
     if (hasChanged) for (const listener of this.#listeners) listener();

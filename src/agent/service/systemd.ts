@@ -1,5 +1,5 @@
 /** Restarts a service that systemd runs. Finds its unit from the process, else from the binary. */
-import { readFile } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import type { Commands } from './commands.ts';
 import type { ProcessId } from './host.ts';
 import { isSameProcess } from './host.ts';
@@ -28,7 +28,7 @@ export class Systemd implements ServiceManager {
 
   async find(process: ProcessId, binary: string): Promise<ManagedService | undefined> {
     const isAlive = isSameProcess(await findProcess(process.pid), process);
-    const unit = isAlive ? await this.#unitOf(process) : await this.#unitFor(binary);
+    const unit = isAlive ? await this.#unitOf(process, binary) : await this.#unitFor(binary);
     if (unit === undefined) return undefined;
     return {
       title: `systemd unit ${unit.id}`,
@@ -37,12 +37,16 @@ export class Systemd implements ServiceManager {
     };
   }
 
-  /** A cgroup also holds children of the service, so the unit must name the process, or the shell around it. */
-  async #unitOf({ pid, parent }: ProcessId): Promise<Unit | undefined> {
+  /**
+   * A cgroup also holds children of the service, so the unit must name the process, or the shell around it, and start the
+   * binary.
+   */
+  async #unitOf({ pid, parent }: ProcessId, binary: string): Promise<Unit | undefined> {
     const name = unitNameIn(await this.#readCgroup(pid));
     if (name === undefined) return undefined;
     const units = parseUnits(await this.#commands.ask('systemctl', 'show', PROPERTIES, name));
-    return units.find(({ mainPid }) => mainPid === pid || (mainPid === parent && mainPid > 1));
+    const unit = units.find(({ mainPid }) => mainPid === pid || (mainPid === parent && mainPid > 1));
+    return unit !== undefined && (await starts(unit, binary)) ? unit : undefined;
   }
 
   /** After the process is gone, the unit is found by the file that it starts. */
@@ -60,6 +64,14 @@ export class Systemd implements ServiceManager {
     if (activeState === 'failed') await this.#commands.ask('systemctl', 'reset-failed', id);
     await this.#commands.ask('systemctl', 'restart', '--no-block', id);
   }
+}
+
+/** As program or as argument, such as that of a shell; a symbolic link counts as its target. */
+async function starts({ execStart }: Unit, binary: string): Promise<boolean> {
+  for (const path of execStart.match(/\/[^\s;"']+/g) ?? []) {
+    if (path === binary || (await realpath(path).catch(() => undefined)) === binary) return true;
+  }
+  return false;
 }
 
 /** The innermost unit in proc_pid_cgroup(5): from systemd's own hierarchy with cgroups v1, else from the only one. */

@@ -1,37 +1,128 @@
-/** Runs a staged binary once, to see whether it starts here and has the right version. */
-import { execFile } from 'node:child_process';
+/** Runs a staged binary once, without rights, to see whether it starts here and has the right version. */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import type { StepOutcome } from '../steps/step.ts';
+import { allPids } from './processes.ts';
+import { usersOf } from './trusted-process.ts';
 
 export interface Trial {
   readonly binary: string;
+  /** Lower-case hexadecimal; undefined: the file is not compared. */
+  readonly sha256: string | undefined;
   /** Version it must print; undefined: any version. */
   readonly version?: string;
   readonly timeoutMs: number;
 }
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
+/** systemd leaves these ids unused, beside `nobody`; one without a process is taken, so that all of its processes can be killed. */
+const FREE_USERS = Array.from({ length: 14 }, (_, at) => 65_533 - at);
+/** No core dump, no file with content, ten seconds of computing. File descriptor 3 is the binary. */
+const SCRIPT = 'ulimit -c 0; ulimit -f 0; ulimit -t 10; exec /proc/self/fd/3 version';
+const KILL_ROUNDS = 50;
+const CLOSE_MS = 1_000;
 
-/** Runs `<binary> version`: it must end with 0 in time and print the version as a separate word. */
-export async function runTrial({ binary, version, timeoutMs }: Trial): Promise<StepOutcome> {
-  const options = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES } as const;
-  return await new Promise((resolve) => {
-    execFile(binary, ['version'], options, (error, stdout, stderr) => {
-      if (error) return resolve(no(`trial run of the new binary: ${whyNot(error, timeoutMs, stderr)}`));
-      if (version === undefined || stdout.split(/\s+/).includes(version)) return resolve({ ok: true });
-      const printed = stdout.trim().split('\n')[0]?.slice(0, 80) ?? '';
-      return resolve(no(`trial run of the new binary: it reports version "${printed}" instead of ${version}`));
-    });
-  });
+/**
+ * Runs `<binary> version`: it must end with 0 in time and print the version as a separate word. The file is opened once;
+ * what was opened is hashed and executed. An agent of root's gives it a user without rights, and ends all it started.
+ */
+export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): Promise<StepOutcome> {
+  await using file = await open(binary, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const found = sha256 === undefined ? undefined : await hashOf(file);
+  if (found !== sha256) return no(`its sha256 became ${found}, wanted ${sha256}`);
+  const { failure, stdout } = await execute(file, timeoutMs);
+  if (failure !== undefined) return no(failure);
+  if (version === undefined || stdout.split(/\s+/).includes(version)) return { ok: true };
+  return no(`it reports version "${firstLine(stdout).slice(0, 80)}" instead of ${version}`);
 }
 
-function whyNot(error: Error & { killed?: boolean; code?: unknown }, timeoutMs: number, stderr: string): string {
-  if (error.killed === true && error.code !== 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') {
-    return `it did not end within ${timeoutMs / 1000} s`;
+async function hashOf(file: FileHandle): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of file.createReadStream({ autoClose: false, start: 0 })) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+interface Execution {
+  readonly failure?: string;
+  readonly stdout: string;
+}
+
+/** In a session of its own, with an empty environment. */
+async function execute({ fd }: FileHandle, timeoutMs: number): Promise<Execution> {
+  const user = process.getuid?.() === 0 ? await freeUser() : undefined;
+  const ids = user === undefined ? {} : { uid: user, gid: user };
+  const child = spawn('/bin/sh', ['-c', SCRIPT], {
+    stdio: ['ignore', 'pipe', 'pipe', fd],
+    cwd: '/',
+    env: {},
+    detached: true,
+    ...ids,
+  });
+  const printed = { stdout: '', stderr: '' };
+  let failure: string | undefined;
+  const end = (why: string): void => {
+    failure ??= why;
+    killGroup(child.pid);
+  };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.setEncoding('utf8').on('data', (text: string) => {
+      printed[name] += text;
+      if (printed[name].length > MAX_OUTPUT_BYTES) end(`it printed more than ${MAX_OUTPUT_BYTES} bytes`);
+    });
   }
-  const said = stderr.trim().split('\n')[0]?.slice(0, 160) ?? '';
-  return typeof error.code === 'number' ? `it ended with code ${error.code} ${said}`.trim() : error.message;
+  const patience = setTimeout(() => end(`it did not end within ${timeoutMs / 1000} s`), timeoutMs);
+  const closed = new Promise((resolve) => child.once('close', resolve));
+  const code = await new Promise<number | null>((resolve) => {
+    child.once('error', ({ message }) => resolve((end(message), null)));
+    child.once('exit', resolve);
+  });
+  clearTimeout(patience);
+  killGroup(child.pid);
+  if (user !== undefined) await killAllOf(user);
+  // A process of the agent's own user that left the group may hold the pipes open.
+  await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
+  if (code !== 0)
+    failure ??= `it ended with ${code === null ? 'a signal' : `code ${code}`} ${firstLine(printed.stderr)}`;
+  return { stdout: printed.stdout, ...(failure !== undefined && { failure: failure.trim() }) };
+}
+
+async function freeUser(): Promise<number> {
+  const taken = new Set((await Promise.all((await allPids()).map(usersOf))).flat());
+  const free = FREE_USERS.find((uid) => !taken.has(uid));
+  if (free === undefined) throw new Error(`the users ${FREE_USERS.at(-1)} to ${FREE_USERS[0]} all have processes`);
+  return free;
+}
+
+function killGroup(leader: number | undefined): void {
+  if (leader !== undefined) kill(-leader);
+}
+
+/** Processes may start others meanwhile, so the search is repeated until it finds none. */
+async function killAllOf(user: number): Promise<void> {
+  for (let round = 0; round < KILL_ROUNDS; round++) {
+    const pids = await allPids();
+    const users = await Promise.all(pids.map(usersOf));
+    const theirs = pids.filter((_, at) => users[at]?.includes(user) === true);
+    if (theirs.length === 0) return;
+    for (const pid of theirs) kill(pid);
+  }
+}
+
+/** A process that is gone already is fine. */
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+function firstLine(text: string): string {
+  return text.trim().split('\n')[0]?.slice(0, 160) ?? '';
 }
 
 function no(reason: string): StepOutcome {
-  return { ok: false, reason };
+  return { ok: false, reason: `trial run of the new binary: ${reason}` };
 }

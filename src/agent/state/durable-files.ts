@@ -24,9 +24,15 @@ export async function writeDurably(path: string, text: string, files: Files = fs
 
 /**
  * Makes `target` the file that `source` is, in one rename, so that `target` always exists. `source` stays: as a second
- * name, or on a file system without hard links as the original of a copy.
+ * name, or on a file system without hard links as the original of a copy. `verify` rejects to keep the old target; it gets
+ * the path of the very file that would replace it.
  */
-export async function replaceDurably(source: string, target: string, files: Files = fsPromises): Promise<void> {
+export async function replaceDurably(
+  source: string,
+  target: string,
+  files: Files = fsPromises,
+  verify: (path: string) => Promise<void> = async () => await Promise.resolve(),
+): Promise<void> {
   const next = `${target}.new`;
   await files.rm(next, { force: true });
   try {
@@ -36,6 +42,7 @@ export async function replaceDurably(source: string, target: string, files: File
     await files.copyFile(source, next);
     await syncPath(next, files);
   }
+  await verify(next);
   await files.rename(next, target);
   // rename(2) does nothing when both are names of one file, as on a repetition after a crash.
   await files.rm(next, { force: true });

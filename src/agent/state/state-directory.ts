@@ -1,20 +1,38 @@
 /** Opens the state directory: creates it if needed, and locks it to this process. */
 import { existsSync } from 'node:fs';
-import { mkdir, stat } from 'node:fs/promises';
+import { lstat, mkdir, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { takeLock } from './lock.ts';
+import { assertTrustedPath, isTrustedUser } from './trusted-path.ts';
 
-/** Throws REFIT_FILE when it is unusable, and REFIT_AGENT when another agent uses it. */
-export async function openStateDirectory(path: string): Promise<StatePaths> {
+/**
+ * Throws REFIT_FILE when it is unusable or others could change it, and REFIT_AGENT when another agent uses it, or works on
+ * this host: `runDirectory` holds the lock of the host.
+ */
+export async function openStateDirectory(path: string, runDirectory: string): Promise<StatePaths> {
   const paths = pathsIn(path);
   try {
-    await makeDirectory(path);
+    await openOwn(path);
     await takeLock(paths.lock, process.pid);
+    await openOwn(runDirectory);
+    await takeLock(join(runDirectory, 'host.lock'), process.pid);
     return paths;
   } catch (error) {
     if (error instanceof RefitError) throw error;
     throw new RefitError('REFIT_FILE', `cannot use the state directory ${path}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** What somebody else put there while it was open to others could lead a later write elsewhere. */
+async function openOwn(path: string): Promise<void> {
+  await makeDirectory(path);
+  await assertTrustedPath(path);
+  for (const name of await readdir(path)) {
+    const found = await lstat(join(path, name));
+    if (found.isSymbolicLink() || !isTrustedUser(found.uid)) {
+      throw new Error(`${name} in it is a symbolic link or belongs to user ${found.uid}: remove it`);
+    }
   }
 }
 
@@ -34,13 +52,10 @@ async function makeDirectory(path: string): Promise<void> {
   }
 }
 
-/** Named as in the original, so that each finds the files that the other left. */
-export function pathsBeside(binary: string): { staged: string; part: string; previous: string } {
-  return {
-    staged: `${binary}.tmp`,
-    part: join(dirname(binary), `.${basename(binary)}.tmp.part`),
-    previous: `${binary}.previous`,
-  };
+/** The new binary is staged in a directory of the agent's own, on the file system of the binary. */
+export function pathsBeside(binary: string): { staging: string; staged: string; part: string; previous: string } {
+  const staging = join(dirname(binary), `.${basename(binary)}.refit`);
+  return { staging, staged: join(staging, 'staged'), part: join(staging, 'part'), previous: `${binary}.previous` };
 }
 
 export interface StatePaths {

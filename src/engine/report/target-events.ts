@@ -7,7 +7,6 @@ import type { NodeAction, Signalling } from '../model/decided.ts';
 import type { Snapshot } from '../model/observed.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Rollout, Stage, Target } from '../model/recorded.ts';
-import { stateChanges } from '../model/stages.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { ReportedEvent } from './plan-events.ts';
 
@@ -24,14 +23,30 @@ export interface NodeEvent extends ReportedEvent {
 
 /** For each target whose recorded state changed; `snapshot` is what the record was decided on. */
 export function targetEvents(snapshot: Snapshot, after: Rollout, policy: RolloutPolicy, now: number): TargetEvent[] {
-  return stateChanges(snapshot.rollout, after).flatMap(({ stage, target, before = target }): TargetEvent[] => {
-    if (target.state === 'failed') {
-      const { reason } = evaluateTarget({ snapshot, stage, target: before, policy, now });
-      return [{ type: 'Warning', reason, stage, target }];
-    }
-    if (target.state !== 'done' || isQuiet(snapshot.rollout)) return [];
-    return [{ type: 'Normal', reason: doneReason(snapshot, stage, target), stage, target }];
-  });
+  const before = new Map(snapshot.rollout.stages.flatMap(({ targets }) => targets.map((it) => [it.key, it.state])));
+  return after.stages.flatMap((stage) =>
+    stage.targets
+      .filter(({ key, state }) => before.get(key) !== state)
+      .flatMap((target) => ending(snapshot, stage, target, policy, now) ?? []),
+  );
+}
+
+function ending(
+  snapshot: Snapshot,
+  stage: Stage,
+  target: Target,
+  policy: RolloutPolicy,
+  now: number,
+): TargetEvent | undefined {
+  if (target.state === 'done') {
+    return isQuiet(snapshot.rollout)
+      ? undefined
+      : { type: 'Normal', reason: doneReason(snapshot, stage, target), stage, target };
+  }
+  if (target.state !== 'failed') return undefined;
+  const recorded = snapshot.rollout.stages.flatMap(({ targets }) => targets).find(({ key }) => key === target.key);
+  const { reason } = evaluateTarget({ snapshot, stage, target: recorded ?? target, policy, now });
+  return { type: 'Warning', reason, stage, target };
 }
 
 function doneReason(snapshot: Snapshot, { version }: Stage, target: Target): Reason {

@@ -7,6 +7,7 @@ import type { Maintenance } from '../../../src/agent/maintenance/node-maintenanc
 import type { HostFacts } from '../../../src/agent/service/host.ts';
 import { loadJournal, saveJournal } from '../../../src/agent/state/journal-file.ts';
 import { pathsBeside, pathsIn } from '../../../src/agent/state/state-directory.ts';
+import type { FileTrust } from '../../../src/agent/state/trusted-path.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import { decodeReport } from '../../../src/signal/report.ts';
 import { silentLogger } from '../../../src/util/log.ts';
@@ -49,6 +50,12 @@ export interface DiskRunOptions {
 const OVER = ['Completed', 'Failed', 'FailedDownload'];
 const PATIENCE_S = 900;
 const PACE_MS = 200;
+/** Whose files they are is not simulated. */
+const TRUSTING: FileTrust = {
+  assertReplaceable: async () => await Promise.resolve(),
+  makePrivate: async () => await Promise.resolve(),
+  removeEmpty: async () => await Promise.resolve(),
+};
 const MAINTENANCE: Maintenance = {
   whoCordons: async () => await Promise.resolve('self'),
   readNode: async () => await Promise.resolve(undefined),
@@ -235,6 +242,7 @@ class DiskRun {
       maintenance: MAINTENANCE,
       restarter: { restart: async () => await Promise.resolve(this.#boot()) },
       files: this.#disk.files,
+      fileTrust: TRUSTING,
       clock: this.#clock,
       random: () => 0.5,
       log: silentLogger,

@@ -1,0 +1,42 @@
+/** Decides which processes the agent believes: those of root, or of its own user, outside of containers. */
+import { readFile, readlink } from 'node:fs/promises';
+import { isTrustedUser } from '../state/trusted-path.ts';
+
+/** Why a process cannot be this host's service; undefined when it can. */
+export async function whyForeign(pid: number): Promise<string | undefined> {
+  if (pid <= 1 || pid === process.pid) return 'cannot be the service';
+  const users = await usersOf(pid);
+  if (users === undefined) return 'is gone';
+  const stranger = users.find((uid) => !isTrustedUser(uid));
+  if (stranger !== undefined) return `belongs to user ${stranger}, not to root`;
+  return (await isElsewhere(pid)) ? 'runs in a container' : undefined;
+}
+
+/** Not the owner of /proc/PID: that is root's also for a program of anybody's that is executable but not readable. */
+export async function usersOf(pid: number): Promise<number[] | undefined> {
+  const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return /^Uid:\s+(.*)$/m.exec(text)?.[1]?.split(/\s+/).map(Number);
+}
+
+async function isElsewhere(pid: number): Promise<boolean> {
+  const [own, theirs] = await Promise.all([containerOf('self'), containerOf(pid)]);
+  if (theirs !== undefined && theirs !== own) return true;
+  const mounts = await mountsOf(pid);
+  // An agent with private mounts, such as systemd's PrivateTmp, finds the service in those of PID 1.
+  const known = await Promise.all([mountsOf('self'), mountsOf(1)]);
+  return mounts !== undefined && known[1] !== undefined && !known.includes(mounts);
+}
+
+async function containerOf(pid: number | 'self'): Promise<string | undefined> {
+  const text = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
+  return cgroupContainer(text);
+}
+
+/** Container runtimes name the innermost cgroup by 64 hexadecimal digits; the kubelet's own ones say kubepods. */
+export function cgroupContainer(cgroup: string): string | undefined {
+  return /[0-9a-f]{64}/g[Symbol.match](cgroup)?.at(-1) ?? /kubepods/.exec(cgroup)?.[0];
+}
+
+async function mountsOf(pid: number | 'self'): Promise<string | undefined> {
+  return await readlink(`/proc/${pid}/ns/mnt`).catch(() => undefined);
+}

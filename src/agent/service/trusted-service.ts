@@ -1,0 +1,32 @@
+/** Asks a status socket that only root, or the user of the agent, can have made. */
+import { assertTrustedPath } from '../state/trusted-path.ts';
+import { readServiceArguments } from './find-services.ts';
+import type { ProcessId } from './host.ts';
+import { isSameProcess } from './host.ts';
+import { argumentsOf, findProcess, wasStartedFrom } from './processes.ts';
+import { askStatus, type ServiceStatus } from './status-socket.ts';
+import { whyForeign } from './trusted-process.ts';
+
+export interface TrustedAnswer extends ServiceStatus {
+  readonly process: ProcessId;
+}
+
+/**
+ * Asks the status socket. Rejects unless socket and process are trusted, and the process is a k0s service: started as
+ * `controller` or `worker`, or from `binary`.
+ */
+export async function askService(socket: string, timeoutMs: number, binary?: string): Promise<TrustedAnswer> {
+  await assertTrustedPath(socket);
+  const status = await askStatus(socket, timeoutMs);
+  const { pid } = status;
+  const process = await findProcess(pid);
+  if (process === undefined) throw new Error(`there is no process with PID ${pid}, which the status socket names`);
+  const distrust = await whyForeign(pid);
+  if (distrust !== undefined) throw new Error(`the status socket names PID ${pid}, which ${distrust}`);
+  const isService =
+    readServiceArguments(await argumentsOf(pid)) !== undefined ||
+    (binary !== undefined && (await wasStartedFrom(pid, binary)));
+  if (!isService) throw new Error(`the status socket names PID ${pid}, which is another service`);
+  if (!isSameProcess(await findProcess(pid), process)) throw new Error(`PID ${pid} changed while it was examined`);
+  return { ...status, process };
+}

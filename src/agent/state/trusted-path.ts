@@ -1,0 +1,82 @@
+/** Checks that only root, or the agent's own user, can change a file or anything on the way to it. */
+import { constants, type Stats } from 'node:fs';
+import { lstat, mkdir, open, readlink, rmdir } from 'node:fs/promises';
+import { dirname, isAbsolute, join } from 'node:path';
+import { syncPath } from './durable-files.ts';
+
+const OTHERS_WRITE = 0o002;
+const GROUP_WRITES = 0o020;
+const STICKY = 0o1000;
+const MAX_LINKS = 40;
+
+export function isTrustedUser(uid: number): boolean {
+  return uid === 0 || uid === process.getuid?.();
+}
+
+/**
+ * Rejects, naming the first file or directory that somebody else could change. Parents may be sticky, as /tmp is: nobody
+ * there can replace a file of root's. Symbolic links are followed and checked the same way. A missing file is an ENOENT.
+ */
+export async function assertTrustedPath(path: string): Promise<void> {
+  const rest = path.split('/').filter((name) => name !== '');
+  let [at, links] = ['/', 0];
+  for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
+    if (name === '.') continue;
+    if (name === '..') at = dirname(at);
+    const next = name === '..' ? at : join(at, name);
+    const found = await lstat(next);
+    if (!isTrustedUser(found.uid)) throw new Error(`${next} belongs to user ${found.uid}: it must belong to root`);
+    if (found.isSymbolicLink()) {
+      if (++links > MAX_LINKS) throw new Error(`${path} has too many symbolic links`);
+      const target = await readlink(next);
+      if (isAbsolute(target)) at = '/';
+      rest.unshift(...target.split('/').filter((part) => part !== ''));
+      continue;
+    }
+    if (isWritable(found, rest.length === 0)) throw new Error(`others may write to ${next}: run "chmod go-w ${next}"`);
+    at = next;
+  }
+}
+
+/** A socket's mode says who may connect, not who answers. Members of the agent's own group count as the agent. */
+function isWritable(found: Stats, isLast: boolean): boolean {
+  if (found.isSocket()) return false;
+  if (found.isDirectory() && !isLast && (found.mode & STICKY) !== 0) return false;
+  const group = found.gid === process.getgid?.() ? 0 : GROUP_WRITES;
+  return (found.mode & (OTHERS_WRITE | group)) !== 0;
+}
+
+/** What the agent asks about the host's files before it changes them. */
+export interface FileTrust {
+  /** Rejects unless only root can change the file and the names in its directory; the file may be missing. */
+  assertReplaceable(path: string): Promise<void>;
+  /** Makes a directory that nobody else can look into, or checks that it is one. */
+  makePrivate(directory: string): Promise<void>;
+  /** Removes the directory when it is empty. */
+  removeEmpty(directory: string): Promise<void>;
+}
+
+export const fileTrust: FileTrust = {
+  async assertReplaceable(path) {
+    await assertTrustedPath(dirname(path));
+    await unless('ENOENT', assertTrustedPath(path));
+  },
+  async makePrivate(directory) {
+    await assertTrustedPath(dirname(directory));
+    await unless('EEXIST', mkdir(directory, { mode: 0o700 }));
+    await using handle = await open(directory, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    const { uid, mode } = await handle.stat();
+    if (!isTrustedUser(uid)) throw new Error(`${directory} belongs to user ${uid}: remove it`);
+    if ((mode & 0o777) !== 0o700) await handle.chmod(0o700);
+    await syncPath(dirname(directory));
+  },
+  async removeEmpty(directory) {
+    await unless('ENOTEMPTY', unless('ENOENT', rmdir(directory)));
+  },
+};
+
+async function unless(code: string, work: Promise<unknown>): Promise<void> {
+  await work.catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== code) throw error;
+  });
+}

@@ -1,0 +1,35 @@
+/** The staged binary changes after its hash was checked: before the trial run, and before it replaces the service's binary. */
+import { stat, writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { pathsBeside } from '../../src/agent/state/state-directory.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
+import { NEW } from '../agent/rig.ts';
+import { startNode, useCluster } from './rig.ts';
+
+useCluster();
+
+test('other bytes than those that were hashed never become the service', async () => {
+  // A leader that drains leaves the time between trial run and swap.
+  await using node = await startNode({ policy: { cordoning: 'leader' } });
+  const before = await node.installed();
+  const { staged } = pathsBeside(node.host.binary);
+  node.startAgent();
+  await node.send('/new', NEW);
+  await node.until(() => expect(node.statuses).toContain('Cordoning'));
+  await writeFile(staged, '#!/bin/sh\nexit 0\n');
+  const signal = decodeSignal((await node.object()).metadata.annotations);
+  if (signal === undefined) throw new Error('no signal');
+  await node.annotate(encodeSignal({ ...signal, status: { status: 'ApplyingUpdate', timestamp: node.created } }));
+  await node.end();
+  expect(node.statuses.at(-1)).toBe('Failed');
+  expect((await node.report())?.reason).toContain('sha256 of the staged binary became');
+  expect(await node.installed()).toBe(before);
+});
+
+test('nobody else can look into the directory where it is staged', async () => {
+  await using node = await startNode({ bytes: 64_000, faults: [{ paceMs: 100 }] });
+  node.startAgent();
+  await node.send('/new', NEW);
+  const { staging } = pathsBeside(node.host.binary);
+  await node.until(async () => expect((await stat(staging)).mode & 0o777).toBe(0o700));
+});
