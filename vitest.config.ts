@@ -40,7 +40,8 @@ export default defineConfig({
         // Starting a process for each of these small files took longer than their tests.
         { isolate: false },
       ),
-      project('model', 'computing', ['test/model/**/*.test.ts']),
+      // One exploration takes half a minute, and several times that on a busy machine.
+      project('model', 'computing', ['test/model/**/*.test.ts'], { testTimeout: 300_000 }),
       project('agent', 'waiting', ['test/{agent,attacks}/**/*.test.ts'], { pool: 'forks' }),
       project('conformance', 'waiting', ['test/conformance/**/*.test.ts'], {
         ...realControlPlane,

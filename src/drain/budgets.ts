@@ -15,6 +15,9 @@ export interface BlockingBudget {
   readonly reason: string;
 }
 
+/** What ends a wait for a PodDisruptionBudget, as a clause that follows "when". */
+export const BUDGET_ENDS = 'the budget allows the eviction: run more replicas, or change the budget';
+
 export function describeBlockingBudget({ budget, pods, reason }: BlockingBudget): string {
   return blockedByBudget(budget, nameSome(pods), reason);
 }

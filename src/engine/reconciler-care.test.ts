@@ -53,7 +53,7 @@ interface Leader {
 interface Parts {
   readonly drains?: Drains;
   readonly spoken?: Dialect<TablePlan>;
-  /** Nodes of which nobody can tell what a drain of them would meet. */
+  /** Nodes whose drain preview gets no answer. */
   readonly mute?: readonly string[];
   readonly clock?: FakeClock;
 }
@@ -76,7 +76,7 @@ function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): L
     drains,
     prober: {
       askControlPlane: async () => await Promise.resolve([]),
-      look: () => {
+      previewDrains: () => {
         begun++;
         const ahead = async (node: string): Promise<DrainPreview> => {
           looks++;
@@ -210,13 +210,13 @@ test('where nobody can tell of one whether it leaves its drain to the leader, th
   expect([...drains.begun].toSorted()).toEqual([OWN_DRAIN, `w1 plan-uid/${later(0)}/Plan`]);
 });
 
-test('a node of which nobody can tell what a drain would meet waits, and the next one starts in its place', async () => {
+test('a node without an answer to its drain preview waits, and the next one starts in its place', async () => {
   const api = apiWith(names(3));
   await leaderOf(api, names(3), { mute: ['w0'] }).look();
   expect(intendedIn(api)).toEqual(['w1']);
 });
 
-test('where nobody can tell it of any node, that is what holds them back', async () => {
+test('without an answer for any node, all nodes wait for it', async () => {
   const api = apiWith(names(3));
   expect(await leaderOf(api, [], { mute: names(3) }).look()).toEqual({ requeueAfterMs: 2000 });
   expect(api.read(dialect.plans, 'plan').status?.blocked).toBe(true);
@@ -231,19 +231,19 @@ function apiWhere(observation: Observation): MemoryApi {
   return api;
 }
 
-test('a drain that is begun is watched over from then on: its deadline wakes the leader', async () => {
+test('the deadline of a started drain wakes the leader', async () => {
   const drains = new SlowDrains();
   const outcome = await leaderOf(apiWhere(ASKING), ['w0'], { drains }).look();
   expect([...drains.begun]).toEqual([OWN_DRAIN]);
   expect(outcome).toEqual({ requeueAfterMs: buildPolicy().stepDeadlines.drain });
 });
 
-test('a drain that is not begun, since the node is not as it was seen, is decided on again soon, and told once it is', async () => {
+test('a drain of a node that has changed is decided again soon, and reported once it starts', async () => {
   const api = apiWhere(ASKING);
   const drains = new SlowDrains();
   api.before('get nodes/w0', () => api.change(nodes, 'w0', (node) => node));
   const leader = leaderOf(api, ['w0'], { drains });
-  // No news may come.
+  // No event may come.
   expect(await leader.look()).toEqual({ requeueAfterMs: 1000 });
   expect([...drains.begun, ...leader.told]).toEqual([]);
   await leader.look();
@@ -254,7 +254,7 @@ test.each<[string, Observation]>([
   ['says that it failed', failed('disk full')],
   ['goes on by itself', working('ApplyingUpdate')],
   ['says nothing any more', NONE],
-])('the drain of a node that %s is ended: pods of a node that is let back must stay', async (_name, observation) => {
+])('the drain of a node that %s is ended: pods of an uncordoned node must stay', async (_name, observation) => {
   const drains = new SlowDrains();
   drains.begin('w0', OWN_DRAIN.slice('w0 '.length));
   await leaderOf(apiWhere(observation), [], { drains }).look();

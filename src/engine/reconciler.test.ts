@@ -302,7 +302,7 @@ describe('a write that is lost', () => {
   });
 });
 
-test('what stands against a new plan, and cannot be told: said, nothing is recorded, and it is asked again', async () => {
+test('unknown preconditions of a new plan are reported, nothing is recorded, and the probe is repeated', async () => {
   const api = apiWith(buildTablePlan({ workers: ['w1'] }));
   let answers = [new TransportError('no answer', { maybeApplied: false })];
   const unmet = async (): Promise<[]> => {
@@ -313,7 +313,7 @@ test('what stands against a new plan, and cannot be told: said, nothing is recor
   const clock = new FakeClock(T0);
   const leader = new Leader(api, clock, { ...dialect, preconditions: { unmet } });
   expect(await leader.see()).toEqual({ requeueAfterMs: 2000 });
-  expect(leader.told).toEqual(['CannotDecide: what stands against the plan cannot be told: no answer']);
+  expect(leader.told).toEqual(['CannotDecide: could not check the preconditions of the plan: no answer']);
   expect(writes(api)).toEqual([]);
   answers = [];
   await clock.advance(2000);
@@ -343,7 +343,7 @@ test('what stays without an answer is asked ever more seldom, whatever wakes the
   expect(leader.told).toHaveLength(1);
   words = 'refused';
   await leader.see();
-  expect(leader.told.slice(1)).toEqual(['CannotDecide: what stands against the plan cannot be told: refused']);
+  expect(leader.told.slice(1)).toEqual(['CannotDecide: could not check the preconditions of the plan: refused']);
 });
 
 test('a plan of the same name that comes after one without an answer asks at once', async () => {

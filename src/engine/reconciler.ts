@@ -8,9 +8,8 @@ import { endIdleDrains, prepareNodeActions } from './act/node-actions.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { record } from './act/record.ts';
 import { send } from './act/signal.ts';
-import { decide, signalsOf } from './decide/decide.ts';
+import { decideOn, recordedWork } from './decide/decide.ts';
 import { Evaluations } from './decide/evaluate-target.ts';
-import { nodeActionsOf } from './decide/node-actions.ts';
 import type { Decision, NodeAction, Probe } from './model/decided.ts';
 import { gather, type Known } from './observe/gather.ts';
 import type { View } from './observe/own-writes.ts';
@@ -77,7 +76,8 @@ export function createReconciler<P extends KubeObject>(
       const policy = options.policyFor(plan);
       const now = clock.now();
       const snapshot = gather(dialect, plan, world, now, knownTo(options, answers, times));
-      const outcome = await take(effects, answers, { world, plan, policy, snapshot, now });
+      const evaluations = new Evaluations(snapshot, policy, now);
+      const outcome = await take(effects, answers, { world, plan, policy, snapshot, now, evaluations });
       if (outcome) return { ...outcome, ...soonest(outcome, await cleanUpOrphanedWork(effects, world, plans)) };
     }
     return RECHECK_SOON;
@@ -90,8 +90,8 @@ async function take<P extends KubeObject>(
   answers: Answers,
   turn: Turn<P>,
 ): Promise<Recheck | undefined> {
-  const { snapshot, policy, now } = turn;
-  const decision = decide(snapshot, policy, now);
+  const { snapshot, now, evaluations } = turn;
+  const decision = decideOn(evaluations);
   if (decision.probes.length > 0) {
     await probeAll(options, answers, decision.probes, turn);
     return undefined;
@@ -102,7 +102,7 @@ async function take<P extends KubeObject>(
     options.reporter?.recorded(turn, decision.record, decision.waits);
     return undefined;
   }
-  const outcome = await act(options, turn, heldMs > 0 ? withoutRecord(decision, heldMs, turn) : decision);
+  const outcome = await act(options, turn, heldMs > 0 ? withoutRecord(decision, heldMs, evaluations) : decision);
   if (!outcome) return undefined;
   const requeueAfterMs = await options.reporter?.decided(turn, decision);
   return { ...soonest(outcome, { requeueAfterMs }), restMs: restOf(snapshot.rollout) };
@@ -134,22 +134,16 @@ function knownTo<P extends KubeObject>(
     controlPlane,
     preconditions,
     drainDelegationOf: (target) => answers.drainDelegationOf(target),
-    drainPreviews: prober.look && drainPreviews,
+    drainPreviews: prober.previewDrains && drainPreviews,
     drainOf: (node, owner) => drains?.stateOf(node, owner),
     watch: (target, observation) => times.watch(target, observation),
   };
 }
 
 /** While the record waits for its batch, signals and node actions for what is recorded already are not delayed. */
-function withoutRecord<P extends KubeObject>(
-  decision: Decision,
-  heldMs: number,
-  { snapshot, policy, now }: Turn<P>,
-): Decision {
+function withoutRecord(decision: Decision, heldMs: number, evaluations: Evaluations): Decision {
   const recheckAfterMs = Math.min(heldMs, decision.recheckAfterMs ?? heldMs);
-  const evaluations = new Evaluations(snapshot, policy, now);
-  const [signals, nodeActions] = [signalsOf(evaluations), nodeActionsOf(evaluations)];
-  return { ...decision, signals, nodeActions, recheckAfterMs };
+  return { ...decision, ...recordedWork(evaluations), recheckAfterMs };
 }
 
 /** Undefined if something was written, or a drain begun, that changes the next decision. */

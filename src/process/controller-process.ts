@@ -193,6 +193,6 @@ function proberOf({ config, apiPort, writer, drainsNodes = true, abort }: Contro
       const options = { port: apiPort, timeoutMs: READYZ_TIMEOUT_MS, abort: stop };
       return await askControlPlane(endpoints, async (host) => await askReadyz(config, host, options));
     },
-    ...(drainsNodes ? { look: (stop = abort) => new DrainPreviewer(writer, stop) } : {}),
+    ...(drainsNodes ? { previewDrains: (stop = abort) => new DrainPreviewer(writer, stop) } : {}),
   };
 }

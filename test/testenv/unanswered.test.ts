@@ -58,7 +58,7 @@ test('other nodes are drained and continue; this one waits with the reason and i
   await puppets.until(async () => expect(await statusOf('unanswered-w2')).toBe('ApplyingUpdate'));
   await puppets.until(async () => {
     const { annotations = {} } = (await admin.get(plans, 'autopilot')).metadata;
-    const told = `"reason":"CannotDecide","message":"whether ${MUTE} lets the leader drain it cannot be told: no answer"`;
+    const told = `"reason":"CannotDecide","message":"could not check whether ${MUTE} delegates its drain: no answer"`;
     expect(annotations[CONDITIONS_ANNOTATION]).toContain(told);
   });
   expect([await statusOf(MUTE), await puppets.cordon(MUTE)]).toEqual(['Cordoning', 'none']);

@@ -153,7 +153,7 @@ test('a budget that allows no eviction is named with its pod: before the node is
   const pod = await puppets.addLastingPod('why-d1');
   await addBudget(puppets, 'why-d1-lasting');
   const held = `PodDisruptionBudget default/why-d1-lasting blocks ${pod}: it wants 1 of its 1 pods healthy at all times`;
-  const ends = 'when the budget lets its pods go: run more replicas of them, or change it';
+  const ends = 'when the budget allows the eviction: run more replicas, or change the budget';
   try {
     await puppets.plan(1);
     const before = await whyOf();
@@ -190,7 +190,7 @@ test('a skipped node: why says what it waits for while another one has the slot'
     expect(text).toContain(
       `\n  waits   ${held} cannot be drained: PodDisruptionBudget default/${held}-lasting blocks ${pod}: it wants 1 of its 1`,
     );
-    expect(text).toContain('\n  ends    when the budget lets its pods go: run more replicas of them, or change it');
+    expect(text).toContain('\n  ends    when the budget allows the eviction: run more replicas, or change the budget');
     expect(await whyOf(past)).toContain(`\n  now     ${past} Restart (`);
   } finally {
     await admin.delete(podDisruptionBudgets, `${held}-lasting`, { namespace: NAMESPACE });

@@ -80,7 +80,7 @@ test.each<[string, Case, readonly string[]]>([
     { sources: { drainPreview: BLOCKED } },
     [
       `\n  waits   w1 cannot be drained: ${HOLDS} (drain-possible, 9 min)\n          w2 cannot be drained: ${HOLDS}`,
-      '\n  ends    when the budget lets its pods go: run more replicas of them, or change it\n',
+      '\n  ends    when the budget allows the eviction: run more replicas, or change the budget\n',
     ],
   ],
   [
@@ -93,7 +93,7 @@ test.each<[string, Case, readonly string[]]>([
     },
     [
       `\n  now     w1 Cordoning (8 min): 2 pods are left on node w1: ${HOLDS} (drain)\n`,
-      'when the budget lets its pods go',
+      'when the budget allows the eviction',
       '\n  fails   w1 at 2026-11-20T09:02:00Z if nothing changes\n',
     ],
   ],
@@ -118,7 +118,7 @@ test.each<[string, Case, readonly string[]]>([
           await Promise.resolve({ evictable: 0, obstacles: [], refused: [{ pod: 'shop/db', reason: 'has data' }] }),
       },
     },
-    ['w1 cannot be drained: shop/db has data', 'ends    when those pods are gone, or spec.drain of the policy'],
+    ['w1 cannot be drained: shop/db has data', 'ends    when those pods are gone, or spec.drain of the UpgradePolicy'],
   ],
   [
     'a node that drains itself',

@@ -136,7 +136,7 @@ test('a node that others were let past, since it does not tell yet what an earli
   const silent = { ...w1, status: { ...w1.status, nodeInfo: { kubeletVersion: 'v1.34.9+k0s.0' } } };
   const past = signalled(w2, { created: later(1000), status: 'Restart', command: { id: 1 } });
   const [text] = why(await lookAt([two], [], [silent, past], NOW), 'w1').slice(1);
-  expect(text).toContain('an earlier command has brought it to v1.35.4+k0s.0, which it does not tell yet');
+  expect(text).toContain('an earlier command upgraded it to v1.35.4+k0s.0, which it does not report yet');
   expect(text).toContain('\n  ends    when the node reports the version of the earlier command');
 });
 

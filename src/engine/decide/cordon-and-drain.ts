@@ -1,8 +1,8 @@
-/** Owns what the leader does for a target that asks for it: cordon and drain, and the way back. */
+/** What the leader does for a target that delegates its drain: cordon and drain, later uncordon. */
+import { BUDGET_ENDS } from '../../drain/budgets.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { evaluate } from '../gates/chain.ts';
 import { gateInput, type TargetContext } from '../gates/context.ts';
-import { BLOCKED_ENDS } from '../gates/drain-possible.ts';
 import { AFTER } from '../gates/registry.ts';
 import { ownerOf } from '../model/cordon-owners.ts';
 import type { NodeAction } from '../model/decided.ts';
@@ -17,7 +17,7 @@ export interface AssistInput extends TargetContext {
   readonly facts: TargetFacts;
 }
 
-/** Undefined where there is nothing to do for it. */
+/** Undefined if the target waits for nothing that the leader does. */
 export function assist(input: AssistInput): TargetEvaluation | undefined {
   const { observation, drainDelegation, node } = input.facts;
   if (observation.kind !== 'working' || observation.waitsFor === undefined) return undefined;
@@ -29,11 +29,11 @@ export function assist(input: AssistInput): TargetEvaluation | undefined {
 }
 
 function askDrainDelegation({ stage, target }: AssistInput): TargetEvaluation {
-  const reason = because('DrainDelegationUnknown', `asking whether ${target.name} lets the leader drain it`);
+  const reason = because('DrainDelegationUnknown', `asking whether ${target.name} delegates its drain`);
   return { phase: 'working', effect: 'assist', reason, probe: { kind: 'drain-delegation', stage, target } };
 }
 
-/** Cordon, then drain, then on: each is seen to be so before the next is begun. */
+/** Cordon, drain, acknowledge: each starts once the one before it is observed. */
 function cordonAndDrain(input: AssistInput): TargetEvaluation {
   const { snapshot, stage, target, facts, policy } = input;
   const { node, drain } = facts;
@@ -73,27 +73,27 @@ function wait({ target, policy, now }: AssistInput, node: NodeView, drain: Drain
   const code = blockedBy === undefined ? 'Draining' : 'DrainBlocked';
   const until = Number.isFinite(deadline) ? { until: rfc3339(deadline), recheckMs: deadline - now } : {};
   const gone = `the pods are gone (kubectl get pods -A --field-selector spec.nodeName=${node.name} shows them)`;
-  const ends = blockedBy === undefined ? gone : BLOCKED_ENDS;
+  const ends = blockedBy === undefined ? gone : BUDGET_ENDS;
   return { phase: 'working', effect: 'assist', gate: 'drain', reason: because(code, why), ends, ...until };
 }
 
-/** Which cordon goes: ours, which names its owner, or one that an original leader or agent set without a word. */
-export function liftOf({ observation }: TargetFacts, { drain }: RolloutPolicy): 'ours' | 'always' {
+/** Which cordon to remove: ours, which names its owner, or also one that an original leader or agent set without a name. */
+export function uncordonOf({ observation }: TargetFacts, { drain }: RolloutPolicy): 'ours' | 'always' {
   return observation.kind === 'working' && observation.ownsCordon === true ? 'always' : drain.uncordon;
 }
 
-/** Pods come back only to a node that is well. */
+/** The verifiers pass before pods come back. */
 function uncordonNode(input: AssistInput): TargetEvaluation {
   const { stage, target, facts, policy } = input;
   const verdict = evaluate(AFTER, gateInput(input, freeSlots(stage)));
   if (verdict.kind === 'pass') {
-    const reason = because('InFlight', `${target.name} is being let back`);
+    const reason = because('InFlight', `${target.name} is being uncordoned`);
     const nodeAction = {
       kind: 'acknowledge',
       stage,
       target,
       node: facts.node?.name,
-      uncordon: liftOf(facts, policy),
+      uncordon: uncordonOf(facts, policy),
     } as const;
     return { phase: 'verifying', effect: 'assist', reason, nodeAction };
   }

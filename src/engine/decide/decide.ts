@@ -1,8 +1,7 @@
 /**
- * Owns the decision: one pure function from what is recorded and seen to what is recorded and signalled next. The same
- * function runs in the controller, in `refit status`, in the tests and in the explorer; there is no second copy of a rule.
+ * The decision: one pure function from the record and the observations to the next record and signals. The controller,
+ * `refit status`, the tests and the explorer all run it.
  */
-
 import { factsOf } from '../gates/context.ts';
 import { ownerOf } from '../model/cordon-owners.ts';
 import type { Decision, Signalling } from '../model/decided.ts';
@@ -17,26 +16,29 @@ import { nodeActionsOf } from './node-actions.ts';
 
 /** `now` in milliseconds since the Unix epoch. The same input always gives the same decision. */
 export function decide(snapshot: Snapshot, policy: RolloutPolicy, now: number): Decision {
-  const settled = settle(new Evaluations(snapshot, policy, now));
-  const { rollout } = settled.snapshot;
-  const unrecorded = rollout !== snapshot.rollout;
-  return {
-    ...explain(settled),
-    record: unrecorded ? rollout : undefined,
-    signals: unrecorded ? [] : signalsOf(settled),
-    nodeActions: unrecorded ? [] : nodeActionsOf(settled),
-  };
+  return decideOn(new Evaluations(snapshot, policy, now));
 }
 
-/** Moves on until nothing moves, so that one write records all: a target done, and the next ones intended. */
+/** `evaluations` are of the snapshot to decide on. */
+export function decideOn(evaluations: Evaluations): Decision {
+  const settled = settle(evaluations);
+  if (settled === evaluations) return { ...explain(settled), ...recordedWork(settled) };
+  return { ...explain(settled), record: settled.snapshot.rollout, signals: [], nodeActions: [] };
+}
+
+/** Signals and node actions for what is recorded already. */
+export function recordedWork(evaluations: Evaluations): Pick<Decision, 'signals' | 'nodeActions'> {
+  return { signals: signalsOf(evaluations), nodeActions: nodeActionsOf(evaluations) };
+}
+
+/** Advances until nothing changes, so that one write records all: a target done, and the next ones intended. */
 function settle(evaluations: Evaluations): Evaluations {
   const { snapshot, policy, now } = evaluations;
   const rollout = advance(evaluations);
   return rollout === snapshot.rollout ? evaluations : settle(new Evaluations({ ...snapshot, rollout }, policy, now));
 }
 
-/** Signals for what is recorded as it stands, whatever else is to be recorded. */
-export function signalsOf(evaluations: Evaluations): Signalling[] {
+function signalsOf(evaluations: Evaluations): Signalling[] {
   const { snapshot, policy } = evaluations;
   const stage = activeStage(snapshot.rollout);
   if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];

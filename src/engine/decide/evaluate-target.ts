@@ -1,5 +1,4 @@
-/** Owns the step of one target: sight, row of the transition table, verifiers, and what is to be recorded of it. */
-
+/** Evaluates one target: its observation, its row in the transition table, its gates, and the state to record. */
 import { evaluate } from '../gates/chain.ts';
 import { type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/context.ts';
 import { AFTER, BEFORE } from '../gates/registry.ts';
@@ -15,13 +14,13 @@ import { isLate } from './deadlines.ts';
 import { isSupersededByRetry } from './retry.ts';
 
 /**
- * Milliseconds after which an intent that was not signalled is recorded anew: far more than lies between the two writes,
- * unless a leader went away in between. The deadline of a target begins with its attempt, and an agent must get all of it.
+ * Milliseconds after which an intent without a signal is recorded again, as after a change of leader. The deadline starts
+ * with the intent, and the agent needs all of it.
  */
 const INTENT_FRESH_MS = 60_000;
-/** Milliseconds: intents are named by nothing finer, so none is older before that. */
+/** Milliseconds: recorded times have no fractions of a second. */
 const SECOND = 1000;
-/** Milliseconds: who drains itself may leave that to the leader from now on, and no watch tells. */
+/** Milliseconds: a node that drains itself may delegate its drain at any time, and no watch shows it. */
 const DELEGATION_RECHECK_MS = 10_000;
 
 /** One decision and its targets. Each target is evaluated at most once. */
@@ -47,17 +46,17 @@ export class Evaluations implements DecisionContext {
   }
 }
 
-export function evaluateTarget(context: TargetContext): TargetEvaluation {
+function evaluateTarget(context: TargetContext): TargetEvaluation {
   const { snapshot, target, policy, now } = context;
   const facts = factsOf(snapshot, target);
   const late = isLate(target, facts, policy, now);
-  const sight = isSupersededByRetry(snapshot, target) ? 'none' : observedStateOf(facts, late);
-  const { phase, effect } = TRANSITIONS[target.state][sight];
+  const observed = isSupersededByRetry(snapshot, target) ? 'none' : observedStateOf(facts, late);
+  const { phase, effect } = TRANSITIONS[target.state][observed];
   switch (effect) {
     case 'adopt':
       return { phase, effect, next: 'intended', reason: restingReason(target, phase, facts) };
     case 'fail':
-      return { phase, effect, next: 'failed', reason: failureReason(target, facts, sight) };
+      return { phase, effect, next: 'failed', reason: failureReason(target, facts, observed) };
     case 'verify':
       return verify(context, late);
     case 'assist':
@@ -73,7 +72,7 @@ export function evaluateTarget(context: TargetContext): TargetEvaluation {
   }
 }
 
-/** The recorded state of a target for which a gate said stop. */
+/** The state to record for a target that a gate stopped. */
 export function refusedState({ code }: Reason): RecordedState {
   if (code === 'TargetMissing') return 'missing';
   return code === 'PlatformUnsupported' || code === 'PlatformUnknown' ? 'unsupported' : 'failed';
@@ -90,18 +89,18 @@ function drainsItself({ observation, drainDelegation }: TargetFacts): boolean {
   return observation.kind === 'working' && observation.waitsFor !== undefined && drainDelegation === false;
 }
 
-/** The gates are asked again: when they let the target start, it may have been long ago and under another leader. */
-function intend(look: TargetContext): TargetEvaluation {
-  const { snapshot, stage, target, policy, now } = look;
+/** Asks the gates again: the intent may be old, and another leader may have recorded it. */
+function intend(context: TargetContext): TargetEvaluation {
+  const { snapshot, stage, target, policy, now } = context;
   const facts = factsOf(snapshot, target);
   const phase = 'intended';
   if (snapshot.controls.abort !== undefined) {
-    return { phase, effect: 'none', next: 'pending', reason: because('Aborted', `${target.name} is not begun`) };
+    return { phase, effect: 'none', next: 'pending', reason: because('Aborted', `${target.name} was not started`) };
   }
   const [problem] = snapshot.rollout.problems;
   if (problem) return { phase, effect: 'none', reason: problem, ends: 'the plan is corrected', gate: 'plan-valid' };
   // The target has a slot of its own already.
-  const verdict = evaluate(BEFORE, gateInput(look, freeSlots(stage) + 1));
+  const verdict = evaluate(BEFORE, gateInput(context, freeSlots(stage) + 1));
   if (verdict.kind !== 'pass') {
     const { reason, gate } = verdict;
     if (verdict.kind === 'stop') {
@@ -115,15 +114,15 @@ function intend(look: TargetContext): TargetEvaluation {
   return isOld ? { phase, effect: 'none', next: 'intended', reason } : { phase, effect: 'signal', reason };
 }
 
-function verify(look: TargetContext, late: boolean): TargetEvaluation {
-  const { stage, target } = look;
-  const verdict = evaluate(AFTER, gateInput(look, freeSlots(stage)));
+function verify(context: TargetContext, late: boolean): TargetEvaluation {
+  const { stage, target } = context;
+  const verdict = evaluate(AFTER, gateInput(context, freeSlots(stage)));
   const effect: Effect = 'verify';
   if (verdict.kind === 'pass') {
     return { phase: 'done', effect, next: 'done', reason: because('Completed', `${target.name} is done`) };
   }
   const { reason, gate } = verdict;
-  // Whoever only rests is well.
+  // A target that rests is healthy: it cannot be late.
   const isOver = verdict.kind === 'stop' || (late && !isUnasked(reason) && reason.code !== 'Resting');
   if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
   const { ends, recheckMs, probe, until } = verdict;
@@ -141,8 +140,8 @@ function restingReason(target: Target, phase: TargetPhase, { observation }: Targ
   return because('InFlight', `${target.name} is at ${step}`);
 }
 
-function failureReason(target: Target, { observation, drainDelegation }: TargetFacts, sight: ObservedState): Reason {
-  if (sight === 'gone') return because('TargetGone', `${target.name} disappeared while it was in flight`);
+function failureReason(target: Target, { observation, drainDelegation }: TargetFacts, observed: ObservedState): Reason {
+  if (observed === 'gone') return because('TargetGone', `${target.name} disappeared while it was in flight`);
   if (observation.kind === 'failed') {
     const again = observation.report?.rolledBack === true ? ` (${RUNS_AGAIN})` : '';
     const code = observation.late === 'drain' ? 'DrainTooLong' : 'TargetFailed';

@@ -9,7 +9,7 @@ import type { Rollout, Stage, Target } from '../model/recorded.ts';
 import { isFinal } from '../model/recorded.ts';
 import { activeStage } from '../model/stages.ts';
 import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
-import { FINISHING_ENDS, type Refused } from '../schedule/candidates.ts';
+import { FINISHING_ENDS, type GatedTarget } from '../schedule/candidates.ts';
 import { type FailedInFlight, failedInFlightIn } from '../schedule/failed-in-flight.ts';
 import { limitOf } from '../schedule/slots.ts';
 import { choose, isStopping } from './advance.ts';
@@ -34,7 +34,7 @@ export function explain(evaluations: Evaluations): Explanation {
   const stage = activeStage(rollout);
   const first = preconditionsWait(snapshot);
   const inFlight = stage && !first ? inFlightWaits(evaluations, stage) : [];
-  const all = first ? [first] : [...inFlight, ...heldWaits(evaluations, stage)];
+  const all = first ? [first] : [...inFlight, ...pendingWaits(evaluations, stage)];
   const rechecks = all.flatMap(({ recheckMs }) => recheckMs ?? []);
   // Expired deadlines with no effect need no recheck.
   const deadlines = all.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
@@ -100,7 +100,7 @@ function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] 
 }
 
 /** Why pending targets do not start; one wait for all with the same reason. */
-function heldWaits(context: DecisionContext, stage: Stage | undefined): ExplainedWait[] {
+function pendingWaits(context: DecisionContext, stage: Stage | undefined): ExplainedWait[] {
   const { snapshot, policy, now } = context;
   const { rollout } = snapshot;
   const since = lastProgress(rollout);
@@ -109,9 +109,9 @@ function heldWaits(context: DecisionContext, stage: Stage | undefined): Explaine
   if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(snapshot), since, ofStage: true } }];
   if (!stage) return [];
   const { waiting, chosen } = choose(context, stage);
-  const gated = heldBy(
+  const gated = groupWaits(
     stage,
-    waiting.map((refused) => ({ ...refused, since: refused.since ?? since })),
+    waiting.map((each) => ({ ...each, since: each.since ?? since })),
   );
   const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
   const unslotted = isHeldAsOne ? 0 : pendingIn(stage).length - waiting.length - chosen.length;
@@ -172,7 +172,10 @@ function laterWaits({ stages }: Rollout, active: Stage): ExplainedWait[] {
 }
 
 /** Targets with the same gate and message share one wait, which names the first. */
-export function heldBy(stage: Stage, waiting: readonly (Refused & { readonly since: string })[]): ExplainedWait[] {
+export function groupWaits(
+  stage: Stage,
+  waiting: readonly (GatedTarget & { readonly since: string })[],
+): ExplainedWait[] {
   const alike = Map.groupBy(waiting, ({ gate, reason }) => `${gate} ${reason.message}`);
   return [...alike.values()].flatMap(([first, ...others]) => {
     if (!first) return [];

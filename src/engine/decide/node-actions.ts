@@ -11,7 +11,7 @@ import { isFinal } from '../model/recorded.ts';
 import { activeStage } from '../model/stages.ts';
 import { isUnanswered } from '../observe/probe-backoff.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { liftOf } from './cordon-and-drain.ts';
+import { uncordonOf } from './cordon-and-drain.ts';
 import type { Evaluations } from './evaluate-target.ts';
 
 /** Taints in one go: what comes later in the list has time. */
@@ -38,7 +38,7 @@ function nodeActionFor(evaluations: Evaluations, stage: Stage, target: Target): 
   const isThrough =
     observation.kind === 'working' && observation.waitsFor === 'uncordon' && facts.drainDelegation !== false;
   if (isThrough && mustStop(snapshot, target)) {
-    return { kind: 'acknowledge', stage, target, node: node?.name, uncordon: liftOf(facts, policy) };
+    return { kind: 'acknowledge', stage, target, node: node?.name, uncordon: uncordonOf(facts, policy) };
   }
   return cleanUp(snapshot, stage, target, facts);
 }

@@ -1,8 +1,8 @@
-/** Owns the evaluation of a list of gates: the first that does not pass speaks for all. */
+/** Evaluates a list of gates: the first that does not pass decides. */
 import type { Gate, GateInput, Verdict } from './types.ts';
 
-/** `ofRollout`: the gate says the same of every target. */
-export type Refusal = Exclude<Verdict, { kind: 'pass' }> & { readonly gate: string; readonly ofRollout: boolean };
+export type Refusal = Exclude<Verdict, { kind: 'pass' }> &
+  Pick<Gate, 'ofRollout' | 'probesEachTarget'> & { readonly gate: string };
 
 interface Passed {
   readonly kind: 'pass';
@@ -12,7 +12,9 @@ interface Passed {
 export function evaluate(gates: readonly Gate[], input: GateInput): Passed | Refusal {
   for (const gate of gates) {
     const verdict = gate.evaluate(input);
-    if (verdict.kind !== 'pass') return { ...verdict, gate: gate.name, ofRollout: gate.ofRollout === true };
+    if (verdict.kind === 'pass') continue;
+    const { name, ofRollout = false, probesEachTarget = false } = gate;
+    return { ...verdict, gate: name, ofRollout, probesEachTarget };
   }
   return { kind: 'pass' };
 }

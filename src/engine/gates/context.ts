@@ -1,4 +1,4 @@
-/** Owns what gates are asked with, gathered for one target. */
+/** What a decision looks at, and the gates' input for one target. */
 import type { Node } from '../../kube/types.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Snapshot, TargetFacts } from '../model/observed.ts';
@@ -29,23 +29,23 @@ export interface TargetContext extends DecisionContext {
 
 /** `room` is the number of targets that may still start, this one included. */
 export function gateInput(
-  look: TargetContext,
+  context: TargetContext,
   room: number,
-  census = censusFor(look.snapshot, look.policy),
+  census = censusFor(context.snapshot, context.policy),
 ): GateInput {
-  const { snapshot, stage, target, policy, now } = look;
+  const { snapshot, stage, target, policy, now } = context;
   const { rollout, controlPlane, apiServers, foreignWork, controls, paceMs } = snapshot;
   const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];
-  const seen = { facts, controlPlane, apiServers, foreignWork, controls, census, expectedMs: paceMs };
-  return { stage, target, earlier, ...seen, room, policy, now };
+  const observed = { facts, controlPlane, apiServers, foreignWork, controls, census, expectedMs: paceMs };
+  return { stage, target, earlier, ...observed, room, policy, now };
 }
 
-/** Undefined where no limit asks for it. */
+/** Undefined if the policy has no maxUnavailable. */
 export function censusFor({ fleet, rollout }: Snapshot, { maxUnavailable }: RolloutPolicy): NodeCensus | undefined {
   return fleet && maxUnavailable !== undefined ? censuses(fleet)(rollout) : undefined;
 }
 
-/** It looks at every node, and each target in flight asks for it. */
+/** Computed once per fleet and rollout: it reads every node, and each target in flight needs it. */
 const censuses = onceForEach((fleet: readonly Node[]) =>
   onceForEach((rollout: Rollout) =>
     censusOf(

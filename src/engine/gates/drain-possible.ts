@@ -1,24 +1,23 @@
-/** Gate: a drain that could never end is not begun, so that no node is cordoned for nothing. */
-import { describeBlockingBudget } from '../../drain/budgets.ts';
+/** Gate: starts no drain that cannot end, so that no node is cordoned in vain. */
+import { BUDGET_ENDS, describeBlockingBudget } from '../../drain/budgets.ts';
 import type { RefusedPod } from '../../drain/pods.ts';
 import { because } from '../model/reasons.ts';
 import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
 import { type Gate, PASS } from './types.ts';
 
-/** Budgets change seldom, and pods come and go: what stands in the way is looked at again. */
+/** No watch shows budgets and pods, so it is asked again. */
 const RECHECK_MS = 5000;
-/** What ends a wait for a PodDisruptionBudget. */
-export const BLOCKED_ENDS = 'the budget lets its pods go: run more replicas of them, or change it';
-const REFUSED_ENDS = 'those pods are gone, or spec.drain of the policy lets them be evicted';
-/** Pods that are told one by one. */
-const MOST_TOLD = 5;
+const REFUSED_ENDS = 'those pods are gone, or spec.drain of the UpgradePolicy allows their eviction';
+/** More pods than this are only counted. */
+const MAX_LISTED = 5;
 
 export const drainPossible: Gate = {
   name: 'drain-possible',
+  probesEachTarget: true,
   evaluate({ facts: { drainPreview, node }, target: { name }, policy }) {
     if (!node || drainPreview === undefined || !policy.drain.enabled) return PASS;
     if (drainPreview === 'unasked') {
-      const reason = because('DrainPreviewUnknown', `looking at what a drain of ${name} would meet`);
+      const reason = because('DrainPreviewUnknown', `checking what blocks a drain of ${name}`);
       return {
         kind: 'wait',
         reason,
@@ -29,7 +28,7 @@ export const drainPossible: Gate = {
     if (isUnanswered(drainPreview)) return { kind: 'wait', ...untilAsked(drainPreview) };
     if (drainPreview.obstacles.length > 0) {
       const message = `${name} cannot be drained: ${drainPreview.obstacles.map(describeBlockingBudget).join('; ')}`;
-      return { kind: 'wait', reason: because('DrainBlocked', message), ends: BLOCKED_ENDS, recheckMs: RECHECK_MS };
+      return { kind: 'wait', reason: because('DrainBlocked', message), ends: BUDGET_ENDS, recheckMs: RECHECK_MS };
     }
     if (drainPreview.refused.length === 0) return PASS;
     const message = `${name} cannot be drained: ${refusals(drainPreview.refused)}`;
@@ -38,7 +37,7 @@ export const drainPossible: Gate = {
 };
 
 function refusals(refused: readonly RefusedPod[]): string {
-  const told = refused.slice(0, MOST_TOLD).map(({ pod, reason }) => `${pod} ${reason}`);
-  const rest = refused.length - told.length;
-  return [...told, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+  const listed = refused.slice(0, MAX_LISTED).map(({ pod, reason }) => `${pod} ${reason}`);
+  const rest = refused.length - listed.length;
+  return [...listed, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
 }

@@ -240,7 +240,7 @@ const rows: [Gate, string, GateInput, string][] = [
     drainPossible,
     'nobody looked yet',
     input('worker', { node: NODE, drainPreview: 'unasked' }),
-    'wait DrainPreviewUnknown: looking at what a drain of n1 would meet',
+    'wait DrainPreviewUnknown: checking what blocks a drain of n1',
   ],
   [
     drainPossible,

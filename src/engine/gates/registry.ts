@@ -1,4 +1,4 @@
-/** Owns the lists of gates and verifiers, in the order in which they are asked. */
+/** The lists of gates and verifiers, in the order in which they are asked. */
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
@@ -15,7 +15,7 @@ import type { Gate } from './types.ts';
 import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
 
-/** Asked once for every target before anything starts: one that stops refuses the whole plan. */
+/** Asked for every target before the rollout starts: one stop refuses the whole plan. */
 export const ADMISSION: readonly Gate[] = [targetExists, platformSupported];
 
 /** Asked before each target starts. */
@@ -35,5 +35,5 @@ export const BEFORE: readonly Gate[] = [
   drainPossible,
 ];
 
-/** Asked after a target reported success, before its slot is free again. */
+/** Asked after a target reported success. Its slot is free once they pass. */
 export const AFTER: readonly Gate[] = [apiServersReady, nodeReady, restOver];

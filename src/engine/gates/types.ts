@@ -1,4 +1,4 @@
-/** Owns the contract of gates and verifiers: checks that answer pass, wait or stop with a reason, from gathered input only. */
+/** The contract of gates and verifiers: they answer pass, wait or stop with a reason, from gathered input only. */
 import type { Probe } from '../model/decided.ts';
 import type { Snapshot, TargetFacts } from '../model/observed.ts';
 import type { Reason } from '../model/reasons.ts';
@@ -15,9 +15,9 @@ export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' 
   /** How many targets of the stage may still start, this one included. */
   readonly room: number;
   readonly policy: RolloutPolicy;
-  /** Undefined where no limit asks for it. */
+  /** Undefined if the policy has no maxUnavailable. */
   readonly census: NodeCensus | undefined;
-  /** Milliseconds that such a target takes, where that was measured. */
+  /** Milliseconds that such a target takes; undefined before one was measured. */
   readonly expectedMs: number | undefined;
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
@@ -26,30 +26,34 @@ export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' 
 export type Verdict =
   | { readonly kind: 'pass' }
   | Waiting
-  /** Waiting cannot help. `ofPlan`: it is the plan that is wrong, not the target; it ends once nothing is in flight. */
+  /** Waiting cannot help. `ofPlan`: the plan is wrong, not the target; the rollout ends once nothing is in flight. */
   | { readonly kind: 'stop'; readonly reason: Reason; readonly ofPlan?: true };
 
-/** Ask again when something changes, or after `recheckMs` where no watch would tell. */
+/** Asked again when something changes, or after `recheckMs` if no watch shows the change. */
 export interface Waiting {
   readonly kind: 'wait';
   readonly reason: Reason;
   /** A clause for people that follows "when": what ends the wait, and what they can do about it. */
   readonly ends: string;
   readonly recheckMs?: number;
-  /** True for what a moment ends by itself: nobody is told that it holds a target back. */
+  /** True for a wait that ends by itself within seconds: no Event or condition reports it. */
   readonly isPassing?: true;
-  /** RFC 3339: since when the reason holds, where that is known. */
+  /** RFC 3339: since when the reason holds, if known. */
   readonly since?: string | undefined;
-  /** RFC 3339: when it ends by itself, where that is known. */
+  /** RFC 3339: when it ends by itself, if known. */
   readonly until?: string | undefined;
-  /** What would have to be asked, where the reason is that nobody did. */
+  /** The probe whose answer is missing. */
   readonly probe?: Probe | undefined;
 }
 
 export interface Gate {
   readonly name: string;
-  /** True where it says the same of every target, so that asking it once is enough. */
+  /** True if it gives every target of the stage the same answer, so that one is enough. */
   readonly ofRollout?: boolean;
+  /** True if each target needs its own probe: the scheduler then tries only some targets at a time. */
+  readonly probesEachTarget?: boolean;
+  /** True if it may stop with `ofPlan`. It must then pass either all targets of a stage with the same version, or none. */
+  readonly mayRefusePlan?: boolean;
   evaluate(input: GateInput): Verdict;
 }
 

@@ -69,7 +69,7 @@ function said(verdict: Verdict): string {
 
 const SKIPPED = `SkippedMinor: n1 would go from ${OLD} past 1.36 to ${NEXT} (rule SkippedMinor)`;
 const LOWERED = `Downgrade: n1 would go from ${NEXT} down to ${NOW} (rule Downgrade)`;
-const NOT_YET_SIGNALLED = `an earlier command has brought it to ${NOW}, which it does not tell yet`;
+const NOT_YET_SIGNALLED = `an earlier command upgraded it to ${NOW}, which it does not report yet`;
 
 test.each<[string, Given, string]>([
   ['the next minor version', { stage: workers(NEXT), has: NOW }, 'pass'],

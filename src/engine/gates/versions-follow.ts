@@ -1,5 +1,4 @@
-/** Gate: what the target runs now may be followed by what its plan holds now; both may have changed since the plan began. */
-
+/** Gate: checks the step from the target's version to the plan's again; both may have changed since the plan started. */
 import { judgePlan } from '../../versions/plan-rules.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { broughtTo, isLeftBehind, momentAfter } from '../observe/recorded-versions.ts';
@@ -9,6 +8,7 @@ const ENDS = 'the node reports the version of the earlier command';
 
 export const versionsFollow: Gate = {
   name: 'versions-follow',
+  mayRefusePlan: true,
   evaluate({ stage, target: { name }, facts, earlier, apiServers, policy: { allow }, now }) {
     if (!apiServers || stage.keepsVersion === true) return PASS;
     const judge = (current: string | undefined): Reason | undefined =>
@@ -20,7 +20,7 @@ export const versionsFollow: Gate = {
       const isAlone = isLeftBehind(earlier, stage.role, name);
       return { kind: 'stop', reason, ...(isAlone ? {} : { ofPlan: true }) };
     }
-    const why = `${reason.message}; an earlier command has brought it to ${brought.version}, which it does not tell yet`;
+    const why = `${reason.message}; an earlier command upgraded it to ${brought.version}, which it does not report yet`;
     return { kind: 'wait', reason: because(reason.code, why), ends: ENDS, ...momentAfter(brought, now) };
   },
 };

@@ -14,16 +14,16 @@ test('until it is due it has the same answer, whoever asks', () => {
   expect(backoffs.of('a', 2000)).toBeUndefined();
 });
 
-test.each<[string, (backoffs: ProbeBackoff) => void, number, { recheckMs: number; isNews: boolean }]>([
-  ['for the first time', () => undefined, 2000, { recheckMs: 2000, isNews: true }],
-  ['once more', (it) => it.add('a', REASON, 0), 2000, { recheckMs: 4000, isNews: false }],
+test.each<[string, (backoffs: ProbeBackoff) => void, number, { recheckMs: number; isNew: boolean }]>([
+  ['for the first time', () => undefined, 2000, { recheckMs: 2000, isNew: true }],
+  ['once more', (it) => it.add('a', REASON, 0), 2000, { recheckMs: 4000, isNew: false }],
   [
     'for another reason',
     (it) => it.add('a', because('CannotDecide', 'refused'), 0),
     2000,
-    { recheckMs: 4000, isNews: true },
+    { recheckMs: 4000, isNew: true },
   ],
-  ['long after', (it) => it.add('a', REASON, 0), 200_000, { recheckMs: 2000, isNews: true }],
+  ['long after', (it) => it.add('a', REASON, 0), 200_000, { recheckMs: 2000, isNew: true }],
   [
     'after an answer',
     (it) => {
@@ -31,7 +31,7 @@ test.each<[string, (backoffs: ProbeBackoff) => void, number, { recheckMs: number
       it.forget('a');
     },
     2000,
-    { recheckMs: 2000, isNews: true },
+    { recheckMs: 2000, isNew: true },
   ],
 ])('asked in vain %s', (_, before, now, told) => {
   const backoffs = new ProbeBackoff();

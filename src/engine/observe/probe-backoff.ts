@@ -1,11 +1,11 @@
-/** Owns questions that found no answer: whoever needs one waits, and says why, until it is asked again. */
+/** Backoff for probes without an answer: the targets that need one wait until it is repeated. */
 import { backoffDelay } from '../../util/backoff.ts';
 import type { Reason } from '../model/reasons.ts';
 
 export interface Unanswered {
   /** Why there is no answer. */
   readonly unanswered: Reason;
-  /** Milliseconds until it is asked again. */
+  /** Milliseconds until the probe is repeated. */
   readonly recheckMs: number;
 }
 
@@ -18,10 +18,10 @@ export function untilAsked({ unanswered, recheckMs }: Unanswered): {
   readonly ends: string;
   readonly recheckMs: number;
 } {
-  return { reason: unanswered, ends: 'the question gets an answer', recheckMs };
+  return { reason: unanswered, ends: 'the probe gets an answer', recheckMs };
 }
 
-/** 2 s, 4 s, … one minute: not long for whoever waits, and seldom for what stays so. No chance in it: only one leader asks. */
+/** 2 s, 4 s, … one minute, without jitter: only the leader probes. */
 const WAIT = { base: 4_000, cap: 120_000, random: () => 0 };
 
 interface Try {
@@ -31,29 +31,28 @@ interface Try {
   readonly askAt: number;
 }
 
-/** What one plan has asked for in vain, in one term. Times are milliseconds by the steady clock. */
+/** The failed probes of one plan in one term of leadership. Times are milliseconds by the steady clock. */
 export class ProbeBackoff {
   readonly #tries = new Map<string, Try>();
 
-  /** Undefined where the question may be asked. */
-  of(question: string, now: number): Unanswered | undefined {
-    const last = this.#tries.get(question);
+  /** Undefined if the probe may run. */
+  of(probe: string, now: number): Unanswered | undefined {
+    const last = this.#tries.get(probe);
     return last && last.askAt > now ? { unanswered: last.reason, recheckMs: last.askAt - now } : undefined;
   }
 
-  /** Asked in vain once more. `isNews` where that was not so before, or for another reason. */
-  add(question: string, reason: Reason, now: number): Unanswered & { readonly isNews: boolean } {
-    const last = this.#tries.get(question);
-    // What nobody has asked for in a long time begins anew.
+  /** The probe failed. `isNew` if it did not fail before, or for another reason. */
+  add(probe: string, reason: Reason, now: number): Unanswered & { readonly isNew: boolean } {
+    const last = this.#tries.get(probe);
+    // The backoff of a probe that nobody repeated for long starts again.
     const before = last && now - last.askAt < WAIT.cap ? last : undefined;
     const attempt = before ? before.attempt + 1 : 0;
     const recheckMs = backoffDelay(attempt, WAIT);
-    this.#tries.set(question, { reason, attempt, askAt: now + recheckMs });
-    return { unanswered: reason, recheckMs, isNews: before?.reason.message !== reason.message };
+    this.#tries.set(probe, { reason, attempt, askAt: now + recheckMs });
+    return { unanswered: reason, recheckMs, isNew: before?.reason.message !== reason.message };
   }
 
-  /** There was an answer. */
-  forget(question: string): void {
-    this.#tries.delete(question);
+  forget(probe: string): void {
+    this.#tries.delete(probe);
   }
 }

@@ -1,5 +1,4 @@
-/** Owns asking what no watch shows: every question once in a reconcile, all of a round at the same time. */
-
+/** Probes what no watch shows: each question once per reconcile, all of a round at the same time. */
 import type { DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -13,11 +12,11 @@ import { because, type Reason } from '../model/reasons.ts';
 import type { Target } from '../model/recorded.ts';
 import type { ProbeBackoff, Unanswered } from './probe-backoff.ts';
 
-/** What is asked by ways of its own, not of the dialect. */
+/** Probes that are the same for all dialects. */
 export interface Prober {
   askControlPlane(endpoints: readonly Endpoint[], abort?: AbortSignal): Promise<readonly EndpointHealth[]>;
-  /** Begins one look at what drains would meet; nobody looks ahead where absent. */
-  look?(abort?: AbortSignal): Pick<DrainPreviewer, 'ahead'>;
+  /** Starts drain previews on one view of the cluster; without it there are none. */
+  previewDrains?(abort?: AbortSignal): Pick<DrainPreviewer, 'ahead'>;
 }
 
 export interface ProbeParts<P extends KubeObject> {
@@ -27,11 +26,11 @@ export interface ProbeParts<P extends KubeObject> {
   readonly abort?: AbortSignal | undefined;
 }
 
-/** Attempts whose nodes leave their drain to the leader: once said, that holds until their end. */
+/** Attempts whose nodes delegated their drain; that holds until the attempt ends. */
 export type DrainDelegations = Set<string>;
 
 /** What outlasts a reconcile. */
-export interface Memory {
+interface Memory {
   readonly drainDelegations: DrainDelegations;
   readonly backoffs: ProbeBackoff;
 }
@@ -41,26 +40,26 @@ export class Answers {
   controlPlane: readonly EndpointHealth[] | Unanswered | undefined;
   preconditions: readonly Reason[] | Unanswered | undefined;
   readonly drainPreviews = new Map<string, DrainPreview | Unanswered>();
-  /** Several targets may ask for it, and all of them mean the same. */
+  /** Shared by all targets that probe it. */
   #health: Promise<readonly EndpointHealth[]> | undefined;
-  #look: Pick<DrainPreviewer, 'ahead'> | undefined;
+  #previewer: Pick<DrainPreviewer, 'ahead'> | undefined;
   readonly #memory: Memory;
   readonly #now: number;
-  /** By key: what is asked is asked of the target as it is about to be recorded, which may be another attempt than now. */
-  readonly #said = new Map<string, boolean | Unanswered>();
+  /** By key, because the target may be about to get another attempt. */
+  readonly #delegations = new Map<string, boolean | Unanswered>();
 
-  /** `now` in milliseconds by the steady clock: the same for all of it, so that what is due together is asked together. */
+  /** `now` in milliseconds by the steady clock, the same for all probes: those due together are repeated together. */
   constructor(memory: Memory, now: number) {
     this.#memory = memory;
     this.#now = now;
   }
 
-  /** Undefined where it was not asked. */
+  /** Undefined if it was not asked. */
   drainDelegationOf(target: Target): boolean | Unanswered | undefined {
-    return this.#memory.drainDelegations.has(attemptOf(target)) || this.#said.get(target.key);
+    return this.#memory.drainDelegations.has(attemptOf(target)) || this.#delegations.get(target.key);
   }
 
-  /** Resolves with what is new of why some have no answer; rejects only where `signal` aborts. */
+  /** Resolves with a reason for each probe that newly fails; rejects only on abort. */
   async add<P extends KubeObject>(
     probes: readonly Probe[],
     world: World,
@@ -70,22 +69,22 @@ export class Answers {
   ): Promise<readonly Reason[]> {
     const { backoffs } = this.#memory;
     const asked = probes.map(async (probe) => {
-      const question = `${plan.metadata.uid} ${questionOf(probe)}`;
-      const backoff = backoffs.of(question, this.#now);
+      const key = `${plan.metadata.uid} ${keyOf(probe)}`;
+      const backoff = backoffs.of(key, this.#now);
       if (backoff) {
         this.#leave(probe, backoff);
         return [];
       }
       try {
         await this.#ask(probe, world, plan, options, parts);
-        backoffs.forget(question);
+        backoffs.forget(key);
         return [];
       } catch (error) {
         parts.abort?.throwIfAborted();
-        const reason = because('CannotDecide', `${aboutOf(probe)} cannot be told: ${messageOf(error)}`);
-        const { isNews, ...unanswered } = backoffs.add(question, reason, this.#now);
+        const reason = because('CannotDecide', `could not check ${questionOf(probe)}: ${messageOf(error)}`);
+        const { isNew, ...unanswered } = backoffs.add(key, reason, this.#now);
         this.#leave(probe, unanswered);
-        return isNews ? reason : [];
+        return isNew ? reason : [];
       }
     });
     return (await settleAll(asked)).flat();
@@ -108,17 +107,16 @@ export class Answers {
         this.preconditions = (await dialect.preconditions?.unmet(client, plan, abort)) ?? [];
         return;
       case 'drain-preview': {
-        this.#look ??= prober.look?.(abort);
-        const drainPreview = await this.#look?.ahead(probe.node, options);
+        this.#previewer ??= prober.previewDrains?.(abort);
+        const drainPreview = await this.#previewer?.ahead(probe.node, options);
         if (drainPreview) this.drainPreviews.set(probe.node, drainPreview);
         return;
       }
       case 'drain-delegation': {
         const { stage, target } = probe;
-        const drainDelegations =
-          (await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort)) === true;
-        this.#said.set(target.key, drainDelegations);
-        if (drainDelegations) this.#memory.drainDelegations.add(attemptOf(target));
+        const isDelegated = await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort);
+        this.#delegations.set(target.key, isDelegated === true);
+        if (isDelegated) this.#memory.drainDelegations.add(attemptOf(target));
       }
     }
   }
@@ -127,27 +125,27 @@ export class Answers {
     if (probe.kind === 'control-plane') this.controlPlane = unanswered;
     else if (probe.kind === 'preconditions') this.preconditions = unanswered;
     else if (probe.kind === 'drain-preview') this.drainPreviews.set(probe.node, unanswered);
-    else this.#said.set(probe.target.key, unanswered);
+    else this.#delegations.set(probe.target.key, unanswered);
   }
 }
 
-/** What the question is about, in the words of whoever reads why it has no answer. */
-function aboutOf(probe: Probe): string {
+/** The question, for people. */
+function questionOf(probe: Probe): string {
   switch (probe.kind) {
     case 'control-plane':
       return 'whether the API servers are ready';
     case 'preconditions':
-      return 'what stands against the plan';
+      return 'the preconditions of the plan';
     case 'drain-preview':
-      return `what a drain of ${probe.node} would meet`;
+      return `what blocks a drain of ${probe.node}`;
     case 'drain-delegation':
-      return `whether ${probe.target.name} lets the leader drain it`;
+      return `whether ${probe.target.name} delegates its drain`;
   }
 }
 
-/** Another attempt is another question. */
-function questionOf(probe: Probe): string {
-  return probe.kind === 'drain-delegation' ? attemptOf(probe.target) : aboutOf(probe);
+/** A new attempt starts without backoff. */
+function keyOf(probe: Probe): string {
+  return probe.kind === 'drain-delegation' ? attemptOf(probe.target) : questionOf(probe);
 }
 
 function attemptOf({ key, since }: Target): string {

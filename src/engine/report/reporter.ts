@@ -5,6 +5,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import type { LogFields, Logger } from '../../util/log.ts';
 import type { Effects } from '../act/effects.ts';
 import type { Sent } from '../act/signal.ts';
+import type { Evaluations } from '../decide/evaluate-target.ts';
 import type { Dialect, World } from '../dialect.ts';
 import { uncheckedReason } from '../gates/version-verdict.ts';
 import type { Decision, NodeAction, Wait } from '../model/decided.ts';
@@ -23,6 +24,8 @@ export interface Turn<P extends KubeObject> {
   readonly plan: P;
   readonly policy: RolloutPolicy;
   readonly snapshot: Snapshot;
+  /** Of this snapshot, policy and time: each target is evaluated once. */
+  readonly evaluations: Evaluations;
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
 }
@@ -65,12 +68,12 @@ export function createReporter<P extends KubeObject>(parts: ReporterParts<P>): R
   };
   return {
     recorded(turn, after, waits) {
-      const { snapshot, plan, policy, now } = turn;
+      const { snapshot, plan, policy } = turn;
       for (const event of planEvents(snapshot.rollout, after, waits)) onPlan(plan, event);
       const begins = snapshot.rollout.phase === 'new' && after.phase === 'running';
       const reason = begins ? uncheckedReason(snapshot, policy) : undefined;
       if (reason) onPlan(plan, { type: 'Warning', reason });
-      onTargets(turn, targetEvents(snapshot, after, policy, now));
+      onTargets(turn, targetEvents(turn.evaluations, after));
       measureSteps(metrics, dialect.name, snapshot, after);
       if (!isFinal(after) || isFinal(snapshot.rollout)) return;
       const level = after.phase === 'done' ? 'info' : 'warn';

@@ -7,6 +7,7 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
+import { Evaluations } from '../decide/evaluate-target.ts';
 import type { Observation } from '../model/observed.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/recorded.ts';
@@ -37,7 +38,8 @@ test.each<[string, Observation, RecordedState, string[]]>([
   ['still at work', working('Restart'), 'intended', []],
 ])('%s', (_name, observation, state, told) => {
   const snapshot = buildSnapshot(rolloutOf('intended'), { w1: { observation } });
-  expect(said(targetEvents(snapshot, rolloutOf(state), buildPolicy(), T0))).toEqual(told);
+  const evaluations = new Evaluations(snapshot, buildPolicy(), T0);
+  expect(said(targetEvents(evaluations, rolloutOf(state)))).toEqual(told);
 });
 
 test('a signal, a cordon and an end before the service is touched', () => {

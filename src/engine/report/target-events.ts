@@ -1,13 +1,12 @@
 /** Events of targets: an upgrade starts, drains, completes, fails or is cancelled. */
 import { formatDuration } from '../../util/duration.ts';
 import { isLarge } from '../act/status-shards.ts';
-import { evaluateTarget } from '../decide/evaluate-target.ts';
+import type { Evaluations } from '../decide/evaluate-target.ts';
 import { factsOf } from '../gates/context.ts';
 import type { NodeAction, Signalling } from '../model/decided.ts';
 import type { Snapshot } from '../model/observed.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Rollout, Stage, Target } from '../model/recorded.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { ReportedEvent } from './plan-events.ts';
 
 /** On the object that stands for the target. */
@@ -21,32 +20,23 @@ export interface NodeEvent extends ReportedEvent {
   readonly node: string;
 }
 
-/** For each target whose recorded state changed; `snapshot` is what the record was decided on. */
-export function targetEvents(snapshot: Snapshot, after: Rollout, policy: RolloutPolicy, now: number): TargetEvent[] {
-  const before = new Map(snapshot.rollout.stages.flatMap(({ targets }) => targets.map((it) => [it.key, it.state])));
-  return after.stages.flatMap((stage) =>
-    stage.targets
-      .filter(({ key, state }) => before.get(key) !== state)
-      .flatMap((target) => ending(snapshot, stage, target, policy, now) ?? []),
+/** For each target whose recorded state changed; `evaluations` are those that the record was decided on. */
+export function targetEvents(evaluations: Evaluations, after: Rollout): TargetEvent[] {
+  const { snapshot } = evaluations;
+  const before = new Map(
+    snapshot.rollout.stages.flatMap(({ targets }) => targets.map((target) => [target.key, target])),
   );
-}
-
-function ending(
-  snapshot: Snapshot,
-  stage: Stage,
-  target: Target,
-  policy: RolloutPolicy,
-  now: number,
-): TargetEvent | undefined {
-  if (target.state === 'done') {
-    return isQuiet(snapshot.rollout)
-      ? undefined
-      : { type: 'Normal', reason: doneReason(snapshot, stage, target), stage, target };
-  }
-  if (target.state !== 'failed') return undefined;
-  const recorded = snapshot.rollout.stages.flatMap(({ targets }) => targets).find(({ key }) => key === target.key);
-  const { reason } = evaluateTarget({ snapshot, stage, target: recorded ?? target, policy, now });
-  return { type: 'Warning', reason, stage, target };
+  return after.stages.flatMap((stage) =>
+    stage.targets.flatMap((target): TargetEvent[] => {
+      const recorded = before.get(target.key);
+      if (recorded?.state === target.state) return [];
+      if (target.state === 'failed') {
+        return [{ type: 'Warning', reason: evaluations.of(stage, recorded ?? target).reason, stage, target }];
+      }
+      if (target.state !== 'done' || isQuiet(snapshot.rollout)) return [];
+      return [{ type: 'Normal', reason: doneReason(snapshot, stage, target), stage, target }];
+    }),
+  );
 }
 
 function doneReason(snapshot: Snapshot, { version }: Stage, target: Target): Reason {

@@ -1,27 +1,25 @@
-/** Owns the choice of the next targets: list order, never chance, so that a repeated decision is the same decision. */
-
+/** Chooses the next targets in list order, so that a repeated decision is the same decision. */
 import { evaluate, type Refusal } from '../gates/chain.ts';
 import { censusFor, type DecisionContext, factsOf, gateInput } from '../gates/context.ts';
-import { drainPossible } from '../gates/drain-possible.ts';
 import { BEFORE } from '../gates/registry.ts';
-import { versionsFollow } from '../gates/versions-follow.ts';
 import type { Probe } from '../model/decided.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Stage, Target } from '../model/recorded.ts';
 import { withBusy } from '../policy/node-census.ts';
 
-export interface Refused {
+/** A target that a gate does not let start. */
+export interface GatedTarget {
   readonly target: Target;
   readonly gate: string;
   readonly reason: Reason;
   readonly ends?: string;
   readonly recheckMs?: number;
-  /** RFC 3339, where the gate knows. */
+  /** RFC 3339; undefined if the gate does not know. */
   readonly since?: string | undefined;
-  /** RFC 3339, where it ends by itself. */
+  /** RFC 3339: when it ends by itself, if known. */
   readonly until?: string | undefined;
   readonly probe?: Probe | undefined;
-  /** True where the gate says the same of every target, so that the others were not asked. */
+  /** True if the gate gives every target the same answer; the others were not asked. */
   readonly ofRollout?: boolean;
   readonly isPassing?: boolean;
 }
@@ -29,19 +27,19 @@ export interface Refused {
 export interface Choice {
   /** To be recorded as intended, at most `slots` of them. */
   readonly chosen: readonly Target[];
-  readonly waiting: readonly Refused[];
+  readonly waiting: readonly GatedTarget[];
   /** Targets for which waiting cannot help. */
-  readonly stopped: readonly Refused[];
-  /** Why the plan itself cannot go on: nothing is chosen then, and it ends once nothing is in flight. */
+  readonly stopped: readonly GatedTarget[];
+  /** What is wrong with the plan. Then nothing is chosen, and the rollout ends once nothing is in flight. */
   readonly refusal?: Reason;
 }
 
 /** What ends a rollout in which nothing new starts. */
 export const FINISHING_ENDS = 'the nodes in progress have ended; the plan ends then';
-/** Nodes at which a look found nothing but obstacles, before those behind them wait too: each look is some requests, every few seconds. */
-const LOOKS_IN_VAIN = 50;
+/** Probes that found a blocked target before the targets behind it wait too: each probe is some requests, every few seconds. */
+const MAX_BLOCKED_PROBES = 50;
 
-/** A worker whose gate says wait does not hold up those behind it. A controller does: two away can cost the quorum. */
+/** A waiting worker does not stop the workers behind it. A waiting controller does: two away can cost the quorum. */
 export function chooseTargets(
   context: DecisionContext,
   stage: Stage,
@@ -50,10 +48,10 @@ export function chooseTargets(
 ): Choice {
   const { snapshot, policy } = context;
   const chosen: Target[] = [];
-  const waiting: Refused[] = [];
-  const stopped: Refused[] = [];
+  const waiting: GatedTarget[] = [];
+  const stopped: GatedTarget[] = [];
   let census = censusFor(snapshot, policy);
-  let [asked, inVain] = [0, 0];
+  let [probes, blocked] = [0, 0];
   for (const target of candidates) {
     if (chosen.length >= slots) break;
     const verdict = evaluate(BEFORE, gateInput({ ...context, stage, target }, slots - chosen.length, census));
@@ -65,40 +63,38 @@ export function chooseTargets(
     if (verdict.kind === 'stop' && verdict.ofPlan) return refused(target, verdict, stopped);
     if (verdict.kind === 'stop') stopped.push({ target, ...verdict });
     if (waiting.length > 0 && (stage.role === 'controller' || verdict.ofRollout === true)) break;
-    if (verdict.kind === 'wait' && verdict.probe) asked++;
-    else if (verdict.kind === 'wait' && verdict.gate === drainPossible.name) inVain++;
-    // Each question is a request: no more of them at a time than targets could start, or than were asked for nothing.
-    if (asked >= Math.max(slots, inVain) || inVain >= Math.max(slots, LOOKS_IN_VAIN)) break;
+    if (verdict.kind === 'wait' && verdict.probe) probes++;
+    else if (verdict.kind === 'wait' && verdict.probesEachTarget === true) blocked++;
+    // A probe is a request: at a time no more than targets could start, or than targets are blocked already.
+    if (probes >= Math.max(slots, blocked) || blocked >= Math.max(slots, MAX_BLOCKED_PROBES)) break;
   }
-  const wrong = chosen.length > 0 ? wrongVersion(context, stage, candidates) : undefined;
-  return wrong ? refused(wrong.target, wrong.refusal, stopped) : { chosen, waiting, stopped };
+  const refusal = chosen.length > 0 ? planRefusal(context, stage, candidates) : undefined;
+  return refusal ? refused(refusal.target, refusal.verdict, stopped) : { chosen, waiting, stopped };
 }
 
-/**
- * Who ends the plan when its turn comes, however far behind: what started before it would be begun for nothing. Versions
- * that may be followed are asked about once.
- */
-function wrongVersion(
+/** The first candidate for which the plan is wrong, however late its turn is: the targets before it would start in vain. */
+function planRefusal(
   context: DecisionContext,
   stage: Stage,
   candidates: readonly Target[],
-): { readonly target: Target; readonly refusal: Refusal } | undefined {
+): { readonly target: Target; readonly verdict: Refusal } | undefined {
+  const gates = BEFORE.filter(({ mayRefusePlan }) => mayRefusePlan === true);
   const passed = new Set<string | undefined>();
   for (const target of candidates) {
     const { version } = factsOf(context.snapshot, target);
     if (passed.has(version)) continue;
-    const verdict = evaluate([versionsFollow], gateInput({ ...context, stage, target }, 1));
+    const verdict = evaluate(gates, gateInput({ ...context, stage, target }, 1));
     if (verdict.kind === 'pass') passed.add(version);
-    if (verdict.kind === 'stop' && verdict.ofPlan) return { target, refusal: verdict };
+    if (verdict.kind === 'stop' && verdict.ofPlan) return { target, verdict };
   }
   return undefined;
 }
 
-function refused(target: Target, { gate, reason }: Refusal, stopped: readonly Refused[]): Choice {
-  const told = because('FinishingInFlight', `nothing new starts: ${reason.message}`);
+function refused(target: Target, { gate, reason }: Refusal, stopped: readonly GatedTarget[]): Choice {
+  const why = because('FinishingInFlight', `nothing new starts: ${reason.message}`);
   return {
     chosen: [],
-    waiting: [{ target, gate, reason: told, ends: FINISHING_ENDS, ofRollout: true }],
+    waiting: [{ target, gate, reason: why, ends: FINISHING_ENDS, ofRollout: true }],
     stopped,
     refusal: reason,
   };

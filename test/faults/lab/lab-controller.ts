@@ -54,7 +54,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
     prober: {
       askControlPlane: async (endpoints) =>
         await Promise.resolve(endpoints.map(({ name, host = '' }) => ({ name, ready: isReady(host) }))),
-      look: (abort = stop) => new DrainPreviewer(client, abort),
+      previewDrains: (abort = stop) => new DrainPreviewer(client, abort),
     },
     clock,
     log,
