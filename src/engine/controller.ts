@@ -39,7 +39,7 @@ export interface RolloutParts {
 /** One plan at a time: two decisions at once could both pass a gate on the health of the cluster. */
 const CONCURRENCY = 1;
 /** Not a valid name of an object. */
-const ORPHANED_WORK = '-orphans-';
+const ORPHANED_WORK = '-orphaned-work-';
 /** Milliseconds. A reconcile is a few requests, each with its own deadline. */
 const TIMEOUT_MS = 120_000;
 

@@ -1,4 +1,4 @@
-/** The contract of a dialect: how its objects become a rollout, how a rollout becomes its record, and how it signals a target. */
+/** The contract of a dialect: how its objects become a rollout, how a rollout is recorded, and how a target is signalled. */
 import type { KubeClient } from '../kube/client.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject, Node } from '../kube/types.ts';

@@ -25,7 +25,7 @@ const dialect: Dialect<TablePlan> = {
     ...tableDialect.signal,
     cancel(world, _rollout, _stage, { name }) {
       const object = world.get(nodes, name);
-      return object && { kind: 'replace', resource: nodes, object: withAnswer(object, failed('taken back')) };
+      return object && { kind: 'replace', resource: nodes, object: withAnswer(object, failed('cancelled')) };
     },
   },
 };

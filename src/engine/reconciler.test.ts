@@ -321,7 +321,7 @@ test('unknown preconditions of a new plan are reported, nothing is recorded, and
   expect(statesOf(api)).toEqual({ w1: 'intended' });
 });
 
-test('what stays without an answer is asked ever more seldom, whatever wakes the leader, and told where its words change', async () => {
+test('a probe without an answer is repeated after growing pauses, and reported when its reason changes', async () => {
   const api = apiWith(buildTablePlan({ workers: ['w1'] }));
   let [words, asked] = ['no answer', 0];
   const unmet = async (): Promise<[]> => {

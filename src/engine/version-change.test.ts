@@ -107,7 +107,7 @@ test.each<[string, Situation, string[]]>([
     ['blocked', 'w1 done', 'w2 pending', 'w3 pending', 'api-servers-first: KubeletAhead'],
   ],
   [
-    'one that was done a moment ago, and does not tell yet, is no news',
+    'one that was just upgraded and does not report it yet blocks nothing',
     {
       stages: [
         buildStage('controller', [buildTarget('c1', 'done', { since: later(10 * MINUTE - 1000) })]),

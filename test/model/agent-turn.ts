@@ -1,4 +1,4 @@
-/** Owns running the real agent for one turn of its loop, with a host and an object that are values of the model. */
+/** Runs the real agent for one turn of its loop, with a host and an object that are values of the model. */
 import { Agent } from '../../src/agent/agent.ts';
 import type { Journal } from '../../src/agent/journal.ts';
 import type { Cordoner } from '../../src/agent/maintenance/cordoner.ts';

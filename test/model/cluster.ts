@@ -1,4 +1,4 @@
-/** Owns the small clusters that are explored: their nodes and plan as the API server holds them at the start. */
+/** The small clusters to explore: their nodes and plan as the API server has them at the start. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import type { Role } from '../../src/engine/model/recorded.ts';
 import type { KubeObject, Node } from '../../src/kube/types.ts';

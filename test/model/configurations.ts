@@ -1,4 +1,4 @@
-/** Owns the clusters that are explored: the small ones in every test run, the large ones on demand. */
+/** The clusters to explore: the small ones in every test run, the large ones on demand. */
 import type { Configuration, NodeSpec } from './cluster.ts';
 import { NOW } from './cluster.ts';
 import type { Quality } from './host.ts';

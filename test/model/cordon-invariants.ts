@@ -1,4 +1,4 @@
-/** Owns what must hold of cordons, of pods, and of the end of every run. */
+/** Invariants of cordons, pods, and the end of every run. */
 import { cordonOwner, pendingOwner } from '../../src/drain/cordon.ts';
 import { isInMotion } from './host.ts';
 import { isAtRest, isClosed, isLost, isSwapping, runsAnother } from './node-predicates.ts';

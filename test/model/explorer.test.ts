@@ -1,4 +1,4 @@
-/** Owns the proof of the search on graphs small enough to see: nearest first, stuck states, circles, and what is fair. */
+/** Tests the search on small graphs: shortest path, stuck states, cycles, and fairness. */
 import { expect, test } from 'vitest';
 import { EVERY_RUN_ENDS, explore, type Model, printViolation } from './explorer.ts';
 
@@ -15,11 +15,11 @@ function graph(...edges: string[]): Model {
   };
 }
 
-test('every state is found once, however many ways lead there', async () => {
+test('every state is found once, however many paths lead there', async () => {
   expect(await explore(graph('a>b', 'a>c', 'b>d', 'c>d', 'd>z'))).toEqual({ states: 5, transitions: 5, isWhole: true });
 });
 
-test('a broken invariant is shown by the shortest way', async () => {
+test('a broken invariant is shown by the shortest path', async () => {
   const { violation } = await explore(graph('a>b', 'b>c', 'c>!', 'b>d', 'a>d', 'd>!', '!>z'));
   expect(violation).toEqual({ invariant: 'no-bang', steps: ['a>d', 'd>!'] });
   expect(violation && printViolation(violation)).toBe('no-bang is broken after 2 steps:\n1. a>d\n2. d>!');
@@ -34,6 +34,6 @@ test.each([
   expect((await explore(graph(...edges))).violation).toEqual({ invariant: EVERY_RUN_ENDS, steps });
 });
 
-test('ways that meet again are no circle', async () => {
+test('paths that meet again are no cycle', async () => {
   expect((await explore(graph('a>b', 'a>c', 'b>c', 'c>z', 'b>z'))).violation).toBeUndefined();
 });

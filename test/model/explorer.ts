@@ -1,4 +1,4 @@
-/** Owns the search: every state that can be reached, the nearest ones first, and the shortest way to one that must not be. */
+/** The search: visits every reachable state, nearest first, and finds the shortest path to a bad one. */
 import { setImmediate } from 'node:timers/promises';
 import { GrowingRow } from './growing-row.ts';
 import { StateTable } from './state-table.ts';

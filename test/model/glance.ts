@@ -1,4 +1,4 @@
-/** Owns what predicates look at: one state in full. */
+/** The input of predicates: one state in full. */
 import type { KubeObject } from '../../src/kube/types.ts';
 import type { SignalData } from '../../src/signal/codec.ts';
 import type { NodeSpec } from './cluster.ts';

@@ -1,4 +1,4 @@
-/** Owns a row of whole numbers that only grows: four bytes each, however many millions there are. */
+/** A row of whole numbers that only grows, four bytes each. */
 
 const NUMBERS_IN_A_CHUNK = 1_048_576;
 

@@ -1,4 +1,4 @@
-/** Owns the truth about one host: which files lie where, which process runs, and what its supervisor does by itself. */
+/** The real state of one host: its files, its process, and what the supervisor does by itself. */
 
 import type { ActiveJournal, Journal } from '../../src/agent/journal.ts';
 import { isBundle } from '../../src/agent/journal.ts';

@@ -1,4 +1,4 @@
-/** Owns what must hold in every state: each invariant with its sentence, and with what upholds it in the code. */
+/** The invariants of every state: each with its sentence, and with the code that upholds it. */
 
 import type { NodeSpec } from './cluster.ts';
 import { OLD } from './cluster.ts';

@@ -1,4 +1,4 @@
-/** Owns everything a leader may do next: any number of leaders, each deciding on any mixture of versions it may still see. */
+/** The next moves of leaders: any number of them, each deciding on any mixture of cached versions. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { Role } from '../../src/engine/model/recorded.ts';

@@ -1,4 +1,4 @@
-/** Owns what leaders may see: every mixture of versions of all objects, and of what else each of them may know. */
+/** What leaders may observe: every mixture of versions of all objects, and each leader's own knowledge. */
 import type { DrainView } from '../../src/engine/model/observed.ts';
 import { product } from './product.ts';
 

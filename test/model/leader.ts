@@ -1,4 +1,4 @@
-/** Owns running the real reconciler once, on a view of the cluster that the model has chosen, and catching its writes. */
+/** Runs the real reconciler once on a chosen view of the cluster, and records its writes. */
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { Drains } from '../../src/drain/drains.ts';

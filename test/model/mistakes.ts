@@ -1,4 +1,4 @@
-/** Owns the table of planted mistakes: each with the cluster in which it shows, and the invariant that it breaks there. */
+/** The planted mistakes: each with the cluster that shows it, and the invariant that it breaks there. */
 import type { Configuration } from './cluster.ts';
 import { OLD } from './cluster.ts';
 import { configure, V2 } from './configurations.ts';

@@ -1,4 +1,4 @@
-/** Owns contents of objects without their node's name, so that nodes of one kind share all that can be known of them. */
+/** Replaces a node's name in objects, so that equal nodes share their states. */
 import type { KubeObject } from '../../src/kube/types.ts';
 
 /** Stands where the name of the node would; no real text holds it. */

@@ -1,4 +1,4 @@
-/** Owns everything that can happen at one node: turns of its agent, the life of its service, and misfortunes. */
+/** The next moves at one node: turns of its agent, its service's life, and faults. */
 
 import { isBundle } from '../../src/agent/journal.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';

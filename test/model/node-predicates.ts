@@ -1,4 +1,4 @@
-/** Owns what predicates ask of one node: its signal, its cordon, and what its service runs. */
+/** Predicates on one node: its signal, its cordon, and what its service runs. */
 
 import type { KubeObject, Node } from '../../src/kube/types.ts';
 import { decodeReport } from '../../src/signal/report.ts';

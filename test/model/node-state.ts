@@ -1,4 +1,4 @@
-/** Owns the state of one node of the model: its object's versions, its agent's memory and its host. */
+/** The state of one node: its object's versions, its agent's memory and its host. */
 import type { Journal } from '../../src/agent/journal.ts';
 import { IDLE } from '../../src/agent/journal.ts';
 import type { KubeObject } from '../../src/kube/types.ts';

@@ -1,4 +1,4 @@
-/** Owns small numbers for big values: equal values get equal numbers, so that a state is a short row of numbers. */
+/** Numbers values: equal values get equal numbers, so that a state is a short row of numbers. */
 import { stableStringify } from '../../src/util/json.ts';
 
 export class Numbering<T> {

@@ -1,4 +1,4 @@
-/** Owns what people do to a plan while it runs: orders as annotations, each once, at any moment. */
+/** What people do to a plan while it runs: controls as annotations, each once, at any time. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION, withRetry } from '../../src/engine/model/controls.ts';
 import { rfc3339 } from '../../src/util/clock.ts';

@@ -1,4 +1,4 @@
-/** Owns everything that is known of the states of one kind of node, each found out once for all nodes of the kind. */
+/** Caches what is known of the states of one kind of node, for all nodes of the kind. */
 import { decodeSignal } from '../../src/signal/codec.ts';
 import type { NodeSpec } from './cluster.ts';
 import type { NodeGlance } from './glance.ts';

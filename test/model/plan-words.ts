@@ -1,4 +1,4 @@
-/** Owns reading a plan's status for predicates and people: which target of which command is recorded how. */
+/** Reads a plan's status for predicates and people: the recorded state of each target. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 
 export interface Recorded {

@@ -1,4 +1,4 @@
-/** Owns the mistakes of agents and hosts that are planted to see the explorer find them. */
+/** Planted mistakes of agents and hosts: the explorer must find them. */
 import { afterStep } from './host.ts';
 import type { NodeRules } from './turn-trail.ts';
 

@@ -1,4 +1,4 @@
-/** Owns the mistakes of leaders that are planted to see the explorer find them. */
+/** Planted mistakes of leaders: the explorer must find them. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';

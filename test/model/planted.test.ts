@@ -1,4 +1,4 @@
-/** Owns the proof that the explorer finds mistakes: each is planted, and breaks its invariant within a few steps. */
+/** Tests that the explorer finds each planted mistake within a few steps. */
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { configure } from './configurations.ts';
@@ -28,14 +28,14 @@ test('every invariant is broken by some mistake', () => {
   expect(INVARIANTS.map(({ name }) => name).filter((name) => !broken.has(name))).toEqual([]);
 });
 
-test('the same lost write with a fixed choice starts nobody beside the first', async () => {
+test('the same lost write with a fixed choice starts only the first target', async () => {
   const configuration = configure('2 controllers', 'c1 c2', { faults: 0 });
   const parts = { leader: signalBeforeIntent };
   const found = await counterexample({ name: '', configuration, parts, breaks: 'signals-within-slots' });
   expect(found).toBeUndefined();
 });
 
-test('a write without a resourceVersion is none that the model lets pass', async () => {
+test('the model refuses a write without a resourceVersion', async () => {
   const careless = (object: KubeObject): KubeObject => {
     const { resourceVersion: _, ...metadata } = object.metadata;
     return { ...object, metadata };

@@ -1,4 +1,4 @@
-/** Owns the choices of one from each row: every combination, in the order of the rows. */
+/** The Cartesian product: one choice from each row, in the order of the rows. */
 
 export function product<T>(choices: readonly (readonly T[])[]): T[][] {
   return choices.reduce<T[][]>((rows, next) => rows.flatMap((row) => next.map((each) => [...row, each])), [[]]);

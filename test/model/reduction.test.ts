@@ -1,4 +1,4 @@
-/** Owns the check of the reduction: on small clusters it meets the very states of the whole exploration, and its verdicts. */
+/** Checks the reduction on small clusters: it finds the same states and verdicts as the full exploration. */
 import { expect, test } from 'vitest';
 import { type Configuration, NOW } from './cluster.ts';
 import { configure } from './configurations.ts';
@@ -32,7 +32,7 @@ async function statesOf(model: Model, standIn: (state: string) => Promise<string
   return new Set(await Promise.all(states.map(standIn)));
 }
 
-test.each(SMALL)('$name: both ways meet the same states', async (configuration) => {
+test.each(SMALL)('$name: with and without reduction, the same states', async (configuration) => {
   const world = new World(configuration);
   const reduced = world.reduced();
   const whole = await statesOf(world, async (state) => (await reduced.canonical?.(state)) ?? state);
@@ -46,7 +46,7 @@ const SHALLOW = MISTAKES.filter(
     configuration.versions.length === 1 && !['one-controller-in-motion', 'concurrent-workers'].includes(breaks),
 );
 
-test.each(SHALLOW)('$name: found by $breaks without the reduction, too', async (mistake) => {
+test.each(SHALLOW)('$name: found by $breaks without the reduction too', async (mistake) => {
   const [whole, reduced] = [await counterexample(mistake, (world) => world), await counterexample(mistake)];
   expect([whole?.invariant, reduced?.invariant]).toEqual([mistake.breaks, mistake.breaks]);
   // Where an agent has only to clean up, the reduction does not wait for it.

@@ -1,6 +1,6 @@
 /**
- * Owns the state that stands for all that behave alike: without history that nobody can tell, and with alike nodes in one
- * order. For configurations of one command whose plan is never replaced.
+ * Reduces states that behave alike to one: without history that nothing reads, and with alike nodes in one order. For
+ * configurations of one command whose plan is never replaced.
  *
  * Beside the changed places (`symmetry.ts`), three things go, each for a reason in the code:
  *

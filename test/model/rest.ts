@@ -1,6 +1,6 @@
 /**
- * Owns which nodes have nothing left to do but to clean up: whatever happens there, nobody else can tell, so the end of it
- * may stand for all of it. That this is so is not taken from the code but seen, by trying everything that can happen.
+ * Finds nodes that have only clean-up left: no other part of the world depends on it, so its end may stand for all of it.
+ * This is not assumed from the code but tested, by trying every possible move.
  */
 import type { NodeState } from './node-state.ts';
 import { once } from './numbering.ts';

@@ -1,4 +1,4 @@
-/** Owns docs/internals/safety.md as a file. */
+/** Reads and writes docs/internals/safety.md. */
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const PAGE = new URL('../../docs/internals/safety.md', import.meta.url);

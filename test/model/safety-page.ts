@@ -1,4 +1,4 @@
-/** Owns the tables of docs/internals/safety.md that come from the explorer: invariants, configurations and planted mistakes. */
+/** Writes the tables of docs/internals/safety.md: invariants, configurations and planted mistakes. */
 import type { Configuration } from './cluster.ts';
 import type { Exploration, Violation } from './explorer.ts';
 import { INVARIANTS } from './invariants.ts';

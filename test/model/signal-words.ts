@@ -1,4 +1,4 @@
-/** Owns telling people what a write of a node's object changes: its signal, its cordon or its taint. */
+/** Describes what a write changes on a node's object: its signal, its cordon or its taint. */
 import { cordonOwner, pendingOwner } from '../../src/drain/cordon.ts';
 import type { KubeObject, Node } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';

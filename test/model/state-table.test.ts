@@ -1,4 +1,4 @@
-/** Owns the proof that the memory of a search loses no state and confuses no two. */
+/** Tests that the state table loses no state and mixes up no two. */
 import { expect, test } from 'vitest';
 import { GrowingRow } from './growing-row.ts';
 import { StateTable } from './state-table.ts';
@@ -7,7 +7,7 @@ import { StateTable } from './state-table.ts';
 const MANY = 70_000;
 const textOf = (number: number): string => String.fromCharCode(number >> 8, number & 0xff, 0xffff - (number % 7));
 
-test('every text has its own number, in the order of their first sight, and is found again', () => {
+test('every text gets its own number in order, and is found again', () => {
   const table = new StateTable();
   for (let number = 0; number < MANY; number++) expect(table.numberOf(textOf(number))).toBe(number);
   for (let number = 0; number < MANY; number += 997) {
@@ -17,13 +17,13 @@ test('every text has its own number, in the order of their first sight, and is f
   expect(table.size).toBe(MANY);
 });
 
-test('texts of several lengths are a mistake of the model', () => {
+test('texts of different lengths are refused', () => {
   const table = new StateTable();
   table.numberOf('ab');
   expect(() => table.numberOf('abc')).toThrow('3 characters, not 2');
 });
 
-test('a row keeps what was pushed, beyond one chunk too', () => {
+test('a row keeps its numbers beyond one chunk', () => {
   const row = new GrowingRow();
   for (let number = 0; number < 1_100_000; number++) row.push(0 - number);
   expect([row.length, row.at(0), row.at(1_048_575), row.at(1_048_576), row.at(1_099_999)]).toEqual([

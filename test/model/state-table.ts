@@ -1,4 +1,4 @@
-/** Owns the memory of a search: each state's text once, exactly, in a few bytes a state, and found again by its text. */
+/** The visited states: the text of each once, exact, in a few bytes, and found by its text. */
 
 /** Rows are grown in chunks of this many, so that nothing is ever copied but the index. */
 const ROWS_IN_A_CHUNK = 65_536;

@@ -1,4 +1,4 @@
-/** Owns what an invariant is: its sentence, what upholds it in the code, and how it is asked. */
+/** An invariant: its sentence, the code that upholds it, and its check. */
 import type { Configuration } from './cluster.ts';
 import type { Glance } from './glance.ts';
 

@@ -1,5 +1,5 @@
 /**
- * Owns which states behave alike because nodes do: nodes of one kind change places where nobody will choose between them.
+ * Finds states that behave alike: nodes of one kind may change places when nothing will choose between them.
  *
  * Why this is sound. Call two nodes alike where role, payload and what the plan says of their stage are the same. Nothing
  * in agent, host or API server looks at a node's name, so for these any two alike nodes may change names. Leaders do

@@ -1,4 +1,4 @@
-/** Owns the trail of one turn of the agent: the state of its node after each of its effects, in its own order. */
+/** The states of a node during one turn of its agent: one after each effect, in order. */
 
 import type { Journal } from '../../src/agent/journal.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';

@@ -1,4 +1,4 @@
-/** Owns the text of a world's state: one character for each number, the shortest that the search can take. */
+/** Encodes a world's state as text, one character for each number. */
 
 /** All members are numbers of values. */
 export interface State {

@@ -1,4 +1,4 @@
-/** Owns the whole world of one configuration as a model to explore: plan, nodes, requests on their way, faults left. */
+/** The whole world of one configuration, as a model to explore: plan, nodes, requests in flight, faults left. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/states.ts';
 import { controlsOn as readControls } from '../../src/engine/model/controls.ts';

@@ -1,4 +1,4 @@
-/** Owns `npm run safety`: explores every configuration, plants every mistake, and writes the tables of docs/internals/safety.md. */
+/** `npm run safety`: explores every configuration, plants every mistake, and writes docs/internals/safety.md. */
 import type { Configuration } from './cluster.ts';
 import { CONFIGURATIONS, LARGE } from './configurations.ts';
 import { explore, printViolation } from './explorer.ts';

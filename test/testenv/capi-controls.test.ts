@@ -72,7 +72,7 @@ test('a pause holds the update of one Machine for every caller; resume continues
   );
   const { stdout } = await told('why', PAUSED);
   expect(stdout).toContain('the plan is paused: nothing new starts until refit resume');
-  expect(stdout).toContain('\n  ends    when `refit resume` is given');
+  expect(stdout).toContain('\n  ends    when the plan is resumed (refit resume)');
   expect(stdout).toContain('`refit capi-extension` carries it out');
 
   expect((await told('resume', '--plan', `capi/${PAUSED}`)).stdout).toContain(`continues.\nNext: ${PAUSED}.`);

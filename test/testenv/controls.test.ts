@@ -76,7 +76,7 @@ describe('while a controller leads', () => {
     await puppets.until(async () => expect((await admin.get(plans, 'autopilot')).status?.state).toBe('Schedulable'));
     const why = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
     expect(why).toContain('the plan is paused: nothing new starts until refit resume');
-    expect(why).toContain('\n  ends    when `refit resume` is given\n');
+    expect(why).toContain('\n  ends    when the plan is resumed (refit resume)\n');
     expect(await puppets.signal('order-w2')).toBeUndefined();
 
     expect(await ordered('resume')).toBe('Plan autopilot (id1) continues.\nNext: order-w2.');

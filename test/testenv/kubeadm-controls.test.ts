@@ -59,7 +59,7 @@ test('with a pause, the current host finishes and no other starts; why says what
     const { stdout } = await told('why');
     expect(stdout).toMatch(new RegExp(`^${PLAN}  running 1/4 for .*, paused  `));
     expect(stdout).toContain('the plan is paused: nothing new starts until refit resume');
-    expect(stdout).toContain('\n  ends    when `refit resume` is given\n');
+    expect(stdout).toContain('\n  ends    when the plan is resumed (refit resume)\n');
   }, PATIENCE);
   await expect(access(join(cp2.root, 'var/lib/refit'))).rejects.toThrow('ENOENT');
 

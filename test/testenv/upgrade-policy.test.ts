@@ -87,7 +87,7 @@ test('of two policies for the same plan the second says that the first counts, a
   const conflicted = '-o=jsonpath={.status.conditions[?(@.type=="Conflicted")].message}';
   await eventually(async () =>
     expect(await shown('policy-test-b', conflicted)).toEqual([
-      'for plans with name policy-test UpgradePolicy policy-test counts, which comes first by name',
+      'UpgradePolicy policy-test applies to plans with name policy-test: it has the same entry and comes first by name',
     ]),
   );
   await kubectlAs('admin', ['delete', PLURAL, 'policy-test']);

@@ -148,7 +148,7 @@ async function untilCleanedUp(
       const loaded = await loadOnce(client, dialect, abort);
       const now = clock.now();
       isClean &&= loaded.plans().every((plan) => {
-        const snapshot = gather(dialect, plan, loaded.world, now, { isOnlyLooking: true });
+        const snapshot = gather(dialect, plan, loaded.world, now, { isReadOnly: true });
         return nodeActionsOf(new Evaluations(snapshot, controller.policyFor(dialect, plan), now)).length === 0;
       });
     }

@@ -204,7 +204,7 @@ test.each<[string, Case, readonly string[]]>([
     [
       'Plan autopilot (id1)  running 0/2 for 10 min, paused',
       'waits   the plan is paused: nothing new starts until refit resume (not-paused, 9 min)\n',
-      'ends    when `refit resume` is given\n  next    w1\n  you can refit resume, refit abort',
+      'ends    when the plan is resumed (refit resume)\n  next    w1\n  you can refit resume, refit abort',
     ],
   ],
   [
@@ -212,7 +212,7 @@ test.each<[string, Case, readonly string[]]>([
     { policy: { paused: true } },
     [
       'UpgradePolicy nightly has spec.paused: nothing new starts',
-      `ends    when UpgradePolicy nightly is not paused any more (kubectl patch upgradepolicy nightly --type=merge -p '{"spec":{"paused":false}}')\n`,
+      `ends    when UpgradePolicy nightly is no longer paused (kubectl patch upgradepolicy nightly --type=merge -p '{"spec":{"paused":false}}')\n`,
     ],
   ],
   [
@@ -257,7 +257,7 @@ test.each<[string, Case, readonly string[]]>([
     { policy: { maxUnavailable: 1 }, isCordoned: true, states: ['SignalCompleted', 'SignalPending'] },
     [
       '1 of 2 nodes are not Ready',
-      'ends    when one of those nodes is back, or maxUnavailable of the policy is raised\n',
+      'ends    when one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised\n',
     ],
   ],
   [

@@ -63,7 +63,7 @@ async function look(
   const world = worldOf(node);
   const now = clock.now();
   const seeing = (known: Known): Snapshot =>
-    gather(capi, node, world, now, { isOnlyLooking: true, controlPlane: [], ...known });
+    gather(capi, node, world, now, { isReadOnly: true, controlPlane: [], ...known });
   const snapshot = seeing({ drainPreviews: new Map() });
   const { options } = policy.drain;
   if (isDrained(snapshot, node)) {

@@ -1,4 +1,4 @@
-/** Owns the first decision about a rollout: it is recorded as running, or refused with every reason that stands against it. */
+/** The first decision about a rollout: it starts, or is refused with every reason against it. */
 import { rfc3339 } from '../../util/clock.ts';
 import { evaluate } from '../gates/chain.ts';
 import { type DecisionContext, gateInput } from '../gates/context.ts';
@@ -13,7 +13,7 @@ import { payloadProblems } from '../policy/payload-rules.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { refusedState } from './evaluate-target.ts';
 
-/** Refusing comes before anything is touched, so a plan that cannot be carried out whole is not begun. */
+/** Refuses a plan that cannot be completed before anything is touched. */
 export function admit(context: DecisionContext): Rollout {
   const { snapshot, policy, now } = context;
   const { rollout, preconditions, controls } = snapshot;
@@ -21,7 +21,7 @@ export function admit(context: DecisionContext): Rollout {
   const [problem] = problems;
   if (problem) return { ...rollout, phase: 'invalid', reason: because(problem.code, listed(problems)) };
   if (controls.abort !== undefined) return { ...rollout, phase: 'failed', reason: abortReason(controls.abort) };
-  // What the policy would refuse is judged only here: it must be readable first.
+  // The rules below need a readable policy.
   if (preconditions === 'unasked' || isUnanswered(preconditions) || policy.problems.length > 0) return rollout;
   const [unmet] = preconditions ?? [];
   if (unmet) return { ...rollout, phase: 'invalid', reason: because(unmet.code, listed(preconditions ?? [])) };
@@ -44,7 +44,7 @@ export function admit(context: DecisionContext): Rollout {
   return { ...withTargets(rollout, refused), phase: 'incomplete', reason: because(first.code, message) };
 }
 
-/** Reasons that are told one by one: more of them nobody reads, and an event or a status would not hold them. */
+/** More reasons than this are only counted, to fit an Event or a status. */
 const MAX_LISTED = 5;
 
 function listed(reasons: readonly Reason[]): string {

@@ -246,7 +246,7 @@ describe('what follows from what a node says', () => {
   });
 });
 
-describe('one that was given up, within the failure budget, and is still at work', () => {
+describe('a failed target within the failure budget that still works', () => {
   const stages = [buildStage('worker', [c('w1', 'failed'), c('w2'), c('w3')])];
   const policy = { maxFailures: 1 };
   const held = { w1: 'failed', w2: 'pending', w3: 'pending', ...running, recorded: 'nothing' };

@@ -1,4 +1,4 @@
-/** Owns the smallest moves of a running rollout: follow what nodes report, end, or fill free slots. One move a call. */
+/** Advances a rollout by one move: follow the nodes' reports, end it, or fill free slots. */
 import { rfc3339 } from '../../util/clock.ts';
 import { type DecisionContext, factsOf } from '../gates/context.ts';
 import { abortReason } from '../model/controls.ts';
@@ -17,7 +17,7 @@ import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
 const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
 
-/** The rollout as it should be recorded next; the very same object where nothing is to be recorded. */
+/** The rollout to record next; the same object if nothing changes. */
 export function advance(evaluations: Evaluations): Rollout {
   const { snapshot, policy, now } = evaluations;
   if (snapshot.rollout.unread) return snapshot.rollout;
@@ -30,10 +30,7 @@ export function advance(evaluations: Evaluations): Rollout {
   return conclude(snapshot, policy) ?? (stage ? start(evaluations, stage) : rollout);
 }
 
-/**
- * True where nothing more may start: somebody aborted it, the failure budget is used up, or the plan was changed into one
- * that cannot be right.
- */
+/** True if nothing new may start: the rollout is aborted, its failure budget is used up, or the plan is now invalid. */
 export function isStopping({ rollout, controls }: Snapshot, policy: RolloutPolicy): boolean {
   return controls.abort !== undefined || isOverBudget(rollout, policy) || rollout.problems.length > 0;
 }
@@ -56,18 +53,18 @@ function follow(evaluations: Evaluations, stage: Stage): Rollout {
     const step = evaluations.of(stage, target);
     if (!step.next) continue;
     moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });
-    // What stops everything must be told, whatever was told before.
+    // A reason that stops the rollout replaces one that does not.
     if (FAILURES.includes(step.next)) reason = stops(step.reason, policy) ? step.reason : (reason ?? step.reason);
   }
   return moved.length === 0 ? rollout : { ...withTargets(rollout, moved), reason };
 }
 
-/** An adopted target keeps the name of the attempt that is under way; everything else is named by the moment. */
+/** An adopted target keeps the name of the attempt in progress; any other gets the present time. */
 function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: number): string {
   const { observation } = factsOf(snapshot, target);
   const isUnderWay = observation.kind !== 'none' && !isSupersededByRetry(snapshot, target);
   const attempt = next === 'intended' && isUnderWay ? observation.attempt : '';
-  // A status that holds anything but a time would be refused, and the plan could never go on.
+  // The API server would refuse a status with anything but a time.
   return Number.isNaN(Date.parse(attempt)) ? momentOf(snapshot, target, now) : attempt;
 }
 
@@ -78,10 +75,10 @@ function conclude({ rollout, controls }: Snapshot, policy: RolloutPolicy): Rollo
     return { ...rollout, phase: 'failed', blocked: false, reason: abortReason(abort) };
   }
   if (!isOverBudget(rollout, policy)) {
-    // What a plan was changed into while it ran may hold more than was recorded: while that cannot be right, it is not done.
+    // An invalid change of the plan may add targets that are not recorded yet.
     const done = !activeStage(rollout) && rollout.problems.length === 0;
     if (!done) return undefined;
-    // Nothing to do is no failure, but hardly what anybody wanted: a selector that matches nothing looks just like this.
+    // No targets is no failure, but often a selector that matches nothing.
     const isEmpty = rollout.stages.every(({ targets }) => targets.length === 0);
     const reason = isEmpty ? because('NoTargets', 'there was no target, so nothing was done') : rollout.reason;
     return { ...rollout, phase: 'done', blocked: false, reason };
@@ -98,7 +95,7 @@ function start(context: DecisionContext, stage: Stage): Rollout {
     return { ...rollout, phase: 'invalid', blocked: false, reason: refusal };
   }
   const since = rfc3339(now);
-  // A target that cannot start is a failure, and failures are counted before anything more is started.
+  // A target that cannot start counts as failed, before another one starts.
   const moved =
     stopped.length > 0
       ? stopped.map(({ target, reason }): Target => ({ ...target, state: refusedState(reason), since }))
@@ -110,7 +107,7 @@ function start(context: DecisionContext, stage: Stage): Rollout {
   return { ...started, blocked, reason };
 }
 
-/** A controller that failed stops everything: the next one could cost the quorum. */
+/** A failed controller stops the rollout: the next one could cost the quorum. */
 function isOverBudget(rollout: Rollout, policy: RolloutPolicy): boolean {
   const failures = failuresOf(rollout);
   if (failures.size > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy))) return true;
@@ -125,10 +122,7 @@ function controllersOf({ stages }: Rollout): Stage[] {
   return stages.filter(({ role, failedHoldSlots }) => role === 'controller' && failedHoldSlots !== true);
 }
 
-/**
- * Who failed and counts against the budget, once in however many commands: where failures hold their slots instead, they
- * stop nobody else.
- */
+/** The names that count against the failure budget, once for all commands. Failures that hold their slots do not count. */
 function failuresOf({ stages }: Rollout): ReadonlySet<string> {
   const counted = stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
   const failed = (stage: Stage): Target[] => targetsIn({ stages: [stage] }, ...FAILURES);

@@ -86,7 +86,7 @@ describe('what has not begun', () => {
     );
   });
 
-  test('one that was given up and is still at work: who it is, and when it counts no more', () => {
+  test('a failed target that still works is named, with the time until it no longer counts', () => {
     const stage = buildStage('worker', [buildTarget('w1', 'failed'), buildTarget('w2')]);
     const facts = { w1: { observation: working('ApplyingUpdate', later(0), later(0)) } };
     const { waits, recheckAfterMs } = decide(

@@ -140,12 +140,12 @@ describe('a node that asks to be drained', () => {
   });
 });
 
-describe('a node that asks to be let back', () => {
+describe('a node that waits for its uncordon', () => {
   test.each<[string, Situation, object]>([
-    ['it goes on once it is Ready', { facts: { node: OURS } }, { nodeActions: 'acknowledge' }],
+    ['acknowledged once it is Ready', { facts: { node: OURS } }, { nodeActions: 'acknowledge' }],
     ['not before', { facts: { node: OURS, ready: false } }, { waits: 'NodeNotReady' }],
     [
-      'given up meanwhile, it is let back all the same',
+      'acknowledged even if it failed meanwhile',
       { state: 'failed', facts: { node: OURS } },
       { nodeActions: 'acknowledge' },
     ],
@@ -153,7 +153,7 @@ describe('a node that asks to be let back', () => {
     expect(toldOf({ ...situation, facts: { observation: asking('uncordon'), ...facts } })).toEqual(told);
   });
 
-  test('whoever cordoned it is told to the one who lifts it', () => {
+  test('the action says whose cordon to remove', () => {
     const [nodeAction] = decisionOn({ facts: { observation: asking('uncordon'), node: OURS } }).nodeActions;
     expect(nodeAction).toMatchObject({ kind: 'acknowledge', node: 'w1', uncordon: 'ours' });
   });
@@ -163,7 +163,7 @@ describe('what must stop', () => {
   const aborted = { abort: 'wrong version' };
   test.each<[string, Situation, object]>([
     [
-      'an abort takes back what no agent has taken up',
+      'an abort cancels a signal that no agent has answered',
       { facts: { observation: sent() }, controls: aborted },
       { nodeActions: 'cancel' },
     ],
@@ -183,7 +183,7 @@ describe('what must stop', () => {
       { recorded: 'pending', reason: 'Aborted' },
     ],
     [
-      'a target that was given up must not go on later',
+      'a failed target is cancelled, or it would start later',
       { state: 'failed', facts: { observation: asking('drain'), node: OURS } },
       { nodeActions: 'cancel' },
     ],

@@ -1,4 +1,4 @@
-/** Owns what the leader does beside signalling: for targets that ask, for those that must stop, and to leave nothing behind. */
+/** Node actions: for targets that wait for the leader, for those that must stop, and to clean up. */
 import { isPendingFor } from '../../drain/cordon.ts';
 import { factsOf } from '../gates/context.ts';
 import { abortReason } from '../model/controls.ts';
@@ -14,7 +14,7 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { uncordonOf } from './cordon-and-drain.ts';
 import type { Evaluations } from './evaluate-target.ts';
 
-/** Taints in one go: what comes later in the list has time. */
+/** Taints per decision: targets later in the list have time. */
 const TAINTS_AT_ONCE = 20;
 
 export function nodeActionsOf(evaluations: Evaluations): NodeAction[] {
@@ -34,16 +34,16 @@ function nodeActionFor(evaluations: Evaluations, stage: Stage, target: Target): 
     return { kind: 'cancel', stage, target, node: node?.name, reason: stopReason(snapshot, target) };
   }
   if (target.state === 'intended') return evaluations.of(stage, target).nodeAction;
-  // Given up while it was at work, and now it is through: somebody has to let it back.
-  const isThrough =
+  // It failed or was aborted, but its upgrade completed: it still needs its uncordon.
+  const isComplete =
     observation.kind === 'working' && observation.waitsFor === 'uncordon' && facts.drainDelegation !== false;
-  if (isThrough && mustStop(snapshot, target)) {
+  if (isComplete && mustStop(snapshot, target)) {
     return { kind: 'acknowledge', stage, target, node: node?.name, uncordon: uncordonOf(facts, policy) };
   }
   return cleanUp(snapshot, stage, target, facts);
 }
 
-/** What must not go on: whatever is given up, and all that can be stopped of a rollout that is aborted or over. */
+/** True for a failed target, and for any target in progress of a rollout that is aborted or over. */
 function mustStop({ rollout, controls }: Snapshot, { state }: Target): boolean {
   if (state === 'done') return false;
   return state === 'failed' || isFinal(rollout) || (controls.abort !== undefined && state === 'intended');
@@ -55,10 +55,10 @@ function canStop({ observation }: TargetFacts): boolean {
 
 function stopReason({ rollout, controls }: Snapshot, { name }: Target): Reason {
   if (controls.abort !== undefined) return abortReason(controls.abort);
-  return rollout.reason ?? because('TargetFailed', `${name} was given up`);
+  return rollout.reason ?? because('TargetFailed', `${name} failed`);
 }
 
-/** A cordon or a taint of ours stays only as long as the target needs it. */
+/** Removes our cordon and taint once the target does not need them. */
 function cleanUp(snapshot: Snapshot, stage: Stage, target: Target, facts: TargetFacts): NodeAction | undefined {
   const { rollout } = snapshot;
   const { node } = facts;
@@ -69,7 +69,7 @@ function cleanUp(snapshot: Snapshot, stage: Stage, target: Target, facts: Target
   return cordon || taint ? { kind: 'clean-up', stage, target, node: node.name, cordon, taint } : undefined;
 }
 
-/** Also where a later command brings the same node's turn again. */
+/** True if the target, or another one on the same node, is still pending. */
 function isToCome(snapshot: Snapshot, target: Target, node: NodeView): boolean {
   const { rollout } = snapshot;
   if (isFinal(rollout)) return false;
@@ -77,12 +77,12 @@ function isToCome(snapshot: Snapshot, target: Target, node: NodeView): boolean {
   return target.state === 'pending' || isElsewhere(snapshot, stage ? [stage] : [], target, node, 'pending');
 }
 
-/** Given up, and yet in the middle of it: pods must not come before its end. A node that is not Ready gets none anyway. */
+/** A failed target may still be at work: no pods before its end. A node that is not Ready gets none anyway. */
 function isAtWork({ observation: { kind }, ready }: TargetFacts): boolean {
   return (kind === 'sent' || kind === 'working') && ready !== false;
 }
 
-/** Another command of the plan may be at work on the same node, or about to be. */
+/** True if another command of the plan has a target in that state on the same node. */
 function isElsewhere(
   snapshot: Snapshot,
   stages: readonly Stage[],
@@ -95,7 +95,7 @@ function isElsewhere(
   );
 }
 
-/** Pods that are evicted now must not land where they would be evicted again. */
+/** Evicted pods must not move to a node that is drained next. */
 function taints(snapshot: Snapshot, policy: RolloutPolicy): NodeAction[] {
   const stage = activeStage(snapshot.rollout);
   if (!stage || isFinal(snapshot.rollout) || !policy.drain.softTaint || !policy.drain.enabled) return [];

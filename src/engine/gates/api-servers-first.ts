@@ -1,14 +1,13 @@
-/** Gate: no kubelet gets newer than an API server is now, of controllers outside of the plan too. */
-
+/** Gate: no kubelet gets newer than any API server of the cluster, in the plan or not. */
 import { judgePlan } from '../../versions/plan-rules.ts';
 import type { ApiServerVersion } from '../model/observed.ts';
 import type { Reason } from '../model/reasons.ts';
 import { broughtTo, momentAfter } from '../observe/recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
 
-const ENDS = 'those API servers report a version that is new enough, or the plan is corrected';
+const ENDS = 'those API servers are upgraded, or the plan is corrected';
 
-/** Whoever is behind can still be upgraded, so this never ends a plan. */
+/** Never a stop: API servers can still be upgraded. */
 export const apiServersFirst: Gate = {
   name: 'api-servers-first',
   ofRollout: true,
@@ -17,7 +16,7 @@ export const apiServersFirst: Gate = {
     const hasKubelet = stage.role === 'worker' || facts.node !== undefined;
     const judge = (servers: readonly ApiServerVersion[]): Reason | undefined =>
       judgePlan([{ ...stage, targets: [{ name, hasKubelet }] }], servers, allow).problems[0];
-    // While controllers move, one kubelet is ahead of the rest for as long as that takes.
+    // While controllers are upgraded, the kubelet of one may be ahead of the others.
     const moving = new Set(stage.role === 'controller' ? stage.targets.map((target) => target.name) : []);
     const servers = apiServers.filter((server) => !moving.has(server.name));
     const reason = judge(servers);

@@ -1,9 +1,9 @@
-/** Gate and verifier: while controllers move, every API server of the cluster must be ready, in the plan or not. */
+/** Gate and verifier: for controllers, every API server of the cluster must be ready, in the plan or not. */
 import { because } from '../model/reasons.ts';
 import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
 import { type Gate, PASS } from './types.ts';
 
-/** No watch tells when an API server becomes ready, so it is asked again. */
+/** No watch shows when an API server becomes ready. */
 const RECHECK_MS = 1000;
 const ENDS = 'every API server answers that it is ready';
 

@@ -1,5 +1,4 @@
-/** Gate: downloads are as the policy asks for, of a plan or under a policy that was changed since the plan began, too. */
-
+/** Gate: checks the policy's rules for downloads again; the plan or the policy may have changed. */
 import { because } from '../model/reasons.ts';
 import { payloadProblems } from '../policy/payload-rules.ts';
 import { type Gate, PASS } from './types.ts';
@@ -14,7 +13,7 @@ export const downloadsAllowed: Gate = {
     return {
       kind: 'wait',
       reason,
-      ends: 'the plan has what the policy asks of downloads, or the policy asks for less',
+      ends: 'the plan meets the rules of the UpgradePolicy for downloads, or those are relaxed',
     };
   },
 };

@@ -1,11 +1,11 @@
-/** Gate and verifier: whatever tells whether it is Ready must be so before it is touched and after it is done. */
+/** Gate and verifier: a node must be Ready before and after its upgrade. */
 import { because } from '../model/reasons.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const nodeReady: Gate = {
   name: 'node-ready',
   evaluate({ stage, facts, target }) {
-    // A worker that does not tell is not Ready; the object of a controller need not have such a condition.
+    // A controller's object need not have a Ready condition.
     if (facts.ready ?? stage.role === 'controller') return PASS;
     const reason = because('NodeNotReady', `node ${target.name} is not Ready`);
     return { kind: 'wait', reason, ends: 'the node is Ready', since: facts.readySince };

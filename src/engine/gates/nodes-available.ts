@@ -4,7 +4,7 @@ import { because } from '../model/reasons.ts';
 import type { NodeLimit } from '../policy/rollout-policy.ts';
 import { type GateInput, PASS, type Verdict } from './types.ts';
 
-const MAX_TOLD = 5;
+const MAX_LISTED = 5;
 
 export const nodesAvailable = {
   name: 'nodes-available',
@@ -15,20 +15,22 @@ export const nodesAvailable = {
   }: Pick<GateInput, 'target' | 'policy' | 'census'>): Verdict {
     if (!maxUnavailable || !census) return PASS;
     const { all, unavailable, busy } = census;
-    // To start one that is unavailable anyway makes no further node so; what is no node takes no pods.
+    // A node that is unavailable already costs nothing more; a target that is no node takes no pods.
     if (unavailable.has(target.name) || !all.has(target.name)) return PASS;
     const limit = limitOf(maxUnavailable, all.size);
     const count = busy.size - (busy.has(target.name) ? 1 : 0);
     if (count < limit) return PASS;
     const others = [...busy].filter((each) => each !== target.name).toSorted();
-    const told = [...others.slice(0, MAX_TOLD), ...(count > MAX_TOLD ? [`${count - MAX_TOLD} more`] : [])].join(', ');
-    const message = `${count} of ${all.size} nodes are not Ready, unschedulable or at work (${told}); UpgradePolicy ${name} allows ${limit}`;
-    const ends = 'one of those nodes is back, or maxUnavailable of the policy is raised';
+    const listed = [...others.slice(0, MAX_LISTED), ...(count > MAX_LISTED ? [`${count - MAX_LISTED} more`] : [])].join(
+      ', ',
+    );
+    const message = `${count} of ${all.size} nodes are not Ready, unschedulable or at work (${listed}); UpgradePolicy ${name} allows ${limit}`;
+    const ends = 'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised';
     return { kind: 'wait', reason: because('TooManyUnavailable', message), ends };
   },
 };
 
-/** A share that comes to less than one node would let nothing start, ever. */
+/** A percentage allows at least one node, or nothing could ever start. */
 function limitOf(limit: NodeLimit, nodes: number): number {
   return 'nodes' in limit ? limit.nodes : Math.max(1, Math.floor((nodes * limit.percent) / 100));
 }

@@ -1,4 +1,4 @@
-/** Verifier: a target keeps its slot for a while after its success, where its plan says so. */
+/** Verifier: a target keeps its slot after its success for the rest period of the plan. */
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { because } from '../model/reasons.ts';
@@ -7,10 +7,10 @@ import { type Gate, PASS } from './types.ts';
 export const restOver: Gate = {
   name: 'rest-over',
   evaluate({ stage: { restMs }, target, facts: { observation }, now }) {
-    // Without a rest no time is asked for: the clock of the node may be ahead.
+    // Without a rest period the node's clock, which may be ahead, does not matter.
     if (restMs === undefined || observation.kind !== 'succeeded') return PASS;
     const until = Date.parse(observation.since) + restMs;
-    // A time that cannot be read must not hold anybody for ever.
+    // An unreadable time must not wait forever.
     if (!(now < until)) return PASS;
     const message = `${target.name} rests for ${formatDuration(restMs)} before its slot is free`;
     return {

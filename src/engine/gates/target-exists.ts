@@ -1,4 +1,4 @@
-/** Gate: the target must exist, now and when its turn comes. */
+/** Gate: the target must exist. */
 import { because } from '../model/reasons.ts';
 import { type Gate, PASS } from './types.ts';
 

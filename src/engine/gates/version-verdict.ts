@@ -1,5 +1,4 @@
-/** Owns what the rules about versions say of a rollout: each target by what it runs now, and by what earlier stages bring it. */
-
+/** Applies the version skew rules to a rollout: each target by its present version and by what earlier stages bring. */
 import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
 import type { Snapshot } from '../model/observed.ts';
 import { because, type Reason } from '../model/reasons.ts';
@@ -21,7 +20,7 @@ export function versionVerdict(snapshot: Snapshot, { allow }: RolloutPolicy): Ve
   return judgePlan(stages, apiServers, allow);
 }
 
-/** Told once, when the rollout begins; undefined where every version is known. */
+/** Reported when the rollout starts; undefined if every version is known. */
 export function uncheckedReason(snapshot: Snapshot, policy: RolloutPolicy): Reason | undefined {
   const { unchecked } = versionVerdict(snapshot, policy);
   return unchecked.length === 0

@@ -1,4 +1,4 @@
-/** Gate: a target starts only in a maintenance window, outside blackouts, and if it will be done before the window closes. */
+/** Gate: a target starts in a maintenance window, outside blackouts, and if it can be done before the window closes. */
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { nextStart, openAt } from '../../util/maintenance-windows.ts';
@@ -14,7 +14,7 @@ export const windowOpen = {
   evaluate({ target, policy, now, expectedMs = 0 }: WindowInput): Verdict {
     const opening = openAt(policy, now);
     if (!opening.open) return closed(policy, now, opening.opensAt);
-    // The plan's own window limits when targets start, not when they end.
+    // The plan's own window limits only when targets start.
     const own = openAt({ windows: policy.planWindows ?? [], blackouts: [] }, now);
     if (!own.open)
       return waiting('WindowClosed', outsideOf('the plan', own.opensAt), 'the window opens', now, own.opensAt);

@@ -1,19 +1,19 @@
-/** Owns what people order while a plan runs: annotations of ours on the plan, whatever wrote it. */
+/** What people ask for while a plan runs (pause, abort, retry): annotations of ours on the plan. */
 import type { KubeObject } from '../../kube/types.ts';
 import { because, type Reason } from './reasons.ts';
 
-/** Holds the moment of the order, RFC 3339, where that is known; whatever it holds pauses, but for `false`. */
+/** Holds the time of the pause, RFC 3339. Any value but `false` pauses. */
 export const PAUSE_ANNOTATION = 'upgrade.refit.dev/pause';
-/** Holds the words of whoever ordered it. */
+/** Holds the reason, in the user's words. */
 export const ABORT_ANNOTATION = 'upgrade.refit.dev/abort';
-/** `<target>@<RFC 3339>`, separated by commas: a failure from before that moment is forgotten, a later one is not. */
+/** `<target>@<RFC 3339>`, separated by commas: retries a failure from before that time. */
 export const RETRY_ANNOTATION = 'upgrade.refit.dev/retry';
 
 export interface Controls {
   readonly paused: boolean;
-  /** RFC 3339; undefined where whoever paused it wrote something else. */
+  /** RFC 3339; undefined if the annotation holds no time. */
   readonly pausedSince?: string | undefined;
-  /** Why it is to end, in somebody's words. */
+  /** The reason, in the user's words. */
   readonly abort?: string | undefined;
   /** By name of the target: milliseconds since the Unix epoch. */
   readonly retries: ReadonlyMap<string, number>;
@@ -21,7 +21,7 @@ export interface Controls {
 
 export const NO_CONTROLS: Controls = { paused: false, retries: new Map() };
 
-/** What cannot be read is as good as absent, but for a pause: whoever writes anything there wants it to stop. */
+/** An unreadable control counts as absent, but an unreadable pause still pauses. */
 export function controlsOn({ metadata: { annotations = {} } }: KubeObject): Controls {
   const { [PAUSE_ANNOTATION]: pause, [ABORT_ANNOTATION]: abort, [RETRY_ANNOTATION]: retry } = annotations;
   return {
@@ -32,17 +32,16 @@ export function controlsOn({ metadata: { annotations = {} } }: KubeObject): Cont
   };
 }
 
-/** Words and numbers pass for dates elsewhere. */
+/** `Date.parse` also accepts words and numbers. */
 function isMoment(text = ''): boolean {
   return /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
-/** Why a rollout ends that somebody aborted with these words: the same wherever it is told. */
 export function abortReason(words: string): Reason {
   return because('Aborted', `stopped by order: ${words}`);
 }
 
-/** The object without any: whoever makes a plan of it anew starts without what was ordered of the last one. */
+/** For a new plan made from an old one. */
 export function withoutControls<T extends KubeObject>(object: T): T {
   const {
     [PAUSE_ANNOTATION]: _p,
@@ -53,7 +52,7 @@ export function withoutControls<T extends KubeObject>(object: T): T {
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
-/** The text with one retry more; earlier ones of the same target are replaced. */
+/** The annotation with one more retry; it replaces an earlier one of the same target. */
 export function withRetry(text: string | undefined, target: string, at: string): string {
   const others = (text ?? '').split(',').filter((entry) => entry !== '' && !entry.startsWith(`${target}@`));
   return [...others, `${target}@${at}`].join(',');

@@ -1,4 +1,4 @@
-/** Owns the words in which cordons, taints and drains name the rollout they are for, so that they never outlive it. */
+/** How cordons, taints and drains name the rollout that owns them, so that they can be removed with it. */
 import { readOwner, writeOwner } from '../../drain/cordon.ts';
 import type { Rollout, Source, Target } from './recorded.ts';
 
@@ -9,13 +9,13 @@ export function ownerOf(
   return writeOwner({ plan: uid, attempt: since, kind });
 }
 
-/** A node that cordons itself knows only the plan's own name for this run. */
+/** A node that cordons itself knows the rollout's id, not the plan's uid. */
 export function isOwnedBy({ source, id }: Pick<Rollout, 'source' | 'id'>, owner: string | undefined): boolean {
   const plan = owner === undefined ? undefined : readOwner(owner)?.plan;
   return plan !== undefined && (plan === source.uid || plan === id);
 }
 
-/** The same of the soft taint, which is for the whole rollout: `<kind of the plan>.<uid of the plan>`. */
+/** The owner of a soft taint, which is for the whole rollout. */
 export function pendingOwnerOf({ uid, kind }: Pick<Source, 'uid' | 'kind'>): string {
   return `${kind}.${uid}`;
 }

@@ -1,26 +1,26 @@
-/** What is decided: what to record, to signal and to do on nodes, and why the rest waits. */
+/** A decision: what to record, to signal and to do on nodes, and why the rest waits. */
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { AgentPolicy } from '../../signal/agent-policy.ts';
 import type { Reason } from './reasons.ts';
 import type { Payload, Rollout, Stage, Target } from './recorded.ts';
 
-/** Why nothing happens to a target (or, without one, to the whole rollout), and what will end it. */
+/** Why a target, or without one the whole rollout, waits, and what ends the wait. */
 export interface Wait {
   readonly target?: string;
-  /** Name of the gate or verifier that says wait, or the phase that the target is in. */
+  /** The gate or verifier that says wait, or the phase of the target. */
   readonly gate: string;
   readonly reason: Reason;
   /** A clause for people that follows "when": what ends it, and what they can do about it. */
   readonly ends?: string | undefined;
   /** RFC 3339. */
   readonly since: string;
-  /** RFC 3339: the deadline that ends it, where there is one. */
+  /** RFC 3339: the deadline that ends it, if any. */
   readonly until?: string;
-  /** True where it holds all targets of the active stage that have not begun, or several: `target` is the first of them. */
+  /** True if several targets of the active stage wait for the same; `target` is the first of them. */
   readonly ofStage?: true;
 }
 
-/** Where a target is, as shown to people: recorded state and observation taken together. */
+/** The phase shown to people, from the recorded state and the observation. */
 export type TargetPhase =
   | 'pending'
   | 'intended'
@@ -35,17 +35,17 @@ export type TargetPhase =
 export interface Signalling {
   readonly stage: Stage;
   readonly target: Target;
-  /** Absent where the stage has none. */
+  /** Undefined if the stage has none. */
   readonly payload?: Payload | undefined;
-  /** What the policy asks of whoever carries it out. */
+  /** What the policy asks of the agent. */
   readonly agent: AgentPolicy;
 }
 
-/** What the leader does for a target beside signalling it; each is harmless when it is repeated. */
+/** What the leader does for a target beside the signal. Repeating one does no harm. */
 export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
   | { readonly kind: 'cordon'; readonly node: string; readonly owner: string }
   | { readonly kind: 'drain'; readonly node: string; readonly options: DrainOptions }
-  /** What it asked for is done; where a node is named, its cordon is lifted first: ours, or with `always` anybody's. */
+  /** Uncordons the node first, if one is named: only our own cordon, or any with `always`. */
   | {
       readonly kind: 'acknowledge';
       readonly node?: string | undefined;
@@ -53,26 +53,26 @@ export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
     }
   | { readonly kind: 'cancel'; readonly node?: string | undefined; readonly reason: Reason }
   | { readonly kind: 'taint'; readonly node: string }
-  /** Takes away what we left on a node. */
+  /** Removes our cordon or taint. */
   | { readonly kind: 'clean-up'; readonly node: string; readonly cordon: boolean; readonly taint: boolean }
 );
 
-/** What has to be asked for past all watches, before a decision can hang on it. */
+/** A question that no watch answers. */
 export type Probe =
   | { readonly kind: 'control-plane' }
   | { readonly kind: 'preconditions' }
   | { readonly kind: 'drain-preview'; readonly node: string }
   | { readonly kind: 'drain-delegation'; readonly stage: Stage; readonly target: Target };
 
-/** What to do now. `record` comes first, alone: signals are only ever decided for intents that are already recorded. */
+/** What to do now. With a `record` there are no signals: only recorded intents are signalled. */
 export interface Decision {
   readonly record?: Rollout | undefined;
   readonly signals: readonly Signalling[];
   readonly nodeActions: readonly NodeAction[];
   readonly waits: readonly Wait[];
   readonly phases: ReadonlyMap<string, TargetPhase>;
-  /** What nobody has asked yet, and stands in the way. */
+  /** Probes that the decision needs. */
   readonly probes: readonly Probe[];
-  /** Milliseconds after which to decide again although nothing was seen to change. */
+  /** Milliseconds after which to decide again without an event. */
   readonly recheckAfterMs?: number | undefined;
 }

@@ -1,4 +1,4 @@
-/** What is observed of a rollout and its targets: everything that one decision looks at. */
+/** The observations of a rollout and its targets: everything that one decision reads. */
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { Node } from '../../kube/types.ts';
 import type { Unanswered } from '../observe/probe-backoff.ts';
@@ -10,13 +10,13 @@ import type { Role, Rollout } from './recorded.ts';
 /** What the node itself says about the signal of this rollout; `attempt` and `since` are RFC 3339. */
 export type Observation =
   | { readonly kind: 'none' }
-  | (Seen & { readonly kind: 'sent' })
-  | (Seen & Working & { readonly kind: 'working' })
-  | (Seen & { readonly kind: 'succeeded' })
-  /** `late`: by its own clock it had had all the time that the policy gives that step. */
-  | (Seen & { readonly kind: 'failed'; readonly message: string; readonly late?: 'drain' | undefined });
+  | (Attempted & { readonly kind: 'sent' })
+  | (Attempted & Working & { readonly kind: 'working' })
+  | (Attempted & { readonly kind: 'succeeded' })
+  /** `late`: the node's own deadline for that step had passed. */
+  | (Attempted & { readonly kind: 'failed'; readonly message: string; readonly late?: 'drain' | undefined });
 
-interface Seen {
+interface Attempted {
   /** The name of the attempt: what `since` of the target was when the signal was written. */
   readonly attempt: string;
   readonly since: string;
@@ -24,61 +24,61 @@ interface Seen {
 }
 
 interface Working {
-  /** As the node itself calls it. */
+  /** The node's own name for it. */
   readonly step: string;
-  /** Whose deadline counts; only that of the whole target where absent. */
+  /** The step of the policy whose deadline counts; without it only that of the whole target. */
   readonly part?: TimedStep | undefined;
-  /** What it waits for, where that is the leader's to do. */
+  /** What it waits for the leader to do. */
   readonly waitsFor?: 'drain' | 'uncordon' | undefined;
-  /** True where whatever cordon its Node has was set for this very work, by whoever could not sign it. */
+  /** True if the Node was cordoned for this attempt by an agent or leader that cannot name an owner. */
   readonly ownsCordon?: boolean | undefined;
-  /** True while the service is untouched, so that the signal can still be taken back. */
+  /** True while the service is untouched, so that the signal can be cancelled. */
   readonly cancellable?: boolean | undefined;
 }
 
-/** What a target tells of itself beyond its step; nothing is decided on it but the pace of others like it. */
+/** Details of a node's report. Only the expected duration of other targets depends on them. */
 export interface TargetReport {
-  /** Version that it had before. */
+  /** The version before the attempt. */
   readonly from?: string | undefined;
-  /** Milliseconds spent in each step that is over. */
+  /** Milliseconds spent in each finished step. */
   readonly spent?: Readonly<Record<string, number>> | undefined;
-  /** True where it put back what it had before. */
+  /** True if it rolled back. */
   readonly rolledBack?: boolean | undefined;
 }
 
 /** What the API shows of a target at this moment. */
 export interface TargetFacts {
   readonly exists: boolean;
-  /** `<os>-<architecture>`, undefined where the object's labels do not tell. */
+  /** `<os>-<architecture>`; undefined if the object lacks the labels. */
   readonly platform?: string | undefined;
   /** The node's Ready condition; undefined for objects without conditions. */
   readonly ready?: boolean | undefined;
-  /** RFC 3339: since when it is as it is. */
+  /** RFC 3339: the last transition of that condition. */
   readonly readySince?: string | undefined;
-  /** What runs there now, as its object tells. */
+  /** What runs there now, from its object. */
   readonly version?: string | undefined;
-  /** The Node that pods run on; undefined where there is none, or none that the leader would cordon. */
+  /** The Node that its pods run on; undefined if the leader must not cordon it. */
   readonly node?: NodeView | undefined;
-  /** Whether the target lets the leader cordon, drain and uncordon for it; only asked for where it matters. */
+  /** Whether the leader may cordon, drain and uncordon for it. */
   readonly drainDelegation?: boolean | 'unasked' | Unanswered | undefined;
-  /** What a drain would meet; undefined where there is nothing to drain. */
+  /** Undefined if there is nothing to drain. */
   readonly drainPreview?: DrainPreview | 'unasked' | Unanswered | undefined;
-  /** The drain as this process carries it out; undefined where it has not begun one. */
+  /** The drain that this process runs, if any. */
   readonly drain?: DrainView | undefined;
-  /** Milliseconds that this process, in its present term, has watched the observation be what it is; undefined where nobody watches. */
+  /** Milliseconds for which this leader has watched the observation stay the same; undefined for read-only commands. */
   readonly watchedMs?: number | undefined;
-  /** As `watchedMs`, of the whole attempt since it is recorded, through all its steps. */
+  /** Milliseconds for which this leader has watched the attempt, through all its steps. */
   readonly followedMs?: number | undefined;
   readonly observation: Observation;
 }
 
-/** What decisions need to know of a Node that can be cordoned. */
+/** The parts of a Node that decisions on its cordon need. */
 export interface NodeView {
   readonly name: string;
   readonly unschedulable: boolean;
-  /** Who cordoned it, where that was Refit. */
+  /** Set if Refit cordoned it. */
   readonly cordonOwner: string | undefined;
-  /** For which rollout it carries our taint; undefined where it carries none. */
+  /** The rollout that our taint is for, if it has one. */
   readonly taintOwner: string | undefined;
 }
 
@@ -98,7 +98,7 @@ export interface ApiServerVersion {
 export interface EndpointHealth {
   readonly name: string;
   readonly ready: boolean;
-  /** What was found instead, for people. */
+  /** The answer or error, if not ready. */
   readonly detail?: string;
 }
 
@@ -106,7 +106,7 @@ export interface EndpointHealth {
 export interface ForeignWork {
   readonly name: string;
   readonly role: Role;
-  /** RFC 3339: its last sign of life. */
+  /** RFC 3339: its last report. */
   readonly since: string;
 }
 
@@ -114,16 +114,16 @@ export interface Snapshot {
   readonly rollout: Rollout;
   /** By target key. */
   readonly facts: ReadonlyMap<string, TargetFacts>;
-  /** Of every controller of the cluster, not only of those in the plan; undefined until somebody asked them. */
+  /** Of every controller of the cluster, in the plan or not; undefined before the probe. */
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly foreignWork: readonly ForeignWork[];
   readonly controls: Controls;
-  /** What stands against a new plan beyond its own text; undefined where the dialect asks for nothing more. */
+  /** Unmet preconditions of a new plan; undefined if the dialect has none. */
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
-  /** What every API server runs, where versions must follow each other; absent where nobody judges them. */
+  /** Of every API server; undefined if the version skew rules do not apply. */
   readonly apiServers?: readonly ApiServerVersion[] | undefined;
   /** Every Node of the cluster. */
   readonly fleet?: readonly Node[] | undefined;
-  /** Milliseconds that nine in ten of the targets that are done took; undefined before the first of them. */
+  /** Milliseconds within which 90 % of the finished targets were done; undefined before the first. */
   readonly paceMs?: number | undefined;
 }

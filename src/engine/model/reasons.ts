@@ -1,60 +1,60 @@
-/** Owns the reasons that Refit gives: the same words in status, events, logs and on the command line. */
+/** The reasons in status, Events, logs and on the command line. */
 
 /** Every code with what it means; docs/reference/reasons.md is generated from this. */
 export const REASONS = {
-  Started: 'the targets are resolved and recorded',
+  Started: 'the rollout has started: its targets are recorded',
   Completed: 'every target is done',
-  NoTargets: 'the plan named or selected no target',
-  InvalidPlan: 'the plan cannot be carried out as written',
-  RecordUnread: 'part of what is recorded of the plan cannot be seen',
-  VersionUnknown: 'nobody has told yet to which version the plan leads',
-  TargetMissing: 'a target is named that does not exist',
-  PlatformUnknown: 'the labels of a target do not tell its operating system and architecture',
+  NoTargets: 'the plan lists or selects no target',
+  InvalidPlan: 'the plan is invalid',
+  RecordUnread: 'part of the recorded status is missing or unreadable',
+  VersionUnknown: 'the version to upgrade to is not known yet',
+  TargetMissing: 'the plan names a target that does not exist',
+  PlatformUnknown: 'a target lacks the labels for its operating system and architecture',
   PlatformUnsupported: 'the plan has no payload for the platform of a target',
   TargetFailed: 'a target reported failure',
-  TargetGone: 'a target disappeared while it was in flight',
+  TargetGone: 'a target was deleted while it was in flight',
   DeadlineExceeded: 'a target did not report within its deadline',
-  InFlight: 'a target is being worked on',
-  Intended: 'the intent is recorded, and the signal is about to be written',
+  InFlight: 'a target is in progress',
+  Intended: 'the attempt is recorded, and the signal will be written next',
   Signalled: 'the signal is written, and the agent has not answered yet',
-  NoFreeSlot: 'as many targets are in flight as may be',
+  NoFreeSlot: 'all slots are taken',
   EarlierStage: 'an earlier stage is not done',
-  FinishingInFlight: 'a target failed or would break a rule: nothing new starts, and what is in flight may finish',
-  ControlPlaneUnknown: 'nobody has asked the API servers yet',
-  ControlPlaneNotReady: 'an API server does not answer that it is ready',
+  FinishingInFlight: 'nothing new starts after a failure or broken rule; nodes in progress finish',
+  ControlPlaneUnknown: 'the API servers have not been probed yet',
+  ControlPlaneNotReady: 'an API server is not ready',
   ForeignWork: 'nodes are still at work for a plan that is gone',
-  Resumed: 'what held targets back is over',
+  Resumed: 'targets start again after a block',
   NodeNotReady: 'a node is not Ready',
-  Resting: 'a node is done, and its slot is free a while later, as its plan says',
+  Resting: 'a node is done and keeps its slot for the rest period of the plan',
   Draining: 'pods are being evicted from a node',
-  DrainBlocked: 'a disruption budget does not let a pod go',
-  DrainRefused: 'a pod may not be evicted by policy',
+  DrainBlocked: 'a PodDisruptionBudget blocks an eviction',
+  DrainRefused: 'the drain options of the policy forbid the eviction of a pod',
   DrainTooLong: 'a drain did not end within its deadline',
-  CannotDecide: 'the API server refused or left unanswered what the next decision hangs on',
-  DrainPreviewUnknown: 'nobody has looked yet what a drain would meet',
-  DrainDelegationUnknown: 'nobody has asked yet whether the node lets the leader drain it',
-  PreconditionsUnknown: 'nobody has asked yet what stands against the plan',
+  CannotDecide: 'the API server did not answer a question that the next decision needs',
+  DrainPreviewUnknown: 'the drain preview of a node has not been made yet',
+  DrainDelegationUnknown: 'it is not known yet whether the node delegates its drain to the leader',
+  PreconditionsUnknown: 'the preconditions of the plan have not been checked yet',
   Aborted: 'somebody aborted the plan',
-  PlanGone: 'a plan that was deleted, or is over, left something on a node: that is ended, and taken away',
-  PolicyUnreadable: 'a policy is for the plan, and cannot be read',
-  Paused: 'the policy says that nothing new starts',
+  PlanGone: 'the plan was deleted or is over: Refit ends and cleans up its work on the node',
+  PolicyUnreadable: 'the UpgradePolicy of the plan is invalid',
+  Paused: 'the plan or its policy is paused',
   WindowClosed: 'no maintenance window is open',
   WindowTooShort: 'the maintenance window would close before a node is done',
-  Blackout: 'the policy lets nothing start at this time',
-  TooManyUnavailable: 'as many nodes are not Ready or unschedulable as may be',
-  Unverified: 'a download has no sha256, or comes over plain http, and the policy asks for both or one of them',
+  Blackout: 'the policy has a blackout now',
+  TooManyUnavailable: 'maxUnavailable nodes are not Ready or unschedulable already',
+  Unverified: 'a download has no sha256, or comes over plain http, although the policy requires them',
   VersionUnchecked: 'version checks were skipped: a version is unknown or unreadable',
   SkippedMinor: 'the plan would skip a minor version',
   Downgrade: 'the plan would put an older version on a node',
   KubeletAhead: 'the plan would make a kubelet newer than an API server',
-  RemovedApis: 'objects are left of a kind that the new version does not serve any more',
+  RemovedApis: 'objects exist of a kind that the new version no longer serves',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type ReasonCode = keyof typeof REASONS;
 
 export interface Reason {
   readonly code: ReasonCode;
-  /** One sentence for people: which field or target, what was found, what would be right. */
+  /** One sentence for people: which field or target, what was found, what to do. */
   readonly message: string;
 }
 
@@ -69,10 +69,10 @@ const UNASKED: readonly ReasonCode[] = [
   'PreconditionsUnknown',
 ];
 
-/** Told of a target that failed and has got back what it had. */
+/** Added to the failure of a target that rolled back. */
 export const RUNS_AGAIN = 'its previous version runs again';
 
-/** True where nobody has asked yet: no answer is neither good nor bad, and it comes within the same reconcile. */
+/** True for a probe that was not made yet: its answer comes within the same reconcile. */
 export function isUnasked({ code }: Reason): boolean {
   return UNASKED.includes(code);
 }

@@ -1,4 +1,4 @@
-/** What is recorded of a rollout: plain data. A new leader decides from this and from what it observes. */
+/** The record of a rollout: plain data. A new leader decides from it and from what it observes. */
 import { apiVersionOf, type Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Reason } from './reasons.ts';
@@ -8,11 +8,11 @@ export type Role = 'controller' | 'worker';
 /** What is downloaded so that a target can move: one for each platform. */
 export interface Payload {
   readonly url: string;
-  /** Lower-case hex; absent where the plan asks for no verification. */
+  /** Lower-case hex; without it the download is not verified. */
   readonly sha256?: string;
 }
 
-/** All that is ever recorded of a target. Whatever is finer than this is read from the node when it is needed. */
+/** Details beyond this are read from the node when needed. */
 export type RecordedState = 'pending' | 'intended' | 'done' | 'failed' | 'missing' | 'unsupported';
 
 export interface Target {
@@ -20,33 +20,33 @@ export interface Target {
   readonly key: string;
   readonly name: string;
   readonly state: RecordedState;
-  /** RFC 3339: when the state was recorded. While it is `intended` this also names the attempt. */
+  /** RFC 3339: when the state was recorded. Of an `intended` target it also names the attempt. */
   readonly since: string;
 }
 
-/** Targets that may move together; stages run strictly one after the other. */
+/** Targets that may move together. Stages run one after the other. */
 export interface Stage {
   readonly id: string;
   /** Index of the command in the plan that this stage belongs to. */
   readonly command: number;
   readonly role: Role;
-  /** How many targets may move at once; controllers never more than one, whatever stands here. */
+  /** How many targets may move at once; of controllers never more than one. */
   readonly maxInFlight: number;
-  /** What every target has when it is done, as its plan writes it. */
+  /** The version of each target when it is done, as the plan writes it. */
   readonly version: string;
-  /** By platform, `<os>-<architecture>`; absent where targets need nothing that depends on it. */
+  /** By platform, `<os>-<architecture>`; absent if targets need no download. */
   readonly payloads?: Readonly<Record<string, Payload>>;
-  /** What its targets were selected by, for people; absent where they were listed, or nobody asked for any. */
+  /** The selector of its targets, for people; absent if the plan lists them. */
   readonly selection?: string | undefined;
-  /** What is done with the payload, in the words of the dialect; the engine does not look into it. */
+  /** What to do with the payload; only the dialect reads it. */
   readonly procedure?: string;
-  /** True where targets run afterwards what they ran before. */
+  /** True if the version of the targets does not change. */
   readonly keepsVersion?: boolean;
-  /** Moves a target even if it already has what the payload would bring. */
+  /** Upgrades a target even if it has the version already. */
   readonly forced: boolean;
-  /** A target that failed keeps its slot while the others go on, instead of stopping everything; the stage is not over then. */
+  /** A failed target keeps its slot and the others continue; the stage is over once all are done. */
   readonly failedHoldSlots?: boolean;
-  /** Milliseconds that a target keeps its slot after it succeeded; none where absent. */
+  /** Milliseconds that a target keeps its slot after its success. */
   readonly restMs?: number;
   readonly targets: readonly Target[];
 }
@@ -66,20 +66,20 @@ export interface Source {
   readonly created: string;
 }
 
-/** One run of one plan. Frozen when it is made, but for states. */
+/** One run of one plan. Only states change after it is made. */
 export interface Rollout {
   readonly source: Source;
-  /** The plan's own name for this run: together with the source's uid it names every signal. */
+  /** The plan's name for this run: with the source's uid it names every signal. */
   readonly id: string;
   readonly phase: RolloutPhase;
   /** True while a slot is free, targets are pending, and a gate lets none of them start. */
   readonly blocked: boolean;
-  /** Why it ended, where it did not end well. */
+  /** Why it failed or was refused. */
   readonly reason?: Reason | undefined;
   readonly stages: readonly Stage[];
-  /** What is wrong with the plan as it stands now: nothing starts while this is not empty. */
+  /** What is wrong with the plan now: nothing starts until it is corrected. */
   readonly problems: readonly Reason[];
-  /** Why part of the record cannot be seen: nothing at all is done until it can. */
+  /** Why part of the record cannot be read: nothing is done until it can. */
   readonly unread?: Reason | undefined;
 }
 

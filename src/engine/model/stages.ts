@@ -1,4 +1,4 @@
-/** Owns reading and replacing parts of a rollout: the active stage, what is in flight, what has failed. */
+/** Reads and replaces parts of a rollout: its active stage, and its targets by state. */
 import type { RecordedState, Rollout, Stage, Target } from './recorded.ts';
 
 const SETTLED: ReadonlySet<RecordedState> = new Set(['done', 'failed', 'missing', 'unsupported']);
@@ -7,7 +7,7 @@ export function isSettled({ state }: Target): boolean {
   return SETTLED.has(state);
 }
 
-/** Stages run one after the other: the first that is not over is the only one in which anything moves. */
+/** The first stage that is not over: only there anything moves. */
 export function activeStage({ stages }: Rollout): Stage | undefined {
   return stages.find((stage) => !isOver(stage));
 }
@@ -25,7 +25,7 @@ export function targetsIn({ stages }: Pick<Rollout, 'stages'>, ...states: readon
   return stages.flatMap(({ targets }) => targets.filter(({ state }) => states.includes(state)));
 }
 
-/** The rollout with those targets replaced by key; the very same rollout where there are none. */
+/** Replaces targets by key; returns the same object if there are none. */
 export function withTargets(rollout: Rollout, targets: readonly Target[]): Rollout {
   if (targets.length === 0) return rollout;
   const byKey = new Map(targets.map((target) => [target.key, target]));

@@ -1,26 +1,23 @@
-/** Owns the transition table of a target as data: what is recorded × what is seen → where it is, and what follows. */
+/** The transition table of a target: recorded state × observation → phase and effect. */
 import type { NodeAction, Probe, TargetPhase } from './decided.ts';
 import type { Observation } from './observed.ts';
 import type { Reason } from './reasons.ts';
 import type { RecordedState } from './recorded.ts';
 
-/**
- * What can be seen of a target: the node's own words, that it waits for the leader, that there is no node, or that its
- * time is over.
- */
+/** The node's own report, or: it waits for the leader, it is gone, its deadline has passed. */
 export type ObservedState = Observation['kind'] | 'asking' | 'gone' | 'late';
 
 export type Effect =
   | 'none'
   /** May start when its turn comes and the gates pass. */
   | 'schedule'
-  /** Signal where the gates still pass and the intent is fresh. */
+  /** Signal if the gates still pass and the intent is fresh. */
   | 'signal'
-  /** Ask the verifiers; where they pass, record `done`. */
+  /** Ask the verifiers; record `done` if they pass. */
   | 'verify'
-  /** Do what it asks for. */
+  /** Cordon, drain or uncordon for it. */
   | 'assist'
-  /** Record as intended what is already under way: another leader signalled it and could not record that. */
+  /** Record as intended: an earlier leader signalled it, but could not record that. */
   | 'adopt'
   | 'fail';
 
@@ -29,7 +26,6 @@ export interface Row {
   readonly effect: Effect;
 }
 
-/** What follows for one target from what is recorded and observed of it. */
 export interface TargetEvaluation {
   readonly phase: TargetPhase;
   readonly effect: Effect;
@@ -62,7 +58,7 @@ export const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<Observe
     succeeded: { phase: 'verifying', effect: 'adopt' },
     failed: { phase: 'failed', effect: 'fail' },
     gone: { phase: 'pending', effect: 'schedule' },
-    // How long it waited says nothing of its attempt: once that is recorded, its own deadline counts.
+    // Its deadline counts once its attempt is recorded.
     late: { phase: 'working', effect: 'adopt' },
   },
   intended: {

@@ -1,12 +1,12 @@
-/** Owns asking every API server of the control plane whether it is ready. */
+/** Asks every API server of the control plane whether it is ready. */
 import { messageOf } from '../../util/errors.ts';
 import type { Endpoint } from '../dialect.ts';
 import type { EndpointHealth } from '../model/observed.ts';
 
-/** Asks `/readyz` of one address and answers with the HTTP status; rejects where no answer comes in time. */
+/** Resolves with the HTTP status of `/readyz`; rejects if no answer comes in time. */
 export type AskReadyz = (host: string) => Promise<number>;
 
-/** All at once: a silent server must not hold up the answers of the others. Never rejects. */
+/** Asks all at once, so that a silent server does not delay the others. Never rejects. */
 export async function askControlPlane(endpoints: readonly Endpoint[], ask: AskReadyz): Promise<EndpointHealth[]> {
   return await Promise.all(
     endpoints.map(async ({ name, host }) => {

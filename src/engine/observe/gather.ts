@@ -1,4 +1,4 @@
-/** Owns the way from objects to a Snapshot: what the API shows of each target, read once for one decision. */
+/** Gathers the Snapshot of one decision from the watched objects. */
 import { cordonOwner, pendingOwner } from '../../drain/cordon.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { Condition, KubeObject, Node } from '../../kube/types.ts';
@@ -11,17 +11,17 @@ import type { Rollout, Stage, Target } from '../model/recorded.ts';
 import type { Unanswered } from './probe-backoff.ts';
 import type { WatchFacts } from './watch-times.ts';
 
-/** What no watch shows: answers of this reconcile, and what this process itself does and has seen. All may be absent. */
+/** What no watch shows: probe answers, and this process's own drains and watch times. */
 export interface Known {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly preconditions?: readonly Reason[] | Unanswered | undefined;
-  /** By node; without it nothing is looked at ahead of a drain. */
+  /** By node; undefined if this process makes no drain previews. */
   readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
-  /** Undefined where it was not asked. */
+  /** Undefined if it was not asked. */
   readonly drainDelegationOf?: ((target: Target) => boolean | Unanswered | undefined) | undefined;
-  /** True for whoever only looks: it takes for granted that targets let the leader drain, and asks nobody. */
-  readonly isOnlyLooking?: boolean | undefined;
-  /** By node, and by the words in which its cordon names its owner. */
+  /** True for read-only commands: they assume that targets delegate their drain. */
+  readonly isReadOnly?: boolean | undefined;
+  /** By node and owner of its cordon. */
   readonly drainOf?: ((node: string, owner: string) => DrainView | undefined) | undefined;
   readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;
 }
@@ -34,13 +34,12 @@ export function gather<P extends KubeObject>(
   known: Known = {},
 ): Snapshot {
   const rollout = dialect.resolve(plan, world, now);
-  const waitsFor = dialect.preconditions !== undefined && known.isOnlyLooking !== true;
+  const waitsFor = dialect.preconditions !== undefined && known.isReadOnly !== true;
   const preconditions = known.preconditions ?? (waitsFor ? 'unasked' : undefined);
   const facts = gatherFacts({ dialect, plan, rollout, world, known }, now);
   return { ...facts, controls: controlsOn(plan), preconditions };
 }
 
-/** A rollout, and where to look for what is to be seen of it. */
 interface Scene<P extends KubeObject> {
   readonly dialect: Dialect<P>;
   readonly plan: P;
@@ -49,7 +48,7 @@ interface Scene<P extends KubeObject> {
   readonly known: Known;
 }
 
-/** What is seen of a rollout, whatever its plan says now. */
+/** Without the plan's controls. */
 export function gatherFacts<P extends KubeObject>(scene: Scene<P>, now: number): Omit<Snapshot, 'controls'> {
   const { dialect, rollout, world, known } = scene;
   const facts = new Map<string, TargetFacts>();
@@ -83,20 +82,20 @@ function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Ta
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
     version: dialect.versions ? dialect.versions.of(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
-    ...careOf(scene, stage, target),
+    ...drainFactsOf(scene, stage, target),
     ...known.watch?.(target, observation),
     observation,
   };
 }
 
-type CareFacts = Pick<TargetFacts, 'node' | 'drainDelegation' | 'drainPreview' | 'drain'>;
+type DrainFacts = Pick<TargetFacts, 'node' | 'drainDelegation' | 'drainPreview' | 'drain'>;
 
-function careOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Target): CareFacts {
+function drainFactsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Target): DrainFacts {
   const { dialect, world, rollout, known } = scene;
   const { drainDelegation: delegation } = dialect;
-  const { drainPreviews, drainDelegationOf, drainOf, isOnlyLooking } = known;
+  const { drainPreviews, drainDelegationOf, drainOf, isReadOnly } = known;
   if (!delegation) return { drainDelegation: false };
-  const drainDelegation = delegation.always || isOnlyLooking ? true : (drainDelegationOf?.(target) ?? 'unasked');
+  const drainDelegation = delegation.always || isReadOnly ? true : (drainDelegationOf?.(target) ?? 'unasked');
   const node = delegation.nodeOf(stage, target, world);
   if (!node) return { drainDelegation };
   const { name } = node.metadata;
@@ -113,7 +112,7 @@ function viewOf(node: Node): NodeView {
   };
 }
 
-/** What nine in ten of those that are done took, as their agents measured it. */
+/** The 90th percentile of what finished targets took, as their agents measured it. */
 function paceOf({ stages }: Rollout, facts: ReadonlyMap<string, TargetFacts>): number | undefined {
   const spent = stages
     .flatMap(({ targets }) => targets.filter(({ state }) => state === 'done'))
@@ -127,7 +126,7 @@ function spentBy(observation: Observation | undefined): number | undefined {
   return Object.values(observation.report.spent).reduce((sum, ms) => sum + ms, 0);
 }
 
-/** `<os>-<architecture>` from the well-known labels, undefined where one is missing. */
+/** `<os>-<architecture>` from the well-known labels; undefined if one is missing. */
 export function platformOf({ metadata: { labels = {} } }: KubeObject): string | undefined {
   const [os, architecture] = [labels['kubernetes.io/os'], labels['kubernetes.io/arch']];
   return os && architecture ? `${os}-${architecture}` : undefined;
@@ -137,7 +136,7 @@ function readyOf(object: KubeObject): Condition | undefined {
   return (object as Node).status?.conditions?.find(({ type }) => type === 'Ready');
 }
 
-/** Milliseconds: some nodes stay in a state that nothing leads out of, and they must not block other plans for ever. */
+/** Milliseconds without a report after which a stuck node no longer blocks other plans. */
 export const STALE_AFTER_MS = 2 * 60 * 60 * 1000;
 
 /** `since` is RFC 3339; an unreadable time counts as fresh. */

@@ -1,5 +1,4 @@
-/** Owns freshness: what this process wrote last, so that no decision is taken on a view older than that. */
-
+/** Remembers this process's own writes, so that no decision is taken on a cache older than them. */
 import { keyOf } from '../../kube/object-key.ts';
 import { compareResourceVersions } from '../../kube/resource-version.ts';
 import { pathOf, type Resource } from '../../kube/resources.ts';
@@ -7,7 +6,7 @@ import type { KubeObject } from '../../kube/types.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import { onceForEach } from '../../util/memo.ts';
 
-/** What an informer shows of one kind of object: it lags behind the server. */
+/** An informer's cache of one kind; it lags behind the server. */
 export type View<T extends KubeObject> = Pick<Informer<T>, 'get' | 'list' | 'resourceVersion'>;
 
 export class OwnWrites {
@@ -19,11 +18,11 @@ export class OwnWrites {
     this.#of(resource).set(keyOf(answer), answer);
   }
 
-  /** The newest that is known: the view's object, or our own last write where the view has not caught up with it. */
+  /** The newest known object: the cached one, or our own last write until the cache has it. */
   latest<T extends KubeObject>(resource: Resource<T>, view: View<T>, name: string, namespace?: string): T | undefined {
     const seen = view.get(name, namespace);
     const own = this.#of(resource);
-    // Most of the time there is none, and thousands of objects are asked for.
+    // Fast path: usually no write is pending.
     if (own.size === 0) return seen;
     const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
     const written = own.get(key) as T | undefined;
@@ -35,7 +34,7 @@ export class OwnWrites {
     return written;
   }
 
-  /** All that the view lists and all that it does not list yet, each as `latest` knows it. */
+  /** Like `latest`, for all objects. */
   latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): T[] {
     const own = this.#of(resource);
     if (own.size === 0) return view.list();

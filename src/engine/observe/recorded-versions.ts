@@ -1,4 +1,4 @@
-/** Owns what a plan has brought its targets to so far, as recorded: their objects tell of it a moment later. */
+/** The versions that a plan has upgraded its targets to, from the record: their objects show them a little later. */
 import { onceForEach } from '../../util/memo.ts';
 import type { Waiting } from '../gates/types.ts';
 import type { Role, Stage } from '../model/recorded.ts';
@@ -10,10 +10,10 @@ export interface Brought {
   readonly since: string;
 }
 
-/** Milliseconds that an object may take to tell what its host runs, before that is worth a word. */
+/** Milliseconds that an object may take to show its new version before the wait is reported. */
 const MOMENT_MS = 10_000;
 
-/** By the last of these stages that changed what it runs; undefined where none did. */
+/** The version from the last of these stages that upgraded the target, if any. */
 export function broughtTo(stages: readonly Stage[], role: Role, name: string): Brought | undefined {
   for (const stage of stages.toReversed()) {
     const since = stage.role === role && stage.keepsVersion !== true ? doneIn(stage).get(name) : undefined;
@@ -22,18 +22,18 @@ export function broughtTo(stages: readonly Stage[], role: Role, name: string): B
   return undefined;
 }
 
-/** True where one of these stages ended without it: that it is behind is no fault of the plan. */
+/** True if the target failed in one of these stages: its old version is no fault of the plan. */
 export function isLeftBehind(stages: readonly Stage[], role: Role, name: string): boolean {
   return stages.some((stage) => stage.role === role && leftIn(stage).has(name));
 }
 
-/** What makes a wait for the object a passing one, for as long as that is nothing strange. */
+/** Marks a wait for the object as passing while it may still be that short. */
 export function momentAfter({ since }: Pick<Brought, 'since'>, now: number): Pick<Waiting, 'isPassing' | 'recheckMs'> {
   const spent = now - Date.parse(since);
   return spent >= 0 && spent < MOMENT_MS ? { isPassing: true, recheckMs: MOMENT_MS - spent } : {};
 }
 
-/** Each target of a later stage may ask, here and below. */
+/** Computed once per stage: each target of a later stage needs them. */
 const doneIn = onceForEach(
   ({ targets }: Stage) =>
     new Map(targets.filter(({ state }) => state === 'done').map(({ name, since }) => [name, since])),

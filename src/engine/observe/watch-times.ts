@@ -1,25 +1,26 @@
-/** Owns how long this process has seen each target say the same, so that nobody is judged by another machine's clock. */
+/** How long this process has watched each target report the same, so that deadlines do not depend on other clocks. */
 import type { Clock } from '../../util/clock.ts';
 import type { Observation, TargetFacts } from '../model/observed.ts';
 import type { RecordedState, Target } from '../model/recorded.ts';
 
 export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;
 
-interface Seen {
+interface Watched {
   readonly state: RecordedState;
   readonly observation: Observation;
-  readonly words: string;
+  /** What the target reports, as text to compare. */
+  readonly report: string;
   /** Milliseconds by the steady clock. */
   readonly at: number;
-  /** The same for the first sight of its attempt as one that is recorded. */
+  /** The same for the first observation of its attempt in this recorded state. */
   readonly firstAt: number;
 }
 
-/** Of one term: what was seen in an earlier one has not been watched since. */
+/** For one term of leadership: earlier observations have not been watched since. */
 export class WatchTimes {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** By key of the target. */
-  readonly #seen = new Map<string, Seen>();
+  readonly #watched = new Map<string, Watched>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -27,25 +28,25 @@ export class WatchTimes {
 
   watch(target: Pick<Target, 'key' | 'state'>, observation: Observation): WatchFacts {
     const now = this.#clock.monotonic();
-    const known = this.#seen.get(target.key);
+    const known = this.#watched.get(target.key);
     const isSame = known?.observation === observation && known.state === target.state;
-    const { at, firstAt } = isSame ? known : this.#see(target, observation, known, now);
-    // How long it said so before it had its turn, or before it is tried again, says nothing of its attempt.
+    const { at, firstAt } = isSame ? known : this.#update(target, observation, known, now);
+    // Time before the attempt does not count.
     return { watchedMs: now - at, followedMs: target.state === 'intended' ? now - firstAt : 0 };
   }
 
-  #see(
+  #update(
     { key, state }: Pick<Target, 'key' | 'state'>,
     observation: Observation,
-    known: Seen | undefined,
+    known: Watched | undefined,
     now: number,
-  ): Seen {
-    const words = wordsOf(observation);
-    const at = known?.words === words ? known.at : now;
+  ): Watched {
+    const report = reportOf(observation);
+    const at = known?.report === report ? known.at : now;
     const isFollowed = known?.state === state && attemptOf(known.observation) === attemptOf(observation);
-    const seen = { state, observation, words, at, firstAt: isFollowed ? known.firstAt : now };
-    this.#seen.set(key, seen);
-    return seen;
+    const watched = { state, observation, report, at, firstAt: isFollowed ? known.firstAt : now };
+    this.#watched.set(key, watched);
+    return watched;
   }
 }
 
@@ -53,7 +54,7 @@ function attemptOf(observation: Observation): string {
   return observation.kind === 'none' ? '' : observation.attempt;
 }
 
-function wordsOf(observation: Observation): string {
+function reportOf(observation: Observation): string {
   if (observation.kind === 'none') return '';
   const step = observation.kind === 'working' ? observation.step : '';
   return [observation.kind, observation.attempt, observation.since, step].join(' ');

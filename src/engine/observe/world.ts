@@ -1,4 +1,4 @@
-/** Owns the World as the controller sees it: informers, corrected by its own last writes. */
+/** The controller's World: informer caches, corrected by its own last writes. */
 import { apiVersionOf, type Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { onceForEach } from '../../util/memo.ts';

@@ -1,22 +1,22 @@
-/** Owns which UpgradePolicy counts for a plan: the one that names it most closely, then the first by name. */
+/** Chooses the UpgradePolicy of a plan: the most specific one, then the first by name. */
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import { readPolicy } from './read-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
-/** What policies choose plans by; `namespace` is absent for kinds without one. */
+/** What policies select plans by; cluster-scoped kinds have no namespace. */
 export interface PlanRef {
   readonly dialect: string;
   readonly namespace?: string | undefined;
   readonly name: string;
 }
 
-/** A name says more than a namespace, and that more than a dialect: each counts for more than all that say less. */
+/** Each weighs more than all less specific ones together. */
 const WEIGHTS = { name: 4, namespace: 2, dialect: 1 } as const;
 const MEMBERS = ['name', 'namespace', 'dialect'] as const;
 
-/** What holds for the plan; one with problems where its policy cannot be read, since that one would have counted. */
+/** An invalid policy still counts, with its problems: it may forbid what a less specific one allows. */
 export function policyFor(
   policies: readonly UpgradePolicy[],
   plan: PlanRef,
@@ -28,11 +28,11 @@ export function policyFor(
 
 export interface Covering {
   readonly policy: UpgradePolicy;
-  /** How closely it names the plan; more is closer. */
+  /** Higher is more specific. */
   readonly rank: number;
 }
 
-/** All that cover the plan; the first one counts. */
+/** All that cover the plan; the first one applies. */
 export function coveringPolicies(policies: readonly UpgradePolicy[], plan: PlanRef): readonly Covering[] {
   return policies
     .flatMap((policy) => {
@@ -42,7 +42,7 @@ export function coveringPolicies(policies: readonly UpgradePolicy[], plan: PlanR
     .toSorted((a, b) => b.rank - a.rank || (a.policy.metadata.name < b.policy.metadata.name ? -1 : 1));
 }
 
-/** The rank of its closest entry; undefined where none matches. */
+/** The rank of its most specific entry; undefined if none matches. */
 function rankOf({ spec: { plans = [{}] } }: UpgradePolicy, plan: PlanRef): number | undefined {
   const ranks = plans.flatMap((entry) => {
     const given = MEMBERS.filter((member) => entry[member] !== undefined);
@@ -52,7 +52,7 @@ function rankOf({ spec: { plans = [{}] } }: UpgradePolicy, plan: PlanRef): numbe
   return ranks.length === 0 ? undefined : Math.max(...ranks);
 }
 
-/** Undefined if the cluster lacks the kind. Rejects without the right to list them: they would apply all the same. */
+/** Undefined if the cluster lacks the kind. Rejects without the right to list them, because they would still apply. */
 export async function listPolicies(client: KubeClient, abort: AbortSignal): Promise<UpgradePolicy[] | undefined> {
   try {
     return (await client.listAll(upgradePolicies, { abort })).items;

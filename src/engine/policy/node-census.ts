@@ -1,23 +1,23 @@
-/** Owns the count of nodes that cannot take pods, or soon cannot: what a limit of unavailable nodes is held against. */
+/** Counts unavailable nodes, for the policy's maxUnavailable. */
 import type { Node } from '../../kube/types.ts';
 
-/** Names of nodes of the whole cluster, in the plan or not. */
+/** Names of all nodes of the cluster, in the plan or not. */
 export interface NodeCensus {
   readonly all: ReadonlySet<string>;
-  /** Not Ready or unschedulable, whatever made them so. */
+  /** Not Ready or unschedulable, for any reason. */
   readonly unavailable: ReadonlySet<string>;
-  /** Those, and what is in flight and will be. */
+  /** The unavailable nodes and those in flight, which will be unavailable. */
   readonly busy: ReadonlySet<string>;
 }
 
-/** `inFlight`: names of targets that have started and are not done; those that are no nodes do not count. */
+/** `inFlight`: names of targets in progress; those that are no nodes do not count. */
 export function censusOf(nodes: readonly Node[], inFlight: readonly string[]): NodeCensus {
   const all = new Set(nodes.map(({ metadata }) => metadata.name));
   const unavailable = new Set(nodes.filter((node) => !isAvailable(node)).map(({ metadata }) => metadata.name));
   return { all, unavailable, busy: new Set([...unavailable, ...inFlight.filter((name) => all.has(name))]) };
 }
 
-/** With one more in flight; what is no node does not count. */
+/** Adds one in flight, if it is a node. */
 export function withBusy(census: NodeCensus, name: string): NodeCensus {
   return census.all.has(name) ? { ...census, busy: new Set([...census.busy, name]) } : census;
 }

@@ -53,7 +53,7 @@ test('what is not verified is told once for each download', () => {
   expect(
     unverifiedDownloads(stages({ 'linux-amd64': UNHASHED, 'linux-arm64': NEITHER }, { 'linux-amd64': GOOD })),
   ).toBe(
-    'without a sha256, nodes run whatever they get as the download of command 0 for linux-amd64, ' +
+    'no sha256, so nodes run these files unverified: the download of command 0 for linux-amd64, ' +
       'the download of command 0 for linux-arm64 (over plain http)',
   );
   expect(unverifiedDownloads(stages({ 'linux-amd64': PLAIN }))).toBeUndefined();

@@ -1,5 +1,4 @@
-/** Owns what is asked of downloads: a hash to verify them by, and a connection that nobody can write into. */
-
+/** The policy's rules for downloads: a sha256, and https. */
 import { because, type Reason } from '../model/reasons.ts';
 import type { Stage } from '../model/recorded.ts';
 import type { RolloutPolicy } from './rollout-policy.ts';
@@ -17,12 +16,12 @@ export function payloadProblems(stages: readonly Stage[], policy: RolloutPolicy)
   ]);
 }
 
-/** What of a plan that may run is not verified, for people; undefined where all of it is. */
+/** A warning about downloads without a sha256; undefined if all have one. */
 export function unverifiedDownloads(stages: readonly Stage[]): string | undefined {
   const unverified = downloadsOf(stages).filter(({ hasHash }) => !hasHash);
   if (unverified.length === 0) return undefined;
   const list = unverified.map(({ where, isPlain }) => (isPlain ? `${where} (over plain http)` : where));
-  return `without a sha256, nodes run whatever they get as ${list.join(', ')}`;
+  return `no sha256, so nodes run these files unverified: ${list.join(', ')}`;
 }
 
 interface Download {
@@ -31,7 +30,7 @@ interface Download {
   readonly isPlain: boolean;
 }
 
-/** Each once: the stages of one command share them. */
+/** Each download once: the stages of one command share them. */
 function downloadsOf(stages: readonly Stage[]): Download[] {
   const downloads = stages.flatMap(({ command, payloads = {} }) =>
     Object.entries(payloads).map(([platform, { url, sha256 }]): [string, Download] => {

@@ -1,4 +1,4 @@
-/** Owns the controller that keeps the status of UpgradePolicies true. Nothing is decided by it: plans read the specs themselves. */
+/** The controller that writes the status of UpgradePolicies. Decisions read only their specs. */
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { keyOf } from '../../kube/object-key.ts';
@@ -17,7 +17,7 @@ export interface PolicyParts {
   readonly writer: KubeClient;
   readonly clock: Clock;
   readonly policies: Informer<UpgradePolicy>;
-  /** The plans that this process carries out, by dialect. */
+  /** The plans of this process, by dialect. */
   readonly plans: Readonly<Record<string, Informer>>;
   /** False for an object of a plan's kind that is no plan. */
   isPlan(dialect: string, object: KubeObject): boolean;
@@ -27,7 +27,7 @@ const TIMEOUT_MS = 60_000;
 
 export function policyController(parts: PolicyParts): Controller {
   const { policies } = parts;
-  // Policies bind plans all the same.
+  // Without the right to write a status, policies still apply.
   let isDenied = false;
   const all = (): string[] => policies.list().map(keyOf);
   const cameOrWent =
@@ -37,7 +37,7 @@ export function policyController(parts: PolicyParts): Controller {
   return {
     name: 'policies',
     sources: [
-      // One more or less changes for which plans the others count.
+      // Each policy can change which plans the others cover.
       fromMapping(policies, all, generationChanged),
       ...Object.entries(parts.plans).map(([dialect, informer]) => fromMapping(informer, all, cameOrWent(dialect))),
     ],
@@ -60,13 +60,13 @@ async function report(parts: PolicyParts, key: string, abort: AbortSignal): Prom
   const { policies, writer, clock } = parts;
   const policy = policies.get(key);
   if (!policy) return;
-  const surroundings = { policies: policies.list(), dialects: Object.keys(parts.plans), plans: plansOf(parts) };
-  const told = withStatus(policy, surroundings, clock.now());
-  if (told === policy) return;
+  const cluster = { policies: policies.list(), dialects: Object.keys(parts.plans), plans: plansOf(parts) };
+  const updated = withStatus(policy, cluster, clock.now());
+  if (updated === policy) return;
   try {
-    await writer.replace(upgradePolicies, told, { subresource: 'status', abort });
+    await writer.replace(upgradePolicies, updated, { subresource: 'status', abort });
   } catch (error) {
-    // Nobody is left to be told. A conflict is tried again: nothing else might tell that another status was written.
+    // A conflict is retried: no event may follow.
     if (!isNotFound(error)) throw error;
   }
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { HOUR, later, T0 } from '../../../test/builders/times.ts';
 import { DIALECT_NAMES, type UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
-import { type Surroundings, withStatus } from './policy-status.ts';
+import { type PolicyContext, withStatus } from './policy-status.ts';
 
 const [ONE, OTHER] = DIALECT_NAMES;
 const FLEET = { dialect: ONE, name: 'fleet' };
@@ -18,7 +18,7 @@ const BROKEN = buildUpgradePolicy('broken', {
 });
 
 /** As a process sees it that carries both dialects out. */
-function among(policies: readonly UpgradePolicy[], more: Partial<Surroundings> = {}): Surroundings {
+function among(policies: readonly UpgradePolicy[], more: Partial<PolicyContext> = {}): PolicyContext {
   return { policies, dialects: [ONE, OTHER], plans: [FLEET, SERVERS], ...more };
 }
 
@@ -43,7 +43,7 @@ test('of two for all plans, the second by name tells that it does not count', ()
   const second = withStatus(BETA, among([BETA, ALPHA]), T0);
   expect(second.status?.covers).toEqual([]);
   expect(told(second)[1]).toBe(
-    'Conflicted=True SameEntry: for all plans UpgradePolicy alpha counts, which comes first by name',
+    'Conflicted=True SameEntry: UpgradePolicy alpha applies to all plans: it has the same entry and comes first by name',
   );
   expect(told(withStatus(ALPHA, among([BETA, ALPHA]), T0))[1]).toContain('Conflicted=False');
 });
@@ -52,7 +52,7 @@ test('one entry of several that stands in another policy is named; others do not
   const first = buildUpgradePolicy('first', { plans: [{ name: 'fleet', dialect: ONE }, { namespace: 'x' }] });
   const second = buildUpgradePolicy('second', { plans: [{ namespace: 'y' }, { dialect: ONE, name: 'fleet' }] });
   expect(told(withStatus(second, among([first, second, ALPHA]), T0))[1]).toBe(
-    `Conflicted=True SameEntry: for plans with dialect ${ONE}, name fleet UpgradePolicy first counts, which comes first by name`,
+    `Conflicted=True SameEntry: UpgradePolicy first applies to plans with dialect ${ONE}, name fleet: it has the same entry and comes first by name`,
   );
 });
 

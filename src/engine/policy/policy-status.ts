@@ -1,38 +1,38 @@
-/** Owns what an UpgradePolicy's status tells: whether it can be read, which plans it counts for, and where another comes first. */
+/** The status of an UpgradePolicy: whether it is valid, which plans it covers, and whether another one has the same entry. */
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { type ConditionUpdate, withCondition } from '../../runtime/conditions.ts';
 import { sameJson } from '../../util/json.ts';
 import { coveringPolicies, type PlanRef } from './choose-policy.ts';
 import { readPolicy } from './read-policy.ts';
 
-/** Whatever a process knows that tells of policies. */
-export interface Surroundings {
+/** What the status of a policy depends on. */
+export interface PolicyContext {
   readonly policies: readonly UpgradePolicy[];
-  /** What this process carries out: of other plans it cannot tell. */
+  /** The dialects of this process; it knows no other plans. */
   readonly dialects: readonly string[];
   readonly plans: readonly PlanRef[];
 }
 
-/** So that a cluster with many plans does not fill the object. */
-const MAX_TOLD = 100;
+/** Limits the size of the object. */
+const MAX_PLANS = 100;
 
-/** The policy with its status as of `now` in ms; the very same object where nothing changes. */
-export function withStatus(policy: UpgradePolicy, surroundings: Surroundings, now: number): UpgradePolicy {
+/** `now` in ms. Returns the same object if nothing changes. */
+export function withStatus(policy: UpgradePolicy, context: PolicyContext, now: number): UpgradePolicy {
   const known = policy.status?.conditions;
   const status = {
     ...generationOf(policy),
-    covers: coveredBy(policy, surroundings),
-    conditions: [...withCondition(withCondition(known, readable(policy), now), conflicted(policy, surroundings), now)],
+    covers: coveredBy(policy, context),
+    conditions: [...withCondition(withCondition(known, readable(policy), now), conflicted(policy, context), now)],
   };
   return sameJson(status, policy.status) ? policy : { ...policy, status };
 }
 
-/** Plans of other dialects stay as whoever carries them out told them. */
-function coveredBy(policy: UpgradePolicy, { policies, dialects, plans }: Surroundings): string[] {
+/** Plans of other dialects stay as other processes wrote them. */
+function coveredBy(policy: UpgradePolicy, { policies, dialects, plans }: PolicyContext): string[] {
   const first = (plan: PlanRef): string | undefined => coveringPolicies(policies, plan)[0]?.policy.metadata.name;
   const ours = plans.filter((plan) => first(plan) === policy.metadata.name).map(titleOf);
   const others = (policy.status?.covers ?? []).filter((title) => !dialects.includes(title.split('/')[0] ?? ''));
-  return [...ours, ...others].toSorted().slice(0, MAX_TOLD);
+  return [...ours, ...others].toSorted().slice(0, MAX_PLANS);
 }
 
 function readable(policy: UpgradePolicy): ConditionUpdate {
@@ -45,15 +45,15 @@ function readable(policy: UpgradePolicy): ConditionUpdate {
 }
 
 /**
- * A policy that names plans less closely is overruled as people mean it to be. Of two with the same entry nobody can see
- * which one counts, so the other says so. Plans do not matter here: every process must come to the same answer.
+ * That a more specific policy applies instead is intended and no conflict. Of two policies with the same entry, the one that
+ * does not apply says so. The answer must not depend on plans, because processes know different ones.
  */
-function conflicted(policy: UpgradePolicy, { policies }: Surroundings): ConditionUpdate {
+function conflicted(policy: UpgradePolicy, { policies }: PolicyContext): ConditionUpdate {
   const earlier = policies.filter(({ metadata }) => metadata.name < policy.metadata.name);
   const lost = entriesOf(policy).flatMap((entry) => {
     const first = earlier.filter((each) => entriesOf(each).includes(entry)).map(({ metadata }) => metadata.name);
     return first.length > 0
-      ? [`for ${entry} UpgradePolicy ${first.toSorted()[0]} counts, which comes first by name`]
+      ? [`UpgradePolicy ${first.toSorted()[0]} applies to ${entry}: it has the same entry and comes first by name`]
       : [];
   });
   const more = generationOf(policy);
@@ -68,7 +68,7 @@ function conflicted(policy: UpgradePolicy, { policies }: Surroundings): Conditio
   };
 }
 
-/** What the policy is for, in words that are equal where the entries are. */
+/** The entries for people; equal entries give equal text. */
 function entriesOf({ spec: { plans = [{}] } }: UpgradePolicy): string[] {
   return plans.map(({ dialect, namespace, name }) => {
     const given = Object.entries({ dialect, namespace, name }).flatMap(([member, value]) =>

@@ -1,4 +1,4 @@
-/** Owns the reading of an UpgradePolicy: what it holds a rollout to, or every field of it that cannot be read. */
+/** Reads an UpgradePolicy into a RolloutPolicy, with a problem for every invalid field. */
 import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { upgradePolicySpecSchema } from '../../api/refit/upgrade-policy.ts';
 import type { AgentDrain, AgentPolicy } from '../../signal/agent-policy.ts';
@@ -8,7 +8,7 @@ import { type Complain, readBlackout, readWindow } from './read-times.ts';
 import type { DrainPolicy, NodeLimit, RolloutPolicy, TimedStep } from './rollout-policy.ts';
 import { AGENT_DEFAULTS, DEFAULT_POLICY, restartDeadline, sumOf } from './rollout-policy.ts';
 
-/** Nobody means more, and moments far beyond it are no dates. */
+/** Times far beyond it are not valid dates. */
 const LONGEST_MS = 365 * 24 * 60 * 60 * 1000;
 
 export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): RolloutPolicy {
@@ -17,7 +17,7 @@ export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): Rollout
   if (!checked.success) return { ...DEFAULT_POLICY, name, problems };
   const complain: Complain = (field, wanted, found) =>
     problems.push(problem(name, `spec.${field}`, `must be ${wanted}; found ${JSON.stringify(found)}`));
-  return { ...meant(checked.data, complain), name, problems };
+  return { ...policyOf(checked.data, complain), name, problems };
 }
 
 function problem(name: string, field: string, what: string): Reason {
@@ -29,10 +29,13 @@ function fieldOf(path: readonly PropertyKey[]): string {
   return `spec${parts.join('')}`;
 }
 
-function meant(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPolicy, 'name' | 'problems'> {
+function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPolicy, 'name' | 'problems'> {
   const { stepDeadlines, targetDeadlineMs, agent } = timesOf(spec, complain);
   const drain = drainOf(spec.drain ?? {});
-  const asked = askedOf(drain, spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain);
+  const agentDrain = agentDrainOf(
+    drain,
+    spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain,
+  );
   const requireHttps = spec.payloads?.requireHttps ?? DEFAULT_POLICY.requireHttps;
   return {
     paused: spec.paused ?? false,
@@ -48,7 +51,7 @@ function meant(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPolicy,
     allow: new Set(spec.versions?.allow),
     requireSha256: spec.payloads?.requireSha256 ?? DEFAULT_POLICY.requireSha256,
     requireHttps,
-    agent: { ...agent, ...(requireHttps && { requireHttps }), ...asked },
+    agent: { ...agent, ...(requireHttps && { requireHttps }), ...agentDrain },
   };
 }
 
@@ -119,13 +122,13 @@ function evictIf(allowed: boolean | undefined, otherwise: 'evict' | 'refuse'): '
 }
 
 /**
- * Milliseconds by which a node that drains itself outwaits its leader, who ends the drain in time. Where nobody led for a
- * while, or the leader changed and counts anew, the node ends it; by its word the policy's choice of what comes of it holds.
+ * Milliseconds that a node that drains itself waits longer than its leader. So the leader ends the drain; without a leader,
+ * or after a change of leader, the node does, and reports it so that `onDeadline` applies.
  */
 const LEADER_FIRST_MS = 60_000;
 
-/** What of it a node is told, should it have to drain itself: only what is not so anyway. */
-function askedOf(
+/** Drain options for a node that drains itself, where they differ from the agent's defaults. */
+function agentDrainOf(
   { enabled, uncordon, options: { localData, unmanagedPods, gracePeriodSeconds } }: DrainPolicy,
   deadlineMs: number,
 ): Pick<AgentPolicy, 'drain'> {

@@ -1,10 +1,10 @@
-/** Owns the reading of windows and blackouts: from what people write to times that can be compared. */
+/** Reads the windows and blackouts of an UpgradePolicy. */
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { parseDuration } from '../../util/duration.ts';
 import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { isTimeZone } from '../../util/maintenance-windows.ts';
 
-/** Takes note of a field that cannot be read: its path in `spec`, what it must be, and what was found. */
+/** Notes an invalid field: its path in `spec`, what it must be, and what was found. */
 export type Complain = (field: string, wanted: string, found: unknown) => void;
 
 type Window = NonNullable<UpgradePolicySpec['windows']>[number];
@@ -13,7 +13,7 @@ type Stretch = NonNullable<UpgradePolicySpec['blackouts']>[number];
 const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const;
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** Undefined where something of it cannot be read, which is noted. */
+/** Undefined if a field is invalid, which is noted. */
 export function readWindow(window: Window, at: string, complain: Complain): MaintenanceWindow | undefined {
   const { days = [], start, length, timeZone } = window;
   const lengthMs = parseDuration(length);
@@ -24,7 +24,7 @@ export function readWindow(window: Window, at: string, complain: Complain): Main
   return { days: days.map((day) => WEEKDAYS.indexOf(day) + 1), startMinute: hour * 60 + minute, lengthMs, timeZone };
 }
 
-/** Undefined where something of it cannot be read, which is noted. */
+/** Undefined if a field is invalid, which is noted. */
 export function readBlackout(stretch: Stretch, at: string, complain: Complain): Blackout | undefined {
   const { timeZone = 'UTC' } = stretch;
   if (!isKnown(timeZone, at, complain)) return undefined;
@@ -47,7 +47,7 @@ function isKnown(timeZone: string, at: string, complain: Complain): boolean {
   return known;
 }
 
-/** Milliseconds since the Unix epoch; of a date, the beginning of the day so many days after it. */
+/** Milliseconds since the Unix epoch; of a date, the start of the day `daysAfter` days later. */
 function momentOf(text: string, timeZone: string, daysAfter: number): number | undefined {
   try {
     if (text.includes('T')) return Temporal.Instant.from(text).epochMilliseconds;

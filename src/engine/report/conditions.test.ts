@@ -36,7 +36,7 @@ test.each<[string, Rollout, readonly Wait[], string[]]>([
     ['Blocked=True NodeNotReady', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],
   ],
   [
-    'nobody has asked yet: no news',
+    'a probe that was not made yet blocks nothing',
     RUNNING,
     [wait('drain-possible', 'DrainPreviewUnknown')],
     ['Blocked=False NothingWaits', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],

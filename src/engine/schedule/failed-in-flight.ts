@@ -1,4 +1,4 @@
-/** Owns who was given up and is still at work: what moves counts against the limits, whatever is recorded of it. */
+/** Failed targets that are still at work: they count against the limits. */
 import { factsOf } from '../gates/context.ts';
 import type { Snapshot } from '../model/observed.ts';
 import type { Target } from '../model/recorded.ts';
@@ -6,14 +6,11 @@ import { isFresh, STALE_AFTER_MS } from '../observe/gather.ts';
 
 export interface FailedInFlight {
   readonly target: Target;
-  /** Milliseconds until it counts no more, where it says nothing new. */
+  /** Milliseconds until it no longer counts, without a new report. */
   readonly leftMs: number;
 }
 
-/**
- * Of all stages. One whose node is not Ready is down: that is what the failure budget is for. Where failed targets hold
- * their slots anyway, none is counted twice.
- */
+/** Of all stages but those whose failed targets hold their slots. Nodes that are not Ready do not work any more. */
 export function failedInFlightIn(snapshot: Snapshot, now: number): FailedInFlight[] {
   return snapshot.rollout.stages
     .filter(({ failedHoldSlots }) => failedHoldSlots !== true)
