@@ -1,8 +1,8 @@
 /** The Machines of a stand-in cluster: a minimal definition of the kind, and objects as Cluster API leaves them. */
-import { CONTROL_PLANE_LABEL, type Machine, machines } from '../../src/api/capi/machine.ts';
+import { CONTROL_PLANE_LABEL, type Machine, machines, NODE_ANNOTATIONS } from '../../src/api/capi/machine.ts';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { apiVersionOf } from '../../src/kube/resources.ts';
+import { apiVersionOf, nodes } from '../../src/kube/resources.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { createMissing, untilServed } from './objects.ts';
 
@@ -35,14 +35,36 @@ export interface ExampleMachine {
   readonly controlPlane?: boolean;
 }
 
+const NAMESPACE = 'default';
+const CLUSTER = 'stand-in';
+
+interface Identity {
+  readonly metadata: { readonly annotations: Record<string, string> };
+  readonly spec: { readonly providerID: string };
+}
+
+/** What Cluster API and the cloud write on the Node of a Machine. */
+export function identityOf({ name, node }: Pick<ExampleMachine, 'name' | 'node'>): Identity {
+  const { cluster, namespace, machine } = NODE_ANNOTATIONS;
+  return {
+    metadata: { annotations: { [cluster]: CLUSTER, [namespace]: NAMESPACE, [machine]: name } },
+    spec: { providerID: `stand-in://${node}` },
+  };
+}
+
+/** Marks an existing Node as that of the Machine. */
+export async function joinNode(client: KubeClient, machine: Pick<ExampleMachine, 'name' | 'node'>): Promise<void> {
+  await client.patch(nodes, machine.node, identityOf(machine), { type: 'merge' });
+}
+
 /** In namespace `default`, provisioned, with its Node. */
 export async function createMachine(client: KubeClient, example: ExampleMachine): Promise<Machine> {
   const { name, version, node, controlPlane } = example;
   const created = await client.create(machines, {
     apiVersion: apiVersionOf(machines),
     kind: machines.kind,
-    metadata: { name, namespace: 'default', labels: controlPlane ? { [CONTROL_PLANE_LABEL]: '' } : {} },
-    spec: { clusterName: 'stand-in', version, providerID: `stand-in://${node}` },
-  } as Machine);
+    metadata: { name, namespace: NAMESPACE, labels: controlPlane ? { [CONTROL_PLANE_LABEL]: '' } : {} },
+    spec: { clusterName: CLUSTER, version, ...identityOf(example).spec },
+  });
   return await client.replace(machines, { ...created, status: { nodeRef: { name: node } } }, { subresource: 'status' });
 }

@@ -8,7 +8,7 @@ import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { callHook } from '../cluster/hook-caller.ts';
 import { prepareExtension } from '../cluster/hook-extension.ts';
 import { askCanUpdate, driveUpdate, type ManagerOptions, writeDesired } from '../cluster/machine-manager.ts';
-import { createMachine, installMachines } from '../cluster/machines.ts';
+import { createMachine, installMachines, joinNode } from '../cluster/machines.ts';
 import { createMissing } from '../cluster/objects.ts';
 import { startSandboxPlane } from '../cluster/plane.ts';
 import type { Demonstration, Ground } from './demonstration.ts';
@@ -48,7 +48,9 @@ export const capi: Demonstration = {
     await createMissing(cluster.client, namespaces, { metadata: { name: 'refit-system' } });
     const names = await Promise.all(
       cluster.hosts.map(async ({ name: node }) => {
-        const { metadata } = await createMachine(cluster.client, { name: `md-${node}`, version: FROM, node });
+        const example = { name: `md-${node}`, version: FROM, node };
+        await joinNode(cluster.client, example);
+        const { metadata } = await createMachine(cluster.client, example);
         return metadata.name;
       }),
     );

@@ -48,6 +48,14 @@ const hasCode =
     thrown instanceof StatusError && (thrown.code === code || reasons.includes(thrown.reason));
 
 export const isNotFound = hasCode(404, 'NotFound');
+/** Undefined if the object does not exist. */
+export async function ifFound<T>(read: Promise<T>): Promise<T | undefined> {
+  return await read.catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+}
+
 export const isForbidden = hasCode(403, 'Forbidden');
 export const isUnauthorized = hasCode(401, 'Unauthorized');
 export const isInvalid = hasCode(422, 'Invalid');

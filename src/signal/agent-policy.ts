@@ -1,5 +1,5 @@
 /** The part of a policy that the agent needs: an annotation of ours beside the signal, ignored by original agents. */
-import { isRecord } from '../util/json.ts';
+import { isRecord, parseJson } from '../util/json.ts';
 import type { Annotations } from './codec.ts';
 import { AGENT_POLICY_ANNOTATION, ROLLOUT_ANNOTATION } from './names.ts';
 
@@ -55,7 +55,7 @@ export function agentPolicyFor(annotations: Annotations | undefined, created: st
 
 /** For any signal. Invalid members are ignored. */
 export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPolicy {
-  const value = parse(annotations?.[AGENT_POLICY_ANNOTATION]);
+  const value = parseJson(annotations?.[AGENT_POLICY_ANNOTATION]);
   if (!isRecord(value)) return {};
   const times = TIMES.flatMap((name): [string, number][] => {
     const ms = value[name];
@@ -86,13 +86,4 @@ function toDrain(value: Record<string, unknown>): AgentDrain {
 
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0;
-}
-
-function parse(text = 'null'): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

@@ -1,5 +1,5 @@
 /** Encodes and decodes a signal: two annotations, exactly as k0s reads and writes them. */
-import { isRecord } from '../util/json.ts';
+import { isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import { SIGNAL_DATA_ANNOTATION, SIGNAL_VERSION_ANNOTATION } from './names.ts';
 
@@ -28,15 +28,11 @@ export function decodeSignal(annotations: Annotations | undefined): SignalData |
 }
 
 /** Cached: thousands of nodes are read every second, and almost none has changed. */
-const decode = onceForEach((annotations: Annotations): SignalData | undefined => {
-  if (annotations[SIGNAL_VERSION_ANNOTATION] !== 'v2') return undefined;
-  try {
-    return toSignal(JSON.parse(annotations[SIGNAL_DATA_ANNOTATION] ?? ''));
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-});
+const decode = onceForEach((annotations: Annotations): SignalData | undefined =>
+  annotations[SIGNAL_VERSION_ANNOTATION] === 'v2'
+    ? toSignal(parseJson(annotations[SIGNAL_DATA_ANNOTATION]))
+    : undefined,
+);
 
 /** The two annotations of a signal, in the key order and with the escapes that k0s itself writes. */
 export function encodeSignal({ planId, created, command, status }: SignalData): Record<string, string> {

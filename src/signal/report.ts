@@ -1,5 +1,5 @@
 /** The agent's report: details beside the status, in an annotation of ours that original agents ignore. */
-import { isRecord } from '../util/json.ts';
+import { isRecord, parseJson } from '../util/json.ts';
 import type { Annotations } from './codec.ts';
 import { REPORT_ANNOTATION } from './names.ts';
 
@@ -27,13 +27,8 @@ export function encodeReport(report: AgentReport): Record<string, string> {
 
 /** Undefined when there is no report for the signal `created`. */
 export function decodeReport(annotations: Annotations | undefined, created: string): AgentReport | undefined {
-  try {
-    const value: unknown = JSON.parse(annotations?.[REPORT_ANNOTATION] ?? 'null');
-    return isRecord(value) && value['created'] === created ? toReport(value, created) : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const value = parseJson(annotations?.[REPORT_ANNOTATION]);
+  return isRecord(value) && value['created'] === created ? toReport(value, created) : undefined;
 }
 
 /** Others may write this annotation too: invalid members are ignored. */

@@ -7,7 +7,7 @@ import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { type CallerOptions, callHook, type Protocol } from '../../sandbox/cluster/hook-caller.ts';
 import { type Extension, prepareExtension } from '../../sandbox/cluster/hook-extension.ts';
 import { askCanUpdate, driveUpdate, type ManagerOptions, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
-import { createMachine, installMachines } from '../../sandbox/cluster/machines.ts';
+import { createMachine, installMachines, joinNode } from '../../sandbox/cluster/machines.ts';
 import { machines } from '../../src/api/capi/machine.ts';
 import { customResourceDefinitions } from '../../src/api/crd.ts';
 import { nodes } from '../../src/kube/resources.ts';
@@ -60,7 +60,9 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
   await installMachines(client, systemClock);
   for (const { name: node } of cluster.hosts) {
     const controlPlane = node === options.controlPlane;
-    await createMachine(client, { name: machineOf(node), version: FROM, node, controlPlane });
+    const machine = { name: machineOf(node), version: FROM, node, controlPlane };
+    await joinNode(client, machine);
+    await createMachine(client, machine);
   }
   const extension = await prepareExtension({ cluster, directory, kubeconfig: await kubeconfigFor('capi') });
   const callerOf = (protocol: Protocol): CallerOptions => ({

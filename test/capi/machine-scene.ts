@@ -1,5 +1,6 @@
 /** A Machine, its Node and the leader with an API server in memory, for tests of UpdateMachine. */
 
+import { identityOf } from '../../sandbox/cluster/machines.ts';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
 import { capi } from '../../src/dialects/capi/dialect.ts';
@@ -30,14 +31,15 @@ export class MachineScene {
 
   constructor(names: readonly string[], role: 'worker' | 'controller' = 'worker') {
     for (const name of names) {
+      const identity = identityOf({ name: `m-${name}`, node: name });
       const labels = role === 'controller' ? { [CONTROL_PLANE_LABEL]: '' } : {};
       this.api.put(machines, {
         kind: 'Machine',
         metadata: { name: `m-${name}`, namespace: 'default', labels },
-        spec: { version: 'v1.35.1' },
+        spec: { clusterName: 'stand-in', version: 'v1.35.1', ...identity.spec },
         status: { nodeRef: { name } },
       });
-      this.api.put(nodes, withKubelet(buildNode(name), 'v1.35.0'));
+      this.api.put(nodes, withKubelet({ ...buildNode(name, identity.metadata), spec: identity.spec }, 'v1.35.0'));
     }
   }
 

@@ -2,7 +2,7 @@
 import type { DrainDelegation, World } from '../../engine/dialect.ts';
 import type { Stage, Target } from '../../engine/model/recorded.ts';
 import { leases, nodes } from '../../kube/resources.ts';
-import { isNotFound } from '../../kube/status-error.ts';
+import { ifFound } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
 
@@ -14,13 +14,8 @@ export const drainDelegation: DrainDelegation = {
   /** True if the node's lease has the label. Nodes without it (k0s before 1.35) cordon and drain themselves. */
   async isDelegated(client, stage, target, world, abort) {
     const { name } = nodeOf(stage, target, world)?.metadata ?? target;
-    try {
-      const lease = await client.get(leases, name, { namespace: NODE_LEASES, abort });
-      return lease.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined;
-    } catch (error) {
-      if (isNotFound(error)) return false;
-      throw error;
-    }
+    const lease = await ifFound(client.get(leases, name, { namespace: NODE_LEASES, abort }));
+    return lease?.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined;
   },
 };
 

@@ -3,7 +3,7 @@ import type { Plan } from '../../api/autopilot/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resources.ts';
-import { isNotFound, StatusError } from '../../kube/status-error.ts';
+import { ifFound, StatusError } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { isRecord } from '../../util/json.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
@@ -17,26 +17,20 @@ interface RemovedApi {
   readonly successor?: string;
 }
 
-const FLOW_CONTROL = 'flowcontrol.apiserver.k8s.io';
+const flowControl = (version: string, kind: string, removedIn: string, successor: string): RemovedApi => ({
+  group: 'flowcontrol.apiserver.k8s.io',
+  version,
+  kind,
+  removedIn,
+  successor,
+});
 
 /** The list of k0s, so that the same plans stop. The last kind is not real: k0s uses it for tests. */
 const REMOVED: readonly RemovedApi[] = [
-  { group: FLOW_CONTROL, version: 'v1beta2', kind: 'FlowSchema', removedIn: 'v1.29.0', successor: 'v1beta3' },
-  {
-    group: FLOW_CONTROL,
-    version: 'v1beta2',
-    kind: 'PriorityLevelConfiguration',
-    removedIn: 'v1.29.0',
-    successor: 'v1',
-  },
-  { group: FLOW_CONTROL, version: 'v1beta3', kind: 'FlowSchema', removedIn: 'v1.32.0', successor: 'v1' },
-  {
-    group: FLOW_CONTROL,
-    version: 'v1beta3',
-    kind: 'PriorityLevelConfiguration',
-    removedIn: 'v1.32.0',
-    successor: 'v1',
-  },
+  flowControl('v1beta2', 'FlowSchema', 'v1.29.0', 'v1beta3'),
+  flowControl('v1beta2', 'PriorityLevelConfiguration', 'v1.29.0', 'v1'),
+  flowControl('v1beta3', 'FlowSchema', 'v1.32.0', 'v1'),
+  flowControl('v1beta3', 'PriorityLevelConfiguration', 'v1.32.0', 'v1'),
   { group: 'k0s.k0sproject.example.com', version: 'v1beta1', kind: 'RemovedCRD', removedIn: 'v99.99.99' },
 ];
 
@@ -96,11 +90,7 @@ async function areServedLater(
   if (!resource) return false;
   for (const { metadata } of items) {
     const { name, namespace } = metadata;
-    const found = await client.get(resource, name, { namespace, abort }).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
-    if (!found) return false;
+    if (!(await ifFound(client.get(resource, name, { namespace, abort })))) return false;
   }
   return true;
 }

@@ -4,6 +4,7 @@ import { withoutControls } from '../../engine/model/controls.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RecordedState, Role, RolloutPhase } from '../../engine/model/recorded.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { parseJson } from '../../util/json.ts';
 
 /** The request: makes the Node a plan. Remove it to allow the same update again. */
 export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
@@ -46,12 +47,12 @@ export type UpdateRecord = z.infer<typeof recordSchema>;
 
 /** Undefined without a valid request. */
 export function updateOn(node: KubeObject): MachineUpdate | undefined {
-  return updateSchema.safeParse(parsed(node, UPDATE_ANNOTATION)).data;
+  return updateSchema.safeParse(parseJson(node.metadata.annotations?.[UPDATE_ANNOTATION])).data;
 }
 
 /** Undefined without a valid record of this request. */
 export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord | undefined {
-  const record = recordSchema.safeParse(parsed(node, RECORD_ANNOTATION)).data;
+  const record = recordSchema.safeParse(parseJson(node.metadata.annotations?.[RECORD_ANNOTATION])).data;
   return record?.uid === uid ? record : undefined;
 }
 
@@ -67,13 +68,4 @@ export function withRecord<T extends KubeObject>(node: T, record: UpdateRecord):
 function annotated<T extends KubeObject>(node: T, annotation: string, value: object): T {
   const annotations = { ...node.metadata.annotations, [annotation]: JSON.stringify(value) };
   return { ...node, metadata: { ...node.metadata, annotations } };
-}
-
-function parsed({ metadata }: KubeObject, annotation: string): unknown {
-  try {
-    return JSON.parse(metadata.annotations?.[annotation] ?? 'null');
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

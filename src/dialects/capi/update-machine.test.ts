@@ -8,8 +8,9 @@ import { machines } from '../../api/capi/machine.ts';
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import { nodes, podDisruptionBudgets, pods } from '../../kube/resources.ts';
+import type { Node } from '../../kube/types.ts';
 import { decodeSignal } from '../../signal/codec.ts';
-import { updateOn } from './machine-update.ts';
+import { UPDATE_ANNOTATION, updateOn } from './machine-update.ts';
 
 const underWay = (message: string): object => ({ status: 'Success', message, retryAfterSeconds: 2 });
 const failed = (message: string): object => ({ status: 'Failure', message, retryAfterSeconds: 0 });
@@ -96,7 +97,7 @@ test('a failed update fails every call, until another version is wanted or the r
   const why = "w1: Failed: see the node's log for the reason";
   expect(await scene.ask('w1')).toMatchObject(failed(why));
   expect(await scene.ask('w1')).toMatchObject(failed(why));
-  scene.api.change(nodes, 'w1', (node) => ({ ...node, metadata: { ...node.metadata, annotations: {} } }));
+  scene.api.change(nodes, 'w1', (node) => withoutRequest(node));
   expect(await scene.ask('w1')).toMatchObject(underWay('node w1 is about to start'));
 });
 
@@ -104,7 +105,10 @@ test('what was ordered of one update does not hold for the next', async () => {
   const scene = new MachineScene(['w1']);
   scene.api.change(nodes, 'w1', (node) => ({
     ...node,
-    metadata: { ...node.metadata, annotations: { [ABORT_ANNOTATION]: 'not that one', mine: 'yes' } },
+    metadata: {
+      ...node.metadata,
+      annotations: { ...node.metadata.annotations, [ABORT_ANNOTATION]: 'not that one', mine: 'yes' },
+    },
   }));
   await scene.ask('w1');
   expect(scene.node('w1').metadata.annotations).toMatchObject({ mine: 'yes' });
@@ -137,7 +141,7 @@ test.each<[string, (scene: MachineScene) => void, string]>([
   ],
   [
     'the Machine has no Node',
-    ({ api }) => api.change(machines, 'm-w1', (machine) => ({ ...machine, status: {} })),
+    ({ api }) => api.change(machines, 'm-w1', (machine) => ({ ...machine, spec: { version: 'v1.35.1' }, status: {} })),
     'Machine default/m-w1 has no Node yet',
   ],
   [
@@ -206,7 +210,7 @@ describe('what only the leader knows is looked up by whoever is asked', () => {
     await scene.lead('m1');
     scene.report('m1', 'Cordoning');
     expect(await scene.ask('m1')).toMatchObject(underWay('m1 is being drained'));
-    scene.api.change(nodes, 'm1', (node) => ({ ...node, spec: { unschedulable: true } }));
+    scene.api.change(nodes, 'm1', (node) => ({ ...node, spec: { ...node.spec, unschedulable: true } }));
     expect(await scene.ask('m1')).toMatchObject(underWay('1 pod is left on node m1'));
     scene.report('m1', 'ApplyingUpdate');
     expect(await scene.ask('m1')).toMatchObject(underWay('m1 is at ApplyingUpdate'));
@@ -245,6 +249,11 @@ describe('Machines of the control plane', () => {
     expect(isSignalled('c2')).toBe(true);
   });
 });
+
+function withoutRequest(node: Node): Node {
+  const { [UPDATE_ANNOTATION]: _request, ...annotations } = node.metadata.annotations ?? {};
+  return { ...node, metadata: { ...node.metadata, annotations } };
+}
 
 function missing(name: string): Error {
   const error = refusal(404, 'NotFound');

@@ -3,20 +3,22 @@
 import { parseGoDuration } from '../../util/go-duration.ts';
 import type { Logger } from '../../util/log.ts';
 
-/** How Jobs are rendered. */
-export interface JobSettings {
-  readonly activeDeadlineSeconds: number;
+/** How Jobs are rendered, with the defaults. */
+export const DEFAULT_JOB_SETTINGS = {
+  activeDeadlineSeconds: 600,
   /** 0 means no limit. */
-  readonly activeDeadlineSecondsMax: number;
-  readonly backoffLimit: number;
-  readonly imagePullPolicy: string;
-  readonly kubectlImage: string;
+  activeDeadlineSecondsMax: 0,
+  backoffLimit: 2,
+  imagePullPolicy: 'IfNotPresent',
+  kubectlImage: 'rancher/kubectl:v1.30.3',
   /** If empty, Windows nodes get no Jobs. */
-  readonly kubectlImageWindows: string;
-  readonly privileged: boolean;
-  readonly ttlSecondsAfterFinish: number;
-  readonly podReplacementPolicy: string;
-}
+  kubectlImageWindows: '',
+  privileged: true,
+  ttlSecondsAfterFinish: 900,
+  podReplacementPolicy: 'TerminatingOrFailed',
+};
+
+export type JobSettings = Readonly<typeof DEFAULT_JOB_SETTINGS>;
 
 export interface CattleConfig {
   /** Used in a label of its Jobs, and as name of its lease. */
@@ -26,34 +28,17 @@ export interface CattleConfig {
   readonly job: JobSettings;
 }
 
-export const DEFAULT_JOB_SETTINGS: JobSettings = {
-  activeDeadlineSeconds: 600,
-  activeDeadlineSecondsMax: 0,
-  backoffLimit: 2,
-  imagePullPolicy: 'IfNotPresent',
-  kubectlImage: 'rancher/kubectl:v1.30.3',
-  kubectlImageWindows: '',
-  privileged: true,
-  ttlSecondsAfterFinish: 900,
-  podReplacementPolicy: 'TerminatingOrFailed',
-};
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** `backoffLimit` is read from SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT, and so on. */
 export function jobSettings(env: Environment, log: Logger): JobSettings {
   const read = reader(env, log, 'SYSTEM_UPGRADE_JOB_');
-  const base = DEFAULT_JOB_SETTINGS;
-  return {
-    activeDeadlineSeconds: read('ACTIVE_DEADLINE_SECONDS', integer, base.activeDeadlineSeconds),
-    activeDeadlineSecondsMax: read('ACTIVE_DEADLINE_SECONDS_MAX', integer, base.activeDeadlineSecondsMax),
-    backoffLimit: read('BACKOFF_LIMIT', integer, base.backoffLimit),
-    imagePullPolicy: read('IMAGE_PULL_POLICY', text, base.imagePullPolicy),
-    kubectlImage: read('KUBECTL_IMAGE', text, base.kubectlImage),
-    kubectlImageWindows: read('KUBECTL_IMAGE_WINDOWS', text, base.kubectlImageWindows),
-    privileged: read('PRIVILEGED', flag, base.privileged),
-    ttlSecondsAfterFinish: read('TTL_SECONDS_AFTER_FINISH', integer, base.ttlSecondsAfterFinish),
-    podReplacementPolicy: read('POD_REPLACEMENT_POLICY', text, base.podReplacementPolicy),
-  };
+  const settings = Object.entries(DEFAULT_JOB_SETTINGS).map(([key, fallback]) => {
+    const name = key.replaceAll(/[A-Z]/g, '_$&').toUpperCase();
+    if (typeof fallback === 'number') return [key, read(name, integer, fallback)];
+    return [key, typeof fallback === 'boolean' ? read(name, flag, fallback) : read(name, text, fallback)];
+  });
+  return Object.fromEntries(settings) as JobSettings;
 }
 
 const MINUTE_MS = 60_000;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Rollout } from '../../engine/model/recorded.ts';
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { parseJson } from '../../util/json.ts';
 import type { Manifest } from './manifest.ts';
 
 export interface ConfigMap extends KubeObject {
@@ -47,12 +48,12 @@ export function newPlan(wanted: Request): ConfigMap {
 
 /** Undefined if the ConfigMap holds something else. */
 export function requestOf({ data }: ConfigMap): Request | undefined {
-  return request.safeParse(jsonIn(data?.['request'])).data;
+  return request.safeParse(parseJson(data?.['request'])).data;
 }
 
 /** Undefined before the first `withRecord`, or if it is not valid. */
 export function recordOf({ data }: ConfigMap): Recorded | undefined {
-  const value = jsonIn(data?.['rollout']) as Recorded | undefined;
+  const value = parseJson(data?.['rollout']) as Recorded | undefined;
   return Array.isArray(value?.stages) ? value : undefined;
 }
 
@@ -84,12 +85,4 @@ export function requestFor(manifest: Manifest, { done, leaderIsDone, isMinor }: 
     kubelets: isMinor && severalApiServers ? controlPlane : [],
     workers: open('worker'),
   };
-}
-
-function jsonIn(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,6 @@
 /** The progress of a host, in an annotation of its Node. */
 import type { KubeObject } from '../../kube/types.ts';
-import { isRecord } from '../../util/json.ts';
+import { isRecord, parseJson } from '../../util/json.ts';
 
 const REPORT = 'upgrade.refit.dev/kubeadm';
 
@@ -26,14 +26,8 @@ export interface Report {
 
 /** Undefined if there is no valid report. */
 export function reportOn(node: KubeObject | undefined): Report | undefined {
-  const text = node?.metadata.annotations?.[REPORT];
-  if (text === undefined) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) && typeof value['attempt'] === 'string' ? (value as unknown as Report) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(node?.metadata.annotations?.[REPORT]);
+  return isRecord(value) && typeof value['attempt'] === 'string' ? (value as unknown as Report) : undefined;
 }
 
 /** A merge patch. */

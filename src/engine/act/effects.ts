@@ -1,7 +1,7 @@
 /** The writes that every effect is made of. Each has a precondition and can be repeated without harm. */
 import type { Drains } from '../../drain/drains.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
+import { ifFound, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Dialect, Instruction, World, WorldObject } from '../dialect.ts';
 import type { Target } from '../model/recorded.ts';
@@ -56,12 +56,8 @@ export async function areUnchanged(
 ): Promise<boolean> {
   const answers = observed.map(async ({ resource, object: { metadata } }) => {
     const { name, namespace, resourceVersion } = metadata;
-    return (await client.get(resource, name, { namespace, abort })).metadata.resourceVersion === resourceVersion;
+    const found = await ifFound(client.get(resource, name, { namespace, abort }));
+    return found !== undefined && found.metadata.resourceVersion === resourceVersion;
   });
-  try {
-    return (await Promise.all(answers)).every(Boolean);
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
+  return (await Promise.all(answers)).every(Boolean);
 }

@@ -1,11 +1,12 @@
 /** Records a decision: the status shards first, then the plan. */
 import type { KubeClient } from '../../kube/client.ts';
-import { isConflict, isNotFound } from '../../kube/status-error.ts';
+import { ifFound, isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { settleAll } from '../../util/settle.ts';
 import type { Dialect, Instruction, Split, World } from '../dialect.ts';
 import type { Signalling } from '../model/decided.ts';
 import type { Rollout, Target } from '../model/recorded.ts';
+import { stateChanges } from '../model/stages.ts';
 import { areUnchanged, carryOut, type Effects } from './effects.ts';
 import { restingOn } from './status-shards.ts';
 
@@ -70,14 +71,9 @@ function finishing<P extends KubeObject>(
   before: Rollout,
   after: Rollout,
 ): Instruction[] {
-  const done = new Set(
-    before.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'done').map(({ key }) => key)),
-  );
-  return after.stages.flatMap((stage) =>
-    stage.targets
-      .filter(({ state, key }) => state === 'done' && !done.has(key))
-      .flatMap((target) => signal.finish?.(world, after, stage, target, plan) ?? []),
-  );
+  return stateChanges(before, after)
+    .filter(({ target }) => target.state === 'done')
+    .flatMap(({ stage, target }) => signal.finish?.(world, after, stage, target, plan) ?? []);
 }
 
 /**
@@ -97,11 +93,8 @@ export async function areNotYetSignalled<P extends KubeObject>(
 }
 
 function released(before: Rollout, after: Rollout): Signalling[] {
-  const states = new Map(after.stages.flatMap(({ targets }) => targets.map(({ key, state }) => [key, state] as const)));
-  return before.stages.flatMap((stage) =>
-    stage.targets
-      .filter(({ key, state }) => state === 'intended' && states.get(key) === 'pending')
-      .map((target) => ({ stage, target, agent: {} })),
+  return stateChanges(before, after).flatMap(({ stage, target: { state }, before: target }) =>
+    target?.state === 'intended' && state === 'pending' ? [{ stage, target, agent: {} }] : [],
   );
 }
 
@@ -114,11 +107,5 @@ async function isNotYetSignalled(
   const { kind, resource, object } = signal;
   if (kind === 'replace') return await areUnchanged(client, [{ resource, object }], abort);
   const { name, namespace } = object.metadata;
-  try {
-    await client.get(resource, name, { namespace, abort });
-    return false;
-  } catch (error) {
-    if (isNotFound(error)) return true;
-    throw error;
-  }
+  return (await ifFound(client.get(resource, name, { namespace, abort }))) === undefined;
 }

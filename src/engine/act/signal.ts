@@ -31,28 +31,17 @@ export async function send<P extends KubeObject>(
   const sent: Sent[] = [];
   for (let first = 0; first < signals.length; first += SIGNALS_AT_ONCE) {
     const batch = signals.slice(first, first + SIGNALS_AT_ONCE);
-    sent.push(...(await sendTogether(effects, world, plan, rollout, batch)));
-  }
-  return sent;
-}
-
-async function sendTogether<P extends KubeObject>(
-  effects: Effects<P>,
-  world: World,
-  plan: P,
-  rollout: Rollout,
-  signals: readonly Signalling[],
-): Promise<Sent[]> {
-  const prepared = signals.map((signalling) => ({
-    signalling,
-    instruction: effects.dialect.signal.send(world, rollout, signalling, plan),
-  }));
-  const targets = signals.map(({ target }) => target);
-  const isPlanCurrent = await isCurrent(effects, world, plan, targets);
-  return await settleAll(
-    prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
+    const prepared = batch.map((signalling) => ({
+      signalling,
+      instruction: effects.dialect.signal.send(world, rollout, signalling, plan),
+    }));
+    const targets = batch.map(({ target }) => target);
+    const isPlanCurrent = await isCurrent(effects, world, plan, targets);
+    const results = prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
       const isWritten = isPlanCurrent && instruction !== undefined && (await carryOut(effects, instruction));
       return { signalling, result: isWritten ? 'written' : 'outdated' };
-    }),
-  );
+    });
+    sent.push(...(await settleAll(results)));
+  }
+  return sent;
 }

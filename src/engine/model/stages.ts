@@ -25,6 +25,22 @@ export function targetsIn({ stages }: Pick<Rollout, 'stages'>, ...states: readon
   return stages.flatMap(({ targets }) => targets.filter(({ state }) => states.includes(state)));
 }
 
+export interface StateChange {
+  readonly stage: Stage;
+  readonly target: Target;
+  readonly before: Target | undefined;
+}
+
+/** The targets of `after` whose recorded state is new. */
+export function stateChanges(before: Rollout, after: Rollout): StateChange[] {
+  const known = new Map(before.stages.flatMap(({ targets }) => targets.map((target) => [target.key, target] as const)));
+  return after.stages.flatMap((stage) =>
+    stage.targets
+      .map((target) => ({ stage, target, before: known.get(target.key) }))
+      .filter((change) => change.before?.state !== change.target.state),
+  );
+}
+
 /** Replaces targets by key; returns the same object if there are none. */
 export function withTargets(rollout: Rollout, targets: readonly Target[]): Rollout {
   if (targets.length === 0) return rollout;

@@ -4,6 +4,7 @@ import type { Resource } from '../../kube/resources.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { Condition, KubeObject } from '../../kube/types.ts';
 import { withCondition } from '../../runtime/conditions.ts';
+import { isRecord, parseJson } from '../../util/json.ts';
 import type { Wait } from '../model/decided.ts';
 import { isUnasked } from '../model/reasons.ts';
 import type { Rollout } from '../model/recorded.ts';
@@ -118,22 +119,14 @@ function reasonsOf(conditions: readonly Condition[]): string {
 }
 
 /** Anybody may have written the annotation: anything but a list of conditions counts as absent. */
-export function conditionsIn(text = '[]'): readonly Condition[] {
-  try {
-    const list: unknown = JSON.parse(text);
-    return Array.isArray(list) && list.every(isCondition) ? list : [];
-  } catch (error) {
-    if (error instanceof SyntaxError) return [];
-    throw error;
-  }
+export function conditionsIn(text: string | undefined): readonly Condition[] {
+  const list = parseJson(text);
+  return Array.isArray(list) && list.every(isCondition) ? list : [];
 }
 
 function isCondition(entry: unknown): entry is Condition {
-  if (typeof entry !== 'object' || entry === null) return false;
-  const { type, status, ...texts } = entry as Partial<Record<keyof Condition, unknown>>;
-  const { reason, message, lastTransitionTime } = texts;
-  const areTexts = [reason, message, lastTransitionTime].every(
-    (each) => each === undefined || typeof each === 'string',
+  if (!isRecord(entry) || typeof entry['type'] !== 'string' || typeof entry['status'] !== 'string') return false;
+  return ['reason', 'message', 'lastTransitionTime'].every((name) =>
+    ['string', 'undefined'].includes(typeof entry[name]),
   );
-  return typeof type === 'string' && typeof status === 'string' && areTexts;
 }

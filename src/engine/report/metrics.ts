@@ -5,6 +5,7 @@ import type { Decision, TargetPhase } from '../model/decided.ts';
 import type { Snapshot } from '../model/observed.ts';
 import { isUnasked } from '../model/reasons.ts';
 import type { Rollout, RolloutPhase } from '../model/recorded.ts';
+import { stateChanges } from '../model/stages.ts';
 
 const ROLLOUT_PHASES = { new: 0, running: 0, done: 0, failed: 0, incomplete: 0, invalid: 0 } as const satisfies Record<
   RolloutPhase,
@@ -43,15 +44,8 @@ export function measurePlan(
 
 /** Measures the steps of every target that `after` newly records as done. */
 export function measureSteps(metrics: Metrics, dialect: string, snapshot: Snapshot, after: Rollout): void {
-  const before = new Set(
-    snapshot.rollout.stages.flatMap(({ targets }) =>
-      targets.filter(({ state }) => state === 'done').map(({ key }) => key),
-    ),
-  );
-  const done = after.stages.flatMap(({ targets }) =>
-    targets.filter(({ key, state }) => state === 'done' && !before.has(key)),
-  );
-  for (const target of done) {
+  for (const { target } of stateChanges(snapshot.rollout, after)) {
+    if (target.state !== 'done') continue;
     const { observation } = factsOf(snapshot, target);
     const spent = observation.kind === 'none' ? undefined : observation.report?.spent;
     for (const [step, ms] of Object.entries(spent ?? {})) metrics.stepDone(dialect, step, ms / 1000);

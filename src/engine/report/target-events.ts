@@ -7,6 +7,7 @@ import type { NodeAction, Signalling } from '../model/decided.ts';
 import type { Snapshot } from '../model/observed.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Rollout, Stage, Target } from '../model/recorded.ts';
+import { stateChanges } from '../model/stages.ts';
 import type { ReportedEvent } from './plan-events.ts';
 
 /** On the object that stands for the target. */
@@ -23,20 +24,12 @@ export interface NodeEvent extends ReportedEvent {
 /** For each target whose recorded state changed; `evaluations` are those that the record was decided on. */
 export function targetEvents(evaluations: Evaluations, after: Rollout): TargetEvent[] {
   const { snapshot } = evaluations;
-  const before = new Map(
-    snapshot.rollout.stages.flatMap(({ targets }) => targets.map((target) => [target.key, target])),
-  );
-  return after.stages.flatMap((stage) =>
-    stage.targets.flatMap((target): TargetEvent[] => {
-      const recorded = before.get(target.key);
-      if (recorded?.state === target.state) return [];
-      if (target.state === 'failed') {
-        return [{ type: 'Warning', reason: evaluations.of(stage, recorded ?? target).reason, stage, target }];
-      }
-      if (target.state !== 'done' || isQuiet(snapshot.rollout)) return [];
-      return [{ type: 'Normal', reason: doneReason(snapshot, stage, target), stage, target }];
-    }),
-  );
+  return stateChanges(snapshot.rollout, after).flatMap(({ stage, target, before = target }): TargetEvent[] => {
+    if (target.state === 'failed')
+      return [{ type: 'Warning', reason: evaluations.of(stage, before).reason, stage, target }];
+    if (target.state !== 'done' || isQuiet(snapshot.rollout)) return [];
+    return [{ type: 'Normal', reason: doneReason(snapshot, stage, target), stage, target }];
+  });
 }
 
 function doneReason(snapshot: Snapshot, { version }: Stage, target: Target): Reason {

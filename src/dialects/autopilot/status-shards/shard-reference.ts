@@ -9,6 +9,7 @@
  */
 import { z } from 'zod';
 import type { CommandStatus, Plan } from '../../../api/autopilot/plan.ts';
+import { parseJson } from '../../../util/json.ts';
 
 /** The StatusShards are called `<prefix>-0` and so on. */
 export interface ShardReference {
@@ -59,12 +60,6 @@ export function shardName({ prefix }: ShardReference, index: number): string {
   return `${prefix}-${index}`;
 }
 
-function shortStatusIn(description = ''): ShortStatus | undefined {
-  if (!description.startsWith('{')) return undefined;
-  try {
-    return shortStatus.safeParse(JSON.parse(description)).data;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+function shortStatusIn(description: string | undefined): ShortStatus | undefined {
+  return shortStatus.safeParse(parseJson(description)).data;
 }
