@@ -1,5 +1,5 @@
 /** Tests upgrades over SSH: a kubeadm cluster to the next patch version, with the system's ssh client, on a real API server. */
-import { access, readFile, writeFile } from 'node:fs/promises';
+import { access, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
@@ -132,6 +132,23 @@ function refusals(startServer: StartServer): void {
     expect([await run.ended, run.stderr]).toEqual([1, expect.stringMatching(line)]);
     expect(run.stdout).toContain(`UpgradePolicy ${name} says that nodes are neither cordoned nor drained`);
     await kubectlAs('admin', ['delete', 'upgradepolicy', name]);
+  });
+
+  test('to restore the backup of a kubeadm that Refit did not start, although --yes is given', async () => {
+    const { root } = scene.cluster.host('cp2');
+    const manifest = join(root, 'etc/kubernetes/manifests/kube-scheduler.yaml');
+    const folder = join(root, 'etc/kubernetes/tmp/kubeadm-backup-manifests-1');
+    await mkdir(folder, { recursive: true });
+    await rename(manifest, join(folder, 'kube-scheduler.yaml'));
+    const path = await scene.cluster.manifest(TO);
+    const shown = `cp2: a kubeadm that Refit did not start removed kube-scheduler.yaml; to restore: ${folder}/kube-scheduler.yaml\n`;
+    const plan = scene.refit('plan', '-m', path);
+    expect([await plan.ended, plan.stdout]).toEqual([0, expect.stringContaining(shown)]);
+    const run = scene.refit('apply', '--yes', '-m', path);
+    const line = /^REFIT_USAGE: cp2: no journal of Refit belongs to this backup\..* --yes does not answer this: .*\n$/;
+    expect([await run.ended, run.stdout, run.stderr]).toEqual([2, shown, expect.stringMatching(line)]);
+    await expect(access(manifest)).rejects.toThrow('ENOENT');
+    await rename(join(folder, 'kube-scheduler.yaml'), manifest);
   });
 
   test('a host key that is not the known one', async () => {

@@ -1,14 +1,15 @@
 /** Implements `refit kubeadm plan` and `refit kubeadm apply`: survey, show, ask, carry out. */
 import { createInterface } from 'node:readline/promises';
+import type { ManifestHost } from '../../dialects/kubeadm/manifest.ts';
 import { type Assessment, assess, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
-import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
-import { EXIT_BUSY, REPAIR } from '../../dialects/kubeadm/scripts.ts';
+import type { HostFacts, MissingManifest } from '../../dialects/kubeadm/probe.ts';
+import { EXIT_BUSY, repairScript } from '../../dialects/kubeadm/scripts.ts';
 import { isNotFound, TransportError } from '../../kube/status-error.ts';
 import { sleep } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import type { Output } from '../output.ts';
-import { planLines } from './plan-text.ts';
+import { planLines, repairLines } from './plan-text.ts';
 import { carryOut } from './run.ts';
 import { inSession, type KubeadmApplyFlags, type KubeadmFlags, type KubeadmSession } from './session.ts';
 import { probeAll, surveyCluster } from './survey.ts';
@@ -20,7 +21,9 @@ const ASK_AGAIN_MS = 500;
 /** Changes nothing. Resolves with the exit code; rejects with REFIT_REFUSED if a rule forbids the upgrade. */
 export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Promise<number> {
   return await inSession(flags, abort, async (session) => {
-    const survey = await look(session, await probeAll(session.manifest, session.shells));
+    const hosts = await probeAll(session.manifest, session.shells);
+    for (const line of repairLines(hosts)) session.output.write(`${line}\n`);
+    const survey = await look(session, hosts);
     show(survey, session.output);
     return EXIT.ok;
   });
@@ -31,7 +34,8 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
   return await inSession(flags, abort, async (session) => {
     const { manifest, shells, output } = session;
     const hosts = await probeAll(manifest, shells);
-    const isBroken = hosts.some(({ missing }) => missing.length > 0);
+    for (const line of repairLines(hosts)) output.write(`${line}\n`);
+    const isBroken = hosts.some(({ missing }) => missing.some(({ backup }) => backup !== 'refused'));
     if (isBroken && !(await repair(hosts, flags, session))) return EXIT.failed;
     const survey = await look(session, isBroken ? await probeAll(manifest, shells) : hosts);
     const agreed = show(survey, output);
@@ -71,7 +75,7 @@ function stopOn({ findings }: Assessment): void {
 
 async function confirm(
   question: string,
-  { yes }: KubeadmApplyFlags,
+  { yes }: Pick<KubeadmApplyFlags, 'yes'>,
   { output, abort }: KubeadmSession,
 ): Promise<boolean> {
   if (yes) return true;
@@ -89,20 +93,40 @@ async function repair(
   flags: KubeadmApplyFlags,
   session: KubeadmSession,
 ): Promise<boolean> {
-  const broken = hosts.filter(({ missing }) => missing.length > 0);
-  for (const { host, missing } of broken)
-    session.output.write(`${host.name}: an interrupted kubeadm removed ${missing.join(', ')}\n`);
-  if (!(await confirm('Restore the manifests from their backups?', flags, session))) return false;
-  for (const { host } of broken) {
-    const { code, stdout } = await session.shells.run(host, REPAIR);
-    // A step of an earlier run is still at work and restores them itself.
-    if (code === EXIT_BUSY) continue;
-    if (code !== 0)
-      throw new RefitError('REFIT_SSH', `${host.name}: the manifests cannot be restored: ${stdout.trim()}`);
-    for (const line of stdout.trim().split('\n')) session.output.write(`${host.name}: ${line}\n`);
+  const has = (facts: HostFacts, wanted: MissingManifest['backup']): boolean =>
+    facts.missing.some(({ backup }) => backup === wanted);
+  const broken = hosts.filter((facts) => has(facts, 'run'));
+  if (broken.length > 0 && !(await confirm('Restore the manifests from their backups?', flags, session))) return false;
+  for (const { host } of broken) await restore(host, session);
+  for (const { host, missing } of hosts) {
+    for (const { name, backup, detail } of missing) {
+      if (backup !== 'hand') continue;
+      const question = `${host.name}: no journal of Refit belongs to this backup. Restore ${name}.yaml from ${detail}?`;
+      if (!(await confirmInPerson(question, session))) return false;
+      await restore(host, session, detail);
+    }
   }
   await untilAnswering(session);
   return true;
+}
+
+/** `--yes` does not answer it: only a person can know whether the backup is the right one. */
+async function confirmInPerson(question: string, session: KubeadmSession): Promise<boolean> {
+  try {
+    return await confirm(question, { yes: false }, session);
+  } catch (error) {
+    if (!(error instanceof RefitError) || error.code !== 'REFIT_USAGE') throw error;
+    const hint = 'run the command in a terminal, or restore the manifest by hand';
+    throw new RefitError('REFIT_USAGE', `${question} --yes does not answer this: ${hint}`, { cause: error });
+  }
+}
+
+async function restore(host: ManifestHost, { shells, output }: KubeadmSession, byHand?: string): Promise<void> {
+  const { code, stdout } = await shells.run(host, repairScript(byHand));
+  // A step of an earlier run is still at work and restores them itself.
+  if (code === EXIT_BUSY) return;
+  if (code !== 0) throw new RefitError('REFIT_SSH', `${host.name}: the manifests cannot be restored: ${stdout.trim()}`);
+  for (const line of stdout.trim().split('\n')) output.write(`${host.name}: ${line}\n`);
 }
 
 async function untilAnswering({ client, clock, abort }: KubeadmSession): Promise<void> {

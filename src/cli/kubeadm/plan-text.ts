@@ -1,10 +1,11 @@
 /** The plan that people confirm: every host in order, its steps, and what was found. */
 import type { Request } from '../../dialects/kubeadm/plan-object.ts';
-import { type Assessment, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
+import { type Assessment, describeRefused, hostsOf, type Survey } from '../../dialects/kubeadm/preflight.ts';
+import type { HostFacts } from '../../dialects/kubeadm/probe.ts';
 import { table } from '../table.ts';
 
 export function planLines(survey: Survey, { request, resumes, findings }: Assessment): string[] {
-  const { manifest, hosts, nodes } = survey;
+  const { manifest, nodes } = survey;
   const versionOf = (name: string): string =>
     nodes.find(({ metadata }) => metadata.name === name)?.status?.nodeInfo?.kubeletVersion ?? 'unknown';
   const row = (name: string, role: string, command: string): string[] => [
@@ -20,17 +21,26 @@ export function planLines(survey: Survey, { request, resumes, findings }: Assess
     ...request.workers.map((name) => row(name, 'worker', 'kubeadm upgrade node')),
   ];
   const left = manifest.hosts.map(({ name }) => name).filter((name) => !hostsOf(request).includes(name));
-  const repairs = hosts.flatMap(({ host, missing }) => missing.map((name) => `${host.name}: ${name}.yaml`));
   return [
     ...(resumes ? [`An upgrade to ${request.version} has begun: it continues where it stopped.`] : []),
     ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows), ''] : []),
     ...(left.length > 0 && !resumes ? [`Already at ${request.version}: ${left.join(', ')}`] : []),
-    ...(repairs.length > 0 ? [`To restore after an interrupted kubeadm: ${repairs.join(', ')}`] : []),
     ...(rows.length > 0 ? procedureLines(survey, request) : []),
     ...findings.map(
       ({ rule, severity, message }) => `${severity === 'warn' ? 'warning' : 'refused'} ${rule}: ${message}`,
     ),
   ];
+}
+
+/** Shown before the API server is asked, since it may be the one that is missing. */
+export function repairLines(hosts: readonly HostFacts[]): string[] {
+  return hosts.flatMap(({ host, missing }) =>
+    missing.map(({ name, backup, detail }) => {
+      if (backup === 'refused') return `${host.name}: ${describeRefused(name, detail)}`;
+      const who = backup === 'run' ? 'an interrupted kubeadm' : 'a kubeadm that Refit did not start';
+      return `${host.name}: ${who} removed ${name}.yaml; to restore: ${detail}`;
+    }),
+  );
 }
 
 function procedureLines({ policy }: Survey, { concurrent }: Request): string[] {

@@ -13,7 +13,15 @@ import type { HostUpgrade, HostUpgrades, Part } from './host-upgrades.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 import { configMaps } from './plan-object.ts';
 import { type Report, reportOn, reportPatch } from './report.ts';
-import { EXIT_BUSY, type HostStep, KUBELET_BODY, kubeadmBody, stageBody, stepScript } from './scripts.ts';
+import {
+  EXIT_BUSY,
+  type HostStep,
+  KUBELET_BODY,
+  kubeadmBody,
+  type StepBody,
+  stageBody,
+  stepScript,
+} from './scripts.ts';
 import { DRAIN, STAGE, versionOf } from './signal.ts';
 import type { ShellResult, Shells } from './ssh.ts';
 
@@ -94,11 +102,11 @@ class Procedure {
     const { parts, verb } = this.#work;
     try {
       await this.#enter(STAGE);
-      await this.#onHost('stage', stageBody(manifest.binaries));
+      await this.#onHost('stage', () => stageBody(manifest.binaries));
       if (parts.includes('kubelet')) await this.#untilEmpty();
       for (const part of parts) {
         await this.#enter(PART_STEPS[part], { touched: true });
-        await this.#onHost(part, part === 'kubeadm' ? kubeadmBody(verb) : KUBELET_BODY);
+        await this.#onHost(part, ({ role }) => (part === 'kubeadm' ? kubeadmBody(verb, role) : KUBELET_BODY));
       }
       await this.#enter(VERIFY, { state: 'finished' });
     } catch (error) {
@@ -144,7 +152,7 @@ class Procedure {
     await this.#save(this.#report, this.#abort);
   }
 
-  async #onHost(step: HostStep, body: string): Promise<void> {
+  async #onHost(step: HostStep, bodyFor: (host: ManifestHost) => StepBody): Promise<void> {
     const { target, rollout, version } = this.#work;
     const host = this.#parts.manifest.hosts.find(({ name }) => name === target.name);
     if (!host)
@@ -152,7 +160,7 @@ class Procedure {
         'REFIT_FILE',
         `hosts: ${target.name} is missing, but the upgrade needs it; add it to the manifest again`,
       );
-    const { code, stdout } = await this.#runScript(host, stepScript({ step, rollout, version }, body));
+    const { code, stdout } = await this.#runScript(host, stepScript({ step, rollout, version }, bodyFor(host)));
     this.#abort.throwIfAborted();
     if (code === 0) return;
     const why = stdout.trim().replaceAll(/\s*\n\s*/g, '; ') || 'no output';

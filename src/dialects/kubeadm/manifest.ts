@@ -9,10 +9,12 @@ import { parseVersion } from '../../util/version.ts';
 /** RFC 1123, as Kubernetes asks of node names. */
 const NODE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
+const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/);
+
 /** A file on each host, or a download with its hash. */
 const binary = z.union([
-  z.strictObject({ path: z.string().startsWith('/'), sha256: z.string().exactOptional() }),
-  z.strictObject({ url: z.url({ protocol: /^https?$/ }), sha256: z.string().regex(/^[0-9a-fA-F]{64}$/) }),
+  z.strictObject({ path: z.string().regex(/^\/\P{Cc}*$/u), sha256: sha256.exactOptional() }),
+  z.strictObject({ url: z.url({ protocol: /^https?$/ }), sha256 }),
 ]);
 
 const host = z.strictObject({

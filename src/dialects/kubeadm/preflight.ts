@@ -192,9 +192,14 @@ function hostFindings({ manifest, hosts }: Survey): Finding[] {
         ),
       );
     const unread =
-      host.role === 'controlPlane' ? STATIC_PODS.filter((name) => !staticPods[name] && !missing.includes(name)) : [];
+      host.role === 'controlPlane'
+        ? STATIC_PODS.filter((name) => !staticPods[name] && !missing.some((each) => each.name === name))
+        : [];
     if (unread.length > 0)
       findings.push(hard('F11', `${host.name}: found no static pod manifest with a version for ${unread.join(', ')}`));
+    // The restorable ones are restored before the survey that counts.
+    for (const { name, backup, detail } of missing)
+      if (backup === 'refused') findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`));
     const managedBy = kubeadm ? { managedBy: kubeadm } : {};
     const own: VersionFacts = {
       apiServers: [],
@@ -205,6 +210,10 @@ function hostFindings({ manifest, hosts }: Survey): Finding[] {
     const judged = judgeVersions(own).filter(({ rule }) => OF_ONE_HOST.has(rule));
     return [...findings, ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` }))];
   });
+}
+
+export function describeRefused(name: string, why: string): string {
+  return `${name}.yaml is missing and its backup is not restored: ${why}; restore the manifest by hand`;
 }
 
 /** Only a warning: the drain waits, and the obstacle may be gone when it is the host's turn. */

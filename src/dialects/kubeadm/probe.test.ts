@@ -21,7 +21,7 @@ test('a control-plane host in the middle of an upgrade', () => {
     'containerd=containerd containerd.io 1.7.27 05044ec0a9a75232cad458027ca83437aae3f4da',
     'image.kube-apiserver=registry.local:5000/kube-apiserver:v1.36.3',
     'image.kube-scheduler=registry.local:5000/kube-scheduler:v1.36.2',
-    'missing=kube-controller-manager',
+    'missing=kube-controller-manager run /etc/kubernetes/tmp/kubeadm-backup-manifests-1/kube-controller-manager.yaml',
     'journal=uid kubeadm begun',
     '',
   ];
@@ -30,7 +30,13 @@ test('a control-plane host in the middle of an upgrade', () => {
     kubelet: 'v1.36.2',
     ground: { kernel: '4.18', cgroup: 2, containerd: '1.7.27' },
     staticPods: { 'kube-apiserver': 'v1.36.3', 'kube-scheduler': 'v1.36.2' },
-    missing: ['kube-controller-manager'],
+    missing: [
+      {
+        name: 'kube-controller-manager',
+        backup: 'run',
+        detail: '/etc/kubernetes/tmp/kubeadm-backup-manifests-1/kube-controller-manager.yaml',
+      },
+    ],
     journal: ['uid kubeadm begun'],
   });
 });

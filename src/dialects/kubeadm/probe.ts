@@ -3,7 +3,7 @@
 import { RefitError } from '../../util/errors.ts';
 import type { NodeFacts } from '../../versions/version-facts.ts';
 import type { ManifestHost } from './manifest.ts';
-import { PROBE } from './scripts.ts';
+import { probeScript } from './scripts.ts';
 import type { Shells } from './ssh.ts';
 
 export interface HostFacts {
@@ -15,14 +15,23 @@ export interface HostFacts {
   readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel'>;
   /** Versions by component; empty on workers. */
   readonly staticPods: Readonly<Record<string, string | undefined>>;
-  /** Manifests that a killed kubeadm left out, without `.yaml`. */
-  readonly missing: readonly string[];
+  /** On hosts of the control plane: manifests that are missing although backups of them exist. */
+  readonly missing: readonly MissingManifest[];
   /** Lines `<rollout> <step> begun|done`. */
   readonly journal: readonly string[];
 }
 
+export interface MissingManifest {
+  /** Without `.yaml`. */
+  readonly name: string;
+  /** `run`: made by a run of Refit that did not end. `hand`: by a kubeadm that a person ran. `refused`: must not be restored. */
+  readonly backup: 'run' | 'hand' | 'refused';
+  /** The path of the backup, or why it is refused. */
+  readonly detail: string;
+}
+
 export async function probeHost(shells: Shells, host: ManifestHost): Promise<HostFacts> {
-  const { code, stdout, stderr } = await shells.run(host, PROBE);
+  const { code, stdout, stderr } = await shells.run(host, probeScript(host.role));
   if (code !== 0) {
     const why = stderr.trim().split('\n').at(-1) ?? '';
     throw new RefitError('REFIT_SSH', `${host.name}: cannot read facts from the host (exit code ${code}): ${why}`);
@@ -42,9 +51,14 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
     kubelet: all('kubelet')[0],
     ground: groundOf(all('cgroup')[0], all('containerd')[0], all('kernel')[0]),
     staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
-    missing: all('missing'),
+    missing: all('missing').flatMap((line) => missingIn(line) ?? []),
     journal: all('journal'),
   };
+}
+
+function missingIn(line: string): MissingManifest | undefined {
+  const [, name = '', backup = '', detail = ''] = /^(\S+) (run|hand|refused) (.*)$/.exec(line) ?? [];
+  return backup === 'run' || backup === 'hand' || backup === 'refused' ? { name, backup, detail } : undefined;
 }
 
 /** The tag of an image reference, which may have a registry with a port, and a digest. */

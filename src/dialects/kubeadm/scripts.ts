@@ -3,7 +3,8 @@
  * after its work. So it continues if the connection or Refit ends, never runs twice at once, and the next run can see
  * whether it is done.
  */
-import type { Binary } from './manifest.ts';
+import { RefitError } from '../../util/errors.ts';
+import type { Binary, ManifestHost } from './manifest.ts';
 
 /** In order. */
 export type HostStep = 'stage' | 'kubeadm' | 'kubelet';
@@ -14,6 +15,11 @@ export interface StepContext {
   readonly rollout: string;
   /** With `v`. */
   readonly version: string;
+}
+
+export interface StepBody {
+  readonly before?: string;
+  readonly body: string;
 }
 
 /** Seconds to wait for a running step of an earlier run: kubeadm may wait five minutes for each manifest. */
@@ -35,11 +41,49 @@ note() {
   sync "$J.new"
   mv "$J.new" "$J"
 }
-fail() { echo "$*"; exit 1; }
+fail() { printf '%s\\n' "$*"; exit 1; }
+`;
+
+/**
+ * kubeadm keeps its backups for ever, also on a host that became a worker, so a backup alone proves nothing. Before each run
+ * the host writes down which manifests and backups exist. `of_run NAME` prints the backup that a run of ours made and did
+ * not end; `by_hand NAME` prints `hand PATH` for one of a kubeadm that a person ran, or `refused REASON`.
+ */
+const BACKUPS = `RUN=$D/kubeadm.run
+COMPONENTS='etcd kube-apiserver kube-controller-manager kube-scheduler'
+list() { ls -1dt "$BACKUPS"/kubeadm-backup-manifests-*/"$1.yaml" 2>/dev/null || true; }
+tag() { sed -n 's/^ *image: *//p' "$1" | head -n 1 | sed 's/@.*//; s/.*://'; }
+is_open() {
+  last=$(grep ' kubeadm ' "$D/kubeadm.journal" 2>/dev/null | tail -n 1)
+  [ -e "$RUN" ] && [ "$last" = "$(head -n 1 "$RUN") kubeadm begun" ]
+}
+of_run() {
+  is_open && grep -qxF "manifest $1.yaml" "$RUN" || return 0
+  list "$1" | while IFS= read -r file; do
+    folder=\${file%/*}
+    grep -qxF "backup \${folder##*/}" "$RUN" || { echo "$file"; break; }
+  done
+}
+by_hand() {
+  file=$(list "$1" | head -n 1)
+  [ -n "$file" ] || return 0
+  [ "$1" != etcd ] || { echo "refused a backup of etcd is never restored without the journal of its run"; return 0; }
+  mine=$(tag "$file")
+  for other in kube-apiserver kube-controller-manager kube-scheduler; do
+    [ "$other" != "$1" ] || continue
+    [ -e "$MANIFESTS/$other.yaml" ] || { echo "refused $other.yaml is missing too"; return 0; }
+    running=$(tag "$MANIFESTS/$other.yaml")
+    [ "$(printf '%s\\n' "$mine" "$running" | sort -V | head -n 1)" = "$running" ] && continue
+    echo "refused the backup has $mine, but $other runs $running"
+    return 0
+  done
+  echo "hand $file"
+}
 `;
 
 /** Prints facts as lines `name=value`, from files and binaries only. Changes nothing. */
-export const PROBE = `${PRELUDE}
+export function probeScript(role: ManifestHost['role']): string {
+  return `${PRELUDE}
 echo "kubeadm=$(kubeadm version -o short 2>/dev/null || true)"
 echo "kubelet=$(kubelet --version 2>/dev/null | sed 's/^Kubernetes //' || true)"
 echo "kernel=$(uname -r)"
@@ -49,55 +93,88 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   file=$MANIFESTS/$name.yaml
   [ ! -e "$file" ] || echo "image.$name=$(sed -n 's/^ *image: *//p' "$file" | head -n 1)"
 done
-for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
-  [ -e "$MANIFESTS/$name.yaml" ] || ! ls "$BACKUPS"/kubeadm-backup-manifests-*/$name.yaml >/dev/null 2>&1 || echo "missing=$name"
+${role === 'controlPlane' ? `${BACKUPS}${MISSING}` : ''}[ ! -e "$D/kubeadm.journal" ] || sed 's/^/journal=/' "$D/kubeadm.journal"
+`;
+}
+
+/** Prints `missing=NAME run PATH`, `missing=NAME hand PATH` or `missing=NAME refused REASON`. */
+const MISSING = `for name in $COMPONENTS; do
+  [ ! -e "$MANIFESTS/$name.yaml" ] || continue
+  file=$(of_run "$name")
+  found=\${file:+run $file}
+  [ -n "$found" ] || found=$(by_hand "$name")
+  [ -z "$found" ] || echo "missing=$name $found"
 done
-[ ! -e "$D/kubeadm.journal" ] || sed 's/^/journal=/' "$D/kubeadm.journal"
 `;
 
 /**
- * If kubeadm is killed between its two renames, a manifest is missing, and the next kubeadm does not restore it. The newest
- * backup is copied under a name with a dot first, which kubelet ignores.
+ * If kubeadm is killed between its two renames, a manifest is missing, and the next kubeadm does not restore it. The backup
+ * is copied under a name with a dot first, which kubelet ignores.
  */
-const RESTORE = `
-for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
+const RESTORE = `${BACKUPS}
+for name in $COMPONENTS; do
   [ ! -e "$MANIFESTS/$name.yaml" ] || continue
-  backup=$(ls -1dt "$BACKUPS"/kubeadm-backup-manifests-*/$name.yaml 2>/dev/null | head -n 1)
-  [ -n "$backup" ] || continue
-  cp -p "$backup" "$MANIFESTS/.$name.refit"
+  file=$(of_run "$name")
+  if [ -z "$file" ] && [ -n "\${BY_HAND:-}" ]; then
+    found=$(by_hand "$name")
+    [ "$found" != "hand $BY_HAND" ] || file=$BY_HAND
+  fi
+  [ -n "$file" ] || continue
+  cp -p "$file" "$MANIFESTS/.$name.refit"
   mv "$MANIFESTS/.$name.refit" "$MANIFESTS/$name.yaml"
   echo "restored $name.yaml"
 done
 `;
 
-/** Restores manifests that a killed kubeadm left out; prints `restored <file>` for each. */
-export const REPAIR = detached(`${PRELUDE}${JOURNAL}${RESTORE}`, 5);
+/** Before `note begun`, so that this record belongs to the run that the journal names last. */
+const RECORD_RUN = `{
+  echo "$ROLLOUT"
+  for file in "$MANIFESTS"/*.yaml; do echo "manifest \${file##*/}"; done
+  for folder in "$BACKUPS"/kubeadm-backup-manifests-*; do echo "backup \${folder##*/}"; done
+} >"$RUN.new"
+sync "$RUN.new"
+mv "$RUN.new" "$RUN"
+`;
 
-/** The script exits at once if the journal says that the step is done. */
-export function stepScript(context: StepContext, body: string): string {
+/**
+ * For hosts of the control plane: restores manifests that a killed kubeadm left out, and prints `restored <file>` for each.
+ * `byHand` is the backup of a kubeadm that Refit did not start, which a person agreed to.
+ */
+export function repairScript(byHand?: string): string {
+  const agreed = byHand === undefined ? '' : `BY_HAND=${quoted(byHand)}\n`;
+  return detached(`${agreed}${PRELUDE}${RESTORE}`, 5);
+}
+
+/** The script exits at once if the journal says that the step is done; `before` runs before the step counts as begun. */
+export function stepScript(context: StepContext, { before = '', body }: StepBody): string {
   const { rollout, step, version } = context;
   const names = `ROLLOUT=${quoted(rollout)}\nSTEP=${quoted(step)}\nVERSION=${quoted(version)}\n`;
-  return detached(`${names}${PRELUDE}${JOURNAL}seen done && exit 0\nnote begun\n${body}\nnote done\n`, LOCK_WAIT);
+  return detached(
+    `${names}${PRELUDE}${JOURNAL}seen done && exit 0\n${before}note begun\n${body}\nnote done\n`,
+    LOCK_WAIT,
+  );
 }
 
 /** Fetches both binaries and checks their versions before anything on the node is replaced. */
-export function stageBody(binaries: { readonly kubeadm: Binary; readonly kubelet: Binary }): string {
-  return `mkdir -p "$D/staged"
+export function stageBody(binaries: { readonly kubeadm: Binary; readonly kubelet: Binary }): StepBody {
+  const body = `mkdir -p "$D/staged"
 ${fetched('kubeadm', binaries.kubeadm)}${fetched('kubelet', binaries.kubelet)}
 found=$("$D/staged/kubeadm" version -o short)
 [ "$found" = "$VERSION" ] || fail "binaries.kubeadm has version $found, expected $VERSION"
 found=$("$D/staged/kubelet" --version)
 [ "$found" = "Kubernetes $VERSION" ] || fail "binaries.kubelet has version $found, expected Kubernetes $VERSION"`;
+  return { body };
 }
 
+/** Values of the manifest are assigned here and then only used as `"$SOURCE"` and `"$SHA256"`. */
 function fetched(name: string, source: Binary): string {
   const file = `"$D/staged/${name}"`;
   const get =
     'path' in source
-      ? `cp "$R"${quoted(source.path)} ${file}.new || fail "binaries.${name}.path: no file ${source.path} on this host"`
-      : `curl -fsSL --retry 3 -o ${file}.new ${quoted(source.url)} || fail "binaries.${name}.url: cannot download ${source.url}"`;
+      ? `SOURCE=${quoted(source.path)}\ncp "$R$SOURCE" ${file}.new || fail "binaries.${name}.path: no file $SOURCE on this host"`
+      : `SOURCE=${quoted(source.url)}\ncurl -fsSL --retry 3 -o ${file}.new -- "$SOURCE" || fail "binaries.${name}.url: cannot download $SOURCE"`;
   const check = source.sha256
-    ? `echo ${quoted(`${source.sha256.toLowerCase()}  `)}${file}.new | sha256sum -c - >/dev/null 2>&1 || fail "binaries.${name}.sha256 does not match the file"\n`
+    ? `SHA256=${quoted(source.sha256.toLowerCase())}\n[ "$(sha256sum <${file}.new)" = "$SHA256  -" ] || fail "binaries.${name}.sha256 does not match the file"\n`
     : '';
   return `${get}\n${check}chmod 755 ${file}.new\nmv ${file}.new ${file}\n`;
 }
@@ -106,12 +183,15 @@ function fetched(name: string, source: Binary): string {
 const installed = (name: string): string =>
   `target=$(readlink -f "$(command -v ${name})")\ncp -p "$D/staged/${name}" "$target.refit"\nmv "$target.refit" "$target"\n`;
 
-export function kubeadmBody(verb: 'apply' | 'node'): string {
+export function kubeadmBody(verb: 'apply' | 'node', role: ManifestHost['role']): StepBody {
   const command = verb === 'apply' ? 'upgrade apply --yes "$VERSION"' : 'upgrade node';
-  return `${RESTORE}${installed('kubeadm')}kubeadm ${command}`;
+  const body = `${installed('kubeadm')}kubeadm ${command}`;
+  return role === 'controlPlane' ? { before: `${RESTORE}${RECORD_RUN}`, body } : { body };
 }
 
-export const KUBELET_BODY = `${installed('kubelet')}systemctl daemon-reload\nsystemctl restart kubelet`;
+export const KUBELET_BODY: StepBody = {
+  body: `${installed('kubelet')}systemctl daemon-reload\nsystemctl restart kubelet`,
+};
 
 /** Runs in its own session under the host's lock, and prints the last lines of its log. */
 function detached(body: string, waitSeconds: number): string {
@@ -129,7 +209,8 @@ exit $code
 `;
 }
 
-/** As one word of a POSIX shell. */
+/** As one word of a POSIX shell: the only way in which a value may enter a script. */
 export function quoted(text: string): string {
+  if (text.includes('\0')) throw new RefitError('REFIT_FILE', 'a value for a script on a host contains a NUL byte');
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,0 +1,143 @@
+/** Backups that kubeadm left on a host are not restored unless a run of ours on that host made them and did not end. */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ManifestHost } from '../../src/dialects/kubeadm/manifest.ts';
+import { parseFacts } from '../../src/dialects/kubeadm/probe.ts';
+import { kubeadmBody, probeScript, repairScript, stepScript } from '../../src/dialects/kubeadm/scripts.ts';
+import { run } from '../../tools/controlplane/run.ts';
+
+const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+const [OLD, NEW] = ['v1.36.2', 'v1.36.3'];
+
+let root = '';
+let scripts = '';
+const at = (...path: readonly string[]): string => join(root, ...path);
+const manifestOf = (name: string): string => at('etc/kubernetes/manifests', `${name}.yaml`);
+const backupOf = (name: string, stamp = '1'): string =>
+  at(`etc/kubernetes/tmp/kubeadm-backup-manifests-${stamp}`, `${name}.yaml`);
+
+async function put(path: string, name: string, version = OLD): Promise<void> {
+  await mkdir(join(path, '..'), { recursive: true });
+  await writeFile(path, `image: registry.local:5000/${name}:${version}\n`);
+}
+
+async function onHost(script: string): Promise<string> {
+  const environment = { REFIT_ROOT: root, PATH: `${at('usr/bin')}:${process.env['PATH']}` };
+  await writeFile(scripts, script);
+  const { stdout, stderr } = await run('sh', [scripts], { environment });
+  return `${stdout}${stderr}`;
+}
+
+const probe = async (role: ManifestHost['role'] = 'controlPlane') =>
+  parseFacts(await onHost(probeScript(role))).missing;
+
+/** kubeadm as it is killed: it moves the scheduler to its backup and ends there. */
+async function cutKubeadm(stamp: string): Promise<void> {
+  const folder = at(`etc/kubernetes/tmp/kubeadm-backup-manifests-${stamp}`);
+  const body = `#!/bin/sh\nmkdir -p ${folder}\nmv ${manifestOf('kube-scheduler')} ${folder}/\nexit 137\n`;
+  for (const path of [at('usr/bin/kubeadm'), at('var/lib/refit/staged/kubeadm')]) {
+    await mkdir(join(path, '..'), { recursive: true });
+    await writeFile(path, body, { mode: 0o755 });
+  }
+}
+
+const step = async (rollout = 'run-1', role: ManifestHost['role'] = 'controlPlane'): Promise<string> =>
+  await onHost(stepScript({ rollout, step: 'kubeadm', version: NEW }, kubeadmBody('node', role)));
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'refit-host-'));
+  scripts = at('script.sh');
+  for (const name of COMPONENTS) await put(manifestOf(name), name);
+});
+afterEach(async () => await rm(root, { recursive: true }));
+
+describe('a worker that was a control-plane host once', () => {
+  beforeEach(async () => {
+    await rm(at('etc/kubernetes/manifests'), { recursive: true });
+    for (const name of COMPONENTS) await put(backupOf(name), name);
+    await mkdir(at('etc/kubernetes/manifests'));
+  });
+
+  test('is not said to miss anything', async () => {
+    expect(await probe('worker')).toEqual([]);
+  });
+
+  test('gets no control plane from its kubeadm step, even if a run was cut off there', async () => {
+    await cutKubeadm('2');
+    await step('run-1', 'worker');
+    await step('run-1', 'worker');
+    for (const name of COMPONENTS) await expect(readFile(manifestOf(name))).rejects.toThrow('ENOENT');
+  });
+
+  test('gets none from a repair either, if the manifest calls it a control-plane host', async () => {
+    expect((await probe()).map(({ backup }) => backup)).toEqual(['refused', 'refused', 'refused', 'refused']);
+    await onHost(repairScript());
+    await onHost(repairScript(backupOf('kube-scheduler')));
+    for (const name of COMPONENTS) await expect(readFile(manifestOf(name))).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('a control-plane host that misses its scheduler', () => {
+  beforeEach(async () => {
+    await put(backupOf('kube-scheduler'), 'kube-scheduler');
+  });
+
+  test('with a backup that no run of ours made: a person must agree to exactly that one', async () => {
+    await rm(manifestOf('kube-scheduler'));
+    const backup = backupOf('kube-scheduler');
+    expect(await probe()).toEqual([{ name: 'kube-scheduler', backup: 'hand', detail: backup }]);
+    expect(await onHost(repairScript())).not.toContain('restored');
+    expect(await onHost(repairScript(backupOf('kube-scheduler', 'other')))).not.toContain('restored');
+    expect(await onHost(repairScript(backup))).toContain('restored kube-scheduler.yaml');
+    expect(await probe()).toEqual([]);
+  });
+
+  test('with a backup that is older than what runs: it is refused', async () => {
+    await rm(manifestOf('kube-scheduler'));
+    for (const name of COMPONENTS.slice(1, 3)) await put(manifestOf(name), name, NEW);
+    const [missing] = await probe();
+    expect(missing).toMatchObject({ backup: 'refused', detail: expect.stringContaining(`has ${OLD}, but`) as string });
+    expect(await onHost(repairScript(backupOf('kube-scheduler')))).not.toContain('restored');
+  });
+
+  test('after a run of ours was cut off: the backup of that run is restored, not the older one', async () => {
+    await put(backupOf('kube-scheduler'), 'kube-scheduler', 'v1.30.0');
+    await cutKubeadm('2');
+    await step();
+    expect(await probe()).toEqual([{ name: 'kube-scheduler', backup: 'run', detail: backupOf('kube-scheduler', '2') }]);
+    expect(await onHost(repairScript())).toContain('restored kube-scheduler.yaml');
+    expect(await readFile(manifestOf('kube-scheduler'), 'utf8')).toContain(OLD);
+  });
+
+  test('the next run restores it before its own kubeadm', async () => {
+    await cutKubeadm('2');
+    await step();
+    await cutKubeadm('3');
+    expect(await step('run-2')).toContain('restored kube-scheduler.yaml');
+  });
+
+  test('after our run has ended: its backups are old ones', async () => {
+    await cutKubeadm('2');
+    await step();
+    await onHost(repairScript());
+    const done = '#!/bin/sh\nexit 0\n';
+    await writeFile(at('var/lib/refit/staged/kubeadm'), done, { mode: 0o755 });
+    await step();
+    await rm(manifestOf('kube-scheduler'));
+    expect((await probe()).map(({ backup }) => backup)).toEqual(['hand']);
+    expect(await onHost(repairScript())).not.toContain('restored');
+  });
+});
+
+test('etcd comes back only from a run of ours, and never where it was not there before', async () => {
+  await rm(manifestOf('etcd'));
+  await put(backupOf('etcd'), 'etcd');
+  expect((await probe()).map(({ name, backup }) => `${name} ${backup}`)).toEqual(['etcd refused']);
+  await cutKubeadm('2');
+  await step();
+  await put(backupOf('etcd', '2'), 'etcd');
+  expect(await onHost(repairScript())).toBe('restored kube-scheduler.yaml\n');
+  expect(await onHost(repairScript(backupOf('etcd')))).not.toContain('restored');
+});
