@@ -46,8 +46,8 @@ test('two problems: both, each with field, what was found and what would be righ
     stringify(buildPlan({ id: '', commands: [{ k0supdate: buildUpdate({ version: 'latest' }) }] })),
   );
   expect(await lineOf(path)).toBe(
-    `REFIT_FILE: ${path}: spec.id must name this run, such as "2026-11-20"; found ""; ` +
-      'spec.commands[0].k0supdate.version must be a version such as "v1.36.3+k0s.0"; found "latest" ' +
+    `REFIT_FILE: ${path}: spec.id: "" is empty; use for example 2026-11-20; ` +
+      'spec.commands[0].k0supdate.version: "latest" is not a version; use for example v1.36.3+k0s.0 ' +
       '(correct that; docs/guides/k0s.md says more)',
   );
 });

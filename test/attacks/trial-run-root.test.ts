@@ -1,4 +1,4 @@
-/** The downloaded file is a program of the attacker's: what can it do when the agent asks it for its version? */
+/** Runs a downloaded file that is an attacker's program: the trial run must give it no rights. */
 import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** `npm run safety`: explores every configuration, plants every mistake, and writes docs/internals/safety.md. */
+/** The command behind `npm run safety`: explores every configuration and writes the tables of docs/internals/safety.md. */
 import type { Configuration } from './cluster.ts';
 import { CONFIGURATIONS, LARGE } from './configurations.ts';
 import { explore, printViolation } from './explorer.ts';

@@ -7,8 +7,8 @@ export async function whyForeign(pid: number): Promise<string | undefined> {
   if (pid <= 1 || pid === process.pid) return 'cannot be the service';
   const users = await usersOf(pid);
   if (users === undefined) return 'is gone';
-  const stranger = users.find((uid) => !isTrustedUser(uid));
-  if (stranger !== undefined) return `belongs to user ${stranger}, not to root`;
+  const foreign = users.find((uid) => !isTrustedUser(uid));
+  if (foreign !== undefined) return `belongs to user ${foreign}, not to root`;
   return (await isElsewhere(pid)) ? 'runs in a container' : undefined;
 }
 

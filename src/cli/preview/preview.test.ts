@@ -105,7 +105,7 @@ test.each<[string, KubeObject, RegExp]>([
     buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers: selected('pool=nobody') } }) }] }),
     /no target/,
   ],
-  ['another name', { ...plan, metadata: { name: 'x' } }, /metadata\.name must be "autopilot"/],
+  ['another name', { ...plan, metadata: { name: 'x' } }, /metadata\.name: "x" is not supported; use "autopilot"/],
 ])('not carried out as it stands: %s', async (_name, file, reason) => {
   const view = await preview('autopilot', file, workers.slice(0, 2));
   expect(view.reason).toMatch(reason);
@@ -136,7 +136,7 @@ test('a Plan of the system-upgrade-controller', async () => {
   expect(view.stages[0]?.waves.map(({ length }) => length)).toEqual([2, 1]);
   expect(view.stages[0]?.waves.flat().toSorted()).toEqual(names(3));
   const channel = await preview('cattle', buildCattlePlan('p', { version: '', channel: 'https://example.com' }), hosts);
-  expect(channel.reason).toBe('the channel has not told a version yet');
+  expect(channel.reason).toBe('waiting for the version of the channel');
 });
 
 test('a plan that runs: who is under way stands beside the waves; many waves are cut in text', async () => {

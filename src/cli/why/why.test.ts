@@ -182,7 +182,7 @@ test('a plan that failed: why, and what to do; of its nodes too', async () => {
     'failed 0/3 after 1 s, 59 s ago  to v1.36.3+k0s.2\n  why     w1: Failed: no socket\n',
   );
   expect(why(views)[0]).toSatisfy((text: string) => text.endsWith(advice));
-  expect(why(views, 'w1')[0]).toContain("\n  why     w1 failed (59 s): Failed: the reason stands in the node's log\n");
+  expect(why(views, 'w1')[0]).toContain("\n  why     w1 failed (59 s): Failed: see the node's log for the reason\n");
   expect(why(views, 'w2')[0]).toContain(`\n  why     not started: w1: Failed: no socket${advice}`);
 });
 
