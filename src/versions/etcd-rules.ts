@@ -1,16 +1,16 @@
-/** Owns which versions of etcd may follow each other; every member counts. */
+/** The rules for etcd upgrades; they apply to every member. */
 import { parseVersion } from '../util/version.ts';
 import type { Finding, VersionFacts } from './version-facts.ts';
 
-/** Before it, a member may come up in 3.6 as the learner that it once was. */
+/** With an older patch, a member may become a learner again in 3.6. */
 const MEMBERS_FOR_36 = 20;
-/** Before it, removed members may reappear in 3.6. */
+/** With an older patch, removed members may reappear in 3.6. */
 const ADVISED_FOR_36 = 26;
 
-/** What kubeadm of 1.34 and later brings; members on their way there are all that the rules have anything to say of. */
+/** kubeadm 1.34 and later brings etcd 3.6; the rules are about the way there. */
 const ETCD_36 = { from: 34, version: '3.6.4' } as const;
 
-/** Undefined where kubeadm runs no etcd, or brings none with a later minor version. */
+/** Undefined if kubeadm runs no etcd, or brings no new minor version of it. */
 export function etcdFacts(members: readonly string[], target: string): VersionFacts['etcd'] {
   const minor = parseVersion(target)?.minor ?? 0;
   return members.length > 0 && minor >= ETCD_36.from ? { members, target: ETCD_36.version } : undefined;

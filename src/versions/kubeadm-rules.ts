@@ -1,6 +1,6 @@
-/** Owns kubeadm's own rules: which kubeadm may bring a cluster or a node from where to where. */
+/** kubeadm's own rules: which kubeadm may upgrade a cluster or a node between which versions. */
 import { compareVersions, parseVersion, type Version } from '../util/version.ts';
-import type { Finding, KubeadmFacts, VersionFacts } from './version-facts.ts';
+import { type Finding, Findings, hard, type KubeadmFacts, type VersionFacts } from './version-facts.ts';
 
 export function kubeadmFindings({ kubeadm, target }: VersionFacts): Finding[] {
   if (!kubeadm) return [];
@@ -14,54 +14,41 @@ export function kubeadmFindings({ kubeadm, target }: VersionFacts): Finding[] {
 }
 
 function applyFindings(own: Version, cluster: Version, to: Version): Finding[] {
-  // kubeadm is lenient with pre-releases: what is mandatory for a release can be forced there.
-  const strict = to.pre === '' ? hard : force;
-  const findings: Finding[] = [];
-  if (to.minor < own.minor - 1)
-    findings.push(hard('Km2', `kubeadm 1.${own.minor} goes no lower than 1.${own.minor - 1}.0`));
-  if (to.minor > cluster.minor + 1)
-    findings.push(strict('Km3', `the cluster at 1.${cluster.minor} cannot skip to 1.${to.minor}`));
-  if (to.minor < cluster.minor - 1)
-    findings.push(strict('Km4', `the cluster at 1.${cluster.minor} cannot go back to 1.${to.minor}`));
+  // For a pre-release, kubeadm allows with --force what it refuses for a release.
+  const findings = new Findings();
+  const strict = to.pre === '' ? findings.hard : findings.force;
+  if (to.minor < own.minor - 1) findings.hard('Km2', `kubeadm 1.${own.minor} goes no lower than 1.${own.minor - 1}.0`);
+  if (to.minor > cluster.minor + 1) strict('Km3', `the cluster at 1.${cluster.minor} cannot skip to 1.${to.minor}`);
+  if (to.minor < cluster.minor - 1) strict('Km4', `the cluster at 1.${cluster.minor} cannot go back to 1.${to.minor}`);
   else if (to.minor < cluster.minor)
-    findings.push(hard('R12', `minor versions are not lowered: 1.${cluster.minor} to 1.${to.minor}`));
-  if (own.minor < to.minor)
-    findings.push(strict('Km5', `kubeadm 1.${own.minor} cannot bring a cluster to 1.${to.minor}`));
+    findings.hard('R12', `minor versions are not lowered: 1.${cluster.minor} to 1.${to.minor}`);
+  if (own.minor < to.minor) strict('Km5', `kubeadm 1.${own.minor} cannot bring a cluster to 1.${to.minor}`);
   else if (own.minor > to.minor)
-    findings.push(
-      force('Ks2', `kubeadm 1.${own.minor} brings clusters to its own minor version, not to 1.${to.minor}`),
-    );
+    findings.force('Ks2', `kubeadm 1.${own.minor} brings clusters to its own minor version, not to 1.${to.minor}`);
   else if (compareVersions(own, to) < 0 && to.pre === '')
-    findings.push(force('Ks1', `kubeadm has an older patch than the target 1.${to.minor}.${to.patch}`));
-  return findings;
+    findings.force('Ks1', `kubeadm has an older patch than the target 1.${to.minor}.${to.patch}`);
+  return findings.list;
 }
 
 function nodeFindings(own: Version, cluster: Version | undefined, { managedBy }: KubeadmFacts): Finding[] {
-  const findings: Finding[] = [];
+  const findings = new Findings();
   const before = managedBy === undefined ? undefined : parseVersion(managedBy);
   if (before && own.minor - before.minor > 1)
-    findings.push(
-      hard(
-        'Kd',
-        `the node was last managed by kubeadm 1.${before.minor}: 1.${own.minor} is more than one minor version on`,
-      ),
+    findings.hard(
+      'Kd',
+      `the node was last managed by kubeadm 1.${before.minor}: 1.${own.minor} is more than one minor version on`,
     );
   if (cluster && own.minor < cluster.minor)
-    findings.push(hard('Kd', `kubeadm 1.${own.minor} is older than the cluster at 1.${cluster.minor}`));
+    findings.hard('Kd', `kubeadm 1.${own.minor} is older than the cluster at 1.${cluster.minor}`);
   if (cluster && own.minor > cluster.minor)
-    findings.push(
-      hard(
-        'Kd',
-        `the cluster is still recorded at 1.${cluster.minor}: \`kubeadm upgrade apply\` on the first control-plane host comes first`,
-      ),
+    findings.hard(
+      'Kd',
+      `the cluster is still recorded at 1.${cluster.minor}: \`kubeadm upgrade apply\` on the first control-plane host comes first`,
     );
-  return findings;
+  return findings.list;
 }
 
 function joinFindings(own: Version, cluster: Version | undefined): Finding[] {
   if (cluster && compareVersions(own, cluster) === 0) return [];
   return [hard('Kd', 'nodes join with the kubeadm that last upgraded the cluster')];
 }
-
-const hard = (rule: string, message: string): Finding => ({ rule, severity: 'hard', message });
-const force = (rule: string, message: string): Finding => ({ rule, severity: 'force', message });

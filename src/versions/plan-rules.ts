@@ -35,7 +35,7 @@ export interface VersionVerdict {
   readonly unchecked: readonly string[];
 }
 
-const MAX_TOLD = 5;
+const MAX_LISTED = 5;
 
 /** Judges each stage by what the stages before it leave behind. */
 export function judgePlan(
@@ -45,10 +45,10 @@ export function judgePlan(
 ): VersionVerdict {
   const servers = new Map(apiServers.map(({ name, version }) => [name, version]));
   const moved = new Map<string, string>();
-  const findings = new Findings();
+  const findings = new PlanFindings();
   for (const stage of stages) {
     const { role, version, targets } = stage;
-    // While controllers move, one kubelet is ahead of the rest for as long as that takes: what counts is how they end.
+    // While controllers are upgraded, the kubelet of one may be ahead of the others: only the end counts.
     if (role === 'controller') for (const { name } of targets) servers.set(name, version);
     if (!stage.forced) judgeStage(stage, moved, servers, allow, findings);
     for (const { name } of targets) moved.set(keyOf(role, name), version);
@@ -61,7 +61,7 @@ function judgeStage(
   moved: ReadonlyMap<string, string>,
   servers: ReadonlyMap<string, string | undefined>,
   allow: ReadonlySet<VersionRule>,
-  findings: Findings,
+  findings: PlanFindings,
 ): void {
   const wanted = parseVersion(version);
   if (!wanted) return findings.leave(`${version} cannot be compared with other versions`);
@@ -102,7 +102,7 @@ function isBehind(server: string | undefined, kubelet: Version): boolean {
   return at !== undefined && isNewerMinor(kubelet, at);
 }
 
-/** A kubelet reports less of its build than its file name has: ignore what only one of them has. */
+/** A kubelet reports less of its build suffix than its file name has: ignores what only one of them has. */
 function alike(a: Version, b: Version): [Version, Version] {
   const hasLess = (one: Version, other: Version): boolean =>
     one.build === '' || other.build.startsWith(`${one.build}.`);
@@ -119,7 +119,7 @@ function keyOf(role: VersionStage['role'], name: string): string {
 }
 
 /** Grouped by what was found: many nodes with one problem make one sentence. */
-class Findings {
+class PlanFindings {
   readonly #broken = new Map<string, { readonly rule: VersionRule; readonly what: string; readonly names: string[] }>();
   readonly #left = new Map<string, string[]>();
 
@@ -151,6 +151,6 @@ class Findings {
 }
 
 function listed(names: readonly string[]): string {
-  const told = names.slice(0, MAX_TOLD);
-  return [...told, ...(names.length > told.length ? [`${names.length - told.length} more`] : [])].join(', ');
+  const more = names.length - MAX_LISTED;
+  return [...names.slice(0, MAX_LISTED), ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }

@@ -1,13 +1,13 @@
-/** Owns what the version rules are asked about, and the form of their answer. All versions are text, with or without `v`. */
+/** The input and the answer of the version rules. All versions are text, with or without `v`. */
 
 export interface VersionFacts {
-  /** Of every API server, as found; empty where only other rules are asked. */
+  /** Of every API server, as found; empty if only other rules are needed. */
   readonly apiServers: readonly string[];
-  /** What the API servers shall have; absent where only the present is judged. */
+  /** What the API servers shall have; absent to judge only the present state. */
   readonly target?: string;
-  /** True where a rollout for this very target has begun: API servers then differ. */
+  /** True if a rollout to this target has started: API servers may then differ. */
   readonly resuming?: boolean;
-  /** Minor versions of v1 that are still maintained: the oldest of them. Not judged where absent. */
+  /** The oldest maintained minor version of v1; not judged if absent. */
   readonly oldestMaintained?: number;
   readonly kubelets?: readonly KubeletFacts[];
   readonly kubeProxies?: readonly { readonly version: string; readonly kubelet?: string }[];
@@ -21,13 +21,13 @@ export interface VersionFacts {
 export interface KubeletFacts {
   readonly name?: string;
   readonly version: string;
-  /** What it shall have; absent where it stays. */
+  /** What it shall have; absent if it stays. */
   readonly target?: string;
-  /** No pod but those of DaemonSets and files runs there. */
+  /** Only DaemonSet and static pods run there. */
   readonly drained?: boolean;
   /** A new machine takes its place. */
   readonly replaced?: boolean;
-  /** The only API server it speaks to; absent where a load balancer may send it to any. */
+  /** The only API server that it connects to; absent behind a load balancer. */
   readonly apiServer?: string;
 }
 
@@ -35,21 +35,21 @@ export interface KubeletFacts {
 export interface ControllerManagerFacts {
   readonly name: string;
   readonly version: string;
-  /** The only API server it speaks to; absent where a load balancer may send it to any. */
+  /** The only API server that it connects to; absent behind a load balancer. */
   readonly apiServer?: string;
 }
 
 export interface KubeadmFacts {
-  /** Of the binary that will run; absent where it cannot be read. */
+  /** Of the binary that will run; absent if it is unreadable. */
   readonly version?: string;
   readonly verb: 'apply' | 'node' | 'join';
-  /** The cluster's version in ConfigMap kubeadm-config: what the last `upgrade apply` left. */
+  /** The version in ConfigMap kubeadm-config, from the last `upgrade apply`. */
   readonly cluster?: string;
   /** Version of the kubeadm that last managed this node. */
   readonly managedBy?: string;
 }
 
-/** Of one host, for what a kubelet of the target's minor demands. */
+/** Of one host: what a kubelet of the target's minor version depends on. */
 export interface NodeFacts {
   readonly cgroup?: 1 | 2;
   readonly containerd?: string;
@@ -58,13 +58,23 @@ export interface NodeFacts {
   readonly kubeProxyMode?: string;
 }
 
-/** hard: never overridden · force: safe only on purpose, which nothing offers yet, so it stops too · warn: told, and no more. */
+/** hard: stops always · force: may be forced one day, and stops until then · warn: is only reported. */
 export type Severity = 'hard' | 'force' | 'warn';
 
 export interface Finding {
   /** Rule of docs/guides/kubeadm.md. */
   readonly rule: string;
   readonly severity: Severity;
-  /** One sentence. */
   readonly message: string;
+}
+
+export const hard = (rule: string, message: string): Finding => ({ rule, severity: 'hard', message });
+export const force = (rule: string, message: string): Finding => ({ rule, severity: 'force', message });
+export const warn = (rule: string, message: string): Finding => ({ rule, severity: 'warn', message });
+
+export class Findings {
+  readonly list: Finding[] = [];
+  readonly hard = (rule: string, message: string): unknown => this.list.push(hard(rule, message));
+  readonly force = (rule: string, message: string): unknown => this.list.push(force(rule, message));
+  readonly warn = (rule: string, message: string): unknown => this.list.push(warn(rule, message));
 }

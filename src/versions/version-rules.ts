@@ -1,16 +1,24 @@
 /**
- * Owns which versions may meet and follow each other: one pure function over facts. R1 to R14 restate the version skew policy
- * of Kubernetes, Km, Ks and Kd the rules of kubeadm itself; docs/guides/kubeadm.md has each in one sentence.
+ * Judges the versions of a cluster and of its upgrade. R1 to R14 restate the version skew policy of Kubernetes, Km, Ks and Kd
+ * the rules of kubeadm; docs/guides/kubeadm.md has each in one sentence.
  */
 import { compareVersions, isNewerMinor, minorsBetween, parseVersion, type Version } from '../util/version.ts';
 import { etcdFindings } from './etcd-rules.ts';
 import { kubeadmFindings } from './kubeadm-rules.ts';
 import { nodeFindings } from './node-rules.ts';
-import type { ControllerManagerFacts, Finding, KubeletFacts, VersionFacts } from './version-facts.ts';
+import {
+  type ControllerManagerFacts,
+  type Finding,
+  Findings,
+  hard,
+  type KubeletFacts,
+  type VersionFacts,
+  warn,
+} from './version-facts.ts';
 
-/** Nothing is known of later minors of v1: what is not known is refused. */
+/** Later minor versions of v1 are refused, because their rules are unknown. */
 export const NEWEST_KNOWN = 37;
-/** From this minor on kubelet and kube-proxy may be three minors older than the API server; two before. */
+/** From this minor version on, kubelet and kube-proxy may be three minor versions older than the API server; before, two. */
 const THREE_BEHIND_FROM = 25;
 
 export function judgeVersions(facts: VersionFacts): Finding[] {
@@ -30,7 +38,7 @@ export function judgeVersions(facts: VersionFacts): Finding[] {
   ];
 }
 
-/** False where everything has the target already, build suffix included: nothing is to be done. */
+/** False if everything has the target already, build suffix included. */
 export function isNeeded(found: readonly string[], target: string): boolean {
   return found.some((version) => compareVersions(read(version), read(target)) !== 0);
 }
@@ -38,39 +46,34 @@ export function isNeeded(found: readonly string[], target: string): boolean {
 function targetFindings(servers: readonly Version[], target: Version, facts: VersionFacts): Finding[] {
   const [oldest, newest] = ends(servers);
   const unknown = target.major !== 1 || target.minor > NEWEST_KNOWN;
-  const findings = unknown ? [hard('R14', `nothing is known of ${text(target)}, which is newer than this Refit`)] : [];
+  const findings = new Findings();
+  if (unknown) findings.hard('R14', `${text(target)} is newer than this Refit, which does not know its rules`);
   if (facts.oldestMaintained !== undefined && target.minor < facts.oldestMaintained)
-    findings.push(warn('R14', `${text(target)} is not maintained any more`));
-  if (target.pre !== '') findings.push(force('Ks3', `${text(target)} is a pre-release`));
-  if (!oldest || !newest) return findings;
-  findings.push(...spreadFindings(servers));
+    findings.warn('R14', `${text(target)} is not maintained any more`);
+  if (target.pre !== '') findings.force('Ks3', `${text(target)} is a pre-release`);
+  if (!oldest || !newest) return findings.list;
+  findings.list.push(...spreadFindings(servers));
   if (minorsBetween(oldest, target).length > 0)
-    findings.push(
-      hard(
-        'R2',
-        `API servers never skip a minor version: ${text(oldest)} to ${text(target)} skips ${minorsBetween(oldest, target).join(', ')}`,
-      ),
+    findings.hard(
+      'R2',
+      `API servers never skip a minor version: ${text(oldest)} to ${text(target)} skips ${minorsBetween(oldest, target).join(', ')}`,
     );
   if (target.minor > newest.minor && newest.minor !== oldest.minor)
-    findings.push(
-      hard(
-        'R8',
-        `all API servers must be at 1.${target.minor - 1} before 1.${target.minor}; found ${text(oldest)} and ${text(newest)}`,
-      ),
+    findings.hard(
+      'R8',
+      `all API servers must be at 1.${target.minor - 1} before 1.${target.minor}; found ${text(oldest)} and ${text(newest)}`,
     );
   if (target.minor < newest.minor)
-    findings.push(hard('R12', `minor versions are not lowered: ${text(newest)} to ${text(target)}`));
+    findings.hard('R12', `minor versions are not lowered: ${text(newest)} to ${text(target)}`);
   else if (compareVersions(target, newest) < 0 && target.pre === newest.pre)
-    findings.push(force('R12', `${text(target)} is older than ${text(newest)}, which is a rollback`));
+    findings.force('R12', `${text(target)} is older than ${text(newest)}, which is a rollback`);
   const isMixed = compareVersions(oldest, newest) !== 0;
   if (isMixed && facts.resuming !== true)
-    findings.push(
-      force(
-        'F7',
-        `API servers differ, from ${text(oldest)} to ${text(newest)}, and no upgrade of this plan is under way`,
-      ),
+    findings.force(
+      'F7',
+      `API servers differ, from ${text(oldest)} to ${text(newest)}, and no upgrade of this plan is under way`,
     );
-  return findings;
+  return findings.list;
 }
 
 function spreadFindings(servers: readonly Version[]): Finding[] {
@@ -85,7 +88,7 @@ function kubeletFindings(facts: KubeletFacts, servers: readonly Version[], targe
   const now = read(facts.version);
   const next = facts.target === undefined ? undefined : read(facts.target);
   const local = facts.apiServer === undefined ? servers : [read(facts.apiServer)];
-  // The kubelet moves after the API servers have: where those move too, it meets what they will be.
+  // API servers are upgraded before the kubelet.
   const met = target ? [target] : local;
   const findings = next
     ? [...skewFindings('R3', who, next, met), ...moveFindings(who, now, next, facts)]
@@ -103,7 +106,7 @@ function kubeletFindings(facts: KubeletFacts, servers: readonly Version[], targe
   return findings;
 }
 
-/** What an upgrade of the API servers makes of a kubelet that does not move before them. */
+/** The present kubelet against the new version of the API servers. */
 function stepFindings(who: string, now: Version, servers: readonly Version[], target: Version): Finding[] {
   const behind = target.minor - now.minor;
   if (servers.some((server) => now.minor > server.minor) || now.minor > target.minor || isNewer(now, target))
@@ -131,19 +134,15 @@ function moveFindings(
   how: Pick<KubeletFacts, 'drained' | 'replaced'>,
 ): Finding[] {
   if (how.replaced || now.minor === next.minor) return [];
-  const findings: Finding[] = [];
-  if (how.drained !== true)
-    findings.push(hard('R9', `the node of ${who} must be drained before its minor version changes`));
+  const findings = new Findings();
+  if (how.drained !== true) findings.hard('R9', `the node of ${who} must be drained before its minor version changes`);
   if (minorsBetween(now, next).length > 0)
-    findings.push(
-      hard(
-        'R13',
-        `${who} cannot go from ${text(now)} to ${text(next)} on the same host: kubeadm moves one minor version at a time (Kd)`,
-      ),
+    findings.hard(
+      'R13',
+      `${who} cannot go from ${text(now)} to ${text(next)} on the same host: kubeadm moves one minor version at a time (Kd)`,
     );
-  if (isNewerMinor(now, next))
-    findings.push(force('R12', `${who} from ${text(now)} back to ${text(next)} is a rollback`));
-  return findings;
+  if (isNewerMinor(now, next)) findings.force('R12', `${who} from ${text(now)} back to ${text(next)} is a rollback`);
+  return findings.list;
 }
 
 /** Neither newer than the oldest API server nor too far behind the newest. */
@@ -205,7 +204,7 @@ function allowedBehind({ minor }: Version): number {
   return minor < THREE_BEHIND_FROM ? 2 : 3;
 }
 
-/** Of another minor, or with a patch that the target does not reach: an upgrade would lower it. */
+/** True if the upgrade would lower the patch. */
 function isNewer(now: Version, target: Version): boolean {
   return now.minor === target.minor && now.patch > target.patch;
 }
@@ -236,7 +235,3 @@ function read(version: string): Version {
 function text({ major, minor, patch, pre, build }: Version): string {
   return `v${major}.${minor}.${patch}${pre && `-${pre}`}${build && `+${build}`}`;
 }
-
-const hard = (rule: string, message: string): Finding => ({ rule, severity: 'hard', message });
-const force = (rule: string, message: string): Finding => ({ rule, severity: 'force', message });
-const warn = (rule: string, message: string): Finding => ({ rule, severity: 'warn', message });

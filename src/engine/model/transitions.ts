@@ -26,9 +26,7 @@ export interface Row {
   readonly effect: Effect;
 }
 
-export interface TargetEvaluation {
-  readonly phase: TargetPhase;
-  readonly effect: Effect;
+export interface TargetEvaluation extends Row {
   /** The state to record, if it changes. */
   readonly next?: RecordedState;
   /** Why it failed or waits. */

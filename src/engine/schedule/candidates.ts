@@ -2,26 +2,16 @@
 import { evaluate, type Refusal } from '../gates/chain.ts';
 import { censusFor, type DecisionContext, factsOf, gateInput } from '../gates/context.ts';
 import { BEFORE } from '../gates/registry.ts';
-import type { Probe } from '../model/decided.ts';
+import type { Gate, Waiting } from '../gates/types.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Stage, Target } from '../model/recorded.ts';
 import { withBusy } from '../policy/node-census.ts';
 
-/** A target that a gate does not let start. */
-export interface GatedTarget {
+/** A target that a gate does not let start. With `ofRollout` the other targets were not asked. */
+export interface GatedTarget extends Partial<Omit<Waiting, 'kind' | 'reason'>>, Pick<Gate, 'ofRollout'> {
   readonly target: Target;
   readonly gate: string;
   readonly reason: Reason;
-  readonly ends?: string;
-  readonly recheckMs?: number;
-  /** RFC 3339; undefined if the gate does not know. */
-  readonly since?: string | undefined;
-  /** RFC 3339: when it ends by itself, if known. */
-  readonly until?: string | undefined;
-  readonly probe?: Probe | undefined;
-  /** True if the gate gives every target the same answer; the others were not asked. */
-  readonly ofRollout?: boolean;
-  readonly isPassing?: boolean;
 }
 
 export interface Choice {
