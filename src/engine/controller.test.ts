@@ -1,4 +1,4 @@
-/** Owns the proof of what wakes a dialect's controller: every plan, and every change of a target that can matter. */
+/** What wakes a dialect's controller: every plan, and every relevant change of a target. */
 import { expect, onTestFinished, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
 import { buildRollout } from '../../test/builders/rollouts.ts';

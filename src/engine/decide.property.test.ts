@@ -1,4 +1,4 @@
-/** Owns the properties that every decision has, whatever is recorded and whatever is seen. */
+/** Properties of every decision, for any record and any observation. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { arbitrarySituation, type Situation } from '../../test/builders/arbitrary-snapshots.ts';

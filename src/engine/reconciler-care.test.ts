@@ -1,4 +1,4 @@
-/** Owns the proof of the loop around drains: who is looked at ahead of them, and that one is begun whatever the cache shows. */
+/** The loop around drains: drain previews, delegations, and drains that start once. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';

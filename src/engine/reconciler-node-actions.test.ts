@@ -1,4 +1,4 @@
-/** Owns the proof that node actions by the hundred rest on a plan that is still as it was decided on, and end with their reconcile. */
+/** Hundreds of node actions stop when the plan changes, and end with their reconcile. */
 import { expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';

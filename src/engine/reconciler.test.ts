@@ -1,4 +1,4 @@
-/** Owns the proof of the loop around the decision: what is written in which order, and that a lost race writes nothing twice. */
+/** The loop around the decision: the order of writes, and no second write after a conflict. */
 
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';

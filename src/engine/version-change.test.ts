@@ -1,4 +1,4 @@
-/** Owns the proof of what a running rollout does whose versions changed: what would break a rule is not begun, and how it ends. */
+/** A running rollout whose versions change: no rule is broken, and how it ends. */
 import { expect, test } from 'vitest';
 import { succeeded, working } from '../../test/builders/observations.ts';
 import { buildPolicy } from '../../test/builders/rollout-policies.ts';

@@ -1,4 +1,4 @@
-/** Owns the table of the version policy: 108 rows, each with what the rules say of it, and why where that is not the row's own word. */
+/** The version rules: 108 rows, each with its findings. */
 import { describe, expect, test } from 'vitest';
 import { tagOf } from '../dialects/kubeadm/probe.ts';
 import type { Finding, KubeletFacts, VersionFacts } from './version-facts.ts';

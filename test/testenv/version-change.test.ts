@@ -70,8 +70,8 @@ test('nodes wait for an old API server until its object reports a version that i
   await puppets.says('version-w3', 'Completed');
 
   await puppets.until(async () => expect(await stateOf()).toBe('Schedulable'));
-  const [why] = (await runRefit('why', '--kubeconfig', await kubeconfigFor('viewer'))).stdout;
-  expect(why).toContain(
+  const { stdout } = await runRefit('why', '--kubeconfig', await kubeconfigFor('viewer'));
+  expect(stdout.join('\n')).toContain(
     `version-w4 would have a kubelet of ${NEXT}, newer than the API server of ${CONTROLLER} (${NOW}) (rule KubeletAhead)`,
   );
   expect(await puppets.signal('version-w4')).toBeUndefined();

@@ -1,4 +1,4 @@
-/** Owns the toy of CONTRIBUTING.md: a dialect whose plan is a ConfigMap that tells which Nodes get which colour. */
+/** The toy dialect of CONTRIBUTING.md: its plan is a ConfigMap with a colour for each Node. */
 import type { Dialect } from '../../src/engine/dialect.ts';
 import type { Role, Rollout, Stage } from '../../src/engine/model/recorded.ts';
 import { isRelevant } from '../../src/engine/observe/predicates.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof that a front door more needs nothing but a dialect: order, slots and failures come with the engine. */
+/** A new dialect needs only its own file: order, slots and failures come from the engine. */
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { showStatus } from '../../src/cli/status/command.ts';
 import { type Rollout } from '../../src/engine/model/recorded.ts';

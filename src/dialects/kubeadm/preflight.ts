@@ -5,7 +5,7 @@ import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { Node } from '../../kube/types.ts';
 import { parseVersion } from '../../util/version.ts';
 import { etcdFacts } from '../../versions/etcd-rules.ts';
-import type { Finding, VersionFacts } from '../../versions/version-facts.ts';
+import { type Finding, hard, type VersionFacts } from '../../versions/version-facts.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import type { Manifest } from './manifest.ts';
@@ -233,5 +233,3 @@ function kubeletOf(name: string, nodes: readonly Node[]): string | undefined {
 function unique(findings: readonly Finding[]): Finding[] {
   return [...new Map(findings.map((finding) => [`${finding.rule} ${finding.message}`, finding])).values()];
 }
-
-const hard = (rule: string, message: string): Finding => ({ rule, severity: 'hard', message });

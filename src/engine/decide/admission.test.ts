@@ -1,4 +1,4 @@
-/** Owns the proof of the first decision about a rollout: it begins whole, or not at all and with every reason. */
+/** The first decision: a rollout starts whole, or is refused with every reason. */
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';

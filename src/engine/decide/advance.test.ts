@@ -1,4 +1,4 @@
-/** Owns the proof of the moves of a running rollout: what each target's row leads to, who starts next, and how it ends. */
+/** The moves of a running rollout: each target's row, the next targets, and the end. */
 
 import { describe, expect, test } from 'vitest';
 import { failed, sent, succeeded, working } from '../../../test/builders/observations.ts';

@@ -1,4 +1,4 @@
-/** Owns the table of when a target is late, and when to look again. */
+/** When a target is late, and when to check again. */
 import { expect, test } from 'vitest';
 import { sent, working } from '../../../test/builders/observations.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof of one target's step where time matters: deadlines, a leader that was away, and intents that grew old. */
+/** Time in the evaluation of a target: deadlines, an absent leader, and old intents. */
 
 import { describe, expect, test } from 'vitest';
 import { failed, NONE, sent, succeeded, working } from '../../../test/builders/observations.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof that whoever asks learns what holds a target that others were let past, by every gate that speaks of it alone. */
+/** Why skipped targets wait, by every gate of a single target. */
 
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof that whoever looks at a plan at night learns who waits, for what, since when and until when. */
+/** What waits, for what, since when, until when, and what ends it. */
 
 import { describe, expect, test } from 'vitest';
 import { failed, sent, succeeded, working } from '../../../test/builders/observations.ts';

@@ -1,4 +1,4 @@
-/** Owns the table of what the leader does beside signalling: for whom it drains, whom it stops, and what it leaves behind. */
+/** Node actions: drains, cancelled signals, and clean-up. */
 import { describe, expect, test } from 'vitest';
 import { failed, NONE, sent, succeeded, working } from '../../../test/builders/observations.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';

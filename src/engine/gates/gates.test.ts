@@ -1,4 +1,4 @@
-/** Owns the table of every gate and verifier: what each one says of what it is given, in the words that people read. */
+/** Every gate and verifier, with its sentences. */
 
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';

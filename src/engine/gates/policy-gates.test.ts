@@ -1,4 +1,4 @@
-/** Owns the tables of the gates that a policy adds: what each one says of what it is given, in the words that people read. */
+/** The gates of a policy, with their sentences. */
 import { expect, test } from 'vitest';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, MINUTE, T0 } from '../../../test/builders/times.ts';

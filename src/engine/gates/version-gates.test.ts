@@ -1,4 +1,4 @@
-/** Owns the tables of the gates that ask for versions before each target: what each one says, and what is forgiven for a moment. */
+/** The version gates before each target: their sentences, and waits that pass by themselves. */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/builders/snapshots.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof that a version that no rule could be asked about is said so when the plan begins. */
+/** Versions that could not be checked are reported when the plan starts. */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof of orders: how they are read from a plan, and that a retry forgets only what failed before it. */
+/** Reads pause, abort and retry from a plan; a retry clears only earlier failures. */
 import { describe, expect, test } from 'vitest';
 import { failed, succeeded, working } from '../../../test/builders/observations.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof of reading and replacing parts of a rollout: order, identity, and nothing changed in passing. */
+/** Reads and replaces parts of a rollout without changing the original. */
 import { describe, expect, test } from 'vitest';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';

@@ -1,4 +1,4 @@
-/** Owns the table of answers from API servers: only 2xx is ready, and whatever else came is told. */
+/** Only a 2xx answer of /readyz is ready; any other answer is reported. */
 import { describe, expect, test } from 'vitest';
 import type { EndpointHealth } from '../model/observed.ts';
 import { askControlPlane } from './api-server-health.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof that facts are read from objects as they are, and never guessed. */
+/** Facts are read from objects, never guessed. */
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildTablePlan, tableDialect, withAnswer } from '../../../test/builders/table-dialect.ts';

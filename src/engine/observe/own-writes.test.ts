@@ -1,4 +1,4 @@
-/** Owns the proof that no decision is taken on a view that is older than our own last write. */
+/** No decision uses a cache that is older than our own last write. */
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { nodes } from '../../kube/resources.ts';

@@ -1,4 +1,4 @@
-/** Owns the table of changes that wake the engine, and of those that must not, as each heartbeat would cost a decision. */
+/** Which changes wake the engine; heartbeats must not. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { later } from '../../../test/builders/times.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof of when a question without an answer is asked again, and when it is news that it has none. */
+/** When a probe without an answer is repeated, and when it is reported. */
 import { expect, test } from 'vitest';
 import { because } from '../model/reasons.ts';
 import { ProbeBackoff } from './probe-backoff.ts';

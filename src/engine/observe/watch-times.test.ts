@@ -1,4 +1,4 @@
-/** Owns the proof of what is counted of each target: its words, and its attempt from its record on. */
+/** How long each report of a target, and its attempt, was watched. */
 import { expect, test } from 'vitest';
 import { working } from '../../../test/builders/observations.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';

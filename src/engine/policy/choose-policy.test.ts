@@ -1,4 +1,4 @@
-/** Owns the proof of which policy counts for a plan, whatever the order in which policies are listed. */
+/** Which policy applies to a plan, in any order of the list. */
 import { assert, constantFrom, property, shuffledSubarray } from 'fast-check';
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';

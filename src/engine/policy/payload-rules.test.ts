@@ -1,4 +1,4 @@
-/** Owns the table of what is refused, or only told, of downloads that nobody can verify. */
+/** Which downloads are refused, and which only get a warning. */
 import { expect, test } from 'vitest';
 import { buildStage } from '../../../test/builders/stages.ts';
 import type { Payload, Stage } from '../model/recorded.ts';

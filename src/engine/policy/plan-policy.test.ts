@@ -1,4 +1,4 @@
-/** Owns the proof that a plan's own words come on top of the policy that covers it. */
+/** A plan's own fields change the policy that covers it. */
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { DIALECT_NAMES } from '../../api/refit/upgrade-policy.ts';

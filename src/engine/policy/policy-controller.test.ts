@@ -1,4 +1,4 @@
-/** Owns the proof that statuses of policies follow policies and plans, and that a lost race is run again. */
+/** The status of policies follows policies and plans; a conflict is retried. */
 import { beforeEach, expect, test } from 'vitest';
 import { MemoryApi } from '../../../test/builders/memory-api.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof of what a policy's status tells people, and that it is written only when it changes. */
+/** The status of a policy, which is written only when it changes. */
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { HOUR, later, T0 } from '../../../test/builders/times.ts';

@@ -1,4 +1,4 @@
-/** Owns the tables of what an UpgradePolicy means, and of what is said of one that cannot be read. */
+/** What an UpgradePolicy means, and the problems of an invalid one. */
 import { describe, expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { HOUR, MINUTE, SECOND } from '../../../test/builders/times.ts';

@@ -1,4 +1,4 @@
-/** Owns the table of a plan's conditions: what is told where it runs, where something holds it back, and where it is over. */
+/** A plan's conditions while it runs, is blocked, and is over. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../test/builders/memory-api.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';

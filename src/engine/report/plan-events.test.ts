@@ -1,4 +1,4 @@
-/** Owns the table of events: what is told when one record follows another. */
+/** The Events of a plan between two records. */
 import { expect, test } from 'vitest';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';

@@ -1,4 +1,4 @@
-/** Owns the table of what is told on the object of each target. */
+/** The Events on each target's object. */
 import { expect, test } from 'vitest';
 import { failed, succeeded, working } from '../../../test/builders/observations.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';

@@ -1,4 +1,4 @@
-/** Owns the table of choices: who is chosen for the free slots, who waits for a gate, and who cannot start at all. */
+/** Which targets get the free slots, which wait for a gate, and which cannot start. */
 
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';

@@ -1,4 +1,4 @@
-/** Owns the table of slots: how many targets of a stage may move, and how many more may start. */
+/** How many targets of a stage may move, and how many more may start. */
 import { expect, test } from 'vitest';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';

@@ -1,4 +1,4 @@
-/** Owns the plans with status shards that are explored: the small ones in every test run, the large ones on demand. */
+/** The plans with status shards to explore: the small ones in every test run, the large ones on demand. */
 import type { Exploration } from '../explorer.ts';
 import { row } from '../safety-page.ts';
 import { countOf, qualitiesOf } from '../works/configurations.ts';

@@ -1,4 +1,4 @@
-/** Owns requests on their way: what a leader in the middle of a round still asks for, and what is left of it where it dies. */
+/** Requests in flight: what a leader still sends in the middle of a round, and what remains if it dies there. */
 import { statusShards } from '../../../src/api/refit/status-shard.ts';
 import type { Request, Round } from './shard-leader.ts';
 

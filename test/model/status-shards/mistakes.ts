@@ -1,4 +1,4 @@
-/** Owns the mistakes that are planted in leaders of plans with status shards, each with the invariant that it breaks. */
+/** Planted mistakes of leaders of plans with status shards, each with the invariant that it breaks. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
 import { TARGET_STATES } from '../../../src/dialects/autopilot/states.ts';

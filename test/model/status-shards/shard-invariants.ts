@@ -1,4 +1,4 @@
-/** Owns what must hold of a plan with status shards, in the words of docs/internals/safety.md. */
+/** The invariants of a plan with status shards, in the words of docs/internals/safety.md. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
 import { TARGET_STATES } from '../../../src/dialects/autopilot/states.ts';

@@ -1,4 +1,4 @@
-/** Owns running the real reconciler once for a plan with status shards, on a view that the model has chosen, and catching its requests. */
+/** Runs the real reconciler once for a plan with status shards, on a chosen view, and records its requests. */
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../../src/api/refit/status-shard.ts';
 import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';

@@ -1,4 +1,4 @@
-/** Owns plans with status shards as a model to explore: objects with all their versions, leaders in the middle of a round, and agents. */
+/** Plans with status shards as a model to explore: all versions of objects, leaders in the middle of a round, and agents. */
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../src/api/refit/status-shard.ts';
 import { phaseOfPlan } from '../../../src/dialects/autopilot/states.ts';

@@ -1,4 +1,4 @@
-/** Owns the exploration of plans with status shards, and the mistakes that it must find there. */
+/** Explores plans with status shards, and finds the planted mistakes. */
 import { expect, test } from 'vitest';
 import { explore, printViolation } from '../explorer.ts';
 import { namesIn } from '../safety-page.ts';
@@ -18,7 +18,7 @@ test.each(SHARD_CONFIGURATIONS)('$name', async (configuration) => {
   expect(readPage().split('\n'), REFRESH).toContain(shardRow(configuration, exploration));
 });
 
-test('docs/internals/safety.md names every invariant of plans with status shards, and no configuration beside these', () => {
+test('docs/internals/safety.md names every invariant of plans with status shards, and exactly these configurations', () => {
   const page = readPage();
   const [, section = ''] = page.split('The same for [plans with status shards]');
   expect(SHARD_INVARIANTS.filter(({ name }) => !section.includes(`\`${name}\``))).toEqual([]);

@@ -1,4 +1,4 @@
-/** Owns the rollouts of works that are explored in every test run. */
+/** The rollouts of works to explore in every test run. */
 import type { Exploration } from '../explorer.ts';
 import { row } from '../safety-page.ts';
 import { ELSEWHERE, JOBS, type WorkFamily } from './families.ts';

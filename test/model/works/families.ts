@@ -1,4 +1,4 @@
-/** Owns the smallest dialects whose work is not a signal on an object: one that creates Jobs, one that begins work elsewhere. */
+/** The smallest dialects without a signal on an object: one creates Jobs, one starts work elsewhere. */
 import type { Dialect } from '../../../src/engine/dialect.ts';
 import type { Observation } from '../../../src/engine/model/observed.ts';
 import type { Rollout } from '../../../src/engine/model/recorded.ts';

@@ -1,4 +1,4 @@
-/** Owns the mistakes that are planted in leaders of works, each with the invariant that it breaks. */
+/** Planted mistakes of leaders of works, each with the invariant that it breaks. */
 import { configureWorks, type NamedWorkConfiguration } from './configurations.ts';
 import { ELSEWHERE, JOBS, type WorkFamily } from './families.ts';
 import { realWorkLeader, type WorkLeader } from './work-leader.ts';

@@ -1,4 +1,4 @@
-/** Owns running the real reconciler once for a family of works, on a view that the model has chosen. */
+/** Runs the real reconciler once for a family of works, on a chosen view. */
 import type { View } from '../../../src/engine/observe/own-writes.ts';
 import { OwnWrites } from '../../../src/engine/observe/own-writes.ts';
 import { viewsOf } from '../../../src/engine/observe/world.ts';

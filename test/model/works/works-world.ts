@@ -1,4 +1,4 @@
-/** Owns the world of works as a model to explore: a plan, what tells of each work, works themselves, and what is asked for. */
+/** The world of works as a model to explore: a plan, reports of works, the works, and requests. */
 import type { Rollout, Target } from '../../../src/engine/model/recorded.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';

@@ -1,4 +1,4 @@
-/** Owns the exploration of rollouts whose work is created or begun, not signalled, and the mistakes that it must find there. */
+/** Explores rollouts whose work is created or started, not signalled, and finds the planted mistakes. */
 import { expect, test } from 'vitest';
 import { explore, printViolation } from '../explorer.ts';
 import { readPage } from '../safety-page-file.ts';
