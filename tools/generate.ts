@@ -4,6 +4,8 @@ import { dirname } from 'node:path';
 import { stringify } from 'yaml';
 import type { CustomKind } from '../src/api/crd.ts';
 import { definitionOf } from '../src/api/crd.ts';
+import { structural } from '../src/api/structural.ts';
+import { checkStructural } from './crds/check-structural.ts';
 import { CUSTOM_KINDS } from './crds/registry.ts';
 import { crdReference } from './reference/crds.ts';
 import { errorReference } from './reference/errors.ts';
@@ -29,6 +31,7 @@ function crdPath({ resource }: CustomKind): string {
 
 /** kubectl reads YAML 1.1, where an unquoted `no` means false. */
 function crdYaml(kind: CustomKind): string {
+  checkStructural(structural(kind.schema));
   const text = stringify(definitionOf(kind), { version: '1.1', aliasDuplicateObjects: false, lineWidth: 120 });
   return `# Made from src/api by \`npm run generate\`: change it there.\n${text}`;
 }

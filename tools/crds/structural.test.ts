@@ -1,14 +1,19 @@
-/** Owns the proof that what zod says becomes what Kubernetes takes, and that what it cannot take is refused by name. */
+/** Shows that zod schemas become what Kubernetes takes, and that the name of a field is said which it would refuse. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { structural } from './structural.ts';
+import { structural } from '../../src/api/structural.ts';
+import { checkStructural } from './check-structural.ts';
 
 interface Recursive {
   inner?: Recursive;
 }
 const recursive: z.ZodType<Recursive> = z.lazy(() => z.object({ inner: recursive.exactOptional() }));
 
-const only = (field: z.ZodType) => structural(z.object({ field }));
+const only = (field: z.ZodType) => {
+  const schema = structural(z.object({ field }));
+  checkStructural(schema);
+  return schema;
+};
 
 test.each<[string, z.ZodType, Record<string, unknown>]>([
   ['an integer has no bounds of JavaScript', z.int(), { type: 'integer' }],
