@@ -18,7 +18,7 @@ import { leaderIdentity } from '../kube/election/identity.ts';
 import { guardedClient, type WriteGuard } from '../kube/election/write-guard.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { leases } from '../kube/resources.ts';
-import { isForbidden, isNotFound } from '../kube/status-error.ts';
+import { ifFound, isForbidden, isNotFound } from '../kube/status-error.ts';
 import { boundedClient } from '../kube/transport/bounded-client.ts';
 import { askReadyz } from '../kube/transport/readyz.ts';
 import type { KubeObject } from '../kube/types.ts';
@@ -142,13 +142,8 @@ async function checkAccess(
       await client.list(resource, { limit: 1, abort, namespace, fieldSelector: own });
     }
   }
-  if (!lease) return;
-  try {
-    await client.get(leases, lease.name, { namespace: lease.namespace, abort });
-  } catch (error) {
-    // The first leader creates it.
-    if (!isNotFound(error)) throw error;
-  }
+  // The first leader creates it.
+  if (lease) await ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort }));
 }
 
 interface ControllerParts extends Omit<ControllerProcessOptions, 'policies' | 'dialects'>, LeaderTools {

@@ -3,7 +3,7 @@ import { cordonOwner, withCordon, withoutAnyCordon, withoutCordon } from '../../
 import { DrainRefusedError } from '../../drain/drain.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
 import { leases, nodes } from '../../kube/resources.ts';
-import { isConflict, isNotFound, isRefusal } from '../../kube/status-error.ts';
+import { ifFound, isConflict, isRefusal } from '../../kube/status-error.ts';
 import type { KubeObject, Lease, Node } from '../../kube/types.ts';
 import type { AgentDrain } from '../../signal/agent-policy.ts';
 import { backoffDelay } from '../../util/backoff.ts';
@@ -99,12 +99,12 @@ export class NodeMaintenance {
 
   async #readLease(abort: AbortSignal): Promise<Lease | undefined> {
     const { name, namespace } = LEADER;
-    return await orAbsent(this.#parts.client.get(leases, name, { namespace, abort }));
+    return await ifFound(this.#parts.client.get(leases, name, { namespace, abort }));
   }
 
   async #readNode(options: RequestOptions): Promise<Node | undefined> {
     const name = this.#parts.nodeName();
-    return name === undefined ? undefined : await orAbsent(this.#parts.client.get(nodes, name, options));
+    return name === undefined ? undefined : await ifFound(this.#parts.client.get(nodes, name, options));
   }
 
   /** Writes the node unless `change` returns it as it is; rejects with a conflict when it changed meanwhile. */
@@ -136,14 +136,5 @@ export class NodeMaintenance {
   #warnOnce(message: string, reason: string): void {
     if (this.#problem !== reason) this.#parts.log.warn(message, { reason });
     this.#problem = reason;
-  }
-}
-
-async function orAbsent<T>(found: Promise<T>): Promise<T | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
   }
 }

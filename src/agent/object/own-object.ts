@@ -2,7 +2,7 @@
 import type { KubeClient } from '../../kube/client.ts';
 import { compareResourceVersions } from '../../kube/resource-version.ts';
 import type { Resource } from '../../kube/resources.ts';
-import { isNotFound } from '../../kube/status-error.ts';
+import { ifFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -106,13 +106,9 @@ export class OwnObject implements RegisteredObject {
   }
 
   async refresh(): Promise<void> {
-    try {
-      const object = await this.#parts.client.get(this.#parts.resource, this.#parts.name);
-      if (!this.#isOutdated(object, this.#written) && !this.#isOutdated(object, this.#watched)) this.#set(object);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-      this.#set(undefined);
-    }
+    const object = await ifFound(this.#parts.client.get(this.#parts.resource, this.#parts.name));
+    if (!object || !(this.#isOutdated(object, this.#written) || this.#isOutdated(object, this.#watched)))
+      this.#set(object);
   }
 
   /** The answer may be older than what the watch has shown since, and the watch shows nothing twice. */

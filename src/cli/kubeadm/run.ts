@@ -10,7 +10,7 @@ import { gather } from '../../engine/observe/gather.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createElection, type Election, timesOf } from '../../kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../kube/election/write-guard.ts';
-import { isNotFound } from '../../kube/status-error.ts';
+import { ifFound } from '../../kube/status-error.ts';
 import { type ControllerProcess, prepareControllerProcess } from '../../process/controller-process.ts';
 import { sleep } from '../../util/clock.ts';
 import { EXIT } from '../../util/errors.ts';
@@ -75,9 +75,7 @@ async function locked(election: Election, { clock, output, abort }: KubeadmSessi
 /** Replaces the object of an ended rollout: the new one needs its own uid, by which hosts tell rollouts apart. */
 async function replacePlan(writer: KubeClient, plan: ReturnType<typeof newPlan>): Promise<void> {
   const { namespace, name } = PLACE;
-  await writer.delete(configMaps, name, { namespace }).catch((error: unknown) => {
-    if (!isNotFound(error)) throw error;
-  });
+  await ifFound(writer.delete(configMaps, name, { namespace }));
   await writer.create(configMaps, plan, { namespace });
 }
 

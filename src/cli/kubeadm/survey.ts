@@ -12,7 +12,7 @@ import { listPolicies } from '../../engine/policy/choose-policy.ts';
 import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
-import { isNotFound } from '../../kube/status-error.ts';
+import { ifFound } from '../../kube/status-error.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 
 /** Writes nothing. @throws RefitError REFIT_SSH with every host that does not answer */
@@ -32,8 +32,8 @@ export async function surveyCluster(
   const { namespace, name } = PLACE;
   const [{ items }, config, plan, policies] = await Promise.all([
     client.listAll(nodes, { abort }),
-    getIfAny(client, 'kubeadm-config', namespace, abort),
-    getIfAny(client, name, namespace, abort),
+    ifFound(client.get(configMaps, 'kubeadm-config', { namespace, abort })),
+    ifFound(client.get(configMaps, name, { namespace, abort })),
     listPolicies(client, abort),
   ]);
   const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
@@ -52,20 +52,6 @@ async function previewDrains(
   const look = new DrainPreviewer(client, abort);
   const looks = hosts.map(async ({ name }) => [name, await look.ahead(name, options)] as const);
   return new Map(await Promise.all(looks));
-}
-
-async function getIfAny(
-  client: KubeClient,
-  name: string,
-  namespace: string,
-  abort: AbortSignal,
-): Promise<ConfigMap | undefined> {
-  try {
-    return await client.get(configMaps, name, { namespace, abort });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 function clusterVersionIn(config: ConfigMap | undefined): string | undefined {

@@ -1,7 +1,7 @@
 /** Creates the CRD of Plans at start if it is missing, as the original does: its manifests contain no CRD. */
 import { type CustomKind, customResourceDefinitions, definitionOf } from '../../api/crd.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { isAlreadyExists, isNotFound } from '../../kube/status-error.ts';
+import { ifFound, isAlreadyExists } from '../../kube/status-error.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 
 const POLL_MS = 200;
@@ -18,15 +18,8 @@ export async function installMissing(
   clock: Clock,
   abort: AbortSignal,
 ): Promise<void> {
-  const isServed = async (): Promise<boolean> => {
-    try {
-      await client.list(kind.resource, { limit: 1, namespace, abort });
-      return true;
-    } catch (error) {
-      if (isNotFound(error)) return false;
-      throw error;
-    }
-  };
+  const isServed = async (): Promise<boolean> =>
+    (await ifFound(client.list(kind.resource, { limit: 1, namespace, abort }))) !== undefined;
   if (await isServed()) return;
   try {
     await client.create(customResourceDefinitions, definitionOf(kind), { abort });

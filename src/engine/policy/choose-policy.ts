@@ -1,7 +1,7 @@
 /** Chooses the UpgradePolicy of a plan: the most specific one, then the first by name. */
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { isNotFound } from '../../kube/status-error.ts';
+import { ifFound } from '../../kube/status-error.ts';
 import { readPolicy } from './read-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
@@ -54,10 +54,5 @@ function rankOf({ spec: { plans = [{}] } }: UpgradePolicy, plan: PlanRef): numbe
 
 /** Undefined if the cluster lacks the kind. Rejects without the right to list them, because they would still apply. */
 export async function listPolicies(client: KubeClient, abort: AbortSignal): Promise<UpgradePolicy[] | undefined> {
-  try {
-    return (await client.listAll(upgradePolicies, { abort })).items;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return (await ifFound(client.listAll(upgradePolicies, { abort })))?.items;
 }

@@ -2,7 +2,7 @@
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { keyOf } from '../../kube/object-key.ts';
-import { isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { ifFound, isForbidden } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import type { Controller } from '../../runtime/controller.ts';
@@ -63,12 +63,8 @@ async function report(parts: PolicyParts, key: string, abort: AbortSignal): Prom
   const cluster = { policies: policies.list(), dialects: Object.keys(parts.plans), plans: plansOf(parts) };
   const updated = withStatus(policy, cluster, clock.now());
   if (updated === policy) return;
-  try {
-    await writer.replace(upgradePolicies, updated, { subresource: 'status', abort });
-  } catch (error) {
-    // A conflict is retried: no event may follow.
-    if (!isNotFound(error)) throw error;
-  }
+  // The policy may be gone. A conflict is retried: no event may follow.
+  await ifFound(writer.replace(upgradePolicies, updated, { subresource: 'status', abort }));
 }
 
 function plansOf(parts: PolicyParts): PlanRef[] {
