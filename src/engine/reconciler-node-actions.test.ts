@@ -63,7 +63,7 @@ async function lookAt(api: MemoryApi): Promise<unknown> {
 
 const cancelled = (api: MemoryApi): number => api.calls.filter((call) => call.startsWith('replace nodes/')).length;
 
-test('an abort that is taken back while it is carried out spares whom it has not reached', async () => {
+test('an abort that is undone while it is carried out spares whom it has not reached', async () => {
   const api = abortedPlan();
   api.before('replace nodes/w0', () =>
     api.change(dialect.plans, 'plan', ({ metadata: { annotations: _taken, ...metadata }, ...plan }) => ({

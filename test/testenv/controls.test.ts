@@ -35,19 +35,19 @@ beforeAll(async () => {
 });
 afterAll(() => admin.close());
 
-async function order(...args: readonly string[]): Promise<RefitResult> {
+async function runControl(...args: readonly string[]): Promise<RefitResult> {
   return await runRefit(...args, '--kubeconfig', operator);
 }
 
 /** Succeeds and prints only to standard output. */
-async function ordered(...args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await order(...args);
+async function outputOf(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await runControl(...args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
   return stdout.join('\n');
 }
 
 async function refused(...args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await order(...args);
+  const { code, stdout, stderr } = await runControl(...args);
   expect({ code, stdout, lines: stderr.length }).toEqual({ code: 1, stdout: [], lines: 1 });
   return stderr[0] ?? '';
 }
@@ -61,126 +61,136 @@ describe('while a controller leads', () => {
   afterAll(async () => expect(await controller.stop('SIGTERM')).toBe(0));
 
   test('with a pause, started nodes finish and no other starts; resume continues', async () => {
-    await using puppets = await Puppets.create(admin, 'order-w1', 'order-w2');
+    await using puppets = await Puppets.create(admin, 'controls-w1', 'controls-w2');
     await puppets.plan(1);
-    await puppets.says('order-w1', 'Restart');
+    await puppets.says('controls-w1', 'Restart');
 
-    expect(await ordered('pause')).toMatch(
-      /^Plan autopilot \(id1\) is paused\.\nIn progress, will finish: order-w1 Restart/,
+    expect(await outputOf('pause')).toMatch(
+      /^Plan autopilot \(id1\) is paused\.\nIn progress, will finish: controls-w1 Restart/,
     );
-    expect(await ordered('pause', '--plan', 'plan/autopilot')).toMatch(/^Plan autopilot \(id1\) is already paused\./);
-    await puppets.says('order-w1', 'Completed');
+    expect(await outputOf('pause', '--plan', 'plan/autopilot')).toMatch(/^Plan autopilot \(id1\) is already paused\./);
+    await puppets.says('controls-w1', 'Completed');
     await puppets.until(async () =>
-      expect(await puppets.recorded()).toEqual({ 'order-w1': 'SignalCompleted', 'order-w2': 'SignalPending' }),
+      expect(await puppets.recorded()).toEqual({ 'controls-w1': 'SignalCompleted', 'controls-w2': 'SignalPending' }),
     );
     await puppets.until(async () => expect((await admin.get(plans, 'autopilot')).status?.state).toBe('Schedulable'));
     const why = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
     expect(why).toContain('the plan is paused: nothing new starts until refit resume');
     expect(why).toContain('\n  ends    when the plan is resumed (refit resume)\n');
-    expect(await puppets.signal('order-w2')).toBeUndefined();
+    expect(await puppets.signal('controls-w2')).toBeUndefined();
 
-    expect(await ordered('resume')).toBe('Plan autopilot (id1) continues.\nNext: order-w2.');
+    expect(await outputOf('resume')).toBe('Plan autopilot (id1) continues.\nNext: controls-w2.');
     await puppets.until(async () =>
-      expect(await eventsOf('autopilot')).toContain('Normal Resumed No longer blocked: starting order-w2\n'),
+      expect(await eventsOf('autopilot')).toContain('Normal Resumed No longer blocked: starting controls-w2\n'),
     );
-    await puppets.says('order-w2', 'Completed');
+    await puppets.says('controls-w2', 'Completed');
     expect(await puppets.end()).toMatchObject({ state: 'Completed' });
     expect(await refused('pause')).toContain('REFIT_CONTROL: Plan autopilot (id1) is done: nothing is left to pause');
   });
 
   test('an abort cancels signals that no node has started, removes our cordons only, and lets the rest finish', async () => {
-    await using puppets = await Puppets.create(admin, 'order-a1', 'order-a2', 'order-a3', 'order-a4', 'order-a5');
-    for (const name of ['order-a2', 'order-a3']) await puppets.addLastingPod(name);
-    await puppets.cordonByHand('order-a3');
+    await using puppets = await Puppets.create(
+      admin,
+      'controls-a1',
+      'controls-a2',
+      'controls-a3',
+      'controls-a4',
+      'controls-a5',
+    );
+    for (const name of ['controls-a2', 'controls-a3']) await puppets.addLastingPod(name);
+    await puppets.cordonByHand('controls-a3');
     await puppets.plan(4);
-    await puppets.says('order-a1', 'Downloading');
-    for (const name of ['order-a2', 'order-a3']) await puppets.says(name, 'Cordoning');
-    await puppets.says('order-a4', 'Restart');
-    await puppets.until(async () => expect(await puppets.cordon('order-a2')).toBe('ours'));
+    await puppets.says('controls-a1', 'Downloading');
+    for (const name of ['controls-a2', 'controls-a3']) await puppets.says(name, 'Cordoning');
+    await puppets.says('controls-a4', 'Restart');
+    await puppets.until(async () => expect(await puppets.cordon('controls-a2')).toBe('ours'));
 
-    const said = await ordered('abort', '--reason', 'wrong release');
+    const said = await outputOf('abort', '--reason', 'wrong release');
     expect(said.split('\n')).toEqual([
       'Plan autopilot (id1) is aborted: wrong release.',
-      'Signal cancelled: order-a1, order-a2, order-a3.',
-      'Uncordoned: order-a2.',
-      expect.stringMatching(/^In progress, will finish: order-a4 Restart \(.*\)\.$/),
+      'Signal cancelled: controls-a1, controls-a2, controls-a3.',
+      'Uncordoned: controls-a2.',
+      expect.stringMatching(/^In progress, will finish: controls-a4 Restart \(.*\)\.$/),
       'The plan ends as failed when no node is in progress any more.',
     ]);
-    for (const name of ['order-a1', 'order-a2', 'order-a3']) {
+    for (const name of ['controls-a1', 'controls-a2', 'controls-a3']) {
       await puppets.until(async () => expect((await puppets.signal(name))?.status?.status).toBe('Failed'));
       expect(await puppets.reason(name)).toBe('stopped by order: wrong release');
     }
-    await puppets.until(async () => expect(await puppets.cordon('order-a2')).toBe('none'));
-    expect(await ordered('abort')).toMatch(/^Plan autopilot \(id1\) is already being aborted \(wrong release\)\./);
+    await puppets.until(async () => expect(await puppets.cordon('controls-a2')).toBe('none'));
+    expect(await outputOf('abort')).toMatch(/^Plan autopilot \(id1\) is already being aborted \(wrong release\)\./);
     const why = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
     expect(why).toContain('stopped by order: wrong release; nothing new starts; nodes in progress finish');
 
-    await puppets.says('order-a4', 'Completed');
+    await puppets.says('controls-a4', 'Completed');
     expect(await puppets.end()).toEqual({
       state: 'ApplyFailed',
       description: 'Aborted: stopped by order: wrong release',
     });
-    expect(await puppets.recorded()).toMatchObject({ 'order-a4': 'SignalCompleted', 'order-a5': 'SignalPending' });
-    expect([await puppets.cordon('order-a2'), await puppets.cordon('order-a3')]).toEqual(['none', 'foreign']);
-    expect(await puppets.signal('order-a5')).toBeUndefined();
+    expect(await puppets.recorded()).toMatchObject({
+      'controls-a4': 'SignalCompleted',
+      'controls-a5': 'SignalPending',
+    });
+    expect([await puppets.cordon('controls-a2'), await puppets.cordon('controls-a3')]).toEqual(['none', 'foreign']);
+    expect(await puppets.signal('controls-a5')).toBeUndefined();
     for (const name of puppets.names)
       expect((await puppets.node(name)).spec?.taints ?? []).not.toContainEqual(
         expect.objectContaining({ key: 'upgrade.refit.dev/pending' }),
       );
-    expect(await refused('retry', 'order-a1')).toContain(
+    expect(await refused('retry', 'controls-a1')).toContain(
       'was aborted, so no node of it can be retried; to start again: delete the Plan',
     );
     expect(await refused('resume')).toContain('was aborted (wrong release) and cannot be resumed');
   });
 
   test('a failed node runs again, and so does the plan; a node that has not failed is refused', async () => {
-    await using puppets = await Puppets.create(admin, 'order-r1', 'order-r2');
+    await using puppets = await Puppets.create(admin, 'controls-r1', 'controls-r2');
     await puppets.plan(1);
-    await puppets.says('order-r1', 'FailedDownload');
+    await puppets.says('controls-r1', 'FailedDownload');
     expect(await puppets.end()).toMatchObject({ state: 'ApplyFailed' });
-    const before = await puppets.signal('order-r1');
+    const before = await puppets.signal('controls-r1');
 
-    expect(await refused('retry', 'order-r9')).toContain('order-r9 is not a target of Plan autopilot (id1)');
-    expect(await refused('retry', 'order-r2')).toContain(
-      'order-r2 of Plan autopilot (id1) has not failed: it is pending',
+    expect(await refused('retry', 'controls-r9')).toContain('controls-r9 is not a target of Plan autopilot (id1)');
+    expect(await refused('retry', 'controls-r2')).toContain(
+      'controls-r2 of Plan autopilot (id1) has not failed: it is pending',
     );
-    expect(await ordered('retry', 'order-r1')).toBe(
-      'order-r1 of Plan autopilot (id1) will be tried again.\nIt starts when it is its turn and its gates pass.',
+    expect(await outputOf('retry', 'controls-r1')).toBe(
+      'controls-r1 of Plan autopilot (id1) will be tried again.\nIt starts when it is its turn and its gates pass.',
     );
-    await puppets.until(async () => expect((await puppets.signal('order-r1'))?.created).not.toBe(before?.created));
-    expect((await puppets.signal('order-r1'))?.status).toBeUndefined();
-    expect(await refused('retry', 'order-r1')).toContain(
-      'order-r1 of Plan autopilot (id1) has not failed: it is signalled',
+    await puppets.until(async () => expect((await puppets.signal('controls-r1'))?.created).not.toBe(before?.created));
+    expect((await puppets.signal('controls-r1'))?.status).toBeUndefined();
+    expect(await refused('retry', 'controls-r1')).toContain(
+      'controls-r1 of Plan autopilot (id1) has not failed: it is signalled',
     );
 
-    await puppets.says('order-r1', 'FailedDownload');
+    await puppets.says('controls-r1', 'FailedDownload');
     expect(await puppets.end()).toMatchObject({ state: 'ApplyFailed' });
-    await ordered('retry', 'order-r1');
+    await outputOf('retry', 'controls-r1');
     for (const name of puppets.names) await puppets.says(name, 'Completed');
     expect(await puppets.end()).toMatchObject({ state: 'Completed' });
   });
 
   test('a Plan that is deleted while it runs leaves no active signal and no cordon of ours', async () => {
-    await using puppets = await Puppets.create(admin, 'order-d1', 'order-d2', 'order-d3', 'order-d4');
-    for (const name of ['order-d2', 'order-d3']) await puppets.addLastingPod(name);
-    await puppets.cordonByHand('order-d3');
+    await using puppets = await Puppets.create(admin, 'controls-d1', 'controls-d2', 'controls-d3', 'controls-d4');
+    for (const name of ['controls-d2', 'controls-d3']) await puppets.addLastingPod(name);
+    await puppets.cordonByHand('controls-d3');
     await puppets.plan(3);
-    await puppets.says('order-d1', 'Downloading');
-    for (const name of ['order-d2', 'order-d3']) await puppets.says(name, 'Cordoning');
-    await puppets.until(async () => expect(await puppets.cordon('order-d2')).toBe('ours'));
-    await puppets.until(async () => expect((await puppets.node('order-d4')).spec?.taints).toHaveLength(1));
+    await puppets.says('controls-d1', 'Downloading');
+    for (const name of ['controls-d2', 'controls-d3']) await puppets.says(name, 'Cordoning');
+    await puppets.until(async () => expect(await puppets.cordon('controls-d2')).toBe('ours'));
+    await puppets.until(async () => expect((await puppets.node('controls-d4')).spec?.taints).toHaveLength(1));
     await admin.delete(plans, 'autopilot');
-    for (const name of ['order-d1', 'order-d2', 'order-d3']) {
+    for (const name of ['controls-d1', 'controls-d2', 'controls-d3']) {
       await puppets.until(async () => expect((await puppets.signal(name))?.status?.status).toBe('Failed'));
       expect(await puppets.reason(name)).toBe('its plan was deleted');
     }
-    await puppets.until(async () => expect(await puppets.cordon('order-d2')).toBe('none'));
-    expect(await puppets.cordon('order-d3')).toBe('foreign');
-    await puppets.until(async () => expect((await puppets.node('order-d4')).spec?.taints ?? []).toEqual([]));
+    await puppets.until(async () => expect(await puppets.cordon('controls-d2')).toBe('none'));
+    expect(await puppets.cordon('controls-d3')).toBe('foreign');
+    await puppets.until(async () => expect((await puppets.node('controls-d4')).spec?.taints ?? []).toEqual([]));
   });
 
   test('a ControlNode that is deleted while its Node is drained fails the plan, and leaves that Node no cordon', async () => {
-    const name = 'order-c1';
+    const name = 'controls-c1';
     await using puppets = await Puppets.create(admin, name);
     await puppets.addLastingPod(name);
     await createControlNode(admin, name, '127.0.0.1', 'controller+worker');
@@ -204,16 +214,16 @@ describe('while a controller leads', () => {
 });
 
 test('without --reason, the user is the reason', async () => {
-  await using puppets = await Puppets.create(admin, 'order-n1');
+  await using puppets = await Puppets.create(admin, 'controls-n1');
   await puppets.plan(1);
   await admin.delete(leases, LEADER_LEASE.name, LEADER_LEASE);
-  const said = await ordered('abort');
+  const said = await outputOf('abort');
   expect(said).toMatch(/^Plan autopilot \(id1\) is aborted: by \S+@\S+\.\n/);
   expect(said).toMatch(/\nNo leader: no refit controller holds lease \S+\. Upgrades are stopped\.$/);
 });
 
 test('a viewer may not pause or abort, and nothing is written', async () => {
-  await using puppets = await Puppets.create(admin, 'order-v1');
+  await using puppets = await Puppets.create(admin, 'controls-v1');
   const { metadata } = await puppets.plan(1);
   for (const args of [['pause'], ['abort', '--reason', 'x']]) {
     const { code, stdout, stderr } = await runRefit(...args, '--kubeconfig', viewer);
@@ -226,29 +236,29 @@ test('a viewer may not pause or abort, and nothing is written', async () => {
 });
 
 test('a Plan of the system-upgrade-controller can be paused and aborted the same way; what it cannot do is refused', async () => {
-  const { metadata, ...rest } = buildCattlePlan('order-image', {
-    nodeSelector: { matchLabels: { pool: 'order-none' } },
+  const { metadata, ...rest } = buildCattlePlan('controls-image', {
+    nodeSelector: { matchLabels: { pool: 'controls-none' } },
   });
   const namespace = 'default';
   await admin.create(cattlePlans, { ...rest, metadata: { name: metadata.name, namespace } }, { namespace });
   const annotations = async (): Promise<object | undefined> =>
     (await admin.get(cattlePlans, metadata.name, { namespace })).metadata.annotations;
   try {
-    expect(await ordered('pause')).toMatch(/^Plan order-image \(\w+\) is paused\.\n/);
+    expect(await outputOf('pause')).toMatch(/^Plan controls-image \(\w+\) is paused\.\n/);
     expect(await annotations()).toEqual({ [PAUSE_ANNOTATION]: expect.stringMatching(/^20\d\d-.*Z$/) as string });
-    expect(await ordered('resume', '--plan', 'cattle/default/order-image')).toContain('continues.');
+    expect(await outputOf('resume', '--plan', 'cattle/default/controls-image')).toContain('continues.');
     expect(await annotations()).toBeUndefined();
-    await ordered('abort', '--reason', 'wrong image');
+    await outputOf('abort', '--reason', 'wrong image');
     expect(await annotations()).toEqual({ [ABORT_ANNOTATION]: 'wrong image' });
-    expect(await refused('retry', 'order-w1')).toContain(
+    expect(await refused('retry', 'controls-w1')).toContain(
       'was aborted, so no node of it can be retried; to start again: remove the annotation',
     );
-    await using puppets = await Puppets.create(admin, 'order-s1');
+    await using puppets = await Puppets.create(admin, 'controls-s1');
     await puppets.plan(1);
-    const { code, stderr } = await order('pause');
+    const { code, stderr } = await runControl('pause');
     expect(code).toBe(2);
     expect(stderr[0]).toContain(
-      'several plans are possible: autopilot/autopilot, cattle/default/order-image (name one of them with --plan)',
+      'several plans are possible: autopilot/autopilot, cattle/default/controls-image (name one of them with --plan)',
     );
   } finally {
     await admin.delete(cattlePlans, metadata.name, { namespace });
@@ -257,7 +267,7 @@ test('a Plan of the system-upgrade-controller can be paused and aborted the same
 
 test('without a plan, and with one of another name', async () => {
   expect(await refused('pause')).toContain('REFIT_CONTROL: there is no plan');
-  await using puppets = await Puppets.create(admin, 'order-p1');
+  await using puppets = await Puppets.create(admin, 'controls-p1');
   await puppets.plan(1);
   expect(await refused('pause', '--plan', 'plan/other')).toContain(
     'there is no plan plan/other; there is autopilot/autopilot',
@@ -290,7 +300,7 @@ const SPOILT: readonly Spoilt[] = [
 test.each(SPOILT)(
   '$name: told by why and by events, mended in the plan, and tried again by a real agent',
   async ({ field, wrong, why }) => {
-    const directory = await mkdtemp(join(tmpdir(), 'refit-orders-'));
+    const directory = await mkdtemp(join(tmpdir(), 'refit-controls-'));
     const [from, to] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];
     const crashes = join(directory, 'crashes');
     await buildStandIn({ version: to, path: crashes, broken: 'crashes-later' });
@@ -340,7 +350,7 @@ test.each(SPOILT)(
           ])
         ).ok,
       ).toBe(true);
-      await ordered('retry', 'worker1');
+      await outputOf('retry', 'worker1');
       await expect.poll(state, PATIENCE).toBe('Completed');
       expect(await cluster.hosts[0]?.version()).toBe(to);
     } finally {

@@ -178,7 +178,7 @@ describe('what must stop', () => {
       { waits: 'InFlight,Aborted' },
     ],
     [
-      'an intent that was not signalled is taken back',
+      'an intent that was not signalled is cancelled',
       { controls: aborted, facts: { observation: NONE } },
       { recorded: 'pending', reason: 'Aborted' },
     ],
