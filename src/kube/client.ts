@@ -9,18 +9,21 @@ export interface RequestOptions {
   readonly deadlineMs?: number | undefined;
 }
 
-export interface ListOptions extends RequestOptions {
+/** Which objects of a kind. */
+export interface Selection {
+  readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
+}
+
+export interface ListOptions extends RequestOptions, Selection {
   readonly limit?: number | undefined;
   readonly continue?: string | undefined;
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined;
 }
 
-export interface WatchOptions extends RequestOptions {
-  readonly labelSelector?: string | undefined;
-  readonly fieldSelector?: string | undefined;
+export interface WatchOptions extends RequestOptions, Selection {
   readonly resourceVersion?: string | undefined;
   /** The server first streams the current state, and ends it with an annotated bookmark. */
   readonly sendInitialEvents?: boolean | undefined;

@@ -1,4 +1,4 @@
-/** Owns the shapes of the Kubernetes objects that Refit reads, as interfaces over plain JSON: fields not named here survive. */
+/** The shapes of the Kubernetes objects that Refit reads, as interfaces over plain JSON: fields not named here survive. */
 
 export interface OwnerReference {
   apiVersion: string;
@@ -32,7 +32,6 @@ export interface KubeObject {
 export interface ListMeta {
   resourceVersion?: string;
   continue?: string;
-  remainingItemCount?: number;
 }
 
 export interface KubeList<T extends KubeObject> {
@@ -42,7 +41,7 @@ export interface KubeList<T extends KubeObject> {
   items: T[];
 }
 
-/** What a Kubernetes API server answers in place of an object where something went wrong. */
+/** What an API server answers instead of an object when a request fails. */
 export interface Status {
   apiVersion?: string;
   kind: 'Status';
@@ -69,8 +68,7 @@ export interface Condition {
 }
 
 interface NodeCondition extends Condition {
-  /** When the kubelet last told it, by the clock of its host, in whole seconds. */
-  /** The API server writes null where nobody told it. */
+  /** By the clock of the kubelet's host, in whole seconds; null if no kubelet has reported it. */
   lastHeartbeatTime?: string | null;
 }
 
@@ -165,5 +163,4 @@ export interface Event extends KubeObject {
   lastTimestamp?: string;
   source?: { component?: string; host?: string };
   reportingComponent?: string;
-  reportingInstance?: string;
 }

@@ -46,11 +46,6 @@ export function rfc3339(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
 
-/** RFC 3339 in UTC with milliseconds, for logs. */
-export function rfc3339Millis(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
 /** RFC 3339 in UTC with microseconds, as `metav1.MicroTime` demands. */
 export function microTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 23)}000Z`;

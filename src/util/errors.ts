@@ -1,5 +1,4 @@
 /** The errors that Refit shows to people: one code, one meaning, one exit code. Generates docs/reference/errors.md. */
-
 import { printable } from './printable.ts';
 
 /** Exit codes of every `refit` process, as documented in docs/reference/cli.md. */

@@ -1,5 +1,5 @@
 /** The log of every process: one JSON object a line. */
-import { rfc3339Millis, systemClock } from './clock.ts';
+import { systemClock } from './clock.ts';
 import { messageOf } from './errors.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -27,7 +27,7 @@ export function jsonLogger(
     (own: LogLevel) =>
     (message: string, fields: LogFields = {}): void => {
       if (ORDER[own] < ORDER[level]) return;
-      const line = { time: rfc3339Millis(now()), level: own, msg: message, ...base, ...fields };
+      const line = { time: new Date(now()).toISOString(), level: own, msg: message, ...base, ...fields };
       write(`${JSON.stringify(line, (_key, value: unknown) => (value instanceof Error ? messageOf(value) : value))}\n`);
     };
   return {

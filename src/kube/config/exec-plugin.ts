@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
-import { isRecord } from '../../util/json.ts';
+import { isRecord, parseJson } from '../../util/json.ts';
 import type { ClusterConfig, ExecConfig } from './cluster-config.ts';
 
 export interface ExecCredential {
@@ -100,11 +100,6 @@ function readCredential(stdout: string, command: string): ExecCredential {
 }
 
 function statusOf(stdout: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(stdout);
-    return isRecord(value) && isRecord(value['status']) ? value['status'] : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const value = parseJson(stdout);
+  return isRecord(value) && isRecord(value['status']) ? value['status'] : undefined;
 }

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { untilAborted } from '../../util/abort.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
-import { isRecord } from '../../util/json.ts';
+import { isRecord, parseJson } from '../../util/json.ts';
 import type { Credentials, Identity } from '../config/credentials.ts';
 import { StatusError, TransportError } from '../status-error.ts';
 import type { Status } from '../types.ts';
@@ -232,11 +232,6 @@ function toStatus(call: Call, response: IncomingMessage, body: string): Status {
 }
 
 function parseStatus(body: string): Status | undefined {
-  try {
-    const value: unknown = JSON.parse(body);
-    return isRecord(value) && value['kind'] === 'Status' ? (value as unknown as Status) : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const value = parseJson(body);
+  return isRecord(value) && value['kind'] === 'Status' ? (value as unknown as Status) : undefined;
 }

@@ -1,11 +1,11 @@
 /** A local copy of one collection that a watch keeps up to date, as in client-go. */
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { type Logger, silentLogger } from '../../util/log.ts';
-import type { KubeClient } from '../client.ts';
+import type { KubeClient, Selection } from '../client.ts';
 import { keyOf } from '../object-key.ts';
 import type { Resource } from '../resources.ts';
 import type { KubeObject } from '../types.ts';
-import { Reflector, type Selection } from './reflector.ts';
+import { Reflector } from './reflector.ts';
 import { type Handler, Store } from './store.ts';
 
 export interface InformerOptions<T extends KubeObject> extends Selection {

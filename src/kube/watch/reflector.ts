@@ -3,7 +3,7 @@ import { backoffDelay } from '../../util/backoff.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
-import type { KubeClient, WatchEvent, WatchOptions } from '../client.ts';
+import type { KubeClient, Selection, WatchEvent, WatchOptions } from '../client.ts';
 import { keyOf } from '../object-key.ts';
 import type { Resource } from '../resources.ts';
 import {
@@ -16,12 +16,6 @@ import {
   TransportError,
 } from '../status-error.ts';
 import type { KubeObject } from '../types.ts';
-
-export interface Selection {
-  readonly namespace?: string | undefined;
-  readonly labelSelector?: string | undefined;
-  readonly fieldSelector?: string | undefined;
-}
 
 /** Receives what the reflector finds, in the server's order. */
 export interface Sink<T extends KubeObject> {
