@@ -5,7 +5,7 @@ import type { PodDisruptionBudget } from '../kube/types.ts';
 import { findOverdue } from './blocked-by.ts';
 import { type BlockingBudget, describeBlockingBudget, holdingBudgets, hopelessBudgets } from './budgets.ts';
 import { DaemonSets } from './daemon-sets.ts';
-import type { DrainProgress } from './drain.ts';
+import { type DrainProgress, progressOf } from './drain.ts';
 import { type DrainOptions, type RefusedPod, type SortedPods, sortPods } from './pods.ts';
 
 export interface DrainPreview {
@@ -39,13 +39,8 @@ export class DrainPreviewer {
    */
   async during(nodeName: string, options: DrainOptions, now: number): Promise<DrainProgress> {
     const { evict, ending, budgets } = await this.#at(nodeName, options);
-    const { text } = findOverdue(ending, now);
-    const blocks = [
-      ...holdingBudgets(evict, budgets).map(describeBlockingBudget),
-      ...(text === undefined ? [] : [text]),
-    ];
-    const left = evict.length + ending.length;
-    return { left, ...(blocks.length === 0 ? {} : { blockedBy: blocks.join('; ') }) };
+    const blocks = holdingBudgets(evict, budgets).map(describeBlockingBudget);
+    return progressOf(evict.length + ending.length, ...blocks, findOverdue(ending, now).text);
   }
 
   async #at(nodeName: string, options: DrainOptions): Promise<ObservedState> {

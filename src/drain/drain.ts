@@ -19,6 +19,11 @@ export interface DrainProgress {
   readonly blockedBy?: string;
 }
 
+export function progressOf(left: number, ...blocks: readonly (string | undefined)[]): DrainProgress {
+  const blockedBy = blocks.filter((block) => block !== undefined).join('; ');
+  return { left, ...(blockedBy === '' ? {} : { blockedBy }) };
+}
+
 export interface DrainParts {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -122,11 +127,7 @@ class Drain {
     const { text, nextInMs } = findOverdue(ending, clock.now());
     this.#stopTimer();
     this.#stopTimer = nextInMs === undefined ? () => undefined : clock.schedule(nextInMs, this.#wake);
-    const blocks = [this.#evictions.blockedBy(), text].filter((part) => part !== undefined);
-    const progress = {
-      left: toEvict + ending.length,
-      ...(blocks.length === 0 ? {} : { blockedBy: blocks.join('; ') }),
-    };
+    const progress = progressOf(toEvict + ending.length, this.#evictions.blockedBy(), text);
     if (sameJson(progress, this.#reported)) return;
     this.#reported = progress;
     onChange?.(progress);

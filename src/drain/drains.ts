@@ -47,68 +47,55 @@ interface Entry {
 }
 
 export function createDrains(parts: DrainsParts): Drains {
-  return new RunningDrains(parts);
-}
-
-class RunningDrains implements Drains {
-  readonly #parts: DrainsParts;
-  readonly #entries = new Map<string, Entry>();
-  readonly #listeners = new Set<(node: string) => void>();
-  readonly #running = new Set<Promise<void>>();
+  const entries = new Map<string, Entry>();
+  const listeners = new Set<(node: string) => void>();
+  const running = new Set<Promise<void>>();
   /** Undefined between terms. */
-  #term: AbortSignal | undefined;
+  let term: AbortSignal | undefined;
 
-  constructor(parts: DrainsParts) {
-    this.#parts = parts;
-  }
-
-  stateOf(node: string, owner: string): DrainState | undefined {
-    const entry = this.#entries.get(node);
-    return entry?.owner === owner ? entry.state : undefined;
-  }
-
-  begin(node: string, owner: string, options: DrainOptions): void {
-    if (this.#term?.aborted !== false || this.stateOf(node, owner)) return;
-    this.forget(node);
-    const state: DrainState = { kind: 'draining', since: this.#parts.clock.now(), left: 0 };
-    const entry: Entry = { owner, ending: new AbortController(), state };
-    this.#entries.set(node, entry);
-    const running = this.#drain(node, options, entry).finally(() => this.#running.delete(running));
-    this.#running.add(running);
-  }
-
-  forget(node: string): void {
-    this.#entries.get(node)?.ending.abort(new Error('the drain was cancelled'));
-    this.#entries.delete(node);
-  }
-
-  onChange(listener: (node: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  async run(abort: AbortSignal): Promise<void> {
-    this.#term = abort;
-    await aborted(abort);
-    for (const node of this.#entries.keys()) this.forget(node);
-    await Promise.all(this.#running);
-  }
-
-  async #drain(node: string, options: DrainOptions, entry: Entry): Promise<void> {
+  const report = (node: string, entry: Entry, state: DrainState): void => {
+    if (entries.get(node) !== entry) return;
+    entry.state = state;
+    for (const listener of listeners) listener(node);
+  };
+  const drain = async (node: string, options: DrainOptions, entry: Entry): Promise<void> => {
     const { since } = entry.state;
-    const { signal: abort } = entry.ending;
-    const onChange = (progress: DrainProgress): void =>
-      this.#report(node, entry, { kind: 'draining', since, ...progress });
-    const outcome = await drainNode(node, options, { ...this.#parts, abort, onChange }).then(
+    const onChange = (progress: DrainProgress): void => report(node, entry, { kind: 'draining', since, ...progress });
+    const outcome = await drainNode(node, options, { ...parts, abort: entry.ending.signal, onChange }).then(
       () => ({ kind: 'drained' }) as const,
       (error: unknown) => ({ kind: 'refused', reason: messageOf(error) }) as const,
     );
-    this.#report(node, entry, { ...outcome, since: this.#parts.clock.now() });
-  }
-
-  #report(node: string, entry: Entry, state: DrainState): void {
-    if (this.#entries.get(node) !== entry) return;
-    entry.state = state;
-    for (const listener of this.#listeners) listener(node);
-  }
+    report(node, entry, { ...outcome, since: parts.clock.now() });
+  };
+  const stateOf: Drains['stateOf'] = (node, owner) => {
+    const entry = entries.get(node);
+    return entry?.owner === owner ? entry.state : undefined;
+  };
+  const forget: Drains['forget'] = (node) => {
+    entries.get(node)?.ending.abort(new Error('the drain was cancelled'));
+    entries.delete(node);
+  };
+  return {
+    stateOf,
+    forget,
+    begin(node, owner, options) {
+      if (term?.aborted !== false || stateOf(node, owner)) return;
+      forget(node);
+      const state: DrainState = { kind: 'draining', since: parts.clock.now(), left: 0 };
+      const entry: Entry = { owner, ending: new AbortController(), state };
+      entries.set(node, entry);
+      const ended = drain(node, options, entry).finally(() => running.delete(ended));
+      running.add(ended);
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async run(abort) {
+      term = abort;
+      await aborted(abort);
+      for (const node of entries.keys()) forget(node);
+      await Promise.all(running);
+    },
+  };
 }

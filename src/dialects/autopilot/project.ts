@@ -4,6 +4,7 @@ import type { Rollout, Stage } from '../../engine/model/recorded.ts';
 import { isFinal } from '../../engine/model/recorded.ts';
 import { textOf } from './recorded-reason.ts';
 import { PLAN_STATES, planStateOf, TARGET_STATES } from './states.ts';
+import { entriesIn, listOf, withEntries } from './status-shards/target-lists.ts';
 
 /** Keeps one entry for each command of the first record, so that added or removed commands are detected, and unknown fields. */
 export function project(rollout: Rollout, plan: Plan): Plan {
@@ -13,13 +14,12 @@ export function project(rollout: Rollout, plan: Plan): Plan {
   const active = entries.find((entry) => !isCompleted(rollout, entry));
   const described = active ?? entries[0];
   const commands = entries.map((entry): CommandStatus => {
-    const { description: _, ...rest } = entry;
+    const { description: _, ...rest } = withTargets(rollout, entry);
     const isActive = entry.id === active?.id;
     return {
       ...rest,
       state: commandState(rollout, entry, isActive, state),
       ...(entry.id === described?.id && rollout.reason ? { description: textOf(rollout.reason, rollout.phase) } : {}),
-      ...targetsOf(rollout, entry),
     };
   });
   return { ...plan, status: { ...plan.status, state, commands } };
@@ -42,22 +42,14 @@ function isCompleted({ stages }: Rollout, { id, state }: CommandStatus): boolean
   return own.every(({ targets }) => targets.every((target) => target.state === 'done'));
 }
 
-function targetsOf({ stages }: Rollout, { id, k0supdate, airgapupdate }: CommandStatus): Partial<CommandStatus> {
-  const own = stages.filter(({ command }) => command === id);
-  const entries = (isOne: (stage: Stage) => boolean, recorded: readonly TargetStatus[] = []): TargetStatus[] =>
-    own.filter(isOne).flatMap((stage) => statusOf(stage, recorded));
-  const bundles = entries(isBundle, airgapupdate?.workers);
-  const controllers = entries((stage) => !isBundle(stage) && stage.role === 'controller', k0supdate?.controllers);
-  const workers = entries((stage) => !isBundle(stage) && stage.role === 'worker', k0supdate?.workers);
-  const lists = { ...(controllers.length > 0 ? { controllers } : {}), ...(workers.length > 0 ? { workers } : {}) };
-  return {
-    ...(bundles.length > 0 ? { airgapupdate: { ...airgapupdate, workers: bundles } } : {}),
-    ...(Object.keys(lists).length > 0 ? { k0supdate: { ...k0supdate, ...lists } } : {}),
-  };
-}
-
-function isBundle({ procedure }: Stage): boolean {
-  return procedure === 'airgapupdate';
+/** Lists without stages stay as they are. */
+function withTargets({ stages }: Rollout, entry: CommandStatus): CommandStatus {
+  return stages
+    .filter(({ command, targets }) => command === entry.id && targets.length > 0)
+    .reduce(
+      (status, stage) => withEntries(status, listOf(stage), statusOf(stage, entriesIn(entry, listOf(stage)))),
+      entry,
+    );
 }
 
 function statusOf({ targets }: Stage, recorded: readonly TargetStatus[]): TargetStatus[] {

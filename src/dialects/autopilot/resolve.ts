@@ -6,7 +6,6 @@ import {
   type Plan,
   type PlanCommand,
   plans,
-  type TargetStatus,
 } from '../../api/autopilot/plan.ts';
 import type { TargetSpec } from '../../api/autopilot/target.ts';
 import { mostInFlight } from '../../engine/act/status-shards.ts';
@@ -27,6 +26,7 @@ import { problemsOf } from './problems.ts';
 import { reasonOf } from './recorded-reason.ts';
 import { phaseOfPlan, recordedStateOf } from './states.ts';
 import { mergeShards } from './status-shards/merge.ts';
+import { entriesIn, listOf } from './status-shards/target-lists.ts';
 
 export function resolve(stored: Plan, world: World, now: number): Rollout {
   const { plan, unread } = mergeShards(stored, world);
@@ -69,18 +69,13 @@ function namesOf({ procedure, role, update, targets }: Part, world: World): stri
 function recordedStages({ spec, status }: Plan): Stage[] {
   return (status?.commands ?? []).flatMap((recorded) =>
     partsOf(spec.commands[recorded.id] ?? {}, recorded).map((part) => {
-      const targets = recordedIn(recorded, part).map(({ name, state, lastUpdatedTimestamp: since }): Target => {
+      const targets = entriesIn(recorded, listOf(part)).map(({ name, state, lastUpdatedTimestamp: since }): Target => {
         const key = keyOf(recorded.id, part, name);
         return { key, name, state: recordedStateOf(state), since };
       });
       return stageOf(part, recorded.id, targets);
     }),
   );
-}
-
-function recordedIn({ k0supdate, airgapupdate }: CommandStatus, { procedure, role }: Part): readonly TargetStatus[] {
-  if (procedure === 'airgapupdate') return airgapupdate?.workers ?? [];
-  return (role === 'controller' ? k0supdate?.controllers : k0supdate?.workers) ?? [];
 }
 
 function stageOf({ procedure, role, update, targets: spec }: Part, command: number, targets: Target[]): Stage {

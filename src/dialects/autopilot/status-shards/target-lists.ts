@@ -1,8 +1,10 @@
 /** Reads and replaces the lists of targets in a Plan's status. */
 import type { CommandStatus, Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
+import type { Stage } from '../../../engine/model/recorded.ts';
 
-/** A list by its path in the status of its command. */
-export type ListName = 'k0supdate.controllers' | 'k0supdate.workers' | 'airgapupdate.workers';
+/** The paths of the lists in the status of a command. */
+const LISTS = ['k0supdate.controllers', 'k0supdate.workers', 'airgapupdate.workers'] as const;
+export type ListName = (typeof LISTS)[number];
 
 export interface TargetList {
   readonly command: number;
@@ -10,36 +12,44 @@ export interface TargetList {
   readonly entries: readonly TargetStatus[];
 }
 
-export function listsOf({ status }: Plan): TargetList[] {
-  return (status?.commands ?? []).flatMap(({ id, k0supdate, airgapupdate }) => [
-    { command: id, list: 'k0supdate.controllers', entries: k0supdate?.controllers ?? [] },
-    { command: id, list: 'k0supdate.workers', entries: k0supdate?.workers ?? [] },
-    { command: id, list: 'airgapupdate.workers', entries: airgapupdate?.workers ?? [] },
-  ]);
+export function listOf({ procedure, role }: Pick<Stage, 'procedure' | 'role'>): ListName {
+  return procedure === 'airgapupdate' ? 'airgapupdate.workers' : `k0supdate.${role}s`;
 }
 
-/** Replaces each list with the result of `replace`. Empty lists, and members with only empty lists, are left out. */
+export function entriesIn(command: CommandStatus, list: ListName): readonly TargetStatus[] {
+  const [member, name] = partsOf(list);
+  return (command[member] as Lists | undefined)?.[name] ?? [];
+}
+
+/** Leaves out an empty list, and its member if nothing else is in it. */
+export function withEntries(command: CommandStatus, list: ListName, entries: readonly TargetStatus[]): CommandStatus {
+  const [member, name] = partsOf(list);
+  const { [member]: lists = {}, ...rest } = command;
+  const { [name]: _, ...others } = lists as Lists;
+  const next = entries.length > 0 ? { ...others, [name]: entries } : others;
+  return Object.keys(next).length > 0 ? ({ ...rest, [member]: next } as CommandStatus) : rest;
+}
+
+export function listsOf({ status }: Plan): TargetList[] {
+  return (status?.commands ?? []).flatMap((command) =>
+    LISTS.map((list) => ({ command: command.id, list, entries: entriesIn(command, list) })),
+  );
+}
+
+/** Replaces each list with the result of `replace`. */
 export function withLists(plan: Plan, replace: (list: TargetList) => TargetStatus[]): Plan {
   if (!plan.status) return plan;
-  const replaced = new Map(listsOf(plan).map((each) => [`${each.command}/${each.list}`, replace(each)]));
-  const member = (id: number, list: ListName, name: string): Record<string, TargetStatus[]> => {
-    const entries = replaced.get(`${id}/${list}`) ?? [];
-    return entries.length > 0 ? { [name]: entries } : {};
-  };
-  const commands = plan.status.commands.map(({ k0supdate, airgapupdate, ...rest }): CommandStatus => {
-    const { controllers: _controllers, workers: _workers, ...update } = k0supdate ?? {};
-    const { workers: _bundles, ...bundle } = airgapupdate ?? {};
-    const nodes = {
-      ...update,
-      ...member(rest.id, 'k0supdate.controllers', 'controllers'),
-      ...member(rest.id, 'k0supdate.workers', 'workers'),
-    };
-    const bundles = { ...bundle, ...member(rest.id, 'airgapupdate.workers', 'workers') };
-    return {
-      ...rest,
-      ...(Object.keys(nodes).length > 0 ? { k0supdate: nodes } : {}),
-      ...(Object.keys(bundles).length > 0 ? { airgapupdate: bundles } : {}),
-    };
-  });
+  const commands = plan.status.commands.map((command) =>
+    LISTS.reduce((next, list) => {
+      const entries = replace({ command: command.id, list, entries: entriesIn(command, list) });
+      return withEntries(next, list, entries);
+    }, command),
+  );
   return { ...plan, status: { ...plan.status, commands } };
+}
+
+type Lists = Readonly<Partial<Record<'controllers' | 'workers', readonly TargetStatus[]>>>;
+
+function partsOf(list: ListName): ['k0supdate' | 'airgapupdate', 'controllers' | 'workers'] {
+  return list.split('.') as ['k0supdate' | 'airgapupdate', 'controllers' | 'workers'];
 }
