@@ -48,7 +48,6 @@ export interface RolloutController extends Controller {
 }
 
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
-  const announce: RolloutParts['recordEvent'] = (object, announcement) => parts.recordEvent(object, announcement);
   const { reader, writer, log, drains, clock } = parts;
   const { namespace, fieldSelector } = dialect.scope ?? {};
   const plans = createInformer(reader, dialect.plans, { logger: log, clock, namespace, fieldSelector });
@@ -76,7 +75,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   const options = {
     ...parts,
     ...effects,
-    reporter: createReporter({ ...effects, log, metrics: parts.metrics ?? noMetrics, recordEvent: announce }),
+    reporter: createReporter({ ...parts, ...effects, metrics: parts.metrics ?? noMetrics }),
     plans,
     views: viewsOf(watched.map(({ resource, informer }) => [resource, informer])),
   };

@@ -93,29 +93,23 @@ function targetProblems(spec: TargetSpec | undefined, role: Role, at: string): R
   const selector = `${at}.discovery.selector`;
   return [
     ...problems,
-    ...selectorProblems(parseLabelSelector, labels, `${selector}.labels`, 'label', 'pool=blue'),
+    ...selectorProblems(() => parseLabelSelector(labels), `${selector}.labels`, labels, 'pool=blue'),
     ...selectorProblems(
-      (text) => parseFieldSelector(text, FIELDS[role]),
-      fields,
+      () => parseFieldSelector(fields, FIELDS[role]),
       `${selector}.fields`,
-      'field',
+      fields,
       'metadata.name=w1',
     ),
   ];
 }
 
-function selectorProblems(
-  parse: (text: string) => Matcher,
-  text: string,
-  field: string,
-  kind: 'label' | 'field',
-  example: string,
-): Reason[] {
+function selectorProblems(parse: () => Matcher, field: string, text: string, example: string): Reason[] {
   try {
-    parse(text);
+    parse();
     return [];
   } catch (error) {
     if (!(error instanceof SelectorError)) throw error;
+    const kind = field.endsWith('labels') ? 'label' : 'field';
     return [problem(field, text, `is not a ${kind} selector (${error.message})`, `use for example ${example}`)];
   }
 }

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import { T0 } from '../../../test/builders/times.ts';
 import { FakeClock, settle } from '../../../test/faults/fake-clock.ts';
-import { answerWithin, within } from './call-deadline.ts';
+import { answerWithin } from './extension-server.ts';
+import { within } from './hook-service.ts';
 
 test.each<[string | null, number]>([
   ['10s', 9500],

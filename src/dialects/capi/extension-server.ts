@@ -7,8 +7,8 @@ import {
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { RefitError } from '../../util/errors.ts';
+import { parseGoDuration } from '../../util/go-duration.ts';
 import type { Logger } from '../../util/log.ts';
-import { answerWithin } from './call-deadline.ts';
 import { type CertificateFiles, followCertificate, readCertificate } from './certificate.ts';
 import type { AnswerHook } from './hook-service.ts';
 import { routeOf } from './routes.ts';
@@ -78,6 +78,16 @@ async function serve(
   const answered = await answer(hook, body, answerWithin(new URLSearchParams(query).get('timeout'), callTimeoutMs));
   log.info('answered', { hook, status: answered.status, message: answered.message });
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answered));
+}
+
+/** Milliseconds reserved for sending the answer before the caller gives up. */
+const TRAVEL_MS = 500;
+const LEAST_MS = 100;
+
+/** Milliseconds in which to answer; `granted` is the value of `?timeout=`, a Go duration. */
+export function answerWithin(granted: string | null, limitMs: number): number {
+  const ms = (parseGoDuration(granted ?? '') ?? 0) / 1e6;
+  return Math.max(LEAST_MS, (ms > 0 ? Math.min(ms, limitMs) : limitMs) - TRAVEL_MS);
 }
 
 /** Undefined if it is too long. */

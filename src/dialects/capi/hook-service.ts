@@ -10,10 +10,10 @@ import {
   updateMachineRequest,
 } from '../../api/capi/hooks.ts';
 import { describeProblem } from '../../kube/transport/problems.ts';
+import type { Clock } from '../../util/clock.ts';
 import { type ErrorCode, messageOf } from '../../util/errors.ts';
 import type { Json } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
-import { within } from './call-deadline.ts';
 import { answerCan } from './can-update.ts';
 import { MACHINE_SHAPE, SET_SHAPE } from './compared-fields.ts';
 import { discovery } from './routes.ts';
@@ -53,6 +53,26 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
         await updateMachine(parts, request, abort).catch(explained);
       return await within(parts.clock, withinMs, work, () => underWay('waiting for the API server: no answer in time'));
     }
+  }
+}
+
+/** The result of `work`; or that of `late` after `ms` milliseconds, and `work` is aborted. */
+export async function within<T>(
+  clock: Clock,
+  ms: number,
+  work: (abort: AbortSignal) => Promise<T>,
+  late: () => T,
+): Promise<T> {
+  const time = new AbortController();
+  const over = Promise.withResolvers<T>();
+  const cancel = clock.schedule(ms, () => {
+    over.resolve(late());
+    time.abort(new Error('the time to answer is over'));
+  });
+  try {
+    return await Promise.race([work(time.signal), over.promise]);
+  } finally {
+    cancel();
   }
 }
 

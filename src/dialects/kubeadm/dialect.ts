@@ -8,10 +8,9 @@ import { nodes } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
-import type { HostUpgrades, Part } from './host-upgrades.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { type ConfigMap, configMaps, PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
-import { drainDelegation, LEADER, sshSignal } from './signal.ts';
+import { drainDelegation, type HostUpgrades, LEADER, type Part, sshSignal } from './signal.ts';
 
 /** `upgrades` is undefined for commands that only read. */
 export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<ConfigMap> {

@@ -9,7 +9,6 @@ import { aborted } from '../../util/abort.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
-import type { HostUpgrade, HostUpgrades, Part } from './host-upgrades.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 import { configMaps } from './plan-object.ts';
 import { type Report, reportOn, reportPatch } from './report.ts';
@@ -22,7 +21,7 @@ import {
   stageBody,
   stepScript,
 } from './scripts.ts';
-import { DRAIN, STAGE, versionOf } from './signal.ts';
+import { DRAIN, type HostUpgrade, type HostUpgrades, type Part, STAGE, versionOf } from './signal.ts';
 import type { ShellResult, Shells } from './ssh.ts';
 
 export interface ProcedureParts {

@@ -6,7 +6,6 @@ import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
-import type { HostUpgrade, HostUpgrades, Part } from './host-upgrades.ts';
 import { type Report, reportOn } from './report.ts';
 
 /** The stage whose host runs `kubeadm upgrade apply`. */
@@ -17,6 +16,32 @@ export const STAGE = 'Stage';
 export const DRAIN = 'Drain';
 /** The other steps have no deadline of their own, only that of the whole host. */
 const PARTS: Readonly<Record<string, TimedStep>> = { [STAGE]: 'download', [DRAIN]: 'drain' };
+
+/** A host runs both parts at once, or its control plane part first and its kubelet later. */
+export type Part = 'kubeadm' | 'kubelet';
+
+export interface HostUpgrade {
+  /** Uid. */
+  readonly rollout: string;
+  readonly target: Target;
+  readonly version: string;
+  /** `kubeadm upgrade <verb>`. */
+  readonly verb: 'apply' | 'node';
+  readonly parts: readonly Part[];
+}
+
+export interface HostUpgrades {
+  /** True while this process upgrades the target. */
+  isAt(target: Target): boolean;
+  /** True while it waits for the drain of the node. */
+  isWaiting(target: Target): boolean;
+  /** Resolves once it has started; does nothing if it already runs. */
+  begin(work: HostUpgrade): Promise<void>;
+  /** The node is drained: continues, if it waits for that. */
+  acknowledge(target: Target): void;
+  /** Ends work that has changed nothing yet; resolves once the reason is on the Node. */
+  stop(target: Target, reason: string): Promise<void>;
+}
 
 /** `upgrades` is undefined for commands that only read. */
 export function sshSignal(upgrades: HostUpgrades | undefined): Signal {

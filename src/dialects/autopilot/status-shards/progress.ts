@@ -1,6 +1,7 @@
 /** Counts targets in an annotation of a Plan with StatusShards, for people and scripts. No decision depends on the counts. */
 import type { Plan } from '../../../api/autopilot/plan.ts';
 import { rfc3339 } from '../../../util/clock.ts';
+import { parseJson } from '../../../util/json.ts';
 import type { Counts } from './shard-reference.ts';
 
 export const PROGRESS_ANNOTATION = 'upgrade.refit.dev/progress';
@@ -31,7 +32,6 @@ export function counted(plan: Plan, counts: Omit<Progress, 'at'>, isOver: boolea
 
 /** Milliseconds since the epoch; 0 if there are no readable counts. */
 function countedAt(plan: Plan): number {
-  const [, at = ''] = /"at":"([^"]*)"/.exec(progressOf(plan) ?? '') ?? [];
-  const time = Date.parse(at);
-  return Number.isNaN(time) ? 0 : time;
+  const { at } = Object(parseJson(progressOf(plan))) as { at?: unknown };
+  return Date.parse(String(at)) || 0;
 }

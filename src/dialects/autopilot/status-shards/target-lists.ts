@@ -27,7 +27,7 @@ export function withEntries(command: CommandStatus, list: ListName, entries: rea
   const { [member]: lists = {}, ...rest } = command;
   const { [name]: _, ...others } = lists as Lists;
   const next = entries.length > 0 ? { ...others, [name]: entries } : others;
-  return Object.keys(next).length > 0 ? ({ ...rest, [member]: next } as CommandStatus) : rest;
+  return Object.keys(next).length > 0 ? { ...rest, [member]: next } : rest;
 }
 
 export function listsOf({ status }: Plan): TargetList[] {
