@@ -278,7 +278,9 @@ describe('a Job that fails', () => {
       operator,
     );
     expect(code).toBe(1);
-    expect(stderr[0]).toMatch(`REFIT_CONTROL: refit retry cannot retry ${node} of Plan ${name} (${failed.status?.latestHash}): `);
+    expect(stderr[0]).toMatch(
+      `REFIT_CONTROL: refit retry cannot retry ${node} of Plan ${name} (${failed.status?.latestHash}): `,
+    );
 
     await patch(name, { metadata: { labels: { 'example.com/outcome': null } } });
     const commands = [...(stderr[0] ?? '').matchAll(/kubectl ([^;(]*[^;( ])/g)].map(([, args = '']) => args.split(' '));
