@@ -20,7 +20,7 @@ import type { KubeadmApplyFlags, KubeadmSession } from './session.ts';
 
 /** Milliseconds to get the lock before a message says that it is held. */
 const PATIENCE_MS = 2000;
-const LOOK_AGAIN_MS = 50;
+const RECHECK_MS = 50;
 /** Milliseconds for the last writes. */
 const CLEAN_UP_WITHIN_MS = 10_000;
 
@@ -68,7 +68,7 @@ async function locked(election: Election, { clock, output, abort }: KubeadmSessi
       output.write(`Waiting for the lock ${PLACE.namespace}/${PLACE.name}: ${election.leader()} holds it.\n`);
       isSaid = true;
     }
-    await sleep(clock, LOOK_AGAIN_MS, abort);
+    await sleep(clock, RECHECK_MS, abort);
   }
 }
 
@@ -151,6 +151,6 @@ async function untilCleanedUp(
       });
     }
     if (isClean) return;
-    await sleep(clock, LOOK_AGAIN_MS, abort);
+    await sleep(clock, RECHECK_MS, abort);
   }
 }

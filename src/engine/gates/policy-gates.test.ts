@@ -114,14 +114,14 @@ test.each<[string, Partial<RolloutPolicy>, number, number | undefined, string, n
   expect(verdict.kind === 'wait' ? verdict.recheckMs : undefined).toBe(recheckMs);
 });
 
-interface Seen {
+interface Cluster {
   /** Names of ten nodes, `w1` to `w10`, by what is wrong with them. */
   readonly notReady?: readonly string[];
   readonly cordoned?: readonly string[];
   readonly inFlight?: readonly string[];
 }
 
-function census({ notReady = [], cordoned = [], inFlight = [] }: Seen): ReturnType<typeof censusOf> {
+function census({ notReady = [], cordoned = [], inFlight = [] }: Cluster): ReturnType<typeof censusOf> {
   const names = Array.from({ length: 10 }, (_, index) => `w${index + 1}`);
   const nodes = names.map((name) => ({
     metadata: { name },
@@ -133,7 +133,7 @@ function census({ notReady = [], cordoned = [], inFlight = [] }: Seen): ReturnTy
 
 const TWO = { nodes: 2 };
 
-test.each<[string, NodeLimit | undefined, string, Seen, string]>([
+test.each<[string, NodeLimit | undefined, string, Cluster, string]>([
   ['no limit', undefined, 'w1', { notReady: ['w2', 'w3', 'w4'] }, 'pass'],
   ['all well', { nodes: 1 }, 'w1', {}, 'pass'],
   ['one below the limit', TWO, 'w1', { notReady: ['w2'] }, 'pass'],

@@ -56,16 +56,11 @@ function conflicted(policy: UpgradePolicy, { policies }: PolicyContext): Conditi
       ? [`UpgradePolicy ${first.toSorted()[0]} applies to ${entry}: it has the same entry and comes first by name`]
       : [];
   });
-  const more = generationOf(policy);
-  if (lost.length > 0)
-    return { type: 'Conflicted', status: 'True', reason: 'SameEntry', message: lost.join('; '), ...more };
-  return {
-    type: 'Conflicted',
-    status: 'False',
-    reason: 'NoConflict',
-    message: 'no other policy has the same entry',
-    ...more,
-  };
+  const found =
+    lost.length > 0
+      ? ({ status: 'True', reason: 'SameEntry', message: lost.join('; ') } as const)
+      : ({ status: 'False', reason: 'NoConflict', message: 'no other policy has the same entry' } as const);
+  return { type: 'Conflicted', ...found, ...generationOf(policy) };
 }
 
 /** The entries for people; equal entries give equal text. */
