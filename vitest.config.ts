@@ -9,6 +9,8 @@ const TURNS = {
   computing: { order: 0, workers: 2 },
   /** These mostly wait, for other processes and for real clocks. */
   waiting: { order: 1, workers: 4 },
+  /** These look at what the others left behind. */
+  last: { order: 2, workers: 1 },
 } as const;
 
 const project = (name: string, turn: keyof typeof TURNS, include: string[], more: Record<string, unknown> = {}) => ({
@@ -50,6 +52,10 @@ export default defineConfig({
       project('testenv', 'waiting', ['test/testenv/**/*.test.ts'], {
         ...realControlPlane,
         setupFiles: [borrowControlPlane, 'test/testenv/nothing-left.ts'],
+      }),
+      project('rights', 'last', ['test/rights/**/*.test.ts'], {
+        ...realControlPlane,
+        setupFiles: [borrowControlPlane],
       }),
     ],
   },

@@ -1,6 +1,9 @@
 /** Starts real control planes as test files ask for them, and lends each one to one test file at a time. */
 import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { buildControlPlane, type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { CONTROLLER_ADDRESSES, type ControlPlaneAccess, type Loan } from './control-plane.ts';
@@ -14,6 +17,8 @@ const OPTIONS = {
 export class ControlPlanePool {
   /** Where test files connect to borrow one: a Linux abstract socket. A loan ends with its connection. */
   readonly address = `\0refit-control-planes-${randomUUID()}`;
+  /** A file to which each borrower adds its loan. The audit logs that it names stay until the pool stops. */
+  readonly loans = join(tmpdir(), `refit-loans-${randomUUID()}.jsonl`);
   readonly #size: number;
   readonly #server = createServer((borrower) => this.#add(borrower));
   readonly #started: Promise<ControlPlane>[] = [];
@@ -35,6 +40,7 @@ export class ControlPlanePool {
     this.#stopped.abort();
     for (const result of await Promise.allSettled(this.#started))
       if (result.status === 'fulfilled') await result.value.stop();
+    await rm(this.loans, { force: true });
   }
 
   #add(borrower: Socket): void {

@@ -1,8 +1,9 @@
 /** The tests' way to the real control plane that their file has borrowed, from any worker process. */
 import { once } from 'node:events';
+import { appendFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
-import { inject } from 'vitest';
+import { expect, inject } from 'vitest';
 import * as credentials from '../../tools/controlplane/kubeconfig.ts';
 import { applyManifest, kubectl } from '../../tools/controlplane/kubectl.ts';
 import type { RunResult } from '../../tools/controlplane/run.ts';
@@ -21,10 +22,18 @@ export interface ControlPlaneAccess extends credentials.Place {
 /** The pool's answer: a control plane, or why none could be started. */
 export type Loan = { readonly access: ControlPlaneAccess } | { readonly failure: string };
 
+export interface RecordedLoan {
+  /** Path of the test file. */
+  readonly file: string;
+  readonly auditLog: string;
+}
+
 declare module 'vitest' {
   interface ProvidedContext {
     /** Address of the pool; undefined where tests are only listed. */
     controlPlanes: string | undefined;
+    /** File with one `RecordedLoan` in each line. */
+    loans: string;
   }
 }
 
@@ -33,7 +42,7 @@ export const CONTROLLER_ADDRESSES: readonly string[] = Array.from({ length: 9 },
 
 let borrowed: ControlPlaneAccess | undefined;
 
-/** Waits for a control plane that no other file uses. The loan ends with this process. */
+/** Waits for a control plane that no other file uses, and records the loan. It ends with this process. */
 export async function borrowControlPlane(): Promise<void> {
   const pool = inject('controlPlanes');
   if (pool === undefined) return;
@@ -43,6 +52,8 @@ export async function borrowControlPlane(): Promise<void> {
   const loan = JSON.parse(line) as Loan;
   if ('failure' in loan) throw new Error(loan.failure);
   borrowed = loan.access;
+  const recorded: RecordedLoan = { file: expect.getState().testPath ?? '', auditLog: loan.access.auditLog };
+  await appendFile(inject('loans'), `${JSON.stringify(recorded)}\n`);
 }
 
 export function controlPlane(): ControlPlaneAccess {

@@ -10,6 +10,7 @@ export function setup(project: TestProject): void {
   const shared = (holder[KEY] ??= { projects: 0, pool: new ControlPlanePool(project.config.maxWorkers) });
   shared.projects += 1;
   project.provide('controlPlanes', shared.pool.address);
+  project.provide('loans', shared.pool.loans);
 }
 
 export async function teardown(): Promise<void> {

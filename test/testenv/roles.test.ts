@@ -9,6 +9,7 @@ import { reviewAccess } from './access-review.ts';
 import { apply, controlPlane, expiredKubeconfig, kubectlAs, type User } from './control-plane.ts';
 
 const READ = 'get list watch';
+const FOLLOW = 'list watch';
 const NAMES = ['roles-a', 'roles-b'];
 
 type Column = 'controller' | 'cattle' | 'kubeadm' | 'capi' | 'viewer' | 'operator' | 'controlNode' | 'busy';
@@ -40,7 +41,13 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   },
   'autopilot.k0sproject.io/controlnodes/status=roles-busy': { busy: 'update' },
   'autopilot.k0sproject.io/updateconfigs': {},
-  'upgrade.refit.dev/upgradepolicies': { controller: READ, cattle: READ, kubeadm: READ, capi: READ, ...LOOK },
+  'upgrade.refit.dev/upgradepolicies': {
+    controller: FOLLOW,
+    cattle: FOLLOW,
+    kubeadm: FOLLOW,
+    capi: FOLLOW,
+    ...LOOK,
+  },
   'upgrade.refit.dev/upgradepolicies/status': {
     controller: 'update',
     cattle: 'update',
@@ -59,7 +66,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'upgrade.cattle.io/plans@default': { ...LOOK, operator: `${READ} patch` },
   'core/nodes': {
     controller: `${READ} update`,
-    cattle: `${READ} update`,
+    cattle: `${FOLLOW} update`,
     kubeadm: `${READ} update patch`,
     capi: `${READ} update`,
     ...LOOK,
@@ -67,7 +74,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   },
   'core/nodes=roles-b': {
     controller: `${READ} update`,
-    cattle: `${READ} update`,
+    cattle: `${FOLLOW} update`,
     kubeadm: `${READ} update patch`,
     capi: `${READ} update`,
     ...LOOK,
@@ -81,15 +88,20 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     cattle: 'create patch',
     kubeadm: 'create patch',
     capi: 'create patch',
-    ...LOOK,
+    ...LOOK_ONCE,
   },
   'core/events@system-upgrade': {
     controller: 'create patch',
     cattle: 'create patch',
     capi: 'create patch',
-    ...LOOK,
+    ...LOOK_ONCE,
   },
-  'core/events@kube-system': { controller: 'create patch', kubeadm: 'create patch', capi: 'create patch', ...LOOK },
+  'core/events@kube-system': {
+    controller: 'create patch',
+    kubeadm: 'create patch',
+    capi: 'create patch',
+    ...LOOK_ONCE,
+  },
   'coordination.k8s.io/leases@system-upgrade': { cattle: 'get create update', ...LOOK },
   'coordination.k8s.io/leases@k0s-autopilot': { controller: 'get create update', ...LOOK },
   'coordination.k8s.io/leases@k0s-autopilot=k0s-autopilot-controller': {
@@ -102,7 +114,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'coordination.k8s.io/leases@kube-node-lease=roles-b': { controller: 'get', ...LOOK, busy: 'get create patch' },
   'coordination.k8s.io/leases@kube-node-lease': { controller: 'get', ...LOOK },
   'coordination.k8s.io/leases@kube-system': { kubeadm: 'create', ...LOOK },
-  'coordination.k8s.io/leases@kube-system=refit-kubeadm': { kubeadm: 'get list watch create update', ...LOOK },
+  'coordination.k8s.io/leases@kube-system=refit-kubeadm': { kubeadm: 'get create update', ...LOOK },
   'coordination.k8s.io/leases@refit-system': { capi: 'get create update', ...LOOK },
   'core/namespaces': {},
   'core/namespaces=kube-system': { cattle: 'get' },
@@ -124,7 +136,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'cluster.x-k8s.io/machines/status@default': {},
   'core/serviceaccounts/token@default': {},
   'batch/jobs@default': { ...LOOK },
-  'batch/jobs@system-upgrade': { cattle: 'list watch create update', ...LOOK },
+  'batch/jobs@system-upgrade': { cattle: `${READ} create update`, ...LOOK },
   'apps/daemonsets@kube-system': { busy: 'get', controller: 'get', ...drainers('get'), viewer: 'get', operator: 'get' },
   'apiextensions.k8s.io/customresourcedefinitions': { cattle: 'create' },
   'rbac.authorization.k8s.io/clusterroles': {},
@@ -139,7 +151,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     controlNode: 'get',
     busy: 'get',
   },
-  '/readyz/etcd': { controller: 'get', ...drainers('get'), viewer: 'get', operator: 'get' },
+  '/readyz/etcd': {},
   '/metrics': {},
 };
 

@@ -98,5 +98,5 @@ function expectLeader({ leaders }: History, { leader }: Combination): void {
   if (leader === '<=1.34') expect(labels).toEqual(labels.map(() => undefined));
   else if (leader === 'refit') expect(labels).toEqual(holders);
   else expect(leaders).toContainEqual({ holder: holders.at(-1), label: holders.at(-1) });
-  expect(holders.at(-1)).toMatch(/^[0-9a-f]{32}$/);
+  expect(holders.at(-1)).toMatch(leader === 'refit' ? /_[0-9a-f]{16}$/ : /^[0-9a-f]{32}$/);
 }
