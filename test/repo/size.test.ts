@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_450,
   'src/api': 1_000,
-  'src/cli': 3_480,
+  'src/cli': 3_500,
   'src/cmd': 520,
   'src/dialects': 240,
   'src/dialects/autopilot': 1_200,
