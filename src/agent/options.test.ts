@@ -14,7 +14,7 @@ test('the defaults are the original limits, and what can be found is', () => {
     binary: undefined,
     stateDirectory: '/var/lib/refit',
     runDirectory: process.getuid?.() === 0 ? '/run/refit' : '/var/lib/refit',
-    limits: { maxBytes: 1024 ** 3, totalMs: 6 * 3_600_000, stallMs: 60_000 },
+    limits: { maxBytes: 1024 ** 3, reserveBytes: 128 * 1024 ** 2, totalMs: 6 * 3_600_000, stallMs: 60_000 },
     times: { restartTimeoutMs: 90_000, soakMs: 5_000, readyTimeoutMs: 120_000 },
     logLevel: 'info',
   });
@@ -28,6 +28,7 @@ test('every flag that help names is taken', () => {
     'api-address': 'fd00::1',
     'log-level': 'debug',
     'max-download-bytes': '5',
+    'disk-reserve': '7',
     soak: '250ms',
   };
   const args = flags.flatMap((flag = '') => [`--${flag}`, values[flag] ?? (flag.endsWith('timeout') ? '250ms' : '/x')]);
@@ -40,7 +41,7 @@ test('every flag that help names is taken', () => {
     binary: '/x',
     stateDirectory: '/x',
     runDirectory: '/x',
-    limits: { maxBytes: 5, totalMs: 250, stallMs: 250 },
+    limits: { maxBytes: 5, reserveBytes: 7, totalMs: 250, stallMs: 250 },
     times: { restartTimeoutMs: 250, soakMs: 250, readyTimeoutMs: 250 },
     logLevel: 'debug',
   });

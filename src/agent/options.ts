@@ -50,6 +50,7 @@ Upgrades the node it runs on when its Node or ControlNode carries a signal.
   --mode <mode>               role of a controller: controller or controller+worker; default: from the service
   --api-address <ip>          address of a controller's API server; default: from the service, else the host's first address
   --max-download-bytes <n>    size limit of a download; default 1073741824 (1 GiB)
+  --disk-reserve <n>          bytes that a download leaves free on its disk; it waits for room; default 134217728 (128 MiB)
   --download-timeout <time>   limit for all attempts together, unless a policy sets one; default 6h
   --stall-timeout <time>      limit without a received byte; default 60s
   --restart-timeout <time>    limit for the new version to answer, else the agent rolls back; default 90s
@@ -81,6 +82,7 @@ export function parseAgentOptions(args: readonly string[]): AgentOptions | undef
     runDirectory: flags['run-dir'] ?? (process.getuid?.() === 0 ? '/run/refit' : flags['state-dir']),
     limits: {
       maxBytes: toCount('max-download-bytes', flags['max-download-bytes']),
+      reserveBytes: flags['disk-reserve'] === '0' ? 0 : toCount('disk-reserve', flags['disk-reserve']),
       totalMs: toMilliseconds('download-timeout', flags['download-timeout']),
       stallMs: toMilliseconds('stall-timeout', flags['stall-timeout']),
     },
@@ -111,6 +113,7 @@ function readFlags(args: readonly string[]) {
         mode: { type: 'string' },
         'api-address': { type: 'string' },
         'max-download-bytes': { type: 'string', default: '1073741824' },
+        'disk-reserve': { type: 'string', default: '134217728' },
         'download-timeout': { type: 'string', default: '6h' },
         'stall-timeout': { type: 'string', default: '60s' },
         'restart-timeout': { type: 'string', default: '90s' },

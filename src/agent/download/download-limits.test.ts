@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { limitsFor } from './fetch.ts';
 
-const FLAGS = { maxBytes: 1, totalMs: 2, stallMs: 3 };
+const FLAGS = { maxBytes: 1, reserveBytes: 4, totalMs: 2, stallMs: 3 };
 
 test.each([
   [undefined, FLAGS],

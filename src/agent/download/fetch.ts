@@ -7,6 +7,7 @@ import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { Files } from '../state/durable-files.ts';
+import { DiskRoom } from './disk-room.ts';
 import { type Answer, chunksOf, httpGet, StallGuard, TransientError } from './http-get.ts';
 import type { PartialFile, PartialPaths } from './partial-file.ts';
 import type { Environment } from './proxy-choice.ts';
@@ -132,10 +133,15 @@ async function take(
   if (response.statusCode === 304) return 'here';
   if (response.statusCode === 416) return await confirmWhole(part, response);
   if (await isHere(part, answer, inspect)) return 'here';
-  await checkRoom(part, response, request, files);
+  const { maxBytes, reserveBytes } = request.limits;
+  const expected = Number(response.headers['content-length'] ?? 0);
+  if (part.bytes + expected > maxBytes) throw tooBig(request);
+  const room = new DiskRoom(dirname(request.paths.part), reserveBytes, files, part.bytes);
+  await room.require(expected);
   for await (const chunk of chunksOf(response)) {
     guard.touch();
-    if (part.bytes + chunk.length > request.limits.maxBytes) throw tooBig(request);
+    if (part.bytes + chunk.length > maxBytes) throw tooBig(request);
+    await room.count(chunk.length);
     await part.append(chunk);
   }
   return 'fetched';
@@ -181,21 +187,6 @@ async function continueAt(part: PartialFile, response: IncomingMessage, validato
   throw new TransientError('the server continued another payload');
 }
 
-async function checkRoom(
-  part: PartialFile,
-  response: IncomingMessage,
-  request: FetchRequest,
-  files: Files,
-): Promise<void> {
-  const expected = Number(response.headers['content-length'] ?? 0);
-  if (part.bytes + expected > request.limits.maxBytes) throw tooBig(request);
-  const directory = dirname(request.paths.part);
-  // A file system that does not report its free space is written to all the same.
-  const { bavail, bsize } = await files.statfs(directory).catch(() => ({ bavail: Infinity, bsize: 1 }));
-  if (bavail * bsize >= expected) return;
-  throw new Error(`${directory} has ${bavail * bsize} bytes free, the download needs ${expected}`);
-}
-
 /** The only part of a URL that may be logged: the rest may contain a password or a signature. */
 function hostOf({ url }: FetchRequest): string {
   return new URL(url).host;
@@ -207,6 +198,8 @@ function tooBig({ limits }: FetchRequest): Error {
 
 export interface DownloadLimits {
   readonly maxBytes: number;
+  /** Free bytes that a download leaves on its file system. */
+  readonly reserveBytes: number;
   /** Milliseconds for all attempts together. */
   readonly totalMs: number;
   /** Milliseconds without a received byte, connecting included. */

@@ -17,7 +17,7 @@ import type { Files } from '../state/durable-files.ts';
 import type { BundleRequest } from './place-bundle.ts';
 import { discardBundle, placeBundle } from './place-bundle.ts';
 
-const LIMITS = { maxBytes: 1_000_000, totalMs: 3_600_000, stallMs: 60_000 };
+const LIMITS = { maxBytes: 1_000_000, reserveBytes: 0, totalMs: 3_600_000, stallMs: 60_000 };
 const hurried: Clock = { ...systemClock, schedule: (ms, callback) => systemClock.schedule(ms / 100, callback) };
 
 let directory: string;

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { isRecord } from '../../util/json.ts';
 import { type Files, syncPath, writeDurably } from '../state/durable-files.ts';
 import { bundleNameFor, bundleNameIn } from './bundle-name.ts';
+import { whenThereIsRoom } from './disk-room.ts';
 import { type FetchRequest, type FetchTools, fetchVerified, type Inspect } from './fetch.ts';
 import { hashFile } from './hash-file.ts';
 import { PartialFile } from './partial-file.ts';
@@ -28,6 +29,13 @@ const READABLE = 0o644;
  * Rejects with a reason for people, or with the reason of `abort`.
  */
 export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
+  const place = async (totalMs: number): Promise<void> =>
+    await placeOnce({ ...asked, limits: { ...asked.limits, totalMs } }, tools);
+  const discard = async (): Promise<void> => await discardBundle(asked, tools.files);
+  await whenThereIsRoom(place, discard, asked.limits.totalMs, tools);
+}
+
+async function placeOnce(asked: BundleRequest, tools: FetchTools): Promise<void> {
   const { files } = tools;
   const request = { ...asked, sha256: asked.sha256?.toLowerCase() };
   await makeDirectory(request.imagesDirectory, files);

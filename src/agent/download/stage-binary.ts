@@ -2,6 +2,7 @@
 import { dirname } from 'node:path';
 import type { Files } from '../state/durable-files.ts';
 import { syncPath } from '../state/durable-files.ts';
+import { whenThereIsRoom } from './disk-room.ts';
 import type { FetchRequest, FetchTools } from './fetch.ts';
 import { fetchVerified } from './fetch.ts';
 import { hashFile } from './hash-file.ts';
@@ -16,6 +17,14 @@ const EXECUTABLE = 0o755;
 
 /** Resolves when the binary is staged and on the disk; rejects with a reason for people, or with the reason of `abort`. */
 export async function download(request: DownloadRequest, tools: FetchTools): Promise<void> {
+  const { staged, paths, limits } = request;
+  const discard = async (): Promise<void> => await discardDownload({ staged, paths }, tools.files);
+  const stage = async (totalMs: number): Promise<void> =>
+    await stageOnce({ ...request, limits: { ...limits, totalMs } }, tools);
+  await whenThereIsRoom(stage, discard, limits.totalMs, tools);
+}
+
+async function stageOnce(request: DownloadRequest, tools: FetchTools): Promise<void> {
   const { url, staged, paths } = request;
   const { files } = tools;
   await using part = await PartialFile.open({ url, sha256: request.sha256?.toLowerCase() }, paths, files);

@@ -59,4 +59,9 @@ export async function syncPath(path: string, files: Pick<Files, 'open'> = fsProm
   }
 }
 
+/** True when the disk, or what a quota allows of it, has no room. */
+export function isDiskFull(thrown: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes((thrown as NodeJS.ErrnoException | undefined)?.code ?? '');
+}
+
 const NO_LINKS = ['EPERM', 'EXDEV', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];

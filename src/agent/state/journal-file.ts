@@ -5,7 +5,7 @@ import { isRecord } from '../../util/json.ts';
 import type { Journal } from '../journal.ts';
 import { IDLE } from '../journal.ts';
 import type { Files } from './durable-files.ts';
-import { writeDurably } from './durable-files.ts';
+import { isDiskFull, writeDurably } from './durable-files.ts';
 
 /** Raise it when an older or newer agent could misread what this one writes. */
 const FORMAT = 2;
@@ -26,8 +26,31 @@ export async function loadJournal(path: string, files: Pick<Files, 'readFile'> =
   );
 }
 
-export async function saveJournal(path: string, journal: Journal, files?: Files): Promise<void> {
-  await writeDurably(path, `${JSON.stringify({ format: FORMAT, journal })}\n`, files);
+/** Room for several journals: on a full disk the spare file is removed, and the journal takes its place. */
+const SPARE_BYTES = 64 * 1024;
+
+export async function saveJournal(path: string, journal: Journal, files: Files = fsPromises): Promise<void> {
+  const text = `${JSON.stringify({ format: FORMAT, journal })}\n`;
+  const spare = `${path}.spare`;
+  try {
+    await writeDurably(path, text, files);
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    await files.rm(spare, { force: true });
+    await writeDurably(path, text, files);
+  }
+  await keepSpare(spare, files);
+}
+
+/** Without room there is none: the next journal is then saved like any other file, and saved again if that fails. */
+async function keepSpare(spare: string, files: Files): Promise<void> {
+  const found = await files.lstat(spare).catch(() => undefined);
+  if (found?.size === SPARE_BYTES) return;
+  try {
+    await writeDurably(spare, 'x'.repeat(SPARE_BYTES), files);
+  } catch {
+    await files.rm(`${spare}.new`, { force: true }).catch(() => undefined);
+  }
 }
 
 function parse(text: string): { format: unknown; journal: Journal } | undefined {

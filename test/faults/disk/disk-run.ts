@@ -10,6 +10,7 @@ import { pathsBeside, pathsIn } from '../../../src/agent/state/state-directory.t
 import type { FileTrust } from '../../../src/agent/state/trusted-path.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import { decodeReport } from '../../../src/signal/report.ts';
+import { type Clock, systemClock } from '../../../src/util/clock.ts';
 import { silentLogger } from '../../../src/util/log.ts';
 import { MemoryStore, viewOf } from '../../agent/memory-object.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -63,6 +64,9 @@ const MAINTENANCE: Maintenance = {
   cordonAndDrain: async () => await Promise.resolve(),
   uncordon: async () => await Promise.resolve(),
 };
+
+/** A fetch takes true time, but the waits for room within it are short. */
+const hurried: Clock = { ...systemClock, schedule: (ms, callback) => systemClock.schedule(ms / 1_000, callback) };
 
 export async function runDisk(options: DiskRunOptions): Promise<DiskVerdict> {
   return await new DiskRun(options).play();
@@ -233,23 +237,23 @@ class DiskRun {
       const isWhole = versionAt(this.#disk.peek(pathsBeside(BINARY).staged)) === NEW;
       return isWhole ? { ok: true } : { ok: false, reason: 'the trial run failed' };
     }
+    const isFetch = step.kind === 'download' || step.kind === 'fetch-bundle';
     const tools = {
       stateDirectory: STATE,
       imagesDirectory: IMAGES,
       userAgent: 'refit-agent/0 (disk)',
-      limits: { maxBytes: 10_000_000, totalMs: 600_000, stallMs: 60_000 },
+      limits: { maxBytes: 10_000_000, reserveBytes: 1_000_000, totalMs: 6e8, stallMs: 6e7 },
       environment: {},
       maintenance: MAINTENANCE,
       restarter: { restart: async () => await Promise.resolve(this.#boot()) },
       files: this.#disk.files,
       fileTrust: TRUSTING,
-      clock: this.#clock,
+      clock: isFetch ? hurried : this.#clock,
       random: () => 0.5,
       log: silentLogger,
     };
     const done = perform(step, journal, tools, abort);
-    if (step.kind === 'download' || step.kind === 'fetch-bundle')
-      this.#fetching = Promise.race([done, this.#death()]).catch(() => undefined);
+    if (isFetch) this.#fetching = Promise.race([done, this.#death()]).catch(() => undefined);
     return await done;
   }
 

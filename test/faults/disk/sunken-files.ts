@@ -144,7 +144,7 @@ export class SunkenFiles {
   }
 
   async statfs() {
-    return await Promise.resolve({ bavail: 1_000_000, bsize: 4096 });
+    return await Promise.resolve({ bavail: 1_000_000, bsize: 4096, blocks: 2_000_000 });
   }
 
   #handle(path: string, inode: Inode | undefined) {

@@ -1,0 +1,102 @@
+/** Keeps downloads from filling the disk: a reserve stays free, and without room a download waits. */
+import { backoffDelay } from '../../util/backoff.ts';
+import { type Clock, sleep } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import type { Logger } from '../../util/log.ts';
+import { type Files, isDiskFull } from '../state/durable-files.ts';
+
+/** There is no room now; it may come. */
+class NoRoomError extends Error {
+  override readonly name = 'NoRoomError';
+  /** True once a whole download fits as far as it is known. */
+  readonly hasRoom: () => Promise<boolean>;
+
+  constructor(message: string, hasRoom: () => Promise<boolean>) {
+    super(message);
+    this.hasRoom = hasRoom;
+  }
+}
+
+/** So many bytes may arrive between two looks at the free space. */
+const STEP_BYTES = 4 * 1024 * 1024;
+const RETRY = { base: 1_000, cap: 30_000 };
+
+export class DiskRoom {
+  readonly #directory: string;
+  readonly #reserveBytes: number;
+  readonly #files: Pick<Files, 'statfs'>;
+  #written: number;
+  #unchecked = 0;
+
+  /** `written`: bytes of the download that are on the disk already. */
+  constructor(directory: string, reserveBytes: number, files: Pick<Files, 'statfs'>, written = 0) {
+    this.#directory = directory;
+    this.#reserveBytes = reserveBytes;
+    this.#files = files;
+    this.#written = written;
+  }
+
+  /** Throws unless `bytes` fit beside the reserve: with an error that is final when they could never fit. */
+  async require(bytes: number): Promise<void> {
+    const { free, size } = await this.#measure();
+    const needed = bytes + this.#reserveBytes;
+    if (free >= needed) return;
+    const text = `${this.#directory} has ${free} bytes free, the download needs ${bytes} and the reserve ${this.#reserveBytes} (--disk-reserve)`;
+    if (needed > size) throw new Error(`${text}: more than its file system has, ${size}`);
+    const whole = needed + this.#written;
+    throw new NoRoomError(text, async () => (await this.#measure()).free >= whole);
+  }
+
+  /** Call it before `bytes` are written: the server may have promised fewer, and others write to the disk, too. */
+  async count(bytes: number): Promise<void> {
+    this.#unchecked += bytes;
+    if (this.#unchecked < STEP_BYTES) return;
+    await this.require(this.#unchecked);
+    this.#written += this.#unchecked;
+    this.#unchecked = 0;
+  }
+
+  /** A file system that does not report its size is written to all the same. */
+  async #measure(): Promise<{ free: number; size: number }> {
+    const found = await this.#files.statfs(this.#directory).catch(() => undefined);
+    if (found === undefined || found.blocks === 0) return { free: Infinity, size: Infinity };
+    return { free: found.bavail * found.bsize, size: found.blocks * found.bsize };
+  }
+}
+
+interface WaitTools {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly abort: AbortSignal;
+}
+
+/**
+ * Runs `work`, and again each time it finds the disk full: first `discard` frees what the download took, so that the
+ * service and the journal can be written. `work` gets the milliseconds that are left of `totalMs`.
+ */
+export async function whenThereIsRoom(
+  work: (leftMs: number) => Promise<void>,
+  discard: () => Promise<void>,
+  totalMs: number,
+  { clock, random, log, abort }: WaitTools,
+): Promise<void> {
+  const deadline = clock.monotonic() + totalMs;
+  let waits = 0;
+  const pause = async (error: unknown): Promise<void> => {
+    const waitMs = backoffDelay(waits++, { ...RETRY, random });
+    if (clock.monotonic() + waitMs > deadline) throw new Error('the disk stayed full', { cause: error });
+    await sleep(clock, waitMs, abort);
+  };
+  for (;;) {
+    try {
+      return await work(deadline - clock.monotonic());
+    } catch (error) {
+      if (!(error instanceof NoRoomError) && !isDiskFull(error)) throw error;
+      await discard();
+      log.warn('the disk is full: the download was removed and waits for room', { reason: messageOf(error) });
+      do await pause(error);
+      while (error instanceof NoRoomError && !(await error.hasRoom()));
+    }
+  }
+}
