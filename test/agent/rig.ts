@@ -40,6 +40,8 @@ export interface RigOptions extends Partial<Pick<HostOptions, 'restartDelayMs' |
   /** Size of the build of NEW. */
   readonly bytes?: number;
   readonly flags?: readonly string[];
+  /** An empty directory for the host, such as a mounted disk; a temporary one where absent. */
+  readonly hostDirectory?: string;
   /** Added to that of the agent. */
   readonly environment?: Readonly<Record<string, string>>;
   /** What its leader asks of the agent with each signal. */
@@ -94,7 +96,7 @@ export class Rig implements AsyncDisposable {
     await buildStandIn({ version: NEXT, path: files['/next'] });
     const server = await startDownloadServer({ files, faults, breakFor });
     things.defer(async () => await server.stop());
-    const place = { name, role, directory: join(directory, 'host') };
+    const place = { name, role, directory: options.hostDirectory ?? join(directory, 'host') };
     const host = await startHost({ ...place, version: OLD, restartDelayMs, ...(apiServer && { apiServer }) });
     things.defer(async () => await host.stop());
     things.use(await electSilentLeader(options.admin));

@@ -17,7 +17,7 @@ import { observeHost, searchService } from '../service/observe-host.ts';
 import { ageOf } from '../service/processes.ts';
 import type { ServicePlaces } from '../service/service-place.ts';
 import type { ServiceRestarter } from '../service/service-restarter.ts';
-import { loadJournal, saveJournal } from '../state/journal-file.ts';
+import { keepSpare, loadJournal, saveJournal } from '../state/journal-file.ts';
 import type { StatePaths } from '../state/state-directory.ts';
 import { fileTrust } from '../state/trusted-path.ts';
 
@@ -94,7 +94,10 @@ export function createObjectAgent(
   };
   return new Agent({
     object,
-    loadJournal: async () => await loadJournal(journal),
+    loadJournal: async () => {
+      await keepSpare(journal);
+      return await loadJournal(journal);
+    },
     saveJournal: async (next) => await saveJournal(journal, next),
     observe: async (current) => await observeHost({ places, binary: host.binary }, current),
     searchService,

@@ -31,19 +31,19 @@ const SPARE_BYTES = 64 * 1024;
 
 export async function saveJournal(path: string, journal: Journal, files: Files = fsPromises): Promise<void> {
   const text = `${JSON.stringify({ format: FORMAT, journal })}\n`;
-  const spare = `${path}.spare`;
   try {
     await writeDurably(path, text, files);
   } catch (error) {
     if (!isDiskFull(error)) throw error;
-    await files.rm(spare, { force: true });
+    await files.rm(spareOf(path), { force: true });
     await writeDurably(path, text, files);
   }
-  await keepSpare(spare, files);
+  await keepSpare(path, files);
 }
 
-/** Without room there is none: the next journal is then saved like any other file, and saved again if that fails. */
-async function keepSpare(spare: string, files: Files): Promise<void> {
+/** Call it before the journal is needed. Without room there is no spare file until a later save finds room. */
+export async function keepSpare(path: string, files: Files = fsPromises): Promise<void> {
+  const spare = spareOf(path);
   const found = await files.lstat(spare).catch(() => undefined);
   if (found?.size === SPARE_BYTES) return;
   try {
@@ -51,6 +51,10 @@ async function keepSpare(spare: string, files: Files): Promise<void> {
   } catch {
     await files.rm(`${spare}.new`, { force: true }).catch(() => undefined);
   }
+}
+
+function spareOf(path: string): string {
+  return `${path}.spare`;
 }
 
 function parse(text: string): { format: unknown; journal: Journal } | undefined {

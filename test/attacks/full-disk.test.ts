@@ -1,0 +1,98 @@
+/** A download server or a neighbour fills the node's disk: a reserve stays free, and the agent goes on once there is room. */
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { NEW, type Rig } from '../agent/rig.ts';
+import { SmallDisk } from '../faults/disk/small-disk.ts';
+import { attackAsNobody, startNode, useCluster } from './rig.ts';
+
+useCluster();
+
+const MIB = 1024 * 1024;
+const RESERVE = 24 * MIB;
+const FULL = 'the disk is full: the download was removed and waits for room';
+
+async function startOn(disk: SmallDisk): Promise<Rig> {
+  return await startNode({
+    hostDirectory: disk.path,
+    bytes: 12 * MIB,
+    flags: ['--disk-reserve', String(RESERVE), '--stall-timeout', '20s'],
+  });
+}
+
+async function untilLogged(node: Rig, text: string): Promise<void> {
+  await node.until(() => expect(node.agent?.log.join('\n')).toContain(text));
+}
+
+attackAsNobody('a download for which there is no room is not begun, and goes on once there is room', async () => {
+  await using disk = await SmallDisk.mount(96);
+  await using node = await startOn(disk);
+  node.startAgent();
+  const empty = await disk.fill(RESERVE + 8 * MIB);
+  const before = await disk.free();
+  await node.send('/new', NEW);
+  await untilLogged(node, FULL);
+  expect(before - (await disk.free())).toBeLessThan(MIB);
+  await empty();
+  await node.end();
+  expect(node.statuses.at(-1)).toBe('Completed');
+});
+
+attackAsNobody('bytes without end or length leave the reserve, and are removed', async () => {
+  await using disk = await SmallDisk.mount(96);
+  await using node = await startOn(disk);
+  let least = Infinity;
+  let sent = 0;
+  const endless = createServer(async (_request, response) => {
+    const piece = Buffer.alloc(MIB, 7);
+    let resume = (): void => undefined;
+    response.on('drain', () => resume()).on('close', () => resume());
+    while (!response.destroyed) {
+      sent += piece.length;
+      if (!response.write(piece)) await new Promise<void>((resolve) => (resume = resolve));
+      least = Math.min(least, await disk.free());
+    }
+  }).listen(0, '127.0.0.1');
+  await once(endless, 'listening');
+  try {
+    node.startAgent();
+    const before = await disk.free();
+    const url = `http://127.0.0.1:${(endless.address() as AddressInfo).port}/k0s`;
+    await node.send('/new', NEW, { url });
+    await untilLogged(node, FULL);
+    expect(sent).toBeGreaterThan(before - RESERVE - 8 * MIB);
+    // The bytes between two looks at the disk, and what the kernel holds of them.
+    expect(least).toBeGreaterThan(RESERVE - 8 * MIB);
+    expect(before - (await disk.free())).toBeLessThan(MIB);
+    expect(await readdir(join(disk.path, 'bin'))).toEqual(['k0s']);
+    await node.send('/new', NEW);
+    await node.end();
+    expect(node.statuses.at(-1)).toBe('Completed');
+  } finally {
+    endless.closeAllConnections();
+    endless.close();
+  }
+});
+
+attackAsNobody('on a disk without a free byte the journal is written all the same', async () => {
+  await using disk = await SmallDisk.mount(96);
+  await using node = await startOn(disk);
+  const agent = node.startAgent();
+  await untilLogged(node, 'agent started');
+  await node.until(async () => expect(await readdir(node.host.stateDirectory)).toContain('journal.json.spare'));
+  const empty = await disk.fill(0);
+  await node.send('/new', NEW);
+  await untilLogged(node, FULL);
+  expect(await node.journal()).toContain('"started"');
+  expect(node.statuses).toEqual(['Downloading']);
+  // The next agent finds the journal, on a disk that is still full.
+  await agent.stop('SIGKILL');
+  node.startAgent();
+  await untilLogged(node, FULL);
+  await empty();
+  await node.end();
+  expect(node.statuses.at(-1)).toBe('Completed');
+});
