@@ -51,6 +51,7 @@ Upgrades the node it runs on when its Node or ControlNode carries a signal.
   --api-address <ip>          address of a controller's API server; default: from the service, else the host's first address
   --max-download-bytes <n>    size limit of a download; default 1073741824 (1 GiB)
   --disk-reserve <n>          bytes that a download leaves free on its disk; it waits for room; default 134217728 (128 MiB)
+  --allow-insecure-redirect   follow a redirect of a download from https to plain http, as the original does
   --download-timeout <time>   limit for all attempts together, unless a policy sets one; default 6h
   --stall-timeout <time>      limit without a received byte; default 60s
   --restart-timeout <time>    limit for the new version to answer, else the agent rolls back; default 90s
@@ -83,6 +84,7 @@ export function parseAgentOptions(args: readonly string[]): AgentOptions | undef
     limits: {
       maxBytes: toCount('max-download-bytes', flags['max-download-bytes']),
       reserveBytes: flags['disk-reserve'] === '0' ? 0 : toCount('disk-reserve', flags['disk-reserve']),
+      ...(flags['allow-insecure-redirect'] && { allowInsecureRedirect: true }),
       totalMs: toMilliseconds('download-timeout', flags['download-timeout']),
       stallMs: toMilliseconds('stall-timeout', flags['stall-timeout']),
     },
@@ -114,6 +116,7 @@ function readFlags(args: readonly string[]) {
         'api-address': { type: 'string' },
         'max-download-bytes': { type: 'string', default: '1073741824' },
         'disk-reserve': { type: 'string', default: '134217728' },
+        'allow-insecure-redirect': { type: 'boolean', default: false },
         'download-timeout': { type: 'string', default: '6h' },
         'stall-timeout': { type: 'string', default: '60s' },
         'restart-timeout': { type: 'string', default: '90s' },

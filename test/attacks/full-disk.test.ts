@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { NEW, type Rig } from '../agent/rig.ts';
 import { SmallDisk } from '../faults/disk/small-disk.ts';
-import { attackAsNobody, startNode, useCluster } from './rig.ts';
+import { attackOnDisk, startNode, useCluster } from './rig.ts';
 
 useCluster();
 
@@ -27,7 +27,7 @@ async function untilLogged(node: Rig, text: string): Promise<void> {
   await node.until(() => expect(node.agent?.log.join('\n')).toContain(text));
 }
 
-attackAsNobody('a download for which there is no room is not begun, and goes on once there is room', async () => {
+attackOnDisk('a download for which there is no room is not begun, and goes on once there is room', async () => {
   await using disk = await SmallDisk.mount(96);
   await using node = await startOn(disk);
   node.startAgent();
@@ -41,7 +41,7 @@ attackAsNobody('a download for which there is no room is not begun, and goes on 
   expect(node.statuses.at(-1)).toBe('Completed');
 });
 
-attackAsNobody('bytes without end or length leave the reserve, and are removed', async () => {
+attackOnDisk('bytes without end or length leave the reserve, and are removed', async () => {
   await using disk = await SmallDisk.mount(96);
   await using node = await startOn(disk);
   let least = Infinity;
@@ -77,7 +77,7 @@ attackAsNobody('bytes without end or length leave the reserve, and are removed',
   }
 });
 
-attackAsNobody('on a disk without a free byte the journal is written all the same', async () => {
+attackOnDisk('on a disk without a free byte the journal is written all the same', async () => {
   await using disk = await SmallDisk.mount(96);
   await using node = await startOn(disk);
   const agent = node.startAgent();

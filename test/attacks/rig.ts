@@ -28,7 +28,11 @@ export async function startNode(options: Partial<RigOptions> = {}): Promise<Rig>
 }
 
 const isRoot = process.getuid?.() === 0;
-if (!isRoot) process.stdout.write('attacks of other users are skipped: only root can start their processes\n');
+if (!isRoot) process.stdout.write('skipped: attacks of other users and on mounted disks, which only root can start
+');
+
+/** A test that mounts a disk; skipped unless root runs it. */
+export const attackOnDisk = test.skipIf(!isRoot);
 
 /** A test with a process of nobody's; skipped unless root runs it. */
 export const attackAsNobody = test.skipIf(!isRoot);

@@ -1,17 +1,33 @@
 /** The file name of an airgap bundle: what its server suggests, made safe as the original does. */
 import type { Answer } from './http-get.ts';
 
+/** Name of a partial bundle: a bundle of this name would be removed with what is left of a download. */
+export const PARTIAL_BUNDLE = '.refit-airgap.part';
+
 /** Throws when neither the answer's Content-Disposition nor its URL has a usable name. */
 export function bundleNameFor({ response, url }: Answer): string {
   const dispositions = response.headersDistinct['content-disposition'] ?? [];
   const suggested = dispositions.length === 1 ? safeName(suggestionIn(dispositions[0] ?? '')) : undefined;
-  const name = suggested ?? bundleNameIn(url);
+  const name = suggested ?? nameIn(url);
+  if (name === PARTIAL_BUNDLE) {
+    throw new Error(`${url.host} names the bundle ${name}, as the agent names its partial downloads: rename it there`);
+  }
   if (name !== undefined) return name;
   throw new Error(`neither the URL's path nor a Content-Disposition of ${url.host} names the bundle`);
 }
 
+/** Name of a bundle in a list or record of ours; those files may have been changed. */
+export function isBundleName(name: unknown): name is string {
+  return typeof name === 'string' && name !== PARTIAL_BUNDLE && safeName(name) === name;
+}
+
 /** The last segment of the path; undefined when it is no usable name. */
-export function bundleNameIn({ pathname }: URL): string | undefined {
+export function bundleNameIn(url: URL): string | undefined {
+  const name = nameIn(url);
+  return name === PARTIAL_BUNDLE ? undefined : name;
+}
+
+function nameIn({ pathname }: URL): string | undefined {
   const segments = decoded(pathname)?.split('/') ?? [];
   return safeName(segments.findLast((segment) => segment !== ''));
 }

@@ -105,10 +105,16 @@ async function attempt(
   { clock, abort, files, environment }: FetchTools,
   deadline: number,
 ): Promise<Outcome> {
-  const { stallMs, requireHttps } = request.limits;
+  const { stallMs, requireHttps, allowInsecureRedirect } = request.limits;
   using guard = new StallGuard({ stallMs, remainingMs: deadline - clock.monotonic() }, clock, abort);
   try {
-    const asked = { url: request.url, headers: headersFor(part, request), requireHttps, environment };
+    const asked = {
+      url: request.url,
+      headers: headersFor(part, request),
+      requireHttps,
+      allowInsecureRedirect,
+      environment,
+    };
     const answer = await httpGet(asked, guard.abort);
     try {
       guard.touch();
@@ -206,6 +212,8 @@ export interface DownloadLimits {
   readonly stallMs: number;
   /** True: redirects to plain http are refused, too. */
   readonly requireHttps?: true;
+  /** True: a redirect from https to plain http is followed. */
+  readonly allowInsecureRedirect?: true;
 }
 
 /** A signal's policy overrides the flags. */

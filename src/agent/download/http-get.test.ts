@@ -31,7 +31,15 @@ test('a server is believed whose authority is installed on the host, and no othe
   expect(await askAs(other, { url })).toBe('Error: UNABLE_TO_VERIFY_LEAF_SIGNATURE');
 });
 
-test('a redirect from https to plain http is followed, unless https is required: then it is refused for good', async () => {
+test('the environment cannot make an unknown certificate count', async () => {
+  await using mirror = await startHttpsMirror((_request, response) => response.end('k0s'));
+  await using other = await startHttpsMirror((_request, response) => response.end('k0s'));
+  const { server: url } = mirror.server.config;
+  const trust = { ...other.trust, NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+  expect(await askAs({ ...other, trust }, { url })).toBe('Error: UNABLE_TO_VERIFY_LEAF_SIGNATURE');
+});
+
+test('a redirect from https to plain http is refused for good, unless a flag allows it and nothing requires https', async () => {
   await using plain = await startStubServer((_request, response) => response.end('k0s'));
   await using mirror = await startHttpsMirror(({ url }, response) => {
     const location = { '/': '/next', '/next': `${plain.config.server}/k0s` }[url] ?? '';
@@ -39,10 +47,13 @@ test('a redirect from https to plain http is followed, unless https is required:
     else response.writeHead(302, { location }).end();
   });
   const url = `${mirror.server.config.server}/`;
-  expect(await askAs(mirror, { url })).toBe('200');
+  const host = `127.0.0.1:${mirror.server.port}`;
+  const weaker = `Error: a redirect of ${host} leads from https to plain http at 127.0.0.1:${plain.port}`;
+  expect(await askAs(mirror, { url })).toBe(`${weaker} (see --allow-insecure-redirect)`);
+  expect(plain.requests).toHaveLength(0);
+  expect(await askAs(mirror, { url, allowInsecureRedirect: true })).toBe('200');
   expect(plain.requests).toHaveLength(1);
   const refused = `leads to plain http at 127.0.0.1:${plain.port}, and the policy requires https`;
-  const host = `127.0.0.1:${mirror.server.port}`;
   expect(await askAs(mirror, { url, requireHttps: true })).toBe(`Error: a redirect of ${host} ${refused}`);
   expect(await askAs(mirror, { url: plain.config.server, requireHttps: true })).toBe(`Error: the plan ${refused}`);
   expect(plain.requests).toHaveLength(1);

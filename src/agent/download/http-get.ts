@@ -31,13 +31,15 @@ export interface Get {
   readonly headers: OutgoingHttpHeaders;
   /** Plain http is refused, also after a redirect. */
   readonly requireHttps?: boolean | undefined;
+  /** Follows a redirect from https to plain http, as the original does. */
+  readonly allowInsecureRedirect?: boolean | undefined;
   /** Names the proxies. */
   readonly environment: Environment;
 }
 
 /** Resolves with the first answer that is one of `ANSWERS`; `abort` also ends its body. */
 export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer> {
-  const { requireHttps } = request;
+  const { requireHttps, allowInsecureRedirect } = request;
   let address = new URL(request.url);
   let from = 'the plan';
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
@@ -51,7 +53,12 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
     if (!REDIRECTS.includes(statusCode)) throw refusal(statusCode, address.host);
     if (answered.location === undefined) throw new Error(`${address.host} redirects without saying where`);
     from = `a redirect of ${address.host}`;
-    address = new URL(answered.location, address);
+    const next = new URL(answered.location, address);
+    const isWeaker = address.protocol === 'https:' && next.protocol === 'http:';
+    if (isWeaker && requireHttps !== true && allowInsecureRedirect !== true) {
+      throw new Error(`${from} leads from https to plain http at ${next.host} (see --allow-insecure-redirect)`);
+    }
+    address = next;
   }
   throw new Error(`more than ${MAX_REDIRECTS} redirects`);
 }

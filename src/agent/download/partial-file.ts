@@ -5,6 +5,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { isRecord } from '../../util/json.ts';
 import type { Files } from '../state/durable-files.ts';
 import { writeDurably } from '../state/durable-files.ts';
+import { isBundleName } from './bundle-name.ts';
 import { feed } from './hash-file.ts';
 
 /** Bytes of two attempts belong together only if these are equal. */
@@ -160,8 +161,17 @@ export async function sealedHash(record: string, files: Files): Promise<string |
 async function readRecord(path: string, files: Files): Promise<PartRecord | undefined> {
   try {
     const value: unknown = JSON.parse(await files.readFile(path, 'utf8'));
-    return isRecord(value) ? (value as unknown as PartRecord) : undefined;
+    return isPartRecord(value) ? value : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** The name becomes a path: a record that somebody changed must not lead out of the directory. */
+function isPartRecord(value: unknown): value is PartRecord {
+  if (!isRecord(value) || typeof value['url'] !== 'string') return false;
+  const areTexts = ['sha256', 'sealed', 'validator'].every((key) =>
+    ['string', 'undefined'].includes(typeof value[key]),
+  );
+  return areTexts && (value['name'] === undefined || isBundleName(value['name']));
 }

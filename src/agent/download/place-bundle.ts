@@ -2,7 +2,7 @@
 import { dirname, join } from 'node:path';
 import { isRecord } from '../../util/json.ts';
 import { type Files, syncPath, writeDurably } from '../state/durable-files.ts';
-import { bundleNameFor, bundleNameIn } from './bundle-name.ts';
+import { bundleNameFor, bundleNameIn, isBundleName, PARTIAL_BUNDLE } from './bundle-name.ts';
 import { whenThereIsRoom } from './disk-room.ts';
 import { type FetchRequest, type FetchTools, fetchVerified, type Inspect } from './fetch.ts';
 import { hashFile } from './hash-file.ts';
@@ -85,7 +85,7 @@ async function fetchBundle(
   };
   const paths = { part: await partFor(imagesDirectory, files), record };
   await using part = await PartialFile.open({ url, sha256 }, paths, files);
-  const isWhole = part.wanted !== undefined && part.sha256 === part.wanted && part.origin.name !== undefined;
+  const isWhole = part.wanted !== undefined && part.sha256 === part.wanted && isBundleName(part.origin.name);
   const wanted = { ...request, paths, ...(unless && { unless }) };
   if (!isWhole && (await fetchVerified(part, wanted, inspect, tools)) === 'here') return found;
   await part.seal(READABLE);
@@ -149,8 +149,7 @@ async function partFor(imagesDirectory: string, files: Files): Promise<string> {
 }
 
 function partsFor(imagesDirectory: string): [outside: string, inside: string] {
-  const name = '.refit-airgap.part';
-  return [join(dirname(imagesDirectory), name), join(imagesDirectory, name)];
+  return [join(dirname(imagesDirectory), PARTIAL_BUNDLE), join(imagesDirectory, PARTIAL_BUNDLE)];
 }
 
 export interface PlacedBundle {
@@ -185,5 +184,6 @@ export function withBundle(bundles: readonly PlacedBundle[], bundle: PlacedBundl
 }
 
 function isBundle(value: unknown): value is PlacedBundle {
-  return isRecord(value) && ['name', 'url', 'version', 'sha256'].every((key) => typeof value[key] === 'string');
+  const isWhole = isRecord(value) && ['url', 'version', 'sha256'].every((key) => typeof value[key] === 'string');
+  return isWhole && isBundleName(value['name']);
 }

@@ -3,7 +3,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
 import { isIP, type Socket } from 'node:net';
-import { connect, getCACertificates } from 'node:tls';
+import { connect, getCACertificates, type TlsOptions } from 'node:tls';
 import { http } from '../../util/http.ts';
 
 export interface Route {
@@ -88,8 +88,10 @@ function optionsFor(proxy: URL, abort: AbortSignal): https.RequestOptions {
   return { protocol, hostname: host, servername, port, agent: false, signal: abort, ...trustFor(proxy) };
 }
 
-function trustFor({ protocol }: URL): { ca?: string[] } {
-  return protocol === 'https:' ? { ca: trustedAuthorities() } : {};
+/** Said explicitly: environment variables and flags of Node.js could weaken its defaults. */
+function trustFor({ protocol }: URL): Pick<TlsOptions, 'ca' | 'rejectUnauthorized' | 'minVersion'> {
+  if (protocol !== 'https:') return {};
+  return { ca: trustedAuthorities(), rejectUnauthorized: true, minVersion: 'TLSv1.2' };
 }
 
 function credentialsFor({ username, password }: URL): OutgoingHttpHeaders {

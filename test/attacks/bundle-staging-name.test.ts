@@ -1,0 +1,33 @@
+/** A bundle's URL names the file of partial downloads: the agent said Completed, and then removed the bundle with its leftovers. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { NEW, type Rig } from '../agent/rig.ts';
+import { startStubServer } from '../faults/stub-server.ts';
+import { startNode, useCluster } from './rig.ts';
+
+useCluster();
+
+const PARTIAL = '.refit-airgap.part';
+
+async function expectRefused(node: Rig, url: string): Promise<void> {
+  await node.send('/new', NEW, { kind: 'airgapupdate', url });
+  await node.end();
+  expect(node.statuses).toEqual(['Downloading', 'FailedDownload']);
+  expect((await node.report())?.reason).toContain(`names the bundle ${PARTIAL}`);
+  expect(await readdir(join(node.host.dataDirectory, 'images'))).toEqual([]);
+  expect(await readdir(node.host.dataDirectory)).toEqual(['images']);
+}
+
+test.each([`/a/${PARTIAL}`, '/a/%2Erefit-airgap%2Epart', '/named'])(
+  '%s is refused, and nothing is left',
+  async (path) => {
+    await using node = await startNode();
+    await using server = await startStubServer((_request, response) => {
+      if (path === '/named') response.setHeader('content-disposition', `attachment; filename="${PARTIAL}"`);
+      response.end('a bundle');
+    });
+    node.startAgent();
+    await expectRefused(node, server.config.server + path);
+  },
+);
