@@ -1,7 +1,7 @@
 /** A download server or a neighbour fills the node's disk: a reserve stays free, and the agent goes on once there is room. */
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -46,7 +46,7 @@ attackOnDisk('bytes without end or length leave the reserve, and are removed', a
   await using node = await startOn(disk);
   let least = Infinity;
   let sent = 0;
-  const endless = createServer(async (_request, response) => {
+  const flood = async (response: ServerResponse): Promise<void> => {
     const piece = Buffer.alloc(MIB, 7);
     let resume = (): void => undefined;
     response.on('drain', () => resume()).on('close', () => resume());
@@ -55,7 +55,8 @@ attackOnDisk('bytes without end or length leave the reserve, and are removed', a
       if (!response.write(piece)) await new Promise<void>((resolve) => (resume = resolve));
       least = Math.min(least, await disk.free());
     }
-  }).listen(0, '127.0.0.1');
+  };
+  const endless = createServer((_request, response) => void flood(response)).listen(0, '127.0.0.1');
   await once(endless, 'listening');
   try {
     node.startAgent();

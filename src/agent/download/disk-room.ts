@@ -95,8 +95,8 @@ export async function whenThereIsRoom(
       if (!(error instanceof NoRoomError) && !isDiskFull(error)) throw error;
       await discard();
       log.warn('the disk is full: the download was removed and waits for room', { reason: messageOf(error) });
-      do await pause(error);
-      while (error instanceof NoRoomError && !(await error.hasRoom()));
+      await pause(error);
+      if (error instanceof NoRoomError) while (!(await error.hasRoom())) await pause(error);
     }
   }
 }
