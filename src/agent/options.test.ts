@@ -21,7 +21,7 @@ test('the defaults are the original limits, and what can be found is', () => {
 });
 
 test('every flag that help names is taken', () => {
-  const flags = [...AGENT_HELP.matchAll(/^ {2}--([a-z-]+) /gm)].map(([, flag]) => flag);
+  const flags = [...AGENT_HELP.matchAll(/^ {2}--([a-z-]+) +(<)?/gm)];
   const values: Record<string, string> = {
     object: 'controlnode',
     mode: 'controller+worker',
@@ -31,7 +31,10 @@ test('every flag that help names is taken', () => {
     'disk-reserve': '7',
     soak: '250ms',
   };
-  const args = flags.flatMap((flag = '') => [`--${flag}`, values[flag] ?? (flag.endsWith('timeout') ? '250ms' : '/x')]);
+  const args = flags.flatMap(([, flag = '', takesValue]) => {
+    const value = values[flag] ?? (flag.endsWith('timeout') ? '250ms' : '/x');
+    return takesValue === undefined ? [`--${flag}`] : [`--${flag}`, value];
+  });
   expect(parseAgentOptions(args)).toEqual({
     kubeconfig: '/x',
     object: 'controlnode',
@@ -41,7 +44,7 @@ test('every flag that help names is taken', () => {
     binary: '/x',
     stateDirectory: '/x',
     runDirectory: '/x',
-    limits: { maxBytes: 5, reserveBytes: 7, totalMs: 250, stallMs: 250 },
+    limits: { maxBytes: 5, reserveBytes: 7, allowInsecureRedirect: true, totalMs: 250, stallMs: 250 },
     times: { restartTimeoutMs: 250, soakMs: 250, readyTimeoutMs: 250 },
     logLevel: 'debug',
   });

@@ -1,4 +1,5 @@
 /** The agent process: creates its parts and runs them. */
+import { readFileSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { AGENT_HELP, parseAgentOptions } from '../agent/options.ts';
 import { serveHost } from '../agent/serve/serve-host.ts';
@@ -28,6 +29,7 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
     process.stdout.write(AGENT_HELP);
     return EXIT.ok;
   }
+  checkFileLimit();
   const log = stderrLogger(options.logLevel);
   const config = await loadClusterConfig({ path: options.kubeconfig });
   const paths = await openStateDirectory(options.stateDirectory, options.runDirectory);
@@ -40,6 +42,29 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   await serveHost({ ...tools, options, config, paths, places, binary, restarter, version: VERSION }, stop);
   log.info('agent stopped');
   return EXIT.ok;
+}
+
+/** What the agent needs with its watches, a download, and commands of the service manager under way, and twice that. */
+const LEAST_OPEN_FILES = 128;
+
+/** With too few file descriptors a request or a command would fail at any moment, or never end. */
+function checkFileLimit(): void {
+  const limit = /^Max open files +(\d+)/m.exec(readLimits())?.[1];
+  if (limit === undefined || Number(limit) >= LEAST_OPEN_FILES) return;
+  throw new RefitError(
+    'REFIT_AGENT',
+    `this process may open only ${limit} files, and the agent needs ${LEAST_OPEN_FILES}`,
+    { hint: 'raise LimitNOFILE in the unit of the agent, or `ulimit -n` where it is started' },
+  );
+}
+
+/** Empty when the kernel does not say. */
+function readLimits(): string {
+  try {
+    return readFileSync('/proc/self/limits', 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 async function askSoon(socket: string): Promise<ServiceStatus> {

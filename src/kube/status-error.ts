@@ -42,6 +42,11 @@ export class TransportError extends Error {
   }
 }
 
+/** The cause of a TransportError when an answer came, but not one that an API server gives. */
+export class AnswerError extends Error {
+  override readonly name = 'AnswerError';
+}
+
 const hasCode =
   (code: number, ...reasons: string[]) =>
   (thrown: unknown): thrown is StatusError =>

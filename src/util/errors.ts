@@ -33,6 +33,11 @@ export const ERRORS = {
     exit: EXIT.unreachable,
     hint: 'check that the API server runs and that its address is correct',
   },
+  REFIT_BAD_ANSWER: {
+    meaning: 'The server answers, but not as a Kubernetes API server: with HTML, with another kind, or without an end.',
+    exit: EXIT.unreachable,
+    hint: 'the fault is at that address: check that it is the API server, and not a proxy or a login page before it',
+  },
   REFIT_TLS: {
     meaning: 'A TLS certificate is not trusted or has expired, on either side.',
     exit: EXIT.unreachable,

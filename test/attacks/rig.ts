@@ -1,7 +1,7 @@
 /** What the attacks share: a cluster, nodes with a real agent, and an unprivileged attacker on the same host. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
@@ -28,8 +28,7 @@ export async function startNode(options: Partial<RigOptions> = {}): Promise<Rig>
 }
 
 const isRoot = process.getuid?.() === 0;
-if (!isRoot) process.stdout.write('skipped: attacks of other users and on mounted disks, which only root can start
-');
+if (!isRoot) process.stdout.write('skipped: attacks of other users and on mounted disks, which only root can start\n');
 
 /** A test that mounts a disk; skipped unless root runs it. */
 export const attackOnDisk = test.skipIf(!isRoot);
@@ -82,4 +81,16 @@ export class Attacker implements AsyncDisposable {
     }
     await rm(this.directory, { recursive: true, force: true });
   }
+}
+
+/** Writes a kubeconfig for a server of any kind; returns its path. */
+export async function kubeconfigOf(directory: string, server: string): Promise<string> {
+  const path = join(directory, 'kubeconfig.json');
+  const lists = {
+    clusters: [{ name: 'c', cluster: { server } }],
+    users: [{ name: 'u', user: {} }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+  };
+  await writeFile(path, JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'x', ...lists }));
+  return path;
 }

@@ -1,8 +1,12 @@
 /** Runs the agents of this host, and starts them anew when the host gets another name in the cluster. */
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
-import { isNotFound } from '../../kube/status-error.ts';
+import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
+import { describeProblem } from '../../kube/transport/problems.ts';
 import { SIGNAL_OBJECTS } from '../../signal/names.ts';
+import { backoffDelay } from '../../util/backoff.ts';
+import { sleep } from '../../util/clock.ts';
+import type { ErrorCode } from '../../util/errors.ts';
 import { LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { controlNodeName, nodeName } from '../registration/host-name.ts';
 import { loadJournal } from '../state/journal-file.ts';
@@ -17,7 +21,7 @@ interface HostBasis extends Omit<HostParts, 'client' | 'userAgent'> {
   readonly version: string;
 }
 
-/** Works until `stop` aborts. Rejects when the object cannot be read at the start, or a journal cannot be read. */
+/** Works until `stop` aborts. Rejects when the object stays unreadable at the start, or a journal cannot be read. */
 export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<void> {
   const over = new AbortController();
   const ending = AbortSignal.any([stop, over.signal]);
@@ -37,11 +41,14 @@ function nameFor({ options: { name, object }, places }: HostBasis): string {
   return object === 'node' ? nodeName(places.current, process.env) : controlNodeName(places.current, process.env);
 }
 
+/** The agent reads single objects, and the pods of its own node in pages. */
+const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
+
 async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): Promise<void> {
   const { options, paths, clock, config, version } = basis;
   const log = basis.log.child({ node: name });
   const userAgent = `refit-agent/${version} (${name})`;
-  const client = createClient(config, { clock, userAgent });
+  const client = createClient(config, { clock, userAgent, mostBytes: MOST_ANSWER_BYTES });
   const host = { ...basis, client, userAgent, log };
   try {
     const { phase } = await loadJournal(paths.journal);
@@ -63,15 +70,34 @@ async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Pr
   await serveNode(host, name, options, stop);
 }
 
+const RETRY = { base: 500, cap: 15_000 };
+/** Roles may be created after their agents; with the pauses between them about 15 seconds. */
+const MOST_REFUSALS = 6;
+
 /**
- * Rejects when the object cannot be read, so that a wrong configuration shows at the start. A missing object is waited
- * for, and so is the kind ControlNode, which a cluster may get after its first controller.
+ * Resolves once the object was read. A missing object is waited for later, and so is the kind ControlNode, which a cluster may
+ * get after its first controller. Rejects for a configuration that stays wrong: a server without the kind, or a missing right.
+ * Every other failure may pass, such as an API server that is overloaded or does not know a renewed certificate yet.
  */
-async function checkObject({ client, options }: HostParts, name: string, abort: AbortSignal): Promise<void> {
-  try {
-    await client.get(SIGNAL_OBJECTS[options.object], name, { abort });
-  } catch (error) {
-    const mayCome = isNotFound(error) && (options.object === 'controlnode' || error.status.details?.name !== undefined);
-    if (!mayCome) throw error;
+async function checkObject(host: HostParts, name: string, abort: AbortSignal): Promise<void> {
+  const { client, options, clock, random, log } = host;
+  for (let failures = 0; !abort.aborted; failures++) {
+    try {
+      await client.get(SIGNAL_OBJECTS[options.object], name, { abort });
+      return;
+    } catch (error) {
+      if (abort.aborted) return;
+      const mayCome =
+        isNotFound(error) && (options.object === 'controlnode' || error.status.details?.name !== undefined);
+      if (mayCome) return;
+      const problem = describeProblem(error);
+      const stays = LASTING.includes(problem.code) || (isForbidden(error) && failures + 1 >= MOST_REFUSALS);
+      if (stays) throw error;
+      const pauseMs = backoffDelay(failures, { ...RETRY, random });
+      log.warn('cannot read the object at the start; trying again', { reason: problem.line, pauseMs });
+      await sleep(clock, pauseMs, abort).catch(() => undefined);
+    }
   }
 }
+
+const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_KUBECONFIG', 'REFIT_FILE', 'REFIT_USAGE'];

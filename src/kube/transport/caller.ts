@@ -12,6 +12,8 @@ export interface Call {
   readonly body?: unknown;
   readonly abort?: AbortSignal | undefined;
   readonly deadlineMs: number;
+  /** What is wrong with a parsed answer, or with a value of a stream; undefined for a good one. */
+  readonly check?: (answer: unknown) => string | undefined;
 }
 
 export interface Caller {

@@ -1,5 +1,6 @@
 /** The KubeClient over HTTP: each method is one call, and objects stay plain JSON. */
 import { type Clock, systemClock } from '../../util/clock.ts';
+import { isRecord } from '../../util/json.ts';
 import type {
   DeleteOptions,
   EvictOptions,
@@ -29,6 +30,8 @@ export interface ClientOptions {
   readonly deadlineMs?: number;
   /** Milliseconds without data on a watch; 3 min by default: servers send a bookmark about once a minute. */
   readonly watchIdleMs?: number;
+  /** Bytes of the largest answer that is read; 128 MiB by default, for pages of large objects. */
+  readonly mostBytes?: number;
   /** Called for each attempt, including retries. */
   readonly onRequest?: (record: RequestRecord) => void;
 }
@@ -53,6 +56,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
     server: config.server,
     userAgent: options.userAgent ?? 'refit',
     onRequest: options.onRequest ?? (() => undefined),
+    mostBytes: options.mostBytes ?? 128 * 1024 * 1024,
   });
   return clientOver(requester, options);
 }
@@ -76,7 +80,8 @@ class HttpClient implements KubeClient {
 
   async get<T extends KubeObject>(resource: Resource<T>, name: string, options: RequestOptions = {}): Promise<T> {
     const path = pathOf(resource, { namespace: options.namespace, name });
-    return await this.#caller.json<T>(this.#call('get', resource.plural, path, options));
+    const call = this.#call('get', resource.plural, path, options);
+    return await this.#caller.json<T>({ ...call, check: objectCheck(resource.kind) });
   }
 
   async list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> {
@@ -93,6 +98,7 @@ class HttpClient implements KubeClient {
     const list = await this.#caller.json<KubeList<T>>({
       ...this.#call('list', resource.plural, path, options),
       query,
+      check: listCheck(resource.kind),
     });
     return { ...list, items: (list.items ?? []).map((item) => withKind(resource, item)) };
   }
@@ -117,7 +123,7 @@ class HttpClient implements KubeClient {
     const path = pathOf(resource, { namespace: options.namespace });
     const call = this.#call('watch', resource.plural, path, options);
     return this.#caller.stream<WatchEvent<T>>(
-      { ...call, query: { ...query, watch: true, allowWatchBookmarks: true } },
+      { ...call, query: { ...query, watch: true, allowWatchBookmarks: true }, check: eventProblem },
       options.idleMs ?? this.#options.watchIdleMs ?? 180_000,
     );
   }
@@ -198,11 +204,41 @@ class HttpClient implements KubeClient {
       ...(options.dryRun ? { dryRun: 'All' } : {}),
       ...extra,
     };
-    return await this.#caller.json<T>({ ...this.#call(verb, label, path, options), method, query, ...content });
+    // A subresource may answer with a kind of its own.
+    const check = objectCheck(options.subresource === undefined ? resource.kind : undefined);
+    return await this.#caller.json<T>({ ...this.#call(verb, label, path, options), method, query, check, ...content });
   }
 }
 
 /** Servers omit kind and version in the items of built-in lists, but not in watch events. This gives both one form. */
 function withKind<T extends KubeObject>(resource: Resource<T>, item: T): T {
   return item.kind === undefined ? { apiVersion: apiVersionOf(resource), kind: resource.kind, ...item } : item;
+}
+
+/** Complains about an answer that is no object of the kind; without `kind` any kind is good. */
+function objectCheck(kind: string | undefined): (answer: unknown) => string | undefined {
+  return (answer) => {
+    if (!isRecord(answer)) return `it answered with ${JSON.stringify(answer).slice(0, 60)}, not with an object`;
+    const found = answer['kind'];
+    if (kind !== undefined && found !== undefined && found !== kind)
+      return `it answered with a ${String(found)}, not with a ${kind}`;
+    return isRecord(answer['metadata']) ? undefined : 'it answered with an object without metadata';
+  };
+}
+
+function listCheck(kind: string): (answer: unknown) => string | undefined {
+  const checkList = objectCheck(`${kind}List`);
+  const checkItem = objectCheck(kind);
+  return (answer) => {
+    const problem = checkList(answer);
+    if (problem !== undefined || !isRecord(answer)) return problem;
+    const items = answer['items'] ?? [];
+    if (!Array.isArray(items)) return 'it answered with a list whose items are no array';
+    return items.map(checkItem).find((found) => found !== undefined);
+  };
+}
+
+function eventProblem(event: unknown): string | undefined {
+  if (isRecord(event) && typeof event['type'] === 'string' && isRecord(event['object'])) return undefined;
+  return `it sent ${JSON.stringify(event).slice(0, 60)}, not an event of a watch`;
 }

@@ -4,20 +4,25 @@ const NEWLINE = 10;
 
 /**
  * Reads each byte once and copies it at most once, whatever the size of chunks and lines. Throws a SyntaxError when a line is
- * not JSON or the stream ends inside one.
+ * not JSON, longer than `mostBytes`, or the stream ends inside one.
  */
-export async function* jsonLines(chunks: AsyncIterable<Buffer>): AsyncGenerator {
+export async function* jsonLines(chunks: AsyncIterable<Buffer>, mostBytes = Infinity): AsyncGenerator {
   let parts: Buffer[] = [];
+  let held = 0;
   for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       parts.push(chunk.subarray(start, end));
       const line = join(parts);
       parts = [];
+      held = 0;
       start = end + 1;
       if (line !== '') yield JSON.parse(line) as unknown;
     }
-    if (start < chunk.length) parts.push(chunk.subarray(start));
+    if (start === chunk.length) continue;
+    parts.push(chunk.subarray(start));
+    held += chunk.length - start;
+    if (held > mostBytes) throw new SyntaxError(`a line has more than ${mostBytes} bytes`);
   }
   if (parts.length > 0) throw new SyntaxError('the stream ended inside a line');
 }

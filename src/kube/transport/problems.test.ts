@@ -1,7 +1,7 @@
 /** Shows the one line a person reads when the API server cannot be used. */
 import { expect, test } from 'vitest';
 import { RefitError } from '../../util/errors.ts';
-import { StatusError, TransportError } from '../status-error.ts';
+import { AnswerError, StatusError, TransportError } from '../status-error.ts';
 import type { Status } from '../types.ts';
 import { describeProblem } from './problems.ts';
 
@@ -37,6 +37,18 @@ test.each<[string, unknown, string, string]>([
   ['a missing kind', refusal(404), 'REFIT_NO_CRD', `${server} does not know a kind that Refit needs: told so`],
   ['a server in trouble', refusal(503), 'REFIT_UNREACHABLE', `${server} answered 503: told so`],
   ['a server with too much to do', refusal(429), 'REFIT_UNREACHABLE', `${server} answered 429: told so`],
+  [
+    'an odd answer',
+    new TransportError('GET /x', { server, cause: new AnswerError('not JSON') }),
+    'REFIT_BAD_ANSWER',
+    `${server} does not answer as an API server: not JSON`,
+  ],
+  [
+    'a redirect to a login page',
+    refusal(302),
+    'REFIT_BAD_ANSWER',
+    `${server} does not answer as an API server: told so`,
+  ],
   ['a missing object', refusal(404, { name: 'w1' }), 'REFIT_INTERNAL', `${server} answered 404: told so`],
   ['anything else', new Error('odd'), 'REFIT_INTERNAL', 'odd'],
 ])('%s', (_name, thrown, code, message) => {

@@ -1,7 +1,7 @@
 /** Describes in one line why the API server could not be used: which server, what happened, and an error code. */
 import { type ErrorCode, messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
-import { StatusError, TransportError } from '../status-error.ts';
+import { AnswerError, StatusError, TransportError } from '../status-error.ts';
 
 /** Codes of Node and OpenSSL for a certificate that is not trusted. */
 const TLS_CODES = new Set([
@@ -29,6 +29,10 @@ export function describeProblem(thrown: unknown): RefitError {
 function describeTransport(error: TransportError): RefitError {
   const root = rootOf(error);
   if (root instanceof RefitError) return root;
+  if (error.cause instanceof AnswerError) {
+    const text = `${error.server ?? 'the API server'} does not answer as an API server: ${error.cause.message}`;
+    return new RefitError('REFIT_BAD_ANSWER', text, { cause: error });
+  }
   const code = isRecord(root) && typeof root['code'] === 'string' ? root['code'] : '';
   const server = error.server ?? 'the API server';
   const isTls = TLS_CODES.has(code) || code.startsWith('ERR_TLS_') || code.startsWith('ERR_SSL_');
@@ -49,6 +53,7 @@ function judge(error: StatusError): [ErrorCode, string] {
   // The answer names a missing object, but not a missing kind.
   if (code === 404 && !status.details?.name)
     return ['REFIT_NO_CRD', `does not know a kind that Refit needs: ${message}`];
+  if (code < 400) return ['REFIT_BAD_ANSWER', `does not answer as an API server: ${message}`];
   const isInTrouble = code >= 500 || code === 429;
   return [isInTrouble ? 'REFIT_UNREACHABLE' : 'REFIT_INTERNAL', `answered ${code}: ${message}`];
 }

@@ -4,7 +4,7 @@ import { untilAborted } from '../../util/abort.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import type { Credentials, Identity } from '../config/credentials.ts';
-import { StatusError, TransportError } from '../status-error.ts';
+import { AnswerError, StatusError, TransportError } from '../status-error.ts';
 import type { Status } from '../types.ts';
 import { type Call, type Caller, queryText } from './caller.ts';
 import { jsonLines } from './json-lines.ts';
@@ -32,7 +32,14 @@ export interface RequesterParts {
   readonly server: string;
   readonly userAgent: string;
   readonly onRequest: (record: RequestRecord) => void;
+  /** Largest answer that is read. */
+  readonly mostBytes: number;
 }
+
+/** Largest event of a watch: servers store objects of at most about 3 MB. */
+const MOST_EVENT_BYTES = 16 * 1024 * 1024;
+/** A refusal is a short Status; more of it is not read. */
+const MOST_REFUSAL_BYTES = 1024 * 1024;
 
 /** Methods that may be sent again. */
 const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
@@ -56,16 +63,15 @@ export class Requester implements Caller {
   async text(call: Call): Promise<{ status: number; body: string }> {
     return await this.#within(call, async (limit) => {
       const response = await this.#open(call, limit);
-      return { status: response.statusCode ?? 0, body: await readText(response) };
+      return { status: response.statusCode ?? 0, body: await readText(response, this.#parts.mostBytes) };
     });
   }
 
   async json<T>(call: Call): Promise<T> {
     return await this.#within(call, async (limit) => {
       const response = await this.#open(call, limit);
-      const body = await readText(response);
-      if (!isSuccess(response)) throw await this.#refusal(call, response, body);
-      return JSON.parse(body) as T;
+      if (!isSuccess(response)) throw await this.#refusal(call, response);
+      return checked<T>(call, parseAnswer(response, await readText(response, this.#parts.mostBytes)));
     });
   }
 
@@ -73,10 +79,12 @@ export class Requester implements Caller {
     const limit = this.#begin(call);
     try {
       const response = await this.#open(call, limit);
-      if (!isSuccess(response)) throw await this.#refusal(call, response, await readText(response));
-      for await (const value of jsonLines(alive(response, limit, idleMs))) yield value as T;
+      if (!isSuccess(response)) throw await this.#refusal(call, response);
+      const lines = jsonLines(alive(response, limit, idleMs), MOST_EVENT_BYTES);
+      for await (const value of lines) yield checked<T>(call, value);
     } catch (error) {
-      throw this.#failure(call, limit, error);
+      const isOdd = error instanceof SyntaxError;
+      throw this.#failure(call, limit, isOdd ? new AnswerError('the watch is not JSON', { cause: error }) : error);
     } finally {
       this.#end(limit);
     }
@@ -122,8 +130,7 @@ export class Requester implements Caller {
       const mayWait = IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
       const isRefused = response.statusCode === 401 && !refreshed && this.#parts.credentials.refresh(identity);
       if (!isRefused && !(isOverload(response) && mayWait)) return response;
-      // Reading the answer to its end releases the connection.
-      response.resume();
+      release(response);
       if (isRefused) refreshed = true;
       else await sleep(this.#parts.clock, Math.max(waitMs ?? 0, SHORTEST_PAUSE_MS), limit.abort);
     }
@@ -161,7 +168,8 @@ export class Requester implements Caller {
     }
   }
 
-  async #refusal(call: Call, response: IncomingMessage, body: string): Promise<StatusError> {
+  async #refusal(call: Call, response: IncomingMessage): Promise<StatusError> {
+    const body = await readText(response, MOST_REFUSAL_BYTES);
     const problem = response.statusCode === 401 ? await this.#parts.credentials.certificateProblem() : undefined;
     const cause = problem === undefined ? {} : { cause: new Error(problem) };
     return new StatusError(toStatus(call, response, body), { server: this.#parts.server, ...cause });
@@ -183,10 +191,41 @@ export class Requester implements Caller {
   }
 }
 
-async function readText(response: IncomingMessage): Promise<string> {
+/** Throws as soon as an answer is too large: a server must not fill our memory. */
+async function readText(response: IncomingMessage, mostBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > mostBytes) throw new AnswerError(`the answer has more than ${mostBytes} bytes`);
+    chunks.push(chunk);
+  }
   return Buffer.concat(chunks).toString('utf8');
+}
+
+function parseAnswer(response: IncomingMessage, body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    const type = response.headers['content-type'] ?? 'text without a type';
+    const start = body.trim().slice(0, 60);
+    throw new AnswerError(`it answered ${response.statusCode} with ${type}, not with JSON: "${start}"`, {
+      cause: error,
+    });
+  }
+}
+
+function checked<T>({ check }: Call, answer: unknown): T {
+  const problem = check?.(answer);
+  if (problem !== undefined) throw new AnswerError(problem);
+  return answer as T;
+}
+
+/** Reading a short answer to its end frees the connection for the next request; a long one costs more than a connection. */
+function release(response: IncomingMessage): void {
+  const bytes = Number(response.headers['content-length'] ?? Infinity);
+  if (bytes <= MOST_REFUSAL_BYTES) response.resume();
+  else response.destroy();
 }
 
 async function* alive(response: IncomingMessage, limit: TimeLimit, idleMs: number): AsyncGenerator<Buffer> {

@@ -1,0 +1,70 @@
+/** An API server, or who answers for it, sends answers without end: the agent must not hold them in memory. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { startAgentProcess } from '../agent/agent-process.ts';
+import { sendJson, startStubServer } from '../faults/stub-server.ts';
+import { kubeconfigOf } from './rig.ts';
+
+const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
+const PATIENCE = { timeout: 100_000, interval: 20 };
+const MIB = 1024 * 1024;
+const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', resourceVersion: '1' } };
+
+async function residentMiB(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1]) / 1024;
+}
+
+/** As fast as the other side reads, until it hangs up. */
+function flood(response: ServerResponse, onSent: (bytes: number) => void): void {
+  const piece = Buffer.alloc(MIB, 'x');
+  const push = (): void => {
+    do onSent(piece.length);
+    while (!response.destroyed && response.write(piece));
+  };
+  response.on('drain', push);
+  push();
+}
+
+test.each([
+  ['an object', (): boolean => true, 'the answer has more than 33554432 bytes', 100],
+  ['an error', (): boolean => true, 'the answer has more than 1048576 bytes', 60],
+  [
+    'an event of a watch',
+    (url: string): boolean => url.includes('watch=true'),
+    'a line has more than 16777216 bytes',
+    80,
+  ],
+])('%s without end is cut, and the server is named', async (what, isFlooded, complaint, most) => {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-endless-'));
+  let sent = 0;
+  await using server = await startStubServer(({ url }, response) => {
+    if (!isFlooded(url)) return sendJson(response, 200, NODE);
+    response.writeHead(what === 'an error' ? 500 : 200, { 'content-type': 'application/json' }).write('"');
+    flood(response, (bytes) => (sent += bytes));
+  });
+  const kubeconfig = await kubeconfigOf(directory, server.config.server);
+  const files = ['--state-dir', join(directory, 'state'), '--status-socket', join(directory, 'none')];
+  const agent = startAgentProcess(ENTRY, [
+    '--name',
+    'n1',
+    '--kubeconfig',
+    kubeconfig,
+    ...files,
+    '--log-level',
+    'debug',
+  ]);
+  try {
+    const complaints = (): string[] => agent.log.filter((line) => line.includes(complaint));
+    await vi.waitFor(() => expect(complaints().length).toBeGreaterThan(2), PATIENCE);
+    expect(complaints()[0]).toContain(server.config.server);
+    expect(sent).toBeGreaterThan(MIB);
+    expect(await residentMiB(agent.pid)).toBeLessThan(200 + most);
+  } finally {
+    await agent.stop('SIGKILL');
+    await rm(directory, { recursive: true });
+  }
+});

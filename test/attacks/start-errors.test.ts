@@ -1,0 +1,61 @@
+/** An API server that is overloaded, broken or does not know us yet while the agent starts: the agent says so, and stays. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { type AgentProcess, startAgentProcess } from '../agent/agent-process.ts';
+import { sendJson, sendStatus, startStubServer } from '../faults/stub-server.ts';
+import { kubeconfigOf } from './rig.ts';
+
+const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
+const PATIENCE = { timeout: 100_000, interval: 20 };
+const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', resourceVersion: '1' } };
+
+async function startAgent(answer: (response: ServerResponse, asked: number) => void) {
+  await using things = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), 'refit-start-'));
+  things.defer(async () => await rm(directory, { recursive: true }));
+  let asked = 0;
+  const server = things.use(await startStubServer((_request, response) => answer(response, ++asked)));
+  const files = ['--state-dir', join(directory, 'state'), '--status-socket', join(directory, 'none')];
+  const kubeconfig = await kubeconfigOf(directory, server.config.server);
+  const agent: AgentProcess = startAgentProcess(ENTRY, ['--name', 'n1', '--kubeconfig', kubeconfig, ...files]);
+  things.defer(async () => void (await agent.stop('SIGKILL')));
+  const owned = things.move();
+  return { agent, server, [Symbol.asyncDispose]: async () => await owned.disposeAsync() };
+}
+
+const html = (response: ServerResponse): void => {
+  response.writeHead(200, { 'content-type': 'text/html' }).end('<html>log in</html>');
+};
+
+test.each<[string, (response: ServerResponse) => void, string]>([
+  ['429', (response) => sendStatus(response, 429, 'TooManyRequests'), 'REFIT_UNREACHABLE: http://'],
+  ['500', (response) => sendStatus(response, 500, 'InternalError'), 'REFIT_UNREACHABLE: http://'],
+  ['401', (response) => sendStatus(response, 401, 'Unauthorized'), 'REFIT_UNAUTHORIZED: http://'],
+  ['403 at first', (response) => sendStatus(response, 403, 'Forbidden'), 'REFIT_FORBIDDEN: http://'],
+  ['a page of HTML', html, 'REFIT_BAD_ANSWER: http://'],
+  ['another kind', (response) => sendJson(response, 200, { ...NODE, kind: 'Pod' }), 'REFIT_BAD_ANSWER: http://'],
+  ['no object', (response) => sendJson(response, 200, [1]), 'REFIT_BAD_ANSWER: http://'],
+  ['a broken connection', (response) => void response.destroy(), 'REFIT_UNREACHABLE: cannot reach http://'],
+])('%s: the agent names it, and starts once it is over', async (_name, refuse, line) => {
+  await using run = await startAgent((response, asked) => {
+    if (asked <= 3) refuse(response);
+    else sendJson(response, 200, NODE);
+  });
+  await vi.waitFor(() => expect(run.agent.log.join('\n')).toContain('"msg":"agent started"'), PATIENCE);
+  expect(run.agent.log.filter((text) => text.includes('cannot read the object at the start'))).toHaveLength(3);
+  expect(run.agent.log.join('\n')).toContain(line);
+  expect(run.agent.log.join('\n')).not.toContain('REFIT_INTERNAL');
+});
+
+test.each<[string, (response: ServerResponse) => void, string]>([
+  ['a right that stays missing', (response) => sendStatus(response, 403, 'Forbidden'), 'REFIT_FORBIDDEN: '],
+  ['a server without Nodes', (response) => response.writeHead(404).end('404 page not found'), 'REFIT_NO_CRD: '],
+])('%s ends the agent, with one line that says why', async (_name, refuse, line) => {
+  await using run = await startAgent(refuse);
+  expect(await run.agent.exited).toBeGreaterThan(0);
+  expect(run.agent.log.at(-1)).toContain(line);
+});
