@@ -77,8 +77,10 @@ async function updateEffectOf(
   const drain = work.policy?.drain ?? {};
   switch (step.kind) {
     case 'download':
-      await fileTrust.makePrivate(staging);
-      await download({ url, sha256, staged, paths, userAgent, limits }, { ...tools, abort });
+      await download(
+        { url, sha256, staged, paths, userAgent, limits, prepare: async () => await fileTrust.makePrivate(staging) },
+        { ...tools, abort },
+      );
       return DONE;
     case 'trial-run':
       return await runTrial({

@@ -68,7 +68,7 @@ attackOnDisk('bytes without end or length leave the reserve, and are removed', a
     // The bytes between two looks at the disk, and what the kernel holds of them.
     expect(least).toBeGreaterThan(RESERVE - 8 * MIB);
     expect(before - (await disk.free())).toBeLessThan(MIB);
-    expect(await readdir(join(disk.path, 'bin'))).toEqual(['k0s']);
+    expect(await readdir(join(disk.path, 'bin', '.k0s.refit'))).toEqual([]);
     await node.send('/new', NEW);
     await node.end();
     expect(node.statuses.at(-1)).toBe('Completed');

@@ -11,6 +11,8 @@ import { PartialFile } from './partial-file.ts';
 export interface DownloadRequest extends FetchRequest {
   /** Where the verified payload goes; in the directory of `paths.part`. */
   readonly staged: string;
+  /** Makes that directory. */
+  readonly prepare: () => Promise<void>;
 }
 
 const EXECUTABLE = 0o755;
@@ -27,6 +29,7 @@ export async function download(request: DownloadRequest, tools: FetchTools): Pro
 async function stageOnce(request: DownloadRequest, tools: FetchTools): Promise<void> {
   const { url, staged, paths } = request;
   const { files } = tools;
+  await request.prepare();
   await using part = await PartialFile.open({ url, sha256: request.sha256?.toLowerCase() }, paths, files);
   if (part.wanted !== undefined && (await isStaged(staged, part.wanted, files))) return;
   if (part.wanted === undefined || part.sha256 !== part.wanted) {
