@@ -85,7 +85,7 @@ async function updateEffectOf(
     case 'trial-run':
       return await runTrial({
         binary: staged,
-        sha256: await sealedHash(paths.record, files),
+        sha256: await wantedHash(sha256, paths.record, files),
         timeoutMs: TRIAL_TIMEOUT_MS,
         ...(forceupdate ? {} : { version }),
       });
@@ -98,7 +98,9 @@ async function updateEffectOf(
       return DONE;
     case 'swap':
       await fileTrust.assertReplaceable(work.binary);
-      await replaceDurably(staged, work.binary, files, async (path) => await checkHash(path, paths.record, tools));
+      await replaceDurably(staged, work.binary, files, async (path) => {
+        await checkHash(path, await wantedHash(sha256, paths.record, files), files);
+      });
       return DONE;
     case 'roll-back':
       await fileTrust.assertReplaceable(previous);
@@ -131,9 +133,14 @@ async function updateEffectOf(
   }
 }
 
+/** The signal's hash, if it has one: the record on the disk may have been changed. */
+async function wantedHash(sha256: string | undefined, record: string, files: Files): Promise<string | undefined> {
+  return sha256?.toLowerCase() ?? (await sealedHash(record, files));
+}
+
 /** The bytes that were hashed are the ones that the rename puts in place. */
-async function checkHash(path: string, record: string, { files }: EffectTools): Promise<void> {
-  const [found, wanted] = [await hashFile(path, files), await sealedHash(record, files)];
+async function checkHash(path: string, wanted: string | undefined, files: Files): Promise<void> {
+  const found = await hashFile(path, files);
   if (wanted === undefined || found !== wanted)
     throw new Error(`sha256 of the staged binary became ${found}, wanted ${wanted}`);
 }

@@ -90,7 +90,7 @@ async function oneFailureIsNoEnd(get: Download): Promise<Complaint> {
     staged: inDirectory('k0s.tmp'),
     paths: { part: inDirectory('part'), record: inDirectory('record') },
     userAgent: 'refit-agent/0 (worker1)',
-    prepare: async () => undefined,
+    prepare: async () => await Promise.resolve(),
     limits: { maxBytes: 1000, reserveBytes: 0, totalMs: 60_000, stallMs: 60_000 },
   };
   const { signal: abort } = new AbortController();

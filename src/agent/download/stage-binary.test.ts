@@ -60,7 +60,7 @@ function requestFor(url: string, more: Partial<DownloadRequest> = {}): DownloadR
     url,
     sha256: SHA256,
     staged: join(directory, 'k0s.tmp'),
-    prepare: async () => undefined,
+    prepare: async () => await Promise.resolve(),
     paths: { part: join(directory, '.k0s.tmp.part'), record: join(directory, 'download.json') },
     userAgent: 'refit-agent/0 (worker1)',
     limits: LIMITS,

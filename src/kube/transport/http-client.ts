@@ -221,7 +221,7 @@ function objectCheck(kind: string | undefined): (answer: unknown) => string | un
     if (!isRecord(answer)) return `it answered with ${JSON.stringify(answer).slice(0, 60)}, not with an object`;
     const found = answer['kind'];
     if (kind !== undefined && found !== undefined && found !== kind)
-      return `it answered with a ${String(found)}, not with a ${kind}`;
+      return `it answered with kind ${JSON.stringify(found)}, not with a ${kind}`;
     return isRecord(answer['metadata']) ? undefined : 'it answered with an object without metadata';
   };
 }

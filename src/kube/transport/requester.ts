@@ -71,7 +71,9 @@ export class Requester implements Caller {
     return await this.#within(call, async (limit) => {
       const response = await this.#open(call, limit);
       if (!isSuccess(response)) throw await this.#refusal(call, response);
-      return checked<T>(call, parseAnswer(response, await readText(response, this.#parts.mostBytes)));
+      const answer = parseAnswer(response, await readText(response, this.#parts.mostBytes));
+      assertExpected(call, answer);
+      return answer as T;
     });
   }
 
@@ -81,7 +83,10 @@ export class Requester implements Caller {
       const response = await this.#open(call, limit);
       if (!isSuccess(response)) throw await this.#refusal(call, response);
       const lines = jsonLines(alive(response, limit, idleMs), MOST_EVENT_BYTES);
-      for await (const value of lines) yield checked<T>(call, value);
+      for await (const value of lines) {
+        assertExpected(call, value);
+        yield value as T;
+      }
     } catch (error) {
       const isOdd = error instanceof SyntaxError;
       throw this.#failure(call, limit, isOdd ? new AnswerError('the watch is not JSON', { cause: error }) : error);
@@ -215,10 +220,9 @@ function parseAnswer(response: IncomingMessage, body: string): unknown {
   }
 }
 
-function checked<T>({ check }: Call, answer: unknown): T {
+function assertExpected({ check }: Call, answer: unknown): void {
   const problem = check?.(answer);
   if (problem !== undefined) throw new AnswerError(problem);
-  return answer as T;
 }
 
 /** Reading a short answer to its end frees the connection for the next request; a long one costs more than a connection. */

@@ -1,0 +1,48 @@
+/** Somebody changes the staged binary between download and swap, and the record of its hash with it. */
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { pathsBeside, pathsIn } from '../../src/agent/state/state-directory.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
+import { NEW, type Rig } from '../agent/rig.ts';
+import { startNode, useCluster } from './rig.ts';
+
+useCluster();
+
+/** Sets the status, as a leader does that has drained the node. */
+async function drainedByLeader(node: Rig): Promise<void> {
+  const signal = decodeSignal((await node.object()).metadata.annotations);
+  if (signal?.status === undefined) throw new Error('the node has no status');
+  await node.annotate(encodeSignal({ ...signal, status: { ...signal.status, status: 'ApplyingUpdate' } }));
+}
+
+/** Makes the record name another hash. */
+async function seal(node: Rig, sha256: string): Promise<void> {
+  const { record } = pathsIn(node.host.stateDirectory);
+  const sealed = JSON.parse(await readFile(record, 'utf8')) as Record<string, unknown>;
+  const hashes = { sealed: sha256, ...('sha256' in sealed && { sha256 }) };
+  await writeFile(record, JSON.stringify({ ...sealed, ...hashes }));
+}
+
+test.each([
+  ['the binary, of a signal without a hash', false, false],
+  ['the binary, of a signal with a hash', true, false],
+  ['the binary and its record, of a signal with a hash', true, true],
+])('%s: it is not installed', async (_name, isPinned, isResealed) => {
+  await using node = await startNode({ policy: { cordoning: 'leader' } });
+  const before = await node.installed();
+  const agent = node.startAgent();
+  await node.send('/new', NEW, isPinned ? {} : { sha256: undefined });
+  await node.until(() => expect(node.statuses.at(-1)).toBe('Cordoning'));
+  await agent.stop('SIGKILL');
+  const { staged } = pathsBeside(node.host.binary);
+  const planted = `${await readFile(staged, 'utf8')}// planted\n`;
+  await writeFile(staged, planted);
+  if (isResealed) await seal(node, createHash('sha256').update(planted).digest('hex'));
+  node.startAgent();
+  await drainedByLeader(node);
+  await node.end();
+  expect(node.statuses.at(-1)).toBe('Failed');
+  expect((await node.report())?.reason).toContain('sha256 of the staged binary became');
+  expect(await node.installed()).toBe(before);
+});
