@@ -267,6 +267,23 @@ test('the lease is given back only after the last write ended, and not at all wh
   }
 });
 
+test.each([
+  ['is kept', 30_000, 'one'],
+  ['is kept to its end', 59_999, 'one'],
+  ['is released', 60_000, ''],
+])('a lease %s by a leader that stops %i ms after a write whose fate is unknown', async (_what, ms, holder) => {
+  const server = new LeaseServer();
+  const clock = new FakeClock();
+  const one = stand(server, clock, 'one');
+  await clock.advance(0);
+  const lost = leaseClient(server, async () => await Promise.reject(new TransportError('lost')));
+  await expect(guardedClient(lost, one.election).replace(leases, server.read())).rejects.toThrow('lost');
+  await clock.advance(ms);
+  expect(one.election.term()).toEqual({ number: 0 });
+  await one.stop();
+  expect(server.lease?.spec?.holderIdentity).toBe(holder);
+});
+
 test('times that could overlap are refused', () => {
   const options = { client: leaseClient(new LeaseServer(), direct), ...PLACE, identity: 'one' };
   expect(() => createElection({ ...options, leaseDurationMs: 10_000 })).toThrow(RangeError);
