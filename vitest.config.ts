@@ -17,8 +17,9 @@ const project = (name: string, turn: keyof typeof TURNS, include: string[], more
   test: {
     name,
     include,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // For a busy machine: longer than the longest wait in a test, which then says what it waited for.
+    testTimeout: 180_000,
+    hookTimeout: 240_000,
     maxWorkers: TURNS[turn].workers,
     sequence: { groupOrder: TURNS[turn].order },
     // Tests start Refit hundreds of times: with this, Node compiles its files once.

@@ -19,7 +19,7 @@ const VERSIONS = Array.from({ length: 8 }, (_, index) => `v1.36.3+k0s.${index}`)
 const CONTROLLERS = ['controller1', 'controller2'];
 const WORKERS = ['worker1', 'worker2'];
 const CONCURRENT = 2;
-const PATIENCE = { timeout: 90_000, interval: 20 };
+const PATIENCE = { timeout: 150_000, interval: 20 };
 
 const stop = new AbortController();
 let directory = '';
@@ -53,7 +53,7 @@ beforeAll(async () => {
     onService: (name, running) => outages[running ? 'end' : 'begin'](name, performance.now()),
   });
   sightings = await watchSignals(cluster.client, stop.signal);
-}, 120_000);
+});
 
 afterAll(async () => {
   stop.abort();

@@ -26,7 +26,7 @@ const CONTROLLERS = ['controller1', 'controller2'];
 const WORKERS = ['worker1', 'worker2', 'worker3'];
 const CONCURRENT = 2;
 const MAX_DELAY_MS = 60;
-const PATIENCE = { timeout: 60_000, interval: 10 };
+const PATIENCE = { timeout: 150_000, interval: 10 };
 
 const stop = new AbortController();
 let directory = '';
@@ -51,7 +51,7 @@ beforeAll(async () => {
   });
   sightings = await watchSignals(cluster.client, stop.signal);
   controller = await startController();
-}, 120_000);
+});
 
 afterAll(async () => {
   stop.abort();

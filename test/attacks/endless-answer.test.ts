@@ -9,7 +9,7 @@ import { sendJson, startStubServer } from '../faults/stub-server.ts';
 import { kubeconfigOf } from './rig.ts';
 
 const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
-const PATIENCE = { timeout: 100_000, interval: 20 };
+const PATIENCE = { timeout: 150_000, interval: 20 };
 const MIB = 1024 * 1024;
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', resourceVersion: '1' } };
 

@@ -85,7 +85,7 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
     async whenCallable(protocol) {
       const call = async (): Promise<void> =>
         expect(await callHook(callerOf(protocol), 'discovery', {})).toMatchObject({ status: 'Success' });
-      await vi.waitFor(call, { timeout: 30_000 });
+      await vi.waitFor(call, { timeout: 150_000 });
     },
     async update(node, manager) {
       const wanted = { machine: machineOf(node), version: TO };

@@ -69,7 +69,7 @@ export interface Mixed extends AsyncDisposable {
 /** As in stage.ts: nothing that a slow machine would break is any shorter than in the original. */
 const { leaseDuration, renewDeadline, drain, readyz, stall } = timesOf(1);
 const TIMES: Times = { ...timesOf(0.05), leaseDuration, renewDeadline, drain, readyz, stall };
-const PATIENCE = { timeout: 30_000, interval: 20 };
+const PATIENCE = { timeout: 150_000, interval: 20 };
 
 /** Resolves when the leader leads and every agent is started. All that is in the cluster is gone after its disposal. */
 export async function startMixed(options: MixedOptions): Promise<Mixed> {
@@ -109,7 +109,7 @@ export async function startMixed(options: MixedOptions): Promise<Mixed> {
     leader,
     until: async (condition) => {
       try {
-        await vi.waitFor(condition, { timeout: 50_000, interval: 50 });
+        await vi.waitFor(condition, { timeout: 150_000, interval: 50 });
       } catch (cause) {
         throw new Error(await story(cluster, logs), { cause });
       }

@@ -28,7 +28,7 @@ export const REMOVED_KIND_FOUND =
 export async function installRemovedKind(): Promise<AsyncDisposable> {
   await apply(DEFINITION);
   await kubectlAs('admin', ['wait', '--for=condition=Established', `crd/${NAME}`]);
-  await vi.waitFor(async () => await apply(OBJECT), { timeout: 30_000 });
+  await vi.waitFor(async () => await apply(OBJECT), { timeout: 150_000 });
   return {
     async [Symbol.asyncDispose]() {
       expect(await kubectlAs('admin', ['delete', 'crd', NAME, '--wait=true'])).toMatchObject({ ok: true });

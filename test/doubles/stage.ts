@@ -55,7 +55,7 @@ const TIMES: Times = { ...timesOf(SCALE), leaseDuration, renewDeadline, drain, r
 /** RestartSec of the original's unit, as much shorter. */
 const RESTART_DELAY_MS = 10_000 * SCALE;
 const PLAYED = 'kwok.x-k8s.io/node';
-const PATIENCE = { timeout: 30_000, interval: 20 };
+const PATIENCE = { timeout: 150_000, interval: 20 };
 
 /** On the control plane of the test run. */
 export async function startStage(options: Omit<StageOptions, 'plane'>): Promise<Stage> {

@@ -17,7 +17,7 @@ export function textOf(step: string): string {
 
 /** Rejects at once where the run ends instead. */
 export async function isHeld(host: StandInHost, run: Run): Promise<void> {
-  const held = vi.waitFor(async () => await access(join(host.root, 'hooks/held')), { timeout: 60_000, interval: 20 });
+  const held = vi.waitFor(async () => await access(join(host.root, 'hooks/held')), { timeout: 150_000, interval: 20 });
   const ended = run.ended.then((code) => {
     throw new Error(`it ended with ${code} before anything was held: ${run.stdout}${run.stderr}`);
   });

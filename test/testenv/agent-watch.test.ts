@@ -43,7 +43,7 @@ test("a worker gets a signal from its controller's restart sooner than the resta
   await rig.until(() => expect(agent.log.join('\n')).toContain('the leader may cordon this node'));
 
   process.kill(controller.pid ?? 0, 'SIGTERM');
-  await vi.waitFor(() => expect(moments).toHaveLength(2), { timeout: 10_000 });
+  await vi.waitFor(() => expect(moments).toHaveLength(2), { timeout: 150_000 });
   await rig.send('/new', NEW);
   await rig.until(() => expect(rig.statuses).not.toEqual([]));
   const [, gone = 0, back = 0] = moments;

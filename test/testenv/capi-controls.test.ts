@@ -11,7 +11,7 @@ import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
-const PATIENCE = { timeout: 30_000, interval: 200 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 const POLICY = 'capi-orders';
 const [PAUSED, ABORTED] = ['worker1', 'worker2'] as const;
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
   await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd/upgradepolicies.upgrade.refit.dev']);
   scene = await openMachineCluster({ workers: 2 });
   await scene.whenCallable('h2');
-}, 120_000);
+});
 afterAll(async () => await scene[Symbol.asyncDispose]());
 
 async function told(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {

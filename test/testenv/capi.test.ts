@@ -23,7 +23,7 @@ let sightings: readonly Sighting[] = [];
 beforeAll(async () => {
   scene = await openMachineCluster({ workers: 3, controlPlane: CONTROL_PLANE });
   sightings = await watchSignals(scene.cluster.client, stop.signal);
-}, 120_000);
+});
 
 afterAll(async () => {
   stop.abort();

@@ -72,7 +72,7 @@ test('it leads without UpgradePolicies, says once that they are off, and ends we
   onTestFinished(() => void child.kill('SIGKILL'));
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  await vi.waitFor(() => expect(log).toContain('"msg":"leading"'), { timeout: 60_000, interval: 50 });
+  await vi.waitFor(() => expect(log).toContain('"msg":"leading"'), { timeout: 150_000, interval: 50 });
   child.kill('SIGTERM');
   const [code] = (await ended) as [number | null];
   expect(code).toBe(0);

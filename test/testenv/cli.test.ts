@@ -15,7 +15,7 @@ import { apply, controlPlane, expiredKubeconfig, kubeconfigFor } from './control
 import { kubeconfigVia, variantFor } from './kubeconfig-variants.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
-const PATIENCE = { timeout: 30_000 };
+const PATIENCE = { timeout: 150_000 };
 let directory = '';
 
 beforeAll(async () => {

@@ -48,7 +48,7 @@ afterEach(async () => {
 test('up gives a kubeconfig that works, with CRDs, roles and simulated nodes, and Ctrl-C removes everything', async () => {
   const up = start('up', '--nodes', '2');
   const kubeconfig = await vi.waitFor(() => /^export KUBECONFIG=(.+)$/m.exec(up.output())?.[1] ?? waiting(up), {
-    timeout: 50_000,
+    timeout: 150_000,
   });
   const kubectl = /^kubectl: +(.+)$/m.exec(up.output())?.[1] ?? '';
   const get = async (...args: string[]): Promise<string> =>
@@ -66,7 +66,7 @@ test('up gives a kubeconfig that works, with CRDs, roles and simulated nodes, an
 test('Ctrl-C while it starts removes everything, too', async () => {
   const up = start('up');
   await vi.waitFor(() => expect(processesNaming(temporary).join('\n')).toContain('kube-apiserver'), {
-    timeout: 30_000,
+    timeout: 150_000,
   });
   up.process.kill('SIGINT');
   expect(await up.ended).toBe(130);

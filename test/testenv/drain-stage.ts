@@ -14,7 +14,7 @@ import { silentLogger } from '../../src/util/log.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
 
-export const PATIENCE = { timeout: 30_000, interval: 50 };
+export const PATIENCE = { timeout: 150_000, interval: 50 };
 
 export async function clientOf(user: User): Promise<KubeClient> {
   return createClient(await loadClusterConfig({ path: await kubeconfigFor(user) }));

@@ -8,7 +8,7 @@ import { cutOffWithout, holdAt, isHeld, release, textOf } from '../kubeadm/hooks
 import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
 import { kubeconfigFor } from './control-plane.ts';
 
-const PATIENCE = { timeout: 30_000, interval: 200 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 const PLAN = `ConfigMap refit-kubeadm \\(${TO}\\)`;
 
 let scene: Scene;
@@ -18,7 +18,7 @@ let run: Run;
 beforeAll(async () => {
   scene = await openScene(startJavascriptServer);
   manifest = await scene.cluster.manifest(TO);
-}, 120_000);
+});
 afterAll(async () => await scene[Symbol.asyncDispose]());
 
 function apply(): Run {

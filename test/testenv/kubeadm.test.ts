@@ -197,7 +197,7 @@ function upgrade(startServer: StartServer): void {
     await isHeld(cluster.host('cp1'), first);
     const second = scene.refit('apply', '--yes', '-m', manifest);
     runs.push(first, second);
-    await vi.waitFor(() => expect(second.stdout).toContain('Waiting for the lock'), { timeout: 30_000 });
+    await vi.waitFor(() => expect(second.stdout).toContain('Waiting for the lock'), { timeout: 150_000 });
     await release(cluster.host('cp1'));
     await Promise.all(runs.map(async ({ ended }) => await ended));
     stop.abort();
@@ -299,7 +299,7 @@ function killed(startServer: StartServer, kills: Kills): void {
   test('on w1, while kubeadm runs: it continues by itself', async () => {
     const run = apply();
     const begun = async (): Promise<void> => expect(await logOf(scene.cluster.host('w1'), 'kubeadm')).toHaveLength(1);
-    await vi.waitFor(begun, { timeout: 60_000, interval: 10 });
+    await vi.waitFor(begun, { timeout: 150_000, interval: 10 });
     await kill(run);
   });
 

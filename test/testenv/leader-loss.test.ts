@@ -162,7 +162,7 @@ test('a leader that comes back starts its deadlines again: it has not watched th
       const { spec } = await admin.get(leases, LEADER_LEASE.name, LEADER_LEASE);
       expect(spec?.holderIdentity).not.toBe('somebody');
     },
-    { ...PATIENCE, timeout: 60_000 },
+    { ...PATIENCE, timeout: 150_000 },
   );
   await puppets.says('loss-w1', 'Downloading');
   await puppets.says('loss-w1', 'Completed');

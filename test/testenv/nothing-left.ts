@@ -55,12 +55,12 @@ afterAll(async () => {
         const wrong = (await left()).filter(({ isReleased }) => !isReleased);
         expect(wrong.map(keyOf)).toEqual([]);
       },
-      { timeout: 60_000, interval: 200 },
+      { timeout: 150_000, interval: 200 },
     );
   } finally {
     await withAdmin(async (client) => await remove(client, await left()));
   }
-}, 120_000);
+});
 
 async function withAdmin<T>(work: (client: KubeClient) => Promise<T>): Promise<T> {
   const client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));

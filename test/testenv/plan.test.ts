@@ -52,7 +52,7 @@ beforeAll(async () => {
   sightings = await watchSignals(viewer, stop.signal);
   await cluster.startController('refit-controller');
   finished = await runPlan(documentedPlan());
-}, 120_000);
+});
 
 afterAll(async () => {
   stop.abort();

@@ -14,7 +14,7 @@ import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
 import { buildSignal } from '../builders/signals.ts';
 import { recorded, statusOf } from '../builders/views.ts';
 
-export const PATIENCE = { timeout: 30_000, interval: 50 };
+export const PATIENCE = { timeout: 150_000, interval: 50 };
 const NODE_LEASES = 'kube-node-lease';
 const NAMESPACE = 'default';
 const HELD = 'example.com/held';

@@ -23,7 +23,7 @@ import { apply, controlPlane, kubeconfigFor } from './control-plane.ts';
 import { kubeconfigVia } from './kubeconfig-variants.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
-const PATIENCE = { timeout: 30_000 };
+const PATIENCE = { timeout: 150_000 };
 const [W1, W2] = ['status-w1', 'status-w2'];
 
 let directory = '';

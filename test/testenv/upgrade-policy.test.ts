@@ -60,7 +60,7 @@ afterAll(async () => {
 });
 
 async function eventually(check: () => Promise<void>): Promise<void> {
-  await vi.waitFor(check, { timeout: 30_000, interval: 200 });
+  await vi.waitFor(check, { timeout: 150_000, interval: 200 });
 }
 
 /** The columns of `kubectl get` for the policy. */

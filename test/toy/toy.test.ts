@@ -97,7 +97,7 @@ function followNodes(admin: KubeClient, abort: AbortSignal) {
 }
 
 async function until(condition: () => void | Promise<void>): Promise<void> {
-  await vi.waitFor(condition, { timeout: 20_000, interval: 10 });
+  await vi.waitFor(condition, { timeout: 150_000, interval: 10 });
 }
 
 /** The most of these nodes that were wet at one moment. */

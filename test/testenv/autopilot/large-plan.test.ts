@@ -11,9 +11,9 @@ import { buildPlan, buildUpdate, listed } from '../../builders/plans.ts';
 import { apply, kubeconfigFor } from '../control-plane.ts';
 import { RefitProcess, runRefit } from '../refit-process.ts';
 
-const PATIENCE = { timeout: 60_000, interval: 200 };
+const PATIENCE = { timeout: 150_000, interval: 200 };
 /** The garbage collector looks for new kinds twice a minute. */
-const COLLECTED = { timeout: 110_000, interval: 500 };
+const COLLECTED = { timeout: 150_000, interval: 500 };
 /** None of them exists, so the plan is refused: one write records all of them. */
 const NAMES = Array.from({ length: 5_001 }, (_, index) => `large-plan-w${index}`);
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   const connection = ['--kubeconfig', await kubeconfigFor('controller'), '--lease-duration', '3s'];
   controller = new RefitProcess('controller', ...connection);
-}, 60_000);
+});
 
 afterAll(async () => {
   await controller.stop('SIGTERM');
