@@ -39,12 +39,13 @@ test.each(['k0supdate', 'airgapupdate'])(
   },
 );
 
-test('without such a policy the redirect is followed, as by the original', async () => {
+test('without such a policy a flag lets the redirect be followed, as by the original', async () => {
   let plain = '';
   await using mirror = await startHttpsMirror(({ url }, response) => {
     response.writeHead(302, { location: plain + url }).end();
   });
-  await using rig = await startRig({ environment: mirror.trust, policy: { soakMs: 0 } });
+  const flags = ['--allow-insecure-redirect'];
+  await using rig = await startRig({ environment: mirror.trust, policy: { soakMs: 0 }, flags });
   plain = rig.server.url;
   rig.startAgent();
   await rig.send('/new', NEW, { url: `${mirror.server.config.server}/new` });
@@ -85,7 +86,7 @@ describe('a proxy that the environment names', () => {
     await using proxy = await startLoopbackProxy({ names, identity });
     const address = `https://${name}:${new URL(`https://${proxy.host}`).port}`;
     const environment = { ...mirror.trust, HTTPS_PROXY: address, HTTP_PROXY: address };
-    await using rig = await startRig({ environment });
+    await using rig = await startRig({ environment, flags: ['--allow-insecure-redirect'] });
     names['plain.example:80'] = Number(new URL(rig.server.url).port);
     rig.startAgent();
     await rig.send('/new', NEW, { url: 'https://mirror.example/new' });

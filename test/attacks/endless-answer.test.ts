@@ -47,7 +47,14 @@ test.each([
     flood(response, (bytes) => (sent += bytes));
   });
   const kubeconfig = await kubeconfigOf(directory, server.config.server);
-  const files = ['--state-dir', join(directory, 'state'), '--status-socket', join(directory, 'none')];
+  const files = [
+    '--state-dir',
+    join(directory, 'state'),
+    '--run-dir',
+    join(directory, 'run'),
+    '--status-socket',
+    join(directory, 'none'),
+  ];
   const agent = startAgentProcess(ENTRY, [
     '--name',
     'n1',

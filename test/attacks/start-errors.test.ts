@@ -19,7 +19,14 @@ async function startAgent(answer: (response: ServerResponse, asked: number) => v
   things.defer(async () => await rm(directory, { recursive: true }));
   let asked = 0;
   const server = things.use(await startStubServer((_request, response) => answer(response, ++asked)));
-  const files = ['--state-dir', join(directory, 'state'), '--status-socket', join(directory, 'none')];
+  const files = [
+    '--state-dir',
+    join(directory, 'state'),
+    '--run-dir',
+    join(directory, 'run'),
+    '--status-socket',
+    join(directory, 'none'),
+  ];
   const kubeconfig = await kubeconfigOf(directory, server.config.server);
   const agent: AgentProcess = startAgentProcess(ENTRY, ['--name', 'n1', '--kubeconfig', kubeconfig, ...files]);
   things.defer(async () => void (await agent.stop('SIGKILL')));
