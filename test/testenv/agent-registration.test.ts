@@ -114,10 +114,10 @@ test('the next agent writes nothing when nothing is wrong', async () => {
   // An agent that repairs the object afterwards has observed it before.
   await admin.patch(controlNodes, name, { status: { k0sVersion: 'v0' } }, { type: 'merge', subresource: 'status' });
   await shows(name, registered(name));
-  expect(next.log.filter((line) => /registered|registration put right/.test(line))).toEqual([]);
+  expect(next.log.filter((line) => /registered|registration updated/.test(line))).toEqual([]);
   // The log line comes after the write.
-  const putRight = (): string[] => next.log.filter((line) => line.includes('status put right'));
-  await vi.waitFor(() => expect(putRight()).toHaveLength(1), PATIENCE);
+  const updates = (): string[] => next.log.filter((line) => line.includes('status updated'));
+  await vi.waitFor(() => expect(updates()).toHaveLength(1), PATIENCE);
   expect(Number((await read(name)).metadata.resourceVersion)).toBeGreaterThan(Number(resourceVersion));
 });
 

@@ -82,7 +82,7 @@ test('an API server without our kinds: every command says what to apply; an agen
     const results = await Promise.all(asking.map(async (args) => await runRefit(...args)));
     for (const { code, stdout, stderr } of results) {
       expect({ code, stdout, lines: stderr.length }).toEqual({ code: 1, stdout: [], lines: 1 });
-      expect(stderr[0]).toMatch(/^REFIT_NO_CRD: .* \(apply deploy\/crds first\)$/);
+      expect(stderr[0]).toMatch(/^REFIT_NO_CRD: .* \(run `kubectl apply -f deploy\/crds`\)$/);
     }
   } finally {
     await server.stop();
@@ -106,7 +106,7 @@ test('a controller continues when its API server is back', async () => {
     await expect.poll(() => count('leading'), PATIENCE).toBe(2);
     await expect.poll(async () => (await admin.get(plans, 'autopilot')).status?.state, PATIENCE).toBe('Warning');
     expect(await controller.stop('SIGTERM')).toBe(0);
-    expect(controller.stderr.filter((line) => !line.startsWith('{"level":"'))).toEqual([]);
+    expect(controller.stderr.filter((line) => !/^\{"time":"[^"]+","level":"/.test(line))).toEqual([]);
   } finally {
     await controller.stop('SIGKILL');
     await admin.delete(plans, 'autopilot').catch(() => undefined);
@@ -136,11 +136,11 @@ test.each<[string, string[], string]>([
     ['status', '--context', 'none'],
     'context "none" is not defined (defined: refit) (choose another with --context, or correct current-context)',
   ],
-  ['a port that is none', ['why', '--api-port', '0'], 'a port is a number from 1 to 65535 (see the same command with'],
+  ['a port that is none', ['why', '--api-port', '0'], 'a port is a number from 1 to 65535 (run the same command with'],
   [
     'a port that is taken',
     ['controller', '--health-address', `127.0.0.1:PORT`],
-    '(choose another address, or end what listens there)',
+    '(choose another address, or stop the process that uses it)',
   ],
 ])('%s: the advice is about that', async (_name, args, advice) => {
   const path = await kubeconfigFor('controller');

@@ -140,7 +140,7 @@ test('json: one object and line for each change, and exit code 1 when the plan f
   await record('ApplyFailed', 'SignalApplyFailed', 'SignalPending', `${W1}: Failed: no socket`);
   expect(await watching.ended).toBe(1);
   expect(watching.stderr).toEqual([
-    `REFIT_PLAN_FAILED: Plan autopilot has failed: ${W1}: Failed: no socket (see \`refit status\`)`,
+    `REFIT_PLAN_FAILED: Plan autopilot has failed: ${W1}: Failed: no socket (run \`refit status\`)`,
   ]);
   const views = watching.stdout.map((line) => JSON.parse(line) as StatusView);
   expect(views.map(({ plans: [plan] }) => plan?.phase)).toEqual([...views.slice(1).map(() => 'running'), 'failed']);
