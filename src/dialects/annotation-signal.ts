@@ -4,11 +4,11 @@ import type { Signalling } from '../engine/model/decided.ts';
 import type { ForeignWork, Observation } from '../engine/model/observed.ts';
 import type { Rollout, Stage } from '../engine/model/recorded.ts';
 import type { TimedStep } from '../engine/policy/rollout-policy.ts';
-import type { Resource } from '../kube/resources.ts';
+import { nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { type AgentPolicy, agentPolicyFor, encodeAgentPolicy } from '../signal/agent-policy.ts';
 import { decodeSignal, encodeSignal, type SignalCommand, type SignalData } from '../signal/codec.ts';
-import { AGENT_POLICY_ANNOTATION, REPORT_ANNOTATION, ROLLOUT_ANNOTATION } from '../signal/names.ts';
+import { AGENT_POLICY_ANNOTATION, ATTEMPT_LABEL, REPORT_ANNOTATION, ROLLOUT_ANNOTATION } from '../signal/names.ts';
 import { decodeReport, encodeReport } from '../signal/report.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { onceForEach } from '../util/memo.ts';
@@ -42,7 +42,13 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
       const object = objectOf(world, signalling.stage, signalling.target.name);
       const resource = resourceOf(signalling.stage);
       const asked = { ...signalling, agent: { ...signalling.agent, ...agent } };
-      return object && { kind: 'replace', resource, object: withSignal(object, rollout, asked) };
+      if (!object) return undefined;
+      const signalled = withSignal(object, rollout, asked);
+      return {
+        kind: 'replace',
+        resource,
+        object: resource === nodes ? withAttempt(signalled, rollout, asked) : signalled,
+      };
     },
 
     acknowledge(world, _rollout, stage, { name }, now) {
@@ -81,6 +87,27 @@ export function withSignal(
   const signal = encodeSignal({ planId: rollout.id, created: target.since, command });
   const ours = { [ROLLOUT_ANNOTATION]: `${rollout.source.uid}/${target.since}`, ...encodeAgentPolicy(agent) };
   return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...signal, ...ours } } };
+}
+
+/** The leader's own record on the Node, in the same write as the signal. */
+function withAttempt(object: KubeObject, { source }: Rollout, { target }: Signalling): KubeObject {
+  const labels = { ...object.metadata.labels, [ATTEMPT_LABEL]: attemptLabel(source.uid, target.since) };
+  return { ...object, metadata: { ...object.metadata, labels } };
+}
+
+function attemptLabel(uid: string, created: string): string {
+  return `${uid}.${created.replaceAll(/[^0-9A-Za-z.-]/g, '')}`;
+}
+
+/**
+ * True if a leader sent this signal for another rollout. Kubelets can write every annotation of their own Node, so there
+ * only the label counts. They cannot write ControlNodes.
+ */
+function isProven(resource: Resource, { metadata }: KubeObject, { created }: SignalData, { source }: Rollout): boolean {
+  if (resource !== nodes) return true;
+  const label = metadata.labels?.[ATTEMPT_LABEL];
+  const isOfSignal = label?.endsWith(attemptLabel('', created)) === true;
+  return isOfSignal && label !== attemptLabel(source.uid, created);
 }
 
 /** Changes the status of the object's signal; undefined if it has no signal. */
@@ -133,7 +160,8 @@ export function foreignTargetsAmong({ all }: Carriers): (world: World, rollout: 
       world.list(resource).flatMap((object) => {
         const signal = decodeSignal(object.metadata.annotations);
         if (!signal || isOver(signal) || belongs(object, signal, rollout)) return [];
-        return [{ name: object.metadata.name, role, since: signal.status?.timestamp ?? signal.created }];
+        if (!isProven(resource, object, signal, rollout)) return [];
+        return [{ name: object.metadata.name, role, attempt: signal.created }];
       }),
     );
 }

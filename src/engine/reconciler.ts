@@ -137,6 +137,7 @@ function knownTo<P extends KubeObject>(
     drainPreviews: prober.previewDrains && drainPreviews,
     drainOf: (node, owner) => drains?.stateOf(node, owner),
     watch: (target, observation) => times.watch(target, observation),
+    watchForeign: (work) => times.watchForeign(work),
   };
 }
 

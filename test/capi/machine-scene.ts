@@ -5,6 +5,7 @@ import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
 import { capi } from '../../src/dialects/capi/dialect.ts';
 import { type UpdateParts, updateMachine } from '../../src/dialects/capi/update-machine.ts';
+import { CONTROL_PLANE } from '../../src/dialects/node-endpoints.ts';
 import type { EndpointHealth } from '../../src/engine/model/observed.ts';
 import { OwnWrites } from '../../src/engine/observe/own-writes.ts';
 import { viewsOf } from '../../src/engine/observe/world.ts';
@@ -32,6 +33,7 @@ export class MachineScene {
   constructor(names: readonly string[], role: 'worker' | 'controller' = 'worker') {
     for (const name of names) {
       const identity = identityOf({ name: `m-${name}`, node: name });
+      const nodeLabels = role === 'controller' ? { [CONTROL_PLANE]: '' } : {};
       const labels = role === 'controller' ? { [CONTROL_PLANE_LABEL]: '' } : {};
       this.api.put(machines, {
         kind: 'Machine',
@@ -39,7 +41,13 @@ export class MachineScene {
         spec: { clusterName: 'stand-in', version: 'v1.35.1', ...identity.spec },
         status: { nodeRef: { name } },
       });
-      this.api.put(nodes, withKubelet({ ...buildNode(name, identity.metadata), spec: identity.spec }, 'v1.35.0'));
+      this.api.put(
+        nodes,
+        withKubelet(
+          { ...buildNode(name, { ...identity.metadata, labels: nodeLabels }), spec: identity.spec },
+          'v1.35.0',
+        ),
+      );
     }
   }
 

@@ -3,6 +3,7 @@
 import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ATTEMPT_LABEL } from '../../src/signal/names.ts';
 import { KUBERNETES_VERSION } from '../../tools/controlplane/components.ts';
 import { kubectl } from '../../tools/controlplane/kubectl.ts';
 import { reviewAccess } from './access-review.ts';
@@ -245,9 +246,12 @@ describe.each([
   });
 });
 
-test('NodeRestriction is on: a node may not set labels that isolate workloads', async () => {
-  const label = ['label', 'node', 'roles-a', 'node-restriction.kubernetes.io/tier=secure'];
-  await expectOutcome({ node: 'roles-a' }, label, FORBIDDEN);
+test.each([
+  'node-restriction.kubernetes.io/tier=secure',
+  `${ATTEMPT_LABEL}=uid.2026-11-20T080000Z`,
+  'node-role.kubernetes.io/control-plane=',
+])('NodeRestriction is on: a node may not set its label %s', async (label) => {
+  await expectOutcome({ node: 'roles-a' }, ['label', 'node', 'roles-a', label], FORBIDDEN);
 });
 
 test.each([

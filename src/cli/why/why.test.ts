@@ -110,7 +110,7 @@ test('a gate that holds all of them, and says so of the first only, is told of e
   const views = await lookAt([waiting], [others], [W2, W3], NOW);
   expect(views[0]?.waits.map(({ target }) => target)).toEqual(['w2']);
   for (const name of ['w2', 'w3']) {
-    expect(why(views, name)[0]).toContain('\n  waits   c9 is still at work for another plan (others-at-work, 58 s)\n');
+    expect(why(views, name)[0]).toContain('\n  waits   c9 is still at work for another plan (others-at-work, 1 min)\n');
   }
 });
 

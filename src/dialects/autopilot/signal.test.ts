@@ -13,6 +13,7 @@ import type { RecordedState, Rollout, Stage, Target } from '../../engine/model/r
 import type { KubeObject } from '../../kube/types.ts';
 import { encodeAgentPolicy } from '../../signal/agent-policy.ts';
 import {
+  ATTEMPT_LABEL,
   REPORT_ANNOTATION,
   ROLLOUT_ANNOTATION,
   SIGNAL_DATA_ANNOTATION,
@@ -275,7 +276,9 @@ describe('foreign work', () => {
     'a node at %s for another plan is one',
     (status) => {
       expect(named([buildControlNode('c1', { annotations: foreign(status) })], [])).toEqual(['controller c1']);
-      expect(named([], [buildNode('w1', { annotations: foreign(status) })])).toEqual(['worker w1']);
+      const labels = { [ATTEMPT_LABEL]: 'gone-uid.2026-11-20T080003Z' };
+      expect(named([], [buildNode('w1', { labels, annotations: foreign(status) })])).toEqual(['worker w1']);
+      expect(named([], [buildNode('w1', { annotations: foreign(status) })])).toEqual([]);
     },
   );
 

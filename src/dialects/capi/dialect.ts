@@ -6,7 +6,7 @@ import { isRelevant } from '../../engine/observe/predicates.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { annotationSignal, type Carriers } from '../annotation-signal.ts';
-import { endpointsOf } from '../node-endpoints.ts';
+import { endpointsOf, isController } from '../node-endpoints.ts';
 import { recordOf, updateOn } from './machine-update.ts';
 import { project, resolve } from './rollout.ts';
 
@@ -41,9 +41,10 @@ function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
   return world.list(nodes).flatMap((node) => {
     const update = updateOn(node);
     const record = update && recordOf(node, update);
-    const isAtWork = update?.role === 'controller' && record?.state === 'intended';
+    // A kubelet can write the request and the record on its own Node, but not this label.
+    const isAtWork = isController(node) && update?.role === 'controller' && record?.state === 'intended';
     return isAtWork && update.uid !== rollout.source.uid
-      ? [{ name: node.metadata.name, role: 'controller', since: record.since }]
+      ? [{ name: node.metadata.name, role: 'controller', attempt: record.since }]
       : [];
   });
 }

@@ -14,7 +14,8 @@ export const foreignWork: Gate = {
     const names = inTheWay.map(({ name }) => name).join(', ');
     const message = `${names} ${inTheWay.length === 1 ? 'is' : 'are'} still at work for another plan`;
     const since = inTheWay.map((other) => other.since).toSorted((a, b) => Date.parse(a) - Date.parse(b))[0];
-    const ends = 'those nodes have ended, or have not been heard of for long enough';
-    return { kind: 'wait', reason: because('ForeignWork', message), ends, since };
+    const ends = 'those nodes have ended, or two hours after the leader first observed this';
+    const recheckMs = Math.min(...inTheWay.map(({ leftMs }) => leftMs));
+    return { kind: 'wait', reason: because('ForeignWork', message), ends, since, recheckMs };
   },
 };

@@ -7,7 +7,7 @@ import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { EndpointHealth, ForeignWork, TargetFacts } from '../model/observed.ts';
+import type { EndpointHealth, ObservedForeignWork, TargetFacts } from '../model/observed.ts';
 import { because } from '../model/reasons.ts';
 import type { Role } from '../model/recorded.ts';
 import { apiServersFirst } from './api-servers-first.ts';
@@ -65,8 +65,14 @@ function said(verdict: Verdict): string {
   return verdict.kind === 'pass' ? 'pass' : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
 }
 
-const other = (name: string, role: Role, since = later(0)): ForeignWork => ({ name, role, since });
-const among = (role: Role, others: readonly ForeignWork[], room = 1): GateInput =>
+const other = (name: string, role: Role, since = later(0)): ObservedForeignWork => ({
+  name,
+  role,
+  attempt: since,
+  since,
+  leftMs: 60_000,
+});
+const among = (role: Role, others: readonly ObservedForeignWork[], room = 1): GateInput =>
   input(role, {}, undefined, TWO, { foreignWork: others, room });
 
 /** Done since T0, or since whatever is said. */

@@ -6,10 +6,10 @@ import { type Gate, PASS } from './types.ts';
 
 export const restOver: Gate = {
   name: 'rest-over',
-  evaluate({ stage: { restMs }, target, facts: { observation }, now }) {
-    // Without a rest period the node's clock, which may be ahead, does not matter.
+  evaluate({ stage: { restMs }, target, facts: { observation, watchedMs }, now }) {
     if (restMs === undefined || observation.kind !== 'succeeded') return PASS;
-    const until = Date.parse(observation.since) + restMs;
+    // No later than by our own clock: that of the node may be ahead.
+    const until = Math.min(Date.parse(observation.since), now - (watchedMs ?? 0)) + restMs;
     // An unreadable time must not wait forever.
     if (!(now < until)) return PASS;
     const message = `${target.name} rests for ${formatDuration(restMs)} before its slot is free`;

@@ -106,8 +106,15 @@ export interface EndpointHealth {
 export interface ForeignWork {
   readonly name: string;
   readonly role: Role;
-  /** RFC 3339: its last report. */
+  /** RFC 3339: when it was signalled; names the attempt. */
+  readonly attempt: string;
+}
+
+export interface ObservedForeignWork extends ForeignWork {
+  /** RFC 3339: when this leader first observed it, whatever the node's clock says. */
   readonly since: string;
+  /** Milliseconds until it no longer counts. */
+  readonly leftMs: number;
 }
 
 export interface Snapshot {
@@ -116,7 +123,7 @@ export interface Snapshot {
   readonly facts: ReadonlyMap<string, TargetFacts>;
   /** Of every controller of the cluster, in the plan or not; undefined before the probe. */
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
-  readonly foreignWork: readonly ForeignWork[];
+  readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
   /** Unmet preconditions of a new plan; undefined if the dialect has none. */
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;

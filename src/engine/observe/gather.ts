@@ -2,10 +2,20 @@
 import { cordonOwner, pendingOwner } from '../../drain/cordon.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { Condition, KubeObject, Node } from '../../kube/types.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import type { Dialect, World } from '../dialect.ts';
 import { controlsOn } from '../model/controls.ts';
 import { ownerOf } from '../model/cordon-owners.ts';
-import type { DrainView, EndpointHealth, NodeView, Observation, Snapshot, TargetFacts } from '../model/observed.ts';
+import type {
+  DrainView,
+  EndpointHealth,
+  ForeignWork,
+  NodeView,
+  Observation,
+  ObservedForeignWork,
+  Snapshot,
+  TargetFacts,
+} from '../model/observed.ts';
 import type { Reason } from '../model/reasons.ts';
 import type { Rollout, Stage, Target } from '../model/recorded.ts';
 import type { Unanswered } from './probe-backoff.ts';
@@ -23,6 +33,8 @@ export interface Known {
   readonly isReadOnly?: boolean | undefined;
   /** By node and owner of its cordon. */
   readonly drainOf?: ((node: string, owner: string) => DrainView | undefined) | undefined;
+  /** Milliseconds since this process first observed the attempt. */
+  readonly watchForeign?: ((work: ForeignWork) => number) | undefined;
   readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;
 }
 
@@ -57,17 +69,25 @@ export function gatherFacts<P extends KubeObject>(scene: Scene<P>, now: number):
       facts.set(target.key, factsOf(scene, stage, target));
     }
   }
-  const foreignWork = (dialect.foreignWork?.list(world, rollout) ?? []).filter(({ since }) => isFresh(since, now));
   const { controlPlane } = known;
   return {
     rollout,
     facts,
     controlPlane,
-    foreignWork,
+    foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) => freshWork(work, known, now)),
     fleet: dialect.fleet?.nodes(world),
     apiServers: dialect.versions ? dialect.endpoints(world) : undefined,
     paceMs: paceOf(rollout, facts),
   };
+}
+
+/** Read-only commands watch nothing, so for them it counts from the signal. */
+function freshWork(work: ForeignWork, { watchForeign }: Known, now: number): ObservedForeignWork[] {
+  const sent = now - Date.parse(work.attempt);
+  const ageMs = watchForeign?.(work) ?? (Number.isNaN(sent) ? 0 : Math.max(0, sent));
+  const isOld = sent >= FOREIGN_ATTEMPT_MS;
+  const leftMs = STALE_AFTER_MS - ageMs;
+  return isOld || leftMs <= 0 ? [] : [{ ...work, since: rfc3339(now - ageMs), leftMs }];
 }
 
 function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Target): TargetFacts {
@@ -139,7 +159,5 @@ function readyOf(object: KubeObject): Condition | undefined {
 /** Milliseconds without a report after which a stuck node no longer blocks other plans. */
 export const STALE_AFTER_MS = 2 * 60 * 60 * 1000;
 
-/** `since` is RFC 3339; an unreadable time counts as fresh. */
-export function isFresh(since: string, now: number): boolean {
-  return !(now - Date.parse(since) >= STALE_AFTER_MS);
-}
+/** Milliseconds: a node may show an old signal again, and each new leader observes that for the first time. */
+const FOREIGN_ATTEMPT_MS = 24 * 60 * 60 * 1000;

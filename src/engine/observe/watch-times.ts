@@ -1,6 +1,6 @@
 /** How long this process has watched each target report the same, so that deadlines do not depend on other clocks. */
 import type { Clock } from '../../util/clock.ts';
-import type { Observation, TargetFacts } from '../model/observed.ts';
+import type { ForeignWork, Observation, TargetFacts } from '../model/observed.ts';
 import type { RecordedState, Target } from '../model/recorded.ts';
 
 export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;
@@ -21,9 +21,21 @@ export class WatchTimes {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** By key of the target. */
   readonly #watched = new Map<string, Watched>();
+  /** By role and name: the newest attempt for another rollout. */
+  readonly #foreign = new Map<string, { readonly attempt: string; readonly at: number }>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
+  }
+
+  /** Milliseconds since the first observation of the attempt, whatever step the node reports. */
+  watchForeign({ role, name, attempt }: ForeignWork): number {
+    const now = this.#clock.monotonic();
+    const key = `${role}/${name}`;
+    const known = this.#foreign.get(key);
+    const seen = known?.attempt === attempt ? known : { attempt, at: now };
+    this.#foreign.set(key, seen);
+    return now - seen.at;
   }
 
   watch(target: Pick<Target, 'key' | 'state'>, observation: Observation): WatchFacts {
@@ -56,6 +68,8 @@ function attemptOf(observation: Observation): string {
 
 function reportOf(observation: Observation): string {
   if (observation.kind === 'none') return '';
+  // A success is not a new one because the node gives it another time.
+  if (observation.kind === 'succeeded') return [observation.kind, observation.attempt].join(' ');
   const step = observation.kind === 'working' ? observation.step : '';
   return [observation.kind, observation.attempt, observation.since, step].join(' ');
 }

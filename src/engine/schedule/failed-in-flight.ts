@@ -2,7 +2,7 @@
 import { factsOf } from '../gates/context.ts';
 import type { Snapshot } from '../model/observed.ts';
 import type { Target } from '../model/recorded.ts';
-import { isFresh, STALE_AFTER_MS } from '../observe/gather.ts';
+import { STALE_AFTER_MS } from '../observe/gather.ts';
 
 export interface FailedInFlight {
   readonly target: Target;
@@ -18,7 +18,12 @@ export function failedInFlightIn(snapshot: Snapshot, now: number): FailedInFligh
     .flatMap((target) => {
       const { observation, ready } = factsOf(snapshot, target);
       const isAtWork = observation.kind === 'sent' || observation.kind === 'working';
-      if (!isAtWork || ready === false || !isFresh(observation.since, now)) return [];
-      return [{ target, leftMs: Date.parse(observation.since) + STALE_AFTER_MS - now }];
+      if (!isAtWork || ready === false) return [];
+      // The node's own time may be ahead or unreadable: it cannot hold the slot for long after the recorded failure.
+      const failed = Date.parse(target.since);
+      const reported = Date.parse(observation.since);
+      const last = Number.isNaN(reported) ? failed : Math.min(reported, failed + STALE_AFTER_MS);
+      const leftMs = last + STALE_AFTER_MS - now;
+      return leftMs > 0 ? [{ target, leftMs }] : [];
     });
 }

@@ -1,0 +1,148 @@
+/**
+ * One kubelet writes signals on its own Node to hold up all others. The API server in memory enforces nothing, so the attacker
+ * here writes only what NodeRestriction leaves to it: annotations. test/testenv/roles.test.ts shows that labels are refused.
+ */
+import { describe, expect, test } from 'vitest';
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
+import { OwnWrites } from '../../src/engine/observe/own-writes.ts';
+import { viewsOf } from '../../src/engine/observe/world.ts';
+import { createReconciler } from '../../src/engine/reconciler.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import type { Node } from '../../src/kube/types.ts';
+import { decodeSignal } from '../../src/signal/codec.ts';
+import { ATTEMPT_LABEL, ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
+import { MemoryApi } from '../builders/memory-api.ts';
+import { buildNode } from '../builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
+import { buildPolicy } from '../builders/rollout-policies.ts';
+import { buildSignal } from '../builders/signals.ts';
+import { HOUR, MINUTE, T0 } from '../builders/times.ts';
+import { FakeClock } from '../faults/fake-clock.ts';
+
+/** Without the questions to discovery, which the API server in memory does not answer. */
+const { preconditions: _unasked, ...dialect } = autopilot;
+const FUTURE = '2999-01-01T00:00:00Z';
+const PLAN_UID = 'plan-uid';
+
+/** A plan for w2, one worker at a time; w1 is the attacker's. */
+class Fleet {
+  readonly api = new MemoryApi();
+  readonly clock = new FakeClock(T0 + MINUTE);
+  readonly #views = autopilot.watched.map(({ resource }) => [resource, this.api.view(resource)] as const);
+  readonly #plans = this.api.view(plans);
+  #reconcile = this.#newLeader();
+
+  constructor(attacker: Node) {
+    const workers = { ...listed('w2'), limits: { concurrent: 1 } };
+    this.api.put(plans, buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] }));
+    for (const node of [attacker, buildNode('w2')]) this.api.put(nodes, node);
+  }
+
+  async lead(): Promise<void> {
+    for (let calls = -1; calls < this.api.calls.length; ) {
+      calls = this.api.calls.length;
+      for (const view of [this.#plans, ...this.#views.map(([, each]) => each)]) view.catchUp();
+      await this.#reconcile('autopilot');
+    }
+  }
+
+  /** Another process gets the lease. */
+  failOver(): void {
+    this.#reconcile = this.#newLeader();
+  }
+
+  /** What the kubelet of w1 may write. */
+  annotate(annotations: Record<string, string>): void {
+    this.api.change(nodes, 'w1', (node) => ({ ...node, metadata: { ...node.metadata, annotations } }));
+  }
+
+  get isGoingOn(): boolean {
+    return decodeSignal(this.api.read(nodes, 'w2').metadata.annotations) !== undefined;
+  }
+
+  #newLeader() {
+    return createReconciler<Plan>({
+      dialect,
+      client: this.api.client,
+      ownWrites: new OwnWrites(),
+      plans: this.#plans,
+      views: viewsOf(this.#views),
+      policyFor: () => buildPolicy(),
+      clock: this.clock,
+      prober: { askControlPlane: async () => await Promise.resolve([]) },
+    });
+  }
+}
+
+const lies: [string, Record<string, string>][] = [
+  ['for a plan that is not there', buildSignal({ planId: 'gone', status: 'Restart' })],
+  [
+    'that never ends',
+    buildSignal({ planId: 'gone', status: 'ApplyingUpdate', created: rfc3339(T0), timestamp: rfc3339(T0) }),
+  ],
+  ['from the future', buildSignal({ planId: 'gone', status: 'Restart', created: FUTURE, timestamp: FUTURE })],
+  ['without a readable time', buildSignal({ planId: 'gone', status: 'Restart', timestamp: 'never' })],
+  ['with an odd state', buildSignal({ planId: 'gone', status: 'Dreaming', timestamp: FUTURE })],
+  [
+    'with the mark of a plan that a leader could have sent',
+    { ...buildSignal({ planId: 'gone', created: FUTURE }), [ROLLOUT_ANNOTATION]: `old-uid/${FUTURE}` },
+  ],
+  [
+    'with the mark of the plan that runs',
+    { ...buildSignal({ status: 'Restart', created: FUTURE }), [ROLLOUT_ANNOTATION]: `${PLAN_UID}/${FUTURE}` },
+  ],
+];
+
+test.each(lies)('a signal %s, that no leader sent, holds nobody up', async (_name, annotations) => {
+  const fleet = new Fleet(buildNode('w1', { annotations }));
+  await fleet.lead();
+  expect(fleet.isGoingOn).toBe(true);
+});
+
+describe('a node that a leader did signal, for a plan that is gone', () => {
+  const sent = rfc3339(T0);
+  const stated = (status: string, timestamp = sent): Record<string, string> => ({
+    ...buildSignal({ planId: 'gone', created: sent, status, timestamp }),
+    [ROLLOUT_ANNOTATION]: `old-uid/${sent}`,
+  });
+  const label = `old-uid.${sent.replaceAll(':', '')}`;
+  const open = (annotations: Record<string, string>): Fleet =>
+    new Fleet(buildNode('w1', { annotations, labels: { [ATTEMPT_LABEL]: label } }));
+
+  test('counts: two plans never work at once', async () => {
+    const fleet = open(stated('Restart'));
+    await fleet.lead();
+    expect(fleet.isGoingOn).toBe(false);
+  });
+
+  test('holds the others up for two hours at most, whatever it says of the time', async () => {
+    const fleet = open(stated('Restart', FUTURE));
+    await fleet.lead();
+    for (let passed = 0; passed < 2 * HOUR; passed += HOUR / 2) {
+      expect(fleet.isGoingOn).toBe(false);
+      await fleet.clock.advance(HOUR / 2);
+      fleet.annotate(stated(passed % HOUR === 0 ? 'ApplyingUpdate' : 'Restart', rfc3339(fleet.clock.now())));
+      await fleet.lead();
+    }
+    expect(fleet.isGoingOn).toBe(true);
+  });
+
+  test('holds nobody up by an old signal that it shows again to a new leader', async () => {
+    const fleet = open(stated('Restart'));
+    await fleet.clock.advance(24 * HOUR);
+    fleet.failOver();
+    await fleet.lead();
+    expect(fleet.isGoingOn).toBe(true);
+  });
+
+  test('does not count for an attempt that it made up', async () => {
+    const fleet = open({
+      ...stated('Restart'),
+      ...buildSignal({ planId: 'gone', created: FUTURE, status: 'Restart' }),
+    });
+    await fleet.lead();
+    expect(fleet.isGoingOn).toBe(true);
+  });
+});
