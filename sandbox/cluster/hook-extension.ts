@@ -1,13 +1,13 @@
 /** Runs `refit capi-extension` in a stand-in cluster: its certificate, command line and address. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createAuthority, issueServer, validFrom } from '../../tools/controlplane/certs.ts';
+import { createAuthority, issueClient, issueServer, type KeyPair, validFrom } from '../../tools/controlplane/certs.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { type Cluster, payloadPath } from './cluster.ts';
 
 export interface ExtensionOptions {
-  readonly cluster: Cluster;
+  readonly cluster: Pick<Cluster, 'startLeading'> & { readonly downloads: { readonly url: string } };
   readonly directory: string;
   readonly kubeconfig: string;
 }
@@ -16,6 +16,10 @@ export interface Extension {
   readonly url: string;
   /** In PEM: who issued its certificate. */
   readonly authority: string;
+  /** Of Cluster API's managers. */
+  readonly client: KeyPair;
+  /** What `refit` is started with. */
+  readonly commandLine: readonly string[];
   /** Runs it at the same address as before; it may be killed and started any number of times. */
   start(name: string): Promise<Process>;
 }
@@ -28,18 +32,23 @@ export async function prepareExtension(options: ExtensionOptions): Promise<Exten
   const validity = validFrom(Date.now());
   const authority = createAuthority(SUBJECT, validity);
   const names = { dns: ['localhost'], addresses: ['127.0.0.1'] };
-  const { certificate, key } = issueServer({ subject: SUBJECT, key: authority.key }, names, validity);
+  const issuer = { subject: SUBJECT, key: authority.key };
+  const { certificate, key } = issueServer(issuer, names, validity);
   const certificates = join(directory, 'hooks');
   await mkdir(certificates, { recursive: true });
   await writeFile(join(certificates, 'tls.crt'), certificate);
   await writeFile(join(certificates, 'tls.key'), key, { mode: 0o600 });
+  await writeFile(join(certificates, 'ca.crt'), authority.certificate);
   const address = `127.0.0.1:${await freePort()}`;
   const payload = `${cluster.downloads.url}${payloadPath('{version}')}`;
   const flags = ['--kubeconfig', kubeconfig, '--cert-dir', certificates, '--address', address];
+  const managers = ['--client-ca', join(certificates, 'ca.crt')];
   const source = ['--payload-url', payload, '--checksum-url', `${payload}.sha256`];
   return {
     url: `https://${address}`,
     authority: authority.certificate,
-    start: async (name) => await cluster.startLeading(name, 'capi-extension', [...flags, ...source]),
+    client: issueClient(issuer, { commonName: 'managers' }, validity),
+    commandLine: ['capi-extension', ...flags, ...managers, ...source],
+    start: async (name) => await cluster.startLeading(name, 'capi-extension', [...flags, ...managers, ...source]),
   };
 }

@@ -57,10 +57,10 @@ export const capi: Demonstration = {
     const kubeconfig = await plane.kubeconfig('admin');
     const extension = await prepareExtension({ cluster, directory, kubeconfig });
     await extension.start('refit-capi-extension');
-    const { url, authority } = extension;
+    const { url, authority, client } = extension;
     const manager = {
       client: cluster.client,
-      caller: { url, authority, protocol: 'h2' },
+      caller: { url, authority, client, protocol: 'h2' },
       clock: systemClock,
       abort,
     } as const;

@@ -84,6 +84,7 @@ async function startController(kubeconfig: string, { directory, started }: Groun
       SYSTEM_UPGRADE_CONTROLLER_NAME: CONTROLLER,
       SYSTEM_UPGRADE_CONTROLLER_NAMESPACE: NAMESPACE,
       SYSTEM_UPGRADE_CONTROLLER_LEADER_ELECT: 'true',
+      SYSTEM_UPGRADE_CONTROLLER_INSTALL_CRD: 'true',
     },
     directory,
     ready: () => Promise.resolve(true),

@@ -1,11 +1,10 @@
 /** Reads an object of a custom kind from YAML or JSON; an error is one line with the field and the problem. */
-import type { Document } from 'yaml';
-import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { apiVersionOf } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { RefitError } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
+import { parseYaml } from '../util/yaml.ts';
 import type { CustomKind } from './crd.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -57,13 +56,10 @@ const HEADER = { apiVersion: z.string(), kind: z.string(), metadata: z.looseObje
 
 /** By the rules of YAML 1.1, as kubectl reads: `0755` is octal, `yes` is true; dates stay text there. */
 function documentsOf(text: string, fail: (why: string) => never): unknown[] {
-  const documents: Document[] = parseAllDocuments(text, {
+  return parseYaml(text, (why) => fail(`is not YAML: ${why}`), {
     version: '1.1',
     customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
   });
-  const [fault] = documents.flatMap(({ errors }) => errors);
-  if (fault !== undefined) return fail(`is not YAML: ${fault.message.split(':\n', 1)[0]}`);
-  return documents.map((document): unknown => document.toJS());
 }
 
 function isOf(value: unknown, { resource }: CustomKind): boolean {

@@ -1,6 +1,6 @@
 /** Shows how lines replace each other on a terminal of any size. */
 import { expect, test } from 'vitest';
-import { type Output, Screen } from './output.ts';
+import { type Output, printableText, Screen } from './output.ts';
 
 function terminal(columns: number, rows: number): { output: Output; written: string[] } {
   const written: string[] = [];
@@ -41,4 +41,14 @@ test.each<[number, string[]]>([
   const { output, written } = terminal(80, rows);
   new Screen(output).draw(['1', '2', '3', '4']);
   expect(readable(written[0])).toBe(`${drawn.map((line) => `${line}<K>\n`).join('')}<0J>`);
+});
+
+test('of foreign text only letters and lines are written; a terminal also gets colours and moves of the cursor', () => {
+  const own = '\u001B[31mred\u001B[39m\u001B[2A\u001B[K\n\u001B[0J';
+  const foreign = 'a\u001B[2J\u001B]0;x\u0007\u001B[8m\u009B31m\u202Eb\r\n';
+  const clean = 'a\uFFFD[2J\uFFFD]0;x\uFFFD\uFFFD[8m\uFFFD31m\uFFFDb \n';
+  expect(printableText(own, true)).toBe(own);
+  expect(printableText(foreign, true)).toBe(clean);
+  expect(printableText(foreign)).toBe(clean);
+  expect(printableText(own)).toBe(own.replaceAll('\u001B', '\uFFFD'));
 });

@@ -1,5 +1,6 @@
 /** Where commands write: a terminal that can be redrawn, or a pipe. */
 import { styleText } from 'node:util';
+import { printable } from '../util/printable.ts';
 
 /** In characters; infinite for a pipe. */
 export interface Size {
@@ -27,7 +28,14 @@ export const standardOutput: Output = {
     stdout.isTTY
       ? { columns: stdout.columns || 80, rows: stdout.rows || 24 }
       : { columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY },
-  write: (text) => void stdout.write(text),
+  write: (text) => void stdout.write(printableText(text, isTerminal)),
+};
+
+/** For commands without colours: of foreign text only the letters come through. */
+export const plainOutput: Output = {
+  ...standardOutput,
+  hasColours: false,
+  write: (text) => standardOutput.write(printableText(text)),
 };
 
 export type Style = Parameters<typeof styleText>[0];
@@ -45,8 +53,21 @@ export function mediumOf({ hasColours, size }: Pick<Output, 'hasColours' | 'size
   return { width: size().columns, paint: hasColours ? paint : (_style, text) => text };
 }
 
+/**
+ * What is safe to write: lines, and on a terminal the colours and cursor moves of this file. A last resort for foreign
+ * text that came here uncleaned.
+ */
+export function printableText(text: string, isTerminal = false): string {
+  return text
+    .split(isTerminal ? OWN_SEQUENCE : '\n')
+    .map((piece, index) => (isTerminal && index % 2 === 1 ? piece : printable(piece)))
+    .join(isTerminal ? '' : '\n');
+}
+
 const ESCAPE = String.fromCharCode(27);
 const COLOUR = new RegExp(`(${ESCAPE}\\[[0-9;]*m)`);
+/** Not 8, which hides text. */
+const OWN_SEQUENCE = new RegExp(`(\n|${ESCAPE}\\[(?:[0-79]|[239][0-9])m|${ESCAPE}\\[(?:K|0J|[0-9]+A))`);
 const CLEAR_LINE = `${ESCAPE}[K`;
 const CLEAR_BELOW = `${ESCAPE}[0J`;
 const cursorUp = (lines: number): string => (lines > 0 ? `${ESCAPE}[${lines}A` : '');

@@ -41,6 +41,19 @@ test.each([
   expect(told).toBe(`${path}: Plan autopilot (id1) with ${words} can be carried out\n`);
 });
 
+test('downloads without sha256: a warning for each', async () => {
+  const path = await file(
+    stringify(
+      buildPlan({ commands: [{ k0supdate: buildUpdate({ platforms: { 'linux-amd64': { url: 'https://d/k0s' } } }) }] }),
+    ),
+  );
+  let told = '';
+  expect(await validate(path, (text) => (told += text))).toBe(0);
+  expect(told.split('\n')[1]).toBe(
+    `${path}: warning: spec.commands[0].k0supdate.platforms.linux-amd64.sha256: is missing, so nodes run whatever the server sends; add the SHA-256 of the file`,
+  );
+});
+
 test('two problems: both, each with field, what was found and what would be right', async () => {
   const path = await file(
     stringify(buildPlan({ id: '', commands: [{ k0supdate: buildUpdate({ version: 'latest' }) }] })),

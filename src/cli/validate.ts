@@ -1,23 +1,23 @@
 /** Implements `refit validate`: checks a file with a Plan or an UpgradePolicy, without a cluster. */
-import { readFile } from 'node:fs/promises';
 import { type Plan, planKind } from '../api/autopilot/plan.ts';
 import { readObject } from '../api/read-object.ts';
 import { type UpgradePolicy, upgradePolicyKind } from '../api/refit/upgrade-policy.ts';
 import { problemsOf } from '../dialects/autopilot/problems.ts';
 import type { Reason } from '../engine/model/reasons.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
+import { readBounded } from '../util/bounded-file.ts';
 import { EXIT, messageOf, RefitError } from '../util/errors.ts';
 
 /** Resolves with the exit code; rejects with REFIT_FILE and every wrong field, what was found and what would be right. */
 export async function validate(path: string, write: (text: string) => void): Promise<number> {
   const { kind, object } = readObject(await readText(path), path, [planKind, upgradePolicyKind]);
-  const { title, problems, page } =
+  const { title, problems, warnings, page } =
     kind === planKind ? judgePlan(object as Plan) : judgePolicy(object as UpgradePolicy);
   if (problems.length > 0) {
     const message = problems.map((problem) => problem.message).join('; ');
     throw new RefitError('REFIT_FILE', `${path}: ${message}`, { hint: `correct that; ${page} says more` });
   }
-  write(`${path}: ${title}\n`);
+  for (const line of [title, ...warnings.map((warning) => `warning: ${warning}`)]) write(`${path}: ${line}\n`);
   return EXIT.ok;
 }
 
@@ -25,6 +25,8 @@ interface Judgement {
   /** Printed if there are no problems. */
   readonly title: string;
   readonly problems: readonly Reason[];
+  /** What is allowed, but dangerous. */
+  readonly warnings: readonly string[];
   /** Documentation to read. */
   readonly page: string;
 }
@@ -32,17 +34,36 @@ interface Judgement {
 function judgePlan(plan: Plan): Judgement {
   const commands = plan.spec.commands.length;
   const title = `Plan ${plan.metadata.name} (${plan.spec.id}) with ${commands} command${commands === 1 ? '' : 's'}`;
-  return { title: `${title} can be carried out`, problems: problemsOf(plan), page: 'docs/guides/k0s.md' };
+  return {
+    title: `${title} can be carried out`,
+    problems: problemsOf(plan),
+    warnings: unverified(plan),
+    page: 'docs/guides/k0s.md',
+  };
+}
+
+function unverified({ spec }: Plan): string[] {
+  return spec.commands.flatMap((command, index) =>
+    (['k0supdate', 'airgapupdate'] as const).flatMap((update) =>
+      Object.entries(command[update]?.platforms ?? {}).flatMap(([platform, { sha256 }]) =>
+        sha256
+          ? []
+          : [
+              `spec.commands[${index}].${update}.platforms.${platform}.sha256: is missing, so nodes run whatever the server sends; add the SHA-256 of the file`,
+            ],
+      ),
+    ),
+  );
 }
 
 function judgePolicy(policy: UpgradePolicy): Judgement {
   const title = `UpgradePolicy ${policy.metadata.name} can be read`;
-  return { title, problems: readPolicy(policy).problems, page: 'docs/guides/policy.md' };
+  return { title, problems: readPolicy(policy).problems, warnings: [], page: 'docs/guides/policy.md' };
 }
 
 /** Rejects with REFIT_FILE. */
 export async function readText(path: string): Promise<string> {
-  return await readFile(path, 'utf8').catch((error: unknown) => {
+  return await readBounded(path).catch((error: unknown) => {
     const hint = 'check the path';
     throw new RefitError('REFIT_FILE', `cannot read ${path}: ${messageOf(error)}`, { cause: error, hint });
   });

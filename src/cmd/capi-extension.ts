@@ -13,7 +13,7 @@ import { createClient } from '../kube/transport/http-client.ts';
 import { prepareControllerProcess } from '../process/controller-process.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { systemClock as clock } from '../util/clock.ts';
-import { EXIT } from '../util/errors.ts';
+import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
 export interface ExtensionFlags extends ControllerFlags {
@@ -23,6 +23,8 @@ export interface ExtensionFlags extends ControllerFlags {
   readonly address: string;
   readonly certDir: string;
   readonly clientCa?: string;
+  /** Anybody who reaches the address may call. */
+  readonly insecureNoClientAuth?: boolean;
   readonly payloadUrl: string;
   readonly checksumUrl?: string;
   /** Milliseconds. */
@@ -34,6 +36,10 @@ const LEASE = { namespace: 'refit-system', name: 'refit-capi-extension' };
 
 /** Runs until `abort`. Every replica answers hook calls; the leader carries out the upgrades. */
 export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal): Promise<number> {
+  if ((flags.clientCa === undefined) !== (flags.insecureNoClientAuth === true))
+    throw new RefitError('REFIT_USAGE', 'capi-extension needs either --client-ca or --insecure-no-client-auth', {
+      hint: 'pass --client-ca with the CA of the managers: whoever calls the hooks can upgrade nodes',
+    });
   await using started = new AsyncDisposableStack();
   const log = stderrLogger(flags.logLevel);
   const metrics = createMetrics(VERSION);

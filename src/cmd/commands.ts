@@ -163,7 +163,8 @@ function extensionOptions(): Option[] {
     new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; read again when they change').default(
       '/tmp/k8s-webhook-server/serving-certs',
     ),
-    new Option('--client-ca <file>', 'CA of the client certificates; default: no client certificate is needed'),
+    new Option('--client-ca <file>', 'CA of the client certificates of Cluster API; nobody else may call'),
+    new Option('--insecure-no-client-auth', 'instead of --client-ca: anybody who reaches the address may call'),
     new Option('--call-timeout <time>', 'time for a call, unless its caller allows more')
       .argParser(parseTime)
       .default(10_000, '10s'),

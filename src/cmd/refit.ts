@@ -3,7 +3,8 @@
 import { EXIT, RefitError } from '../util/errors.ts';
 
 const interrupted = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupted.abort(new Error(name)));
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+for (const name of SIGNALS) process.once(name, () => interrupted.abort(new Error(name)));
 // A closed pipe, such as by `head`, ends a watch.
 process.stdout.on('error', (error) => interrupted.abort(error));
 
@@ -11,13 +12,15 @@ process.stdout.on('error', (error) => interrupted.abort(error));
 async function run([command, ...rest]: readonly string[]): Promise<number> {
   const { signal: abort } = interrupted;
   if (command === 'agent') return await (await import('./agent.ts')).runAgent(rest, abort);
+  // It only computes, and signals that a handler waits for come too late then.
+  if (command === 'validate') for (const name of SIGNALS) process.removeAllListeners(name);
   if (command === 'help' && rest[0] === 'agent') return await run(['agent', '--help']);
-  const [{ runProgram }, { COMMANDS }, { standardOutput }] = await Promise.all([
+  const [{ runProgram }, { COMMANDS }, { plainOutput }] = await Promise.all([
     import('../cli/program.ts'),
     import('./commands.ts'),
     import('../cli/output.ts'),
   ]);
-  const { write } = standardOutput;
+  const { write } = plainOutput;
   return await runProgram(command === undefined ? ['--help'] : [command, ...rest], COMMANDS, { abort, write });
 }
 

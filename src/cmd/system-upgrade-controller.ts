@@ -32,7 +32,9 @@ async function run(env: Environment, abort: AbortSignal): Promise<void> {
   try {
     // Channel servers get this as the cluster's name.
     const clusterId = (await client.get(namespaces, 'kube-system', { abort })).metadata.uid ?? '';
-    await installMissing(client, cattlePlanKind, namespace, clock, abort);
+    if (isSet(env, 'INSTALL_CRD')) await installMissing(client, cattlePlanKind, namespace, clock, abort);
+    // Rejects if the CRD is missing: Plans would wait in silence.
+    else await client.list(cattlePlanKind.resource, { limit: 1, namespace, abort });
     const controller = await prepareControllerProcess(
       {
         component: name,

@@ -1,4 +1,6 @@
 /** Shows what the cluster hears from a process about its health, over a real socket. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { createHealthServer } from './health.ts';
 import { createMetrics, noMetrics } from './metrics.ts';
@@ -65,4 +67,18 @@ test('an address that is none, or taken, is told', async () => {
   );
   const taken = new URL(await serve([])).host;
   await expect(createHealthServer({ ...options, address: taken }).run(abort)).rejects.toThrow('EADDRINUSE');
+});
+
+test('a head without an end is cut off, and connections beyond the limit are closed', async () => {
+  const { port } = new URL(await serve([]));
+  const open = (): Socket =>
+    connect(Number(port), '127.0.0.1')
+      .on('error', () => undefined)
+      .resume();
+  const slow = open();
+  slow.write('GET /healthz HTTP/1.1\r\nHost: x\r\n');
+  await once(slow, 'close');
+  const many = Array.from({ length: 80 }, open);
+  await expect.poll(() => many.filter(({ closed }) => closed).length).toBe(16);
+  for (const socket of many) socket.destroy();
 });

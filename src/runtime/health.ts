@@ -18,13 +18,23 @@ export interface HealthServer extends Runnable {
   readonly listening: Promise<AddressInfo>;
 }
 
+/** Probes and scrapes are short and few; whoever else reaches the address must not hold the process. */
+const LIMITS = {
+  headersTimeout: 5000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 1000,
+  keepAliveTimeout: 10_000,
+};
+const MAX_CONNECTIONS = 64;
+
 /** Listens at once, before caches are synced; serves until `run` is aborted. */
 export function createHealthServer(options: HealthOptions): HealthServer {
-  const server = createServer((request, response) => {
+  const server = createServer(LIMITS, (request, response) => {
     answer(request.url ?? '/', options, response).catch((error: unknown) =>
       respond(response, 500, `${messageOf(error)}\n`),
     );
   });
+  server.maxConnections = MAX_CONNECTIONS;
   const listening = listen(server, options.address);
   // `run` rejects with it.
   listening.catch(() => undefined);

@@ -117,7 +117,7 @@ export class RefitError extends Error {
 
   /** One line: code, what happened, what to do. Text of servers and nodes is made safe for a terminal. */
   get line(): string {
-    return `${this.code}: ${printable(this.message.trim().replaceAll(/\s+/g, ' '))} (${this.#hint})`;
+    return printable(`${this.code}: ${this.message.trim().replaceAll(/\s+/g, ' ')} (${this.#hint})`);
   }
 }
 

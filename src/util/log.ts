@@ -1,6 +1,7 @@
 /** The log of every process: one JSON object a line. */
 import { systemClock } from './clock.ts';
 import { messageOf } from './errors.ts';
+import { escapeSteering } from './printable.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -28,7 +29,8 @@ export function jsonLogger(
     (message: string, fields: LogFields = {}): void => {
       if (ORDER[own] < ORDER[level]) return;
       const line = { time: new Date(now()).toISOString(), level: own, msg: message, ...base, ...fields };
-      write(`${JSON.stringify(line, (_key, value: unknown) => (value instanceof Error ? messageOf(value) : value))}\n`);
+      const text = JSON.stringify(line, (_key, value: unknown) => (value instanceof Error ? messageOf(value) : value));
+      write(`${escapeSteering(text)}\n`);
     };
   return {
     debug: at('debug'),

@@ -7,3 +7,8 @@ const STEERING = /[\p{Cc}\p{Bidi_Control}]/gu;
 export function printable(text: string): string {
   return text.replaceAll(STEERING, (char) => (/\s/.test(char) ? ' ' : '\uFFFD'));
 }
+
+/** The same JSON, with the control characters that JSON.stringify leaves as they are written as escapes. */
+export function escapeSteering(json: string): string {
+  return json.replaceAll(STEERING, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

@@ -31,6 +31,8 @@ export interface RigOptions extends Partial<Pick<HostOptions, 'restartDelayMs' |
   readonly role?: 'controller' | 'worker';
   /** Client with every right, for what people and the engine do. */
   readonly admin: KubeClient;
+  /** Writes the annotations of a signal, if not the administrator does. */
+  readonly writeSignal?: (annotations: Record<string, string>) => Promise<unknown>;
   /** Path of the agent's own kubeconfig. */
   readonly kubeconfig: string;
   readonly faults?: readonly Fault[];
@@ -118,11 +120,11 @@ export class Rig implements AsyncDisposable {
     this.created = `2026-01-01T00:00:${String(Number(this.created.slice(17, 19)) + 1).padStart(2, '0')}Z`;
     const sha256 = this.server.sha256(file) || 'ab'.repeat(32);
     const command = { id: 0, kind: 'k0supdate', url: this.server.url + file, version, sha256, ...more } as const;
-    const { admin, name, policy } = this.#options;
+    const { policy, writeSignal } = this.#options;
     const ours = policy && { [ROLLOUT_ANNOTATION]: `uid/${this.created}`, ...encodeAgentPolicy(policy) };
     const annotations = { ...encodeSignal({ planId: 'plan', created: this.created, command }), ...ours };
     this.statuses = [];
-    await admin.patch(this.#resource, name, { metadata: { annotations } }, { type: 'merge' });
+    await (writeSignal ? writeSignal(annotations) : this.annotate(annotations));
   }
 
   async annotate(annotations: Record<string, string>): Promise<void> {

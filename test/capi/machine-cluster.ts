@@ -68,6 +68,7 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
   const callerOf = (protocol: Protocol): CallerOptions => ({
     url: extension.url,
     authority: extension.authority,
+    client: extension.client,
     protocol,
   });
   return {

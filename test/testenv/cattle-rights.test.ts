@@ -20,6 +20,13 @@ interface Manifest {
   readonly roleRef?: { readonly name: string };
 }
 
+/** The original installs its CRD. */
+const INSTALLS_CRD = {
+  apiGroups: ['apiextensions.k8s.io'],
+  resources: ['customresourcedefinitions'],
+  verbs: ['create'],
+};
+
 /** The rights of deploy/rbac-cattle.yaml without those on kinds of ours, for another service account. */
 async function grantOriginalRights(): Promise<void> {
   const documents = parseAllDocuments(await readFile('deploy/rbac-cattle.yaml', 'utf8'));
@@ -30,7 +37,14 @@ async function grantOriginalRights(): Promise<void> {
     .map((manifest) => ({
       ...manifest,
       metadata: { ...manifest.metadata, name: USER },
-      ...(manifest.rules ? { rules: manifest.rules.filter(({ apiGroups }) => !apiGroups.includes(OURS)) } : {}),
+      ...(manifest.rules
+        ? {
+            rules: [
+              ...manifest.rules.filter(({ apiGroups }) => !apiGroups.includes(OURS)),
+              ...(manifest.kind === 'ClusterRole' ? [INSTALLS_CRD] : []),
+            ],
+          }
+        : {}),
       ...(manifest.roleRef ? { roleRef: { ...manifest.roleRef, name: USER }, subjects } : {}),
     }));
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: USER, namespace: NAMESPACE } };
@@ -63,7 +77,8 @@ test('it leads without UpgradePolicies, says once that they are off, and ends we
     env: {
       ...process.env,
       SYSTEM_UPGRADE_CONTROLLER_KUBE_CONFIG: path,
-      SYSTEM_UPGRADE_CONTROLLER_NAME: USER,
+      SYSTEM_UPGRADE_CONTROLLER_NAME: 'system-upgrade-controller',
+      SYSTEM_UPGRADE_CONTROLLER_INSTALL_CRD: 'true',
       SYSTEM_UPGRADE_CONTROLLER_NAMESPACE: NAMESPACE,
       SYSTEM_UPGRADE_CONTROLLER_LEADER_ELECT: 'true',
     },

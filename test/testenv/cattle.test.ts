@@ -49,7 +49,10 @@ beforeAll(async () => {
   await kubectlAs('admin', ['label', 'node', DISABLED, 'plan.upgrade.cattle.io/server-plan=disabled']);
   await kubectlAs('admin', ['cordon', ...CORDONED]);
   await applyManifest(await readFile('deploy/crds/upgrade.refit.dev_upgradepolicies.yaml', 'utf8'));
-  await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd/upgradepolicies.upgrade.refit.dev']);
+  // Its documented role cannot create a CRD.
+  await applyManifest(await readFile('deploy/crds/upgrade.cattle.io_plans.yaml', 'utf8'));
+  for (const name of ['upgradepolicies.upgrade.refit.dev', 'plans.upgrade.cattle.io'])
+    await kubectlAs('admin', ['wait', '--for=condition=Established', `crd/${name}`]);
   channel = createServer((request, response) => {
     asked.push(`${request.url} ${String(request.headers['x-suc-latest-version'] ?? 'first')}`);
     response.writeHead(302, { location: '/releases/v2.0.0%2Bchannel1' }).end();
@@ -67,8 +70,7 @@ beforeAll(async () => {
       SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0',
     },
     directory,
-    // The process installs the CRD of Plans.
-    ready: async () => (await kubectlAs('admin', ['get', 'plans.upgrade.cattle.io', '-n', NAMESPACE])).ok,
+    ready: async () => (await kubectlAs('admin', ['get', 'lease', 'system-upgrade-controller', '-n', NAMESPACE])).ok,
     clock: systemClock,
   });
 });

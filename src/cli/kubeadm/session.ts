@@ -11,7 +11,7 @@ import { createClient } from '../../kube/transport/http-client.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { type Logger, stderrLogger } from '../../util/log.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { type Output, standardOutput } from '../output.ts';
+import { type Output, plainOutput } from '../output.ts';
 
 export interface KubeadmFlags extends ConnectionFlags {
   readonly manifest: string;
@@ -49,7 +49,7 @@ export async function inSession(
   const identity = leaderIdentity(hostname(), userInfo().username.slice(0, 16), String(process.pid), random);
   try {
     // The status view shows progress, so only problems are logged.
-    const here = { clock: systemClock, output: standardOutput, log: stderrLogger('warn'), abort };
+    const here = { clock: systemClock, output: plainOutput, log: stderrLogger('warn'), abort };
     return await work({ ...here, manifest, config, client, shells, identity });
   } finally {
     client.close();

@@ -9,6 +9,7 @@ import type { ConnectionFlags } from '../options.ts';
 import { askLeader } from '../status/leader.ts';
 import { type Inspection, inspect, type Looking, viewAt } from '../status/observe.ts';
 import { inSession, type LoadedDialect, type Session, type SessionParts } from '../status/session.ts';
+import { harmless } from '../status/view.ts';
 import { readText } from '../validate.ts';
 import { probeDownloads } from './downloads.ts';
 import { lookAtDrains } from './drains.ts';
@@ -43,7 +44,7 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
     const { abort } = parts;
     const preview = { looking, abort, ...(flags.downloads ? { fetch: globalThis.fetch } : {}) };
     const plans = read ? [await previewFile(read, session, preview, now)] : await previewOpen(session, preview, now);
-    const view = { leader: await askLeader(session.client, now, abort), plans };
+    const view = harmless({ leader: await askLeader(session.client, now, abort), plans });
     const json = flags.output === 'json';
     parts.output.write(json ? `${JSON.stringify(view, undefined, 2)}\n` : renderPreview(view, now));
     const problem = file === undefined ? undefined : plans[0]?.reason;

@@ -1,4 +1,5 @@
 /** Who leads: the holder of the lease that all controllers compete for. */
+
 import { LEADER_LEASE } from '../../dialects/registry.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
@@ -7,6 +8,7 @@ import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import type { Lease } from '../../kube/types.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { printable } from '../../util/printable.ts';
 
 export type LeaderView =
   /** The lease cannot be read. */
@@ -45,7 +47,7 @@ export function followLeader(client: KubeClient, first: LeaderView, abort: Abort
 }
 
 export function leaderOf(lease: Lease | undefined, now: number): LeaderView {
-  const holder = lease ? holderOf(lease) : '';
+  const holder = lease ? printable(holderOf(lease)) : '';
   const { renewTime = '', leaseDurationSeconds = 0, acquireTime = '' } = lease?.spec ?? {};
   if (holder === '') return { state: 'none', ...(renewTime === '' ? {} : { since: toSecond(renewTime) }) };
   const end = Date.parse(renewTime) + leaseDurationSeconds * 1000;

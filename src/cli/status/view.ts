@@ -124,9 +124,9 @@ function bindings({ snapshot, policy, unseen }: ViewInput): Pick<PlanView, 'poli
 }
 
 /** Nodes write some of it: no control character of theirs may reach an administrator's terminal. */
-function harmless(view: PlanView): PlanView {
+export function harmless<T>(view: T): T {
   const clean = (_key: string, value: unknown): unknown => (typeof value === 'string' ? printable(value) : value);
-  return JSON.parse(JSON.stringify(view), clean) as PlanView;
+  return JSON.parse(JSON.stringify(view), clean) as T;
 }
 
 /** An end that is about to be recorded is no wait. */

@@ -157,6 +157,12 @@ test('all problems are told at once', () => {
   ]);
 });
 
+test('a version without v: no node reports one', () => {
+  expect(found(withUpdate({ version: '1.36.3+k0s.0' }))).toEqual([
+    `${AT}.version: "1.36.3+k0s.0" is no version that a node can report; use v1.36.3+k0s.0`,
+  ]);
+});
+
 describe('no problem', () => {
   test.each<[string, Plan]>([
     ['no sha256: nothing is verified, as in the original', withPlatform('http://d/k0s')],
@@ -164,7 +170,6 @@ describe('no problem', () => {
     ['a sha256 in capitals', withPlatform('http://d/k0s', SHA256.toUpperCase())],
     ['HTTP in capitals', withPlatform('HTTP://d/k0s')],
     ['an address and a port', withPlatform('https://[::1]:8443/k0s?x=a&b=c#d')],
-    ['a version without v', withUpdate({ version: '1.36.3+k0s.0' })],
     ['a pre-release', withUpdate({ version: 'v1.37.0-alpha.1+k0s.0' })],
     ['the version of a forced reinstallation', withUpdate({ version: 'v0.0.0', forceupdate: true })],
     ['no limits', withWorkers(listed('w1'))],

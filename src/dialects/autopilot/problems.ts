@@ -4,6 +4,7 @@ import type { TargetSpec } from '../../api/autopilot/target.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { Role } from '../../engine/model/recorded.ts';
 import { type Matcher, parseFieldSelector, parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
+import { firstRepeated } from '../../util/repeated.ts';
 import { parseVersion } from '../../util/version.ts';
 import { FIELDS } from './discovery.ts';
 
@@ -57,8 +58,10 @@ function updateProblems(update: K0sUpdate, at: string): Reason[] {
 }
 
 function versionProblems({ version }: K0sUpdate, at: string): Reason[] {
-  if (parseVersion(version)) return [];
-  return [problem(`${at}.version`, version, 'is not a version', `use for example ${VERSION}`)];
+  if (!parseVersion(version))
+    return [problem(`${at}.version`, version, 'is not a version', `use for example ${VERSION}`)];
+  if (version.startsWith('v')) return [];
+  return [problem(`${at}.version`, version, 'is no version that a node can report', `use v${version}`)];
 }
 
 function platformProblems(platforms: K0sUpdate['platforms'], at: string): Reason[] {
@@ -85,7 +88,7 @@ function targetProblems(spec: TargetSpec | undefined, role: Role, at: string): R
   const concurrent = spec.limits?.concurrent ?? 1;
   if (concurrent < 1) problems.push(problem(`${at}.limits.concurrent`, concurrent, 'is less than 1', 'use 1 or more'));
   const names = spec.discovery.static?.nodes ?? [];
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  const twice = firstRepeated(names);
   if (twice !== undefined) {
     problems.push(problem(`${at}.discovery.static.nodes`, twice, 'is listed twice', 'list each node once'));
   }

@@ -1,15 +1,16 @@
-/** The HTTPS server of the hooks: HTTP/2 and HTTP/1.1 on one port, and bodies of limited size. */
+/** The HTTPS server of the hooks: HTTP/2 and HTTP/1.1 on one port, and limited callers. */
 import {
   createSecureServer,
   type Http2SecureServer,
   type Http2ServerRequest,
   type Http2ServerResponse,
 } from 'node:http2';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { RefitError } from '../../util/errors.ts';
 import { parseGoDuration } from '../../util/go-duration.ts';
 import type { Logger } from '../../util/log.ts';
 import { type CertificateFiles, followCertificate, readCertificate } from './certificate.ts';
+import { DEFAULT_LIMITS, type Limits, limitConnections } from './connection-limits.ts';
 import type { AnswerHook } from './hook-service.ts';
 import { routeOf } from './routes.ts';
 
@@ -21,6 +22,7 @@ export interface ServerOptions {
   readonly callTimeoutMs: number;
   readonly answer: AnswerHook;
   readonly log: Logger;
+  readonly limits?: Limits;
 }
 
 export interface ExtensionServer {
@@ -29,21 +31,24 @@ export interface ExtensionServer {
   close(): Promise<void>;
 }
 
-/** As in other servers for these hooks. */
-const MAX_BODY_BYTES = 20 * 1024 * 1024;
-
 /** Resolves once it listens; rejects with REFIT_FILE or REFIT_USAGE. */
 export async function startExtensionServer(options: ServerOptions): Promise<ExtensionServer> {
   const { files, log } = options;
   const mutual = files.clientAuthority === undefined ? {} : { requestCert: true, rejectUnauthorized: true };
-  const server = createSecureServer({ allowHTTP1: true, ...mutual, ...(await readCertificate(files)) });
-  const sockets = new Set<Socket>();
-  server.on('secureConnection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+  const limits = options.limits ?? DEFAULT_LIMITS;
+  const server = createSecureServer({
+    allowHTTP1: true,
+    handshakeTimeout: limits.patienceMs,
+    settings: { maxConcurrentStreams: limits.requests },
+    ...mutual,
+    ...(await readCertificate(files)),
   });
+  const closeAll = limitConnections(server, limits, log);
+  const load = { requests: 0, bytes: 0 };
   server.on('request', (request, response) => {
-    serve(options, request, response).catch((error: unknown) => log.warn('a call failed', { reason: error }));
+    serve(options, limits, load, request, response).catch((error: unknown) =>
+      log.warn('a call failed', { from: request.socket.remoteAddress, reason: error }),
+    );
   });
   const address = await listen(server, options.address);
   const following = followCertificate(files, (renewed) => server.setSecureContext(renewed), log);
@@ -52,32 +57,54 @@ export async function startExtensionServer(options: ServerOptions): Promise<Exte
     async close() {
       following[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const socket of sockets) socket.destroy();
+      closeAll();
       await closed;
     },
   };
 }
 
+/** What all requests hold together. */
+interface Load {
+  requests: number;
+  bytes: number;
+}
+
 async function serve(
   { answer, callTimeoutMs, log }: ServerOptions,
+  limits: Limits,
+  load: Load,
   request: Http2ServerRequest,
   response: Http2ServerResponse,
 ): Promise<void> {
   const [path = '', query] = request.url.split('?', 2);
   const hook = routeOf(request.method, path);
-  if (typeof hook === 'number') {
+  const refuse = (code: number, headers: Record<string, string> = {}): void => {
+    response.writeHead(code, headers).end();
     request.resume();
-    response.writeHead(hook, hook === 405 ? { allow: 'POST' } : {}).end();
+  };
+  if (typeof hook === 'number') {
+    refuse(hook, hook === 405 ? { allow: 'POST' } : {});
     return;
   }
-  const body = await readBody(request);
-  if (body === undefined) {
-    response.writeHead(413).end();
+  if (load.requests >= limits.requests) {
+    refuse(503);
     return;
   }
-  const answered = await answer(hook, body, answerWithin(new URLSearchParams(query).get('timeout'), callTimeoutMs));
-  log.info('answered', { hook, status: answered.status, message: answered.message });
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answered));
+  const own = { requests: 1, bytes: 0 };
+  load.requests += 1;
+  try {
+    const body = await readBody(request, limits, load, own);
+    if (typeof body === 'number') {
+      refuse(body);
+      return;
+    }
+    const answered = await answer(hook, body, answerWithin(new URLSearchParams(query).get('timeout'), callTimeoutMs));
+    log.info('answered', { hook, status: answered.status, message: answered.message });
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answered));
+  } finally {
+    load.requests -= 1;
+    load.bytes -= own.bytes;
+  }
 }
 
 /** Milliseconds reserved for sending the answer before the caller gives up. */
@@ -90,16 +117,35 @@ export function answerWithin(granted: string | null, limitMs: number): number {
   return Math.max(LEAST_MS, (ms > 0 ? Math.min(ms, limitMs) : limitMs) - TRAVEL_MS);
 }
 
-/** Undefined if it is too long. */
-async function readBody(request: Http2ServerRequest): Promise<string | undefined> {
+/** Resolves with the HTTP status of a refusal if it is too long, too slow, or too much with the others. */
+async function readBody(
+  request: Http2ServerRequest,
+  { bodyBytes, bytesInFlight, patienceMs }: Limits,
+  load: Load,
+  own: Pick<Load, 'bytes'>,
+): Promise<string | 408 | 413 | 503> {
   const parts: Buffer[] = [];
-  let length = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    length += part.length;
-    if (length <= MAX_BODY_BYTES) parts.push(part);
-    else parts.length = 0;
+  let refused: 408 | 413 | 503 | undefined;
+  const late = setTimeout(() => {
+    refused = 408;
+    const isHttp2 = request.httpVersionMajor === 2;
+    (isHttp2 ? request.stream : request.socket).destroy(new Error('the body did not arrive in time'));
+  }, patienceMs);
+  try {
+    for await (const part of request as AsyncIterable<Buffer>) {
+      // Answered at its end: some callers read no answer before it.
+      if (refused !== undefined) continue;
+      own.bytes += part.length;
+      load.bytes += part.length;
+      if (own.bytes > bodyBytes) refused = 413;
+      else if (load.bytes > bytesInFlight) refused = 503;
+      if (refused === undefined) parts.push(part);
+      else parts.length = 0;
+    }
+    return refused ?? Buffer.concat(parts).toString('utf8');
+  } finally {
+    clearTimeout(late);
   }
-  return length > MAX_BODY_BYTES ? undefined : Buffer.concat(parts).toString('utf8');
 }
 
 async function listen(server: Http2SecureServer, address: string): Promise<AddressInfo> {

@@ -1,4 +1,4 @@
-/** Creates the CRD of Plans at start if it is missing, as the original does: its manifests contain no CRD. */
+/** Creates the CRD of Plans at start if it is missing. The original always does so; here it must be asked for. */
 import { type CustomKind, customResourceDefinitions, definitionOf } from '../../api/crd.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { ifFound, isAlreadyExists } from '../../kube/status-error.ts';

@@ -1,10 +1,11 @@
 /** Reads the manifest of a kubeadm cluster: its hosts, how to reach them, and the version to upgrade to. */
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { parse } from 'yaml';
 import { z } from 'zod';
+import { readBounded } from '../../util/bounded-file.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
+import { firstRepeated } from '../../util/repeated.ts';
 import { parseVersion } from '../../util/version.ts';
+import { parseYaml } from '../../util/yaml.ts';
 
 /** RFC 1123, as Kubernetes asks of node names. */
 const NODE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -57,7 +58,7 @@ const RESERVED =
 
 /** Relative paths start at the manifest's directory. @throws RefitError REFIT_FILE with file, field, found and expected */
 export async function loadManifest(path: string): Promise<Manifest> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+  const text = await readBounded(path).catch((error: unknown) => {
     throw new RefitError('REFIT_FILE', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
   });
   const read = parseManifest(text, path);
@@ -77,19 +78,14 @@ export async function loadManifest(path: string): Promise<Manifest> {
 }
 
 export function parseManifest(text: string, file: string): Manifest {
-  const fail = (why: string, cause?: unknown): never => {
-    throw new RefitError('REFIT_FILE', `${file}: ${why}`, { cause });
+  const fail = (why: string): never => {
+    throw new RefitError('REFIT_FILE', `${file}: ${why}`);
   };
-  let value: unknown;
-  try {
-    value = parse(text);
-  } catch (error) {
-    return fail(`is not YAML: ${messageOf(error).split(':\n', 1)[0]}`, error);
-  }
+  const [value] = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
   const { data, error } = manifest.safeParse(value, { reportInput: true });
   if (!data) return fail(describe(error.issues[0]));
   const names = data.hosts.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  const twice = firstRepeated(names);
   if (twice !== undefined) return fail(`hosts: ${twice} is listed twice; list each host once`);
   if (!data.hosts.some(({ role }) => role === 'controlPlane'))
     return fail('hosts: no host has the role controlPlane; add at least one');

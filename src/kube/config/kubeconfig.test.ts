@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RefitError } from '../../util/errors.ts';
+import { messageOf, RefitError } from '../../util/errors.ts';
 import { loadClusterConfig } from './kubeconfig.ts';
 
 let directory: string;
@@ -184,4 +184,12 @@ test.each([
   ['all files of KUBECONFIG', { env: { KUBECONFIG: '/nowhere/at/all' } }, 'no file of KUBECONFIG exists'],
 ])('%s that is missing', async (_name, options, message) => {
   await expect(loadClusterConfig(options)).rejects.toThrow(message);
+});
+
+test('an error in JSON does not quote the file: it may hold a token', async () => {
+  const path = join(directory, 'broken.json');
+  await writeFile(path, '{"users": [{"name": "a", "user": {"token": "s3cr3t-token" "x": 1}}]}');
+  const error: unknown = await loadClusterConfig({ path }).catch((thrown: unknown) => thrown);
+  expect(messageOf(error)).toContain('is neither YAML nor JSON: a brace, a quote or a comma');
+  expect(messageOf(error)).not.toContain('s3cr3t');
 });

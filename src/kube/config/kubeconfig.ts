@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { readBounded } from '../../util/bounded-file.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
 import type { ClusterConfig } from './cluster-config.ts';
@@ -67,24 +68,30 @@ async function readEntries(path: string): Promise<Merged> {
 }
 
 async function parse(path: string): Promise<Record<string, unknown>> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+  const text = await readBounded(path).catch((error: unknown) => {
     throw new RefitError('REFIT_KUBECONFIG', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
   });
-  try {
-    const value: unknown = text.trimStart().startsWith('{') ? JSON.parse(text) : await parseYaml(text);
-    if (isRecord(value)) return value;
-  } catch (error) {
-    // The YAML parser draws the place below its sentence.
-    const [sentence] = messageOf(error).split(':\n');
-    throw new RefitError('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: ${sentence}`, { cause: error });
-  }
+  const fail = (why: string): never => {
+    throw new RefitError('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: ${why}`);
+  };
+  const value = text.trimStart().startsWith('{') ? parseJson(text, fail) : await parseFirst(text, fail);
+  if (isRecord(value)) return value;
   throw new RefitError('REFIT_KUBECONFIG', `${path} is not a kubeconfig: its content must be a mapping`);
 }
 
 /** Loaded late, so that an agent with a JSON kubeconfig never loads the parser. */
-async function parseYaml(text: string): Promise<unknown> {
-  const { parse } = await import('yaml');
-  return parse(text);
+async function parseFirst(text: string, fail: (why: string) => never): Promise<unknown> {
+  const { parseYaml } = await import('../../util/yaml.ts');
+  return parseYaml(text, fail)[0];
+}
+
+/** JSON.parse quotes the text in its error, and with it a token. */
+function parseJson(text: string, fail: (why: string) => never): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return fail('a brace, a quote or a comma is missing or too many');
+  }
 }
 
 /** The first file that sets an entry wins. */

@@ -1,0 +1,123 @@
+/** Keeps callers of the hooks from holding the server: with silent, slow or many connections and requests. */
+import type { EventEmitter } from 'node:events';
+import type { Http2SecureServer, Http2ServerRequest } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { LogFields, Logger } from '../../util/log.ts';
+
+export interface Limits {
+  /** Milliseconds for a handshake, for the head of a request, and for its body. */
+  readonly patienceMs: number;
+  /** Connections whose caller has shown its certificate; beyond it a new one is closed. */
+  readonly connections: number;
+  /** Connections in their handshake; beyond it the oldest is closed. */
+  readonly handshakes: number;
+  readonly requests: number;
+  /** Of one body. */
+  readonly bodyBytes: number;
+  /** Of all bodies that are being read or answered. */
+  readonly bytesInFlight: number;
+}
+
+/** 20 MiB for a body as in other servers for these hooks. */
+export const DEFAULT_LIMITS: Limits = {
+  patienceMs: 10_000,
+  connections: 128,
+  handshakes: 128,
+  requests: 64,
+  bodyBytes: 20 * 1024 * 1024,
+  bytesInFlight: 128 * 1024 * 1024,
+};
+
+const LOG_EVERY_MS = 1000;
+
+/** Applies the limits to every connection of `server`; returns what closes them all. */
+export function limitConnections(server: Http2SecureServer, limits: Limits, log: Logger): () => void {
+  const { connections, handshakes, patienceMs } = limits;
+  const pending = new Map<string, Socket>();
+  const secured = new Map<string, SecuredConnection>();
+  const refused = occasionally((fields) => log.warn('a connection was refused', fields));
+  server.on('connection', (socket: Socket) => {
+    const key = keyOf(socket);
+    pending.set(key, socket);
+    socket.once('close', () => pending.delete(key));
+    const [oldest] = pending.values();
+    if (pending.size > handshakes) oldest?.destroy();
+  });
+  server.on('tlsClientError', (error: Error, socket: Socket) =>
+    refused({ from: socket.remoteAddress, reason: error.message }),
+  );
+  server.on('secureConnection', (socket: TLSSocket) => {
+    const key = keyOf(socket);
+    pending.delete(key);
+    if (secured.size >= connections) {
+      refused({ from: socket.remoteAddress, reason: `${connections} connections are open` });
+      socket.destroy();
+      return;
+    }
+    secured.set(key, new SecuredConnection(socket, patienceMs));
+    socket.once('close', () => {
+      secured.get(key)?.stopWaiting();
+      secured.delete(key);
+    });
+  });
+  server.on('request', (request: Http2ServerRequest, response: EventEmitter) =>
+    secured.get(keyOf(request.socket))?.serve(response),
+  );
+  return () => {
+    for (const socket of pending.values()) socket.destroy();
+    for (const { socket } of secured.values()) socket.destroy();
+  };
+}
+
+/** Closed when no request has begun for the time: also when the head of one never ends. */
+class SecuredConnection {
+  readonly socket: TLSSocket;
+  readonly #patienceMs: number;
+  #timer: NodeJS.Timeout;
+  #open = 0;
+
+  constructor(socket: TLSSocket, patienceMs: number) {
+    this.socket = socket;
+    this.#patienceMs = patienceMs;
+    this.#timer = this.#wait(patienceMs);
+  }
+
+  serve(response: EventEmitter): void {
+    this.#open += 1;
+    this.stopWaiting();
+    response.once('close', () => {
+      this.#open -= 1;
+      // Managers use a connection again.
+      if (this.#open === 0 && !this.socket.destroyed) this.#timer = this.#wait(this.#patienceMs * 6);
+    });
+  }
+
+  stopWaiting(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #wait(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.socket.destroy(), ms);
+  }
+}
+
+function keyOf({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+/** Calls at most once a second, with how many calls were left out before it. */
+function occasionally(call: (fields: LogFields) => void): (fields: LogFields) => void {
+  let last = Number.NEGATIVE_INFINITY;
+  let leftOut = 0;
+  return (fields) => {
+    const now = performance.now();
+    if (now - last < LOG_EVERY_MS) {
+      leftOut += 1;
+      return;
+    }
+    call(leftOut === 0 ? fields : { ...fields, alsoRefused: leftOut });
+    last = now;
+    leftOut = 0;
+  };
+}

@@ -1,0 +1,50 @@
+/** Many callers at once: connections, handshakes and bodies have caps, memory stays bounded, and a manager is still served. */
+import { once } from 'node:events';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { expect, test, vi } from 'vitest';
+import { HOOK_GROUP } from '../../src/api/capi/hooks.ts';
+import { ExtensionRig } from './extension-rig.ts';
+
+/** Of 20 MiB each, as much as one body may have. */
+const BODIES = 30;
+const MORE_KB = 400_000;
+
+test('connections without a handshake push out each other, not a manager', async () => {
+  await using rig = await ExtensionRig.start();
+  const { hostname, port } = new URL(rig.extension.url);
+  const flood: Socket[] = [];
+  for (let at = 0; at < 600; at++)
+    flood.push(
+      connectTcp(Number(port), hostname)
+        .on('error', () => undefined)
+        .resume(),
+    );
+  const closed = (): number => flood.filter(({ closed }) => closed).length;
+  await vi.waitFor(() => expect(closed()).toBeGreaterThan(400), { timeout: 9000 });
+  await rig.callAsManager();
+  for (const socket of flood) socket.destroy();
+});
+
+test('bodies of the largest size at once: some are refused, memory stays bounded', async () => {
+  await using rig = await ExtensionRig.start();
+  const before = await rig.memory();
+  const chunk = Buffer.alloc(1024 * 1024, ' ');
+  const answers = await Promise.all(
+    Array.from({ length: BODIES }, async () => {
+      const socket = rig.connect();
+      await once(socket, 'secureConnect');
+      let answer = '';
+      socket.on('data', (part: Buffer) => (answer += part.toString()));
+      const ended = Promise.race([once(socket, 'data'), once(socket, 'close')]);
+      socket.write(`POST /${HOOK_GROUP}/discovery HTTP/1.1\r\nHost: x\r\nContent-Length: ${20 * chunk.length}\r\n\r\n`);
+      for (let sent = 0; sent < 20 && !socket.destroyed; sent++) {
+        if (!socket.write(chunk)) await Promise.race([once(socket, 'drain'), ended]);
+      }
+      await ended;
+      return answer.split('\r\n')[0];
+    }),
+  );
+  expect((await rig.memory()) - before).toBeLessThan(MORE_KB);
+  expect(answers).toContain('HTTP/1.1 503 Service Unavailable');
+  await rig.callAsManager();
+});

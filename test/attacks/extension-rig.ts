@@ -1,0 +1,82 @@
+/** What attacks on the hooks share: a real `refit capi-extension` that asks for client certificates, and raw connections. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import { vi } from 'vitest';
+import { callHook } from '../../sandbox/cluster/hook-caller.ts';
+import { type Extension, prepareExtension } from '../../sandbox/cluster/hook-extension.ts';
+import { startMemoryCluster } from '../agent/memory-cluster.ts';
+
+const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
+
+export class ExtensionRig implements AsyncDisposable {
+  readonly extension: Extension;
+  /** Of the process: lines of JSON. */
+  log = '';
+  readonly #child: ChildProcess;
+  readonly #stack: AsyncDisposableStack;
+  readonly #sockets: TLSSocket[] = [];
+
+  private constructor(extension: Extension, child: ChildProcess, stack: AsyncDisposableStack) {
+    this.extension = extension;
+    this.#child = child;
+    this.#stack = stack;
+    child.stderr?.on('data', (chunk: Buffer) => (this.log += chunk.toString()));
+  }
+
+  /** Resolves once a manager can call. */
+  static async start(): Promise<ExtensionRig> {
+    const stack = new AsyncDisposableStack();
+    const directory = await mkdtemp(join(tmpdir(), 'refit-hooks-'));
+    stack.defer(async () => await rm(directory, { recursive: true }));
+    const cluster = await startMemoryCluster();
+    stack.defer(async () => await cluster.stop());
+    const extension = await prepareExtension({
+      cluster: {
+        downloads: { url: 'http://127.0.0.1:9' },
+        startLeading: async () => await Promise.reject(new Error('not used')),
+      },
+      directory,
+      kubeconfig: cluster.kubeconfig,
+    });
+    const child = spawn(process.execPath, [ENTRY, ...extension.commandLine], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const rig = new ExtensionRig(extension, child, stack);
+    await vi.waitFor(async () => await rig.callAsManager(), { timeout: 60_000, interval: 200 });
+    return rig;
+  }
+
+  async callAsManager(): Promise<void> {
+    const { url, authority, client } = this.extension;
+    await callHook({ url, authority, client, protocol: 'http/1.1' }, 'discovery', {});
+  }
+
+  /** Kilobytes of memory of the process. */
+  async memory(): Promise<number> {
+    const status = await readFile(`/proc/${this.#child.pid}/status`, 'utf8');
+    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]);
+  }
+
+  /** A TLS connection with a manager's certificate, or other options. */
+  connect(options: ConnectionOptions = {}): TLSSocket {
+    const { hostname, port } = new URL(this.extension.url);
+    const { certificate: cert, key } = this.extension.client;
+    const socket = connect({ host: hostname, port: Number(port), ca: this.extension.authority, cert, key, ...options });
+    // The server ends it: that is what is tested.
+    socket.on('error', () => undefined);
+    this.#sockets.push(socket);
+    return socket;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    if (this.#child.exitCode === null) {
+      const gone = once(this.#child, 'exit');
+      this.#child.kill('SIGKILL');
+      await gone;
+    }
+    await this.#stack.disposeAsync();
+  }
+}
