@@ -1,4 +1,4 @@
-/** kubeadm's own rules: which kubeadm may upgrade a cluster or a node between which versions. */
+/** The rules of kubeadm itself: which kubeadm may upgrade a cluster or a node between which versions. */
 import { compareVersions, parseVersion, type Version } from '../util/version.ts';
 import { type Finding, Findings, hard, type KubeadmFacts, type VersionFacts } from './version-facts.ts';
 
