@@ -26,7 +26,6 @@ const OLD = 'asked only of API servers that still serve removed kinds: Kubernete
 
 /** Grants that no test needs, and what needs them. */
 const UNUSED: Readonly<Record<string, string>> = {
-  'refit-cattle: create customresourcedefinitions.apiextensions.k8s.io': 'the kinds of the tests are installed before',
   'refit-cattle: get jobs.batch in system-upgrade': LOST,
   'refit-controller: get controlnodes.autopilot.k0sproject.io': LOST,
   'refit-controller: get statusshards.upgrade.refit.dev': SHARDS,
