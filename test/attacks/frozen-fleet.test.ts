@@ -8,6 +8,7 @@ import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import { OwnWrites } from '../../src/engine/observe/own-writes.ts';
 import { viewsOf } from '../../src/engine/observe/world.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
+import { failedInFlightIn } from '../../src/engine/schedule/failed-in-flight.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/codec.ts';
@@ -15,9 +16,14 @@ import { ATTEMPT_LABEL, ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { MemoryApi } from '../builders/memory-api.ts';
 import { buildNode } from '../builders/nodes.ts';
+import { working } from '../builders/observations.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
 import { buildPolicy } from '../builders/rollout-policies.ts';
+import { buildRollout } from '../builders/rollouts.ts';
 import { buildSignal } from '../builders/signals.ts';
+import { buildSnapshot } from '../builders/snapshots.ts';
+import { buildStage } from '../builders/stages.ts';
+import { buildTarget } from '../builders/targets.ts';
 import { HOUR, MINUTE, T0 } from '../builders/times.ts';
 import { FakeClock } from '../faults/fake-clock.ts';
 
@@ -56,6 +62,10 @@ class Fleet {
   /** What the kubelet of w1 may write. */
   annotate(annotations: Record<string, string>): void {
     this.api.change(nodes, 'w1', (node) => ({ ...node, metadata: { ...node.metadata, annotations } }));
+  }
+
+  get plan(): Plan {
+    return this.api.read(plans, 'autopilot');
   }
 
   get isGoingOn(): boolean {
@@ -144,5 +154,42 @@ describe('a node that a leader did signal, for a plan that is gone', () => {
     });
     await fleet.lead();
     expect(fleet.isGoingOn).toBe(true);
+  });
+});
+
+describe('odd times and attempts in reports', () => {
+  test.each(['Completed', 'Failed', 'FailedDownload'])('%s on one node changes nothing for another', async (status) => {
+    const fleet = new Fleet(buildNode('w1'));
+    await fleet.lead();
+    const { created = '' } = decodeSignal(fleet.api.read(nodes, 'w2').metadata.annotations) ?? {};
+    const before = fleet.plan.status;
+    for (const attempt of [created, FUTURE]) {
+      const report = buildSignal({ created: attempt, status, timestamp: FUTURE });
+      fleet.annotate({ ...report, [ROLLOUT_ANNOTATION]: `${PLAN_UID}/${attempt}` });
+      await fleet.lead();
+      expect(fleet.plan.status).toEqual(before);
+    }
+  });
+
+  test.each(['Completed', 'Failed'])(
+    '%s for another attempt neither ends nor fails the node itself',
+    async (status) => {
+      const fleet = new Fleet(buildNode('w1'));
+      await fleet.lead();
+      const before = fleet.plan.status?.commands;
+      const report = { ...buildSignal({ created: FUTURE, status }), [ROLLOUT_ANNOTATION]: `old-uid/${FUTURE}` };
+      fleet.api.change(nodes, 'w2', (node) => ({ ...node, metadata: { ...node.metadata, annotations: report } }));
+      await fleet.lead();
+      const states = (commands: typeof before) => commands?.[0]?.k0supdate?.workers?.map(({ state }) => state);
+      expect(states(fleet.plan.status?.commands)).toEqual(states(before));
+    },
+  );
+
+  test.each([FUTURE, 'never'])('a failed node at work since %s holds its slot for four hours at most', (since) => {
+    const stage = buildStage('worker', [buildTarget('w1', 'failed', { since: rfc3339(T0) }), 'w2']);
+    const facts = { w1: { observation: working('Restart', rfc3339(T0), since) } };
+    const snapshot = buildSnapshot(buildRollout([stage]), facts);
+    expect(failedInFlightIn(snapshot, T0 + HOUR)).toHaveLength(1);
+    expect(failedInFlightIn(snapshot, T0 + 4 * HOUR)).toEqual([]);
   });
 });

@@ -131,6 +131,29 @@ describe('a control-plane host that misses its scheduler', () => {
   });
 });
 
+test('a host that lost its role in the middle of a run gets no control plane back as a worker', async () => {
+  await cutKubeadm('2');
+  await step();
+  await rm(at('etc/kubernetes/manifests'), { recursive: true });
+  await mkdir(at('etc/kubernetes/manifests'));
+  expect(await probe('worker')).toEqual([]);
+  expect(await step('run-2', 'worker')).not.toContain('restored');
+  await expect(readFile(manifestOf('kube-scheduler'))).rejects.toThrow('ENOENT');
+});
+
+test('a kubeadm that a person ran after our run has ended is not ours', async () => {
+  await mkdir(at('var/lib/refit/staged'), { recursive: true });
+  for (const path of [at('usr/bin/kubeadm'), at('var/lib/refit/staged/kubeadm')]) {
+    await mkdir(join(path, '..'), { recursive: true });
+    await writeFile(path, '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+  }
+  await step();
+  await cutKubeadm('2');
+  await onHost('kubeadm');
+  expect((await probe()).map(({ backup }) => backup)).toEqual(['hand']);
+  expect(await onHost(repairScript())).not.toContain('restored');
+});
+
 test('etcd comes back only from a run of ours, and never where it was not there before', async () => {
   await rm(manifestOf('etcd'));
   await put(backupOf('etcd'), 'etcd');

@@ -5,7 +5,7 @@ import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { EndpointHealth, ObservedForeignWork, TargetFacts } from '../model/observed.ts';
 import { because } from '../model/reasons.ts';
@@ -80,6 +80,11 @@ function resting(restMs: number | undefined, now: number, since = later(0)): Gat
   const given = input('worker', { observation: { kind: 'succeeded', attempt: since, since } });
   return { ...given, now, stage: { ...given.stage, ...(restMs === undefined ? {} : { restMs }) } };
 }
+
+const withWatched = (given: GateInput, watchedMs: number): GateInput => ({
+  ...given,
+  facts: { ...given.facts, watchedMs },
+});
 
 const judged = (version: string): GateInput => ({
   ...input('worker', { version }),
@@ -189,6 +194,12 @@ const rows: [Gate, string, GateInput, string][] = [
     'in the middle of its rest',
     resting(MINUTE, T0 + 30_000),
     'wait Resting: n1 rests for 1 min before its slot is free',
+  ],
+  [
+    restOver,
+    'a time in the future, once the leader has watched it for the rest',
+    withWatched(resting(MINUTE, T0, later(HOUR)), MINUTE),
+    'pass',
   ],
   [restOver, 'the moment it is over', resting(MINUTE, T0 + MINUTE), 'pass'],
   [restOver, 'a time that nobody can read', resting(MINUTE, T0, 'once'), 'pass'],
