@@ -1,5 +1,5 @@
 /** Owns what a benchmark finds: figures with a goal, tables that say what they are made of, and both as lines. */
-import { table } from '../src/cli/table.ts';
+import { table } from '../src/cli/phrases.ts';
 
 export interface Goal {
   /** Whether the figure has to be at least or at most the limit. */

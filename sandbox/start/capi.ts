@@ -1,6 +1,6 @@
 /** Demonstrates Cluster API's in-place updates: Machines on hosts with agents, updated through the hooks. */
+import { table } from '../../src/cli/phrases.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
-import { table } from '../../src/cli/table.ts';
 import { namespaces, nodes } from '../../src/kube/resources.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';
 import { EXIT } from '../../src/util/errors.ts';

@@ -2,8 +2,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
+import { table } from '../../src/cli/phrases.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
-import { table } from '../../src/cli/table.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { jobs, namespaces, nodes } from '../../src/kube/resources.ts';

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { table } from '../../src/cli/table.ts';
+import { table } from '../../src/cli/phrases.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { EXIT } from '../../src/util/errors.ts';
 import { startSandboxPlane } from '../cluster/plane.ts';

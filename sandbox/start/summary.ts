@@ -1,7 +1,7 @@
 /** The summary at the end of `npm start`: versions and times of every node, the waits, and what to do. */
 import { mendingOf } from '../../src/cli/operators.ts';
+import { table } from '../../src/cli/phrases.ts';
 import type { PlanView, TargetView } from '../../src/cli/status/view.ts';
-import { table } from '../../src/cli/table.ts';
 
 const STEPS = ['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'] as const;
 

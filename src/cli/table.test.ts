@@ -1,6 +1,6 @@
 /** Shows how columns are laid out. */
 import { expect, test } from 'vitest';
-import { aligned, table } from './table.ts';
+import { aligned, table } from './phrases.ts';
 
 test('columns are as wide as their widest cell, and nothing trails', () => {
   const rows = [

@@ -4,9 +4,15 @@ import type { KubeClient } from '../kube/client.ts';
 import { keyOf } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
-import type { Controller } from '../runtime/controller.ts';
+import {
+  type Controller,
+  type EventSource,
+  fromMapping,
+  fromObject,
+  generationChanged,
+  type Predicate,
+} from '../runtime/controller.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
-import { type EventSource, fromMapping, fromObject, generationChanged, type Predicate } from '../runtime/sources.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 import type { Dialect, Watched } from './dialect.ts';

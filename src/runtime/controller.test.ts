@@ -2,9 +2,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { TerminalError } from '../util/errors.ts';
-import { type Controller, type ReconcileContext, runController } from './controller.ts';
+import { type Controller, type Enqueue, type EventSource, type ReconcileContext, runController } from './controller.ts';
 import { type Metrics, noMetrics, type ReconcileOutcome } from './metrics.ts';
-import type { Enqueue, EventSource } from './sources.ts';
 
 interface Rig {
   readonly clock: FakeClock;

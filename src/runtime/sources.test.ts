@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { KubeObject } from '../kube/types.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import type { Handler } from '../kube/watch/store.ts';
-import { type EventSource, fromMapping, fromObject, generationChanged } from './sources.ts';
+import { type EventSource, fromMapping, fromObject, generationChanged } from './controller.ts';
 
 interface FakeInformer extends Informer {
   readonly handlers: Handler<KubeObject>[];

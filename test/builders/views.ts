@@ -1,8 +1,8 @@
 /** Owns what `refit status` sees, for tests: plans and nodes through the real dialect and the real decision. */
 import type { Plan, TargetStatus } from '../../src/api/autopilot/plan.ts';
 import type { UpgradePolicy } from '../../src/api/refit/upgrade-policy.ts';
+import type { AskControlPlane, Sources } from '../../src/cli/status/answers.ts';
 import { type Looking, observe } from '../../src/cli/status/observe.ts';
-import type { AskControlPlane, Sources } from '../../src/cli/status/sources.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { KubeObject } from '../../src/kube/types.ts';

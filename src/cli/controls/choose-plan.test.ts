@@ -16,7 +16,7 @@ import type { KubeObject } from '../../kube/types.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { RefitError } from '../../util/errors.ts';
 import { type Inspection, inspect } from '../status/observe.ts';
-import { choosePlan } from './choose-plan.ts';
+import { choosePlan } from './command.ts';
 
 const machine = withUpdate(buildNode('n1'), {
   uid: 'u',

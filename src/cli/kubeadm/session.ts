@@ -1,14 +1,26 @@
-/** The session of `refit kubeadm`: the manifest, a connection to the API, and shells on the hosts. */
+/** The session of `refit kubeadm`: manifest, API connection and shells on the hosts, and the survey through them. */
 import { randomBytes } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
+import { parse } from 'yaml';
+import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
 import { loadManifest, type Manifest } from '../../dialects/kubeadm/manifest.ts';
+import { type ConfigMap, configMaps, PLACE } from '../../dialects/kubeadm/plan-object.ts';
+import type { Survey } from '../../dialects/kubeadm/preflight.ts';
+import { type HostFacts, probeHost } from '../../dialects/kubeadm/probe.ts';
 import { openShells, type Shells } from '../../dialects/kubeadm/ssh.ts';
+import { DrainPreviewer } from '../../drain/drain-preview.ts';
+import type { DrainOptions } from '../../drain/pods.ts';
+import { listPolicies } from '../../engine/policy/choose-policy.ts';
+import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { leaderIdentity } from '../../kube/election/identity.ts';
+import { nodes } from '../../kube/resources.ts';
+import { ifFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
+import { messageOf, RefitError } from '../../util/errors.ts';
 import { type Logger, stderrLogger } from '../../util/log.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Output, plainOutput } from '../output.ts';
@@ -55,4 +67,50 @@ export async function inSession(
     client.close();
     await shells.close();
   }
+}
+
+/** Writes nothing. @throws RefitError REFIT_SSH with every host that does not answer */
+export async function probeAll(manifest: Manifest, shells: Shells): Promise<HostFacts[]> {
+  const answers = await Promise.allSettled(manifest.hosts.map(async (host) => await probeHost(shells, host)));
+  const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [messageOf(answer.reason)] : []));
+  if (failures.length > 0) throw new RefitError('REFIT_SSH', failures.join('; '));
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+}
+
+export async function surveyCluster(
+  manifest: Manifest,
+  hosts: readonly HostFacts[],
+  client: KubeClient,
+  abort: AbortSignal,
+): Promise<Survey> {
+  const { namespace, name } = PLACE;
+  const [{ items }, config, plan, policies] = await Promise.all([
+    client.listAll(nodes, { abort }),
+    ifFound(client.get(configMaps, 'kubeadm-config', { namespace, abort })),
+    ifFound(client.get(configMaps, name, { namespace, abort })),
+    listPolicies(client, abort),
+  ]);
+  const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
+  const drainPreviews = policy.drain.enabled
+    ? await previewDrains(client, manifest, policy.drain.options, abort)
+    : new Map();
+  return { manifest, hosts, nodes: items, clusterVersion: clusterVersionIn(config), plan, policy, drainPreviews };
+}
+
+async function previewDrains(
+  client: KubeClient,
+  { hosts }: Manifest,
+  options: DrainOptions,
+  abort: AbortSignal,
+): Promise<Survey['drainPreviews']> {
+  const look = new DrainPreviewer(client, abort);
+  const looks = hosts.map(async ({ name }) => [name, await look.ahead(name, options)] as const);
+  return new Map(await Promise.all(looks));
+}
+
+function clusterVersionIn(config: ConfigMap | undefined): string | undefined {
+  const text = config?.data?.['ClusterConfiguration'];
+  if (text === undefined) return undefined;
+  const { kubernetesVersion } = parse(text) as { kubernetesVersion?: unknown };
+  return typeof kubernetesVersion === 'string' ? kubernetesVersion : undefined;
 }

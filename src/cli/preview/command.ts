@@ -11,10 +11,7 @@ import { type Inspection, inspect, type Looking, viewAt } from '../status/observ
 import { inSession, type LoadedDialect, type Session, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { readText } from '../validate.ts';
-import { probeDownloads } from './downloads.ts';
-import { lookAtDrains } from './drains.ts';
-import { durationOf } from './duration.ts';
-import { policyRule } from './policy-rule.ts';
+import { durationOf, lookAtDrains, policyRule, probeDownloads } from './findings.ts';
 import { renderPreview } from './text.ts';
 import { type PlanPreview, type PreviewFindings, previewOf, stagePreview } from './view.ts';
 

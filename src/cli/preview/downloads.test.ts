@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
-import { type Download, probeDownloads } from './downloads.ts';
+import { type Download, probeDownloads } from './findings.ts';
 
 const BODY = 'x'.repeat(5000);
 const asked: string[] = [];

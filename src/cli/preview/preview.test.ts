@@ -15,7 +15,7 @@ import { jobs, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { encodeReport } from '../../signal/report.ts';
-import type { AskControlPlane, Sources } from '../status/sources.ts';
+import type { AskControlPlane, Sources } from '../status/answers.ts';
 import { previewNew } from './command.ts';
 import { renderPreview } from './text.ts';
 import { type PlanPreview, type PreviewView, previewOf } from './view.ts';

@@ -2,10 +2,8 @@
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../phrases.ts';
-import { noteLines } from '../status/notes.ts';
-import type { Download } from './downloads.ts';
-import type { PlanDrainPreview } from './drains.ts';
-import type { Duration } from './duration.ts';
+import { noteLines } from '../status/text.ts';
+import type { Download, Duration, PlanDrainPreview } from './findings.ts';
 import type { PlanPreview, PreviewView, StagePreview } from './view.ts';
 
 /** The JSON form has all of them. */

@@ -3,10 +3,7 @@ import type { RolloutPhase } from '../../engine/model/recorded.ts';
 import type { LeaderView } from '../status/leader.ts';
 import { isMoving } from '../status/sentences.ts';
 import type { PlanView, StageView } from '../status/view.ts';
-import type { Download } from './downloads.ts';
-import type { PlanDrainPreview } from './drains.ts';
-import type { Duration } from './duration.ts';
-import type { PolicyRule } from './policy-rule.ts';
+import type { Download, Duration, PlanDrainPreview, PolicyRule } from './findings.ts';
 
 /** `reason`: why the plan will be refused, does nothing, or is about to fail. */
 export interface PlanPreview

@@ -9,10 +9,8 @@ import { isFinal } from '../../engine/model/recorded.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { type DrainProbe, InspectionAnswers, type Question } from './answers.ts';
-import type { Loaded } from './load.ts';
-import { type Policies, policyOf } from './policies.ts';
-import type { Sources } from './sources.ts';
+import { type DrainProbe, InspectionAnswers, type Question, type Sources } from './answers.ts';
+import { type Loaded, type Policies, policyOf } from './load.ts';
 import { type PlanView, viewOf } from './view.ts';
 
 /** Where inspections get what the objects do not show. */

@@ -8,9 +8,9 @@ import type { Plan } from '../../api/autopilot/plan.ts';
 import type { Node } from '../../kube/types.ts';
 import type { ControlNode } from '../../signal/names.ts';
 import { encodeReport } from '../../signal/report.ts';
+import type { AskControlPlane } from './answers.ts';
 import type { LeaderView } from './leader.ts';
 import { render } from './render.ts';
-import type { AskControlPlane } from './sources.ts';
 
 const PIPE = {
   hasColours: false,

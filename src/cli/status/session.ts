@@ -9,11 +9,10 @@ import { askReadyz } from '../../kube/transport/readyz.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
+import { sourcesOf } from './answers.ts';
 import { askLeader } from './leader.ts';
-import { installedOf, type Loaded, loadOnce } from './load.ts';
+import { installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
 import { type Looking, observe } from './observe.ts';
-import { loadPolicies } from './policies.ts';
-import { sourcesOf } from './sources.ts';
 import type { StatusView } from './view.ts';
 
 export interface SessionParts {

@@ -11,8 +11,8 @@ import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.
 import type { Node } from '../../kube/types.ts';
 import { encodeReport } from '../../signal/report.ts';
 import { mediumOf } from '../output.ts';
+import type { Sources } from '../status/answers.ts';
 import type { LeaderView } from '../status/leader.ts';
-import type { Sources } from '../status/sources.ts';
 import { explain } from './command.ts';
 
 const NOW = T0 + 10 * MINUTE;

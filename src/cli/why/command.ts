@@ -5,7 +5,6 @@ import { operatorOf } from '../operators.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
 import { age, listed } from '../phrases.ts';
-import { noteLines } from '../status/notes.ts';
 import {
   endLines,
   failedRows,
@@ -18,7 +17,7 @@ import {
   waitLines,
 } from '../status/sentences.ts';
 import { inSession, lookOnce, type SessionParts } from '../status/session.ts';
-import { header, isOpen, isRefused, renderSections, type Section, toDo } from '../status/text.ts';
+import { header, isOpen, isRefused, noteLines, renderSections, type Section, toDo } from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
 const MOST_NAMES = 5;

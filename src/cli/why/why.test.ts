@@ -13,9 +13,9 @@ import { DIALECTS } from '../../dialects/registry.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { mediumOf } from '../output.ts';
+import type { AskControlPlane } from '../status/answers.ts';
 import type { LeaderView } from '../status/leader.ts';
 import { observe } from '../status/observe.ts';
-import type { AskControlPlane } from '../status/sources.ts';
 import type { PlanView } from '../status/view.ts';
 import { explain } from './command.ts';
 

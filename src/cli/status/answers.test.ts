@@ -9,7 +9,7 @@ import { READY } from '../../../test/builders/views.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { cattleView } from '../../dialects/cattle/dialect.ts';
 import { DEFAULT_DRAIN } from '../../drain/pods.ts';
-import { sourcesOf } from './sources.ts';
+import { sourcesOf } from './answers.ts';
 
 const { signal: abort } = new AbortController();
 
