@@ -50,7 +50,7 @@ Upgrades the node it runs on when its Node or ControlNode carries a signal.
   --mode <mode>               role of a controller: controller or controller+worker; default: from the service
   --api-address <ip>          address of a controller's API server; default: from the service, else the host's first address
   --max-download-bytes <n>    size limit of a download; default 1073741824 (1 GiB)
-  --disk-reserve <n>          bytes that a download leaves free on its disk; it waits for room; default 134217728 (128 MiB)
+  --disk-reserve <n>          bytes that a download leaves free on its disk, unless a policy sets them; default 134217728 (128 MiB)
   --allow-insecure-redirect   follow a redirect of a download from https to plain http, as the original does
   --download-timeout <time>   limit for all attempts together, unless a policy sets one; default 6h
   --stall-timeout <time>      limit without a received byte; default 60s

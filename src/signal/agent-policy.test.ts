@@ -7,7 +7,7 @@ test.each([
   {},
   { soakMs: 5000 },
   { soakMs: 0, restartTimeoutMs: 90_000, readyTimeoutMs: 60_000, cordoning: 'leader' },
-  { downloadTimeoutMs: 60_000, requireHttps: true },
+  { downloadTimeoutMs: 60_000, requireHttps: true, diskReserveBytes: 5 },
   { drain: { enabled: false, uncordon: 'always' } },
   { drain: { localData: 'refuse', unmanagedPods: 'refuse', gracePeriodSeconds: 0, timeoutMs: 60_000 } },
   { cordonFor: 'plan-uid/2026-11-20T08:00:00Z', foundCordoned: true },
@@ -21,7 +21,7 @@ test.each([
   ['no object', '7'],
   [
     'members of other types',
-    '{"soakMs":"5s","restartTimeoutMs":-1,"cordoning":"me","cordonFor":7,"requireHttps":"yes"}',
+    '{"soakMs":"5s","restartTimeoutMs":-1,"cordoning":"me","cordonFor":7,"requireHttps":"yes","diskReserveBytes":-1}',
   ],
   ['a drain that is none', '{"drain":"none"}'],
 ])('%s asks nothing', (_, text) => {

@@ -28,6 +28,8 @@ export interface AgentPolicy {
   readonly downloadTimeoutMs?: number;
   /** Refuses plain http for downloads, redirects included. */
   readonly requireHttps?: true;
+  /** Bytes that a download leaves free on its disk. */
+  readonly diskReserveBytes?: number;
   /**
    * Owner of the cordon that the agent sets in the write that reports Cordoning, which saves the leader a write. The
    * leader drains and uncordons.
@@ -59,14 +61,15 @@ export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPo
   if (!isRecord(value)) return {};
   const times = TIMES.flatMap((name): [string, number][] => {
     const ms = value[name];
-    return isTime(ms) ? [[name, ms]] : [];
+    return isAmount(ms) ? [[name, ms]] : [];
   });
-  const { cordoning, cordonFor, foundCordoned, requireHttps, drain } = value;
+  const { cordoning, cordonFor, foundCordoned, requireHttps, diskReserveBytes, drain } = value;
   return {
     ...Object.fromEntries(times),
     ...(typeof cordonFor === 'string' && cordonFor !== '' ? { cordonFor } : {}),
     ...(foundCordoned === true ? { foundCordoned } : {}),
     ...(requireHttps === true ? { requireHttps } : {}),
+    ...(isAmount(diskReserveBytes) ? { diskReserveBytes } : {}),
     ...(isRecord(drain) ? { drain: toDrain(drain) } : {}),
     ...(cordoning === 'leader' ? { cordoning } : {}),
   };
@@ -78,12 +81,12 @@ function toDrain(value: Record<string, unknown>): AgentDrain {
     ...(enabled === false ? { enabled } : {}),
     ...(localData === 'refuse' ? { localData } : {}),
     ...(unmanagedPods === 'refuse' ? { unmanagedPods } : {}),
-    ...(isTime(gracePeriodSeconds) && Number.isInteger(gracePeriodSeconds) ? { gracePeriodSeconds } : {}),
-    ...(isTime(timeoutMs) ? { timeoutMs } : {}),
+    ...(isAmount(gracePeriodSeconds) && Number.isInteger(gracePeriodSeconds) ? { gracePeriodSeconds } : {}),
+    ...(isAmount(timeoutMs) ? { timeoutMs } : {}),
     ...(uncordon === 'always' ? { uncordon } : {}),
   };
 }
 
-function isTime(value: unknown): value is number {
+function isAmount(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0;
 }

@@ -7,6 +7,7 @@ const FLAGS = { maxBytes: 1, reserveBytes: 4, totalMs: 2, stallMs: 3 };
 test.each([
   [undefined, FLAGS],
   [{ soakMs: 7 }, FLAGS],
+  [{ diskReserveBytes: 0 }, { ...FLAGS, reserveBytes: 0 }],
   [{ downloadTimeoutMs: 9 }, { ...FLAGS, totalMs: 9 }],
   [{ requireHttps: true }, { ...FLAGS, requireHttps: true }],
 ] as const)('%j', (policy, limits) => {

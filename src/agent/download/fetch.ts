@@ -219,5 +219,6 @@ export interface DownloadLimits {
 /** A signal's policy overrides the flags. */
 export function limitsFor(limits: DownloadLimits, policy: AgentPolicy = {}): DownloadLimits {
   const { downloadTimeoutMs: totalMs = limits.totalMs, requireHttps } = policy;
-  return { ...limits, totalMs, ...(requireHttps && { requireHttps }) };
+  const { diskReserveBytes: reserveBytes = limits.reserveBytes } = policy;
+  return { ...limits, totalMs, reserveBytes, ...(requireHttps && { requireHttps }) };
 }

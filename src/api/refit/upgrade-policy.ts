@@ -147,6 +147,12 @@ export const upgradePolicySpecSchema = z
           .boolean()
           .exactOptional()
           .describe('Refuses plans that download over plain `http`, and redirects to it.'),
+        diskReserveMiB: z
+          .int()
+          .min(0)
+          .max(1_048_576)
+          .exactOptional()
+          .describe('MiB that a download leaves free on the disk of its node; by default as the agent is started.'),
       })
       .exactOptional()
       .describe('Rules for downloads.'),

@@ -39,7 +39,7 @@ test('a policy that says everything', () => {
     },
     soak: '30s',
     versions: { allow: ['Downgrade'] },
-    payloads: { requireSha256: true, requireHttps: true },
+    payloads: { requireSha256: true, requireHttps: true, diskReserveMiB: 512 },
     windows: [{ days: ['Monday', 'Sunday'], start: '22:05', length: '4h', timeZone: 'Europe/Berlin' }],
     blackouts: [{ from: '2026-12-20', to: '2026-12-21', timeZone: 'Europe/Berlin' }],
   };
@@ -77,6 +77,7 @@ test('a policy that says everything', () => {
       readyTimeoutMs: 3 * MINUTE,
       downloadTimeoutMs: 90 * MINUTE,
       requireHttps: true,
+      diskReserveBytes: 512 * 1024 ** 2,
       drain: {
         enabled: false,
         localData: 'refuse',
@@ -108,6 +109,7 @@ describe('times', () => {
     expect(read({ deadlines: { download: '12h' } }).agent).toEqual({ downloadTimeoutMs: 12 * HOUR });
     expect(read({ payloads: { requireHttps: true, requireSha256: true } }).agent).toEqual({ requireHttps: true });
     expect(read({ payloads: { requireHttps: false } }).agent).toEqual({});
+    expect(read({ payloads: { diskReserveMiB: 2 } }).agent).toEqual({ diskReserveBytes: 2 * 1024 * 1024 });
     expect(read({ drain: { deleteEmptyDirData: true, onDeadline: 'Skip', enabled: true } }).agent).toEqual({});
     expect(read({ drain: { onDeadline: 'Wait' }, deadlines: { drain: '5m' } }).agent).toEqual({});
     expect(read({ drain: { gracePeriodSeconds: 7 } }).agent).toEqual({ drain: { gracePeriodSeconds: 7 } });

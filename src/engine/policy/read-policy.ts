@@ -51,8 +51,13 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
     allow: new Set(spec.versions?.allow),
     requireSha256: spec.payloads?.requireSha256 ?? DEFAULT_POLICY.requireSha256,
     requireHttps,
-    agent: { ...agent, ...(requireHttps && { requireHttps }), ...agentDrain },
+    agent: { ...agent, ...(requireHttps && { requireHttps }), ...reserveOf(spec), ...agentDrain },
   };
+}
+
+function reserveOf({ payloads }: UpgradePolicySpec): Pick<AgentPolicy, 'diskReserveBytes'> {
+  const reserve = payloads?.diskReserveMiB;
+  return reserve === undefined ? {} : { diskReserveBytes: reserve * 1024 * 1024 };
 }
 
 type Times = Pick<RolloutPolicy, 'stepDeadlines' | 'targetDeadlineMs' | 'agent'>;
