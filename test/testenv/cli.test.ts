@@ -66,12 +66,30 @@ test.each<[string, () => Promise<string>, number, string]>([
   ['a file that is something else', async () => await Promise.resolve('package.json'), 2, 'REFIT_KUBECONFIG: '],
 ])('%s: every command says so in one line', async (_name, kubeconfig, code, begin) => {
   const path = await kubeconfig();
-  const results = await Promise.all(commands(path).map(async (args) => await runRefit(...args)));
+  // The agent waits for a server that may come back, see the next test.
+  const isPatient = begin.startsWith('REFIT_UNREACHABLE') || begin.startsWith('REFIT_TLS');
+  const ending = commands(path).filter(([name]) => name !== 'agent' || !isPatient);
+  const results = await Promise.all(ending.map(async (args) => await runRefit(...args)));
   const begins = results.map((result) => ({
     ...result,
     stderr: result.stderr.map((line) => line.slice(0, begin.length)),
   }));
   expect(begins).toEqual(results.map(() => ({ code, stdout: [], stderr: [begin] })));
+});
+
+test.each<[string, () => Promise<string>, string]>([
+  [
+    'nothing listens there',
+    async () => await kubeconfigVia(directory, 'viewer', `https://127.0.0.1:${await freePort()}`),
+    'REFIT_UNREACHABLE: cannot reach https://127.0.0.1:',
+  ],
+  ['an expired certificate', expiredKubeconfig, 'REFIT_TLS: https://127.0.0.1:'],
+])('%s: an agent says so and waits', async (_name, kubeconfig, begin) => {
+  const place = ['--object', 'controlnode', '--name', 'cli-c1', '--state-dir', join(directory, 'waiting')];
+  await using agent = new RefitProcess('agent', ...place, '--kubeconfig', await kubeconfig());
+  const said = (): string[] => agent.stderr.filter((line) => line.includes(begin));
+  await expect.poll(() => said().length, PATIENCE).toBeGreaterThan(1);
+  expect(await agent.stop('SIGTERM')).toBe(0);
 });
 
 test('an API server without our kinds: every command says what to apply; an agent waits for them', async () => {
