@@ -1,6 +1,6 @@
 /** Applies the patches of hooks as callers do. */
 import type { Patch, Patches, Triple } from '../../src/api/capi/hooks.ts';
-import type { Shape } from '../../src/dialects/capi/compared-fields.ts';
+import type { Shape } from '../../src/dialects/capi/can-update.ts';
 import { isRecord, type Json } from '../../src/util/json.ts';
 import { applyJsonPatch, applyMergePatch, type PatchOperation } from '../api-server/writes/json-patch.ts';
 

@@ -1,7 +1,7 @@
 /** Does the part of Cluster API's managers in an in-place update. */
 import type { CanUpdateResponse, HookObject, Triple, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { type Machine, machines } from '../../src/api/capi/machine.ts';
-import { changesBetween, MACHINE_SHAPE, nameOf } from '../../src/dialects/capi/compared-fields.ts';
+import { changesBetween, MACHINE_SHAPE, nameOf } from '../../src/dialects/capi/can-update.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { type CallerOptions, callHook } from './hook-caller.ts';

@@ -5,7 +5,7 @@ import { VERSION } from '../cli/version.ts';
 import { capi } from '../dialects/capi/dialect.ts';
 import { startExtensionServer } from '../dialects/capi/extension-server.ts';
 import { hookService } from '../dialects/capi/hook-service.ts';
-import { fetchText } from '../dialects/capi/payload.ts';
+import { fetchText } from '../dialects/capi/update-machine.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';

@@ -2,8 +2,7 @@
 /** The executable for the Deployment of Rancher's system-upgrade-controller: configured by its environment, no arguments. */
 import { cattlePlanKind } from '../api/cattle/plan.ts';
 import { VERSION } from '../cli/version.ts';
-import { askChannel } from '../dialects/cattle/channel/channel.ts';
-import { channelController } from '../dialects/cattle/channel/channel-controller.ts';
+import { askChannel, channelController } from '../dialects/cattle/channel-controller.ts';
 import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/cattle/config.ts';
 import { cattle } from '../dialects/cattle/dialect.ts';
 import { installMissing } from '../dialects/cattle/install-crd.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
-import { shardReferenceOf } from '../../src/dialects/autopilot/status-shards/shard-reference.ts';
+import { shardReferenceOf } from '../../src/dialects/autopilot/status-shards/merge.ts';
 import { shardsOfSizes } from '../../src/dialects/autopilot/status-shards/split.ts';
 import type { StatusSharding } from '../../src/engine/dialect.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type CattlePlan, cattlePlanKind, cattlePlans } from '../../src/api/cattle/plan.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
-import { jobOf } from '../../src/dialects/cattle/job/job.ts';
+import { jobOf } from '../../src/dialects/cattle/job.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { jobs, nodes, pods, secrets } from '../../src/kube/resources.ts';

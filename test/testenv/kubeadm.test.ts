@@ -7,7 +7,7 @@ import type { StartServer } from '../../sandbox/sshd/server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';
 import { configMaps, PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
-import { reportOn } from '../../src/dialects/kubeadm/report.ts';
+import { reportOn } from '../../src/dialects/kubeadm/signal.ts';
 import { leases, nodes } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';

@@ -8,7 +8,7 @@ import { buildLooking, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { capi } from '../../dialects/capi/dialect.ts';
-import { withUpdate } from '../../dialects/capi/machine-update.ts';
+import { withUpdate } from '../../dialects/capi/rollout.ts';
 import { cattleView } from '../../dialects/cattle/dialect.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { jobs, nodes } from '../../kube/resources.ts';

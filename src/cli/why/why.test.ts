@@ -7,7 +7,7 @@ import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildLooking, lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
-import { withUpdate } from '../../dialects/capi/machine-update.ts';
+import { withUpdate } from '../../dialects/capi/rollout.ts';
 import { newPlan } from '../../dialects/kubeadm/plan-object.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { jobs, nodes } from '../../kube/resources.ts';

@@ -7,12 +7,11 @@ import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
 import { OBJECTS } from './discovery.ts';
-import { drainDelegation } from './drain-delegation.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { project } from './project.ts';
 import { preconditions } from './removed-apis.ts';
 import { resolve } from './resolve.ts';
-import { foreignTargets, signal } from './signal.ts';
+import { drainDelegation, foreignTargets, signal } from './signal.ts';
 import { shards } from './status-shards/split.ts';
 
 export const autopilot: Dialect<Plan> = {

@@ -8,7 +8,7 @@ import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { Role } from '../../engine/model/recorded.ts';
 import { leases } from '../../kube/resources.ts';
 import { CENTRAL_CORDONING_LABEL, MODE_ANNOTATION } from '../../signal/names.ts';
-import { drainDelegation as delegation } from './drain-delegation.ts';
+import { drainDelegation as delegation } from './signal.ts';
 
 const bare = buildControlNode('c1', { annotations: { [MODE_ANNOTATION]: 'controller+worker' } });
 const named = { ...bare, status: { addresses: [{ type: 'Hostname', address: 'host-1' }] } };

@@ -1,9 +1,7 @@
 /** Writes a rollout into the status of its Plan, in exactly the words of the original, which scripts rely on. */
 import type { CommandStatus, Plan, TargetStatus } from '../../api/autopilot/plan.ts';
-import type { Rollout, Stage } from '../../engine/model/recorded.ts';
-import { isFinal } from '../../engine/model/recorded.ts';
-import { textOf } from './recorded-reason.ts';
-import { PLAN_STATES, planStateOf, TARGET_STATES } from './states.ts';
+import { isFinal, type Rollout, type Stage } from '../../engine/model/recorded.ts';
+import { PLAN_STATES, planStateOf, TARGET_STATES, textOf } from './states.ts';
 import { entriesIn, listOf, withEntries } from './status-shards/target-lists.ts';
 
 /** Keeps one entry for each command of the first record, so that added or removed commands are detected, and unknown fields. */

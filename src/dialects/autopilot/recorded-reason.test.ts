@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { because, REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RolloutPhase } from '../../engine/model/recorded.ts';
-import { reasonOf, textOf } from './recorded-reason.ts';
+import { reasonOf, textOf } from './states.ts';
 
 const codes = Object.keys(REASONS) as ReasonCode[];
 const phases: RolloutPhase[] = ['running', 'done', 'failed', 'incomplete', 'invalid'];

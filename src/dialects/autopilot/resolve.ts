@@ -23,8 +23,7 @@ import {
 import { rfc3339 } from '../../util/clock.ts';
 import { discover, withoutControllers } from './discovery.ts';
 import { problemsOf } from './problems.ts';
-import { reasonOf } from './recorded-reason.ts';
-import { phaseOfPlan, recordedStateOf } from './states.ts';
+import { phaseOfPlan, reasonOf, recordedStateOf } from './states.ts';
 import { mergeShards } from './status-shards/merge.ts';
 import { entriesIn, listOf } from './status-shards/target-lists.ts';
 

@@ -1,4 +1,6 @@
-/** Maps the states in a Plan's status to those of the engine. */
+/** Maps the states and the reason in a Plan's status to those of the engine. */
+
+import { because, REASONS, type Reason, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RecordedState, RolloutPhase } from '../../engine/model/recorded.ts';
 
 export const PLAN_STATES = {
@@ -58,4 +60,30 @@ const RECORDED = new Map(Object.entries(TARGET_STATES).map(([recorded, word]) =>
 /** An unknown word counts as failed: it takes no slot and is not done. */
 export function recordedStateOf(word: string): RecordedState {
   return RECORDED.get(word) ?? 'failed';
+}
+
+/** The usual reason of each phase: its code is left out of the text. */
+const IMPLIED: Readonly<Partial<Record<RolloutPhase, ReasonCode>>> = {
+  running: 'TargetFailed',
+  failed: 'TargetFailed',
+  incomplete: 'TargetMissing',
+  invalid: 'InvalidPlan',
+};
+
+/** The original's own sentence, which scripts compare: it must stay without a code. */
+const REMOVED = /^\S+ \S+ has been removed in Kubernetes /;
+
+export function textOf({ code, message }: Reason, phase: RolloutPhase): string {
+  return code === IMPLIED[phase] || REMOVED.test(message) ? message : `${code}: ${message}`;
+}
+
+/** A text of another leader has no code. */
+export function reasonOf(text: string, phase: RolloutPhase): Reason {
+  if (REMOVED.test(text)) return because('RemovedApis', text);
+  const [, code = '', message = ''] = /^(\w+): (.*)$/s.exec(text) ?? [];
+  return isReasonCode(code) ? because(code, message) : because(IMPLIED[phase] ?? 'TargetFailed', text);
+}
+
+function isReasonCode(text: string): text is ReasonCode {
+  return Object.hasOwn(REASONS, text);
 }

@@ -1,7 +1,125 @@
 /** Answers CanUpdateMachine and CanUpdateMachineSet: returns the change of the version, which Refit can make, as a patch. */
-import { type CanUpdateResponse, HOOK_GROUP, type Patch, type Settings, type Triple } from '../../api/capi/hooks.ts';
+
+import {
+  type CanUpdateResponse,
+  HOOK_GROUP,
+  type HookObject,
+  type Patch,
+  type PatchKey,
+  type Settings,
+  type Triple,
+} from '../../api/capi/hooks.ts';
+import { isRecord, type Json, sameJson } from '../../util/json.ts';
 import { parseVersion } from '../../util/version.ts';
-import { changesBetween, nameOf, type PartChange, type Shape } from './compared-fields.ts';
+
+interface Part {
+  /** Prefix of the names of its changes. */
+  readonly name: 'machine' | 'infraMachine' | 'bootstrap';
+  /** Key in `current` and `desired`. */
+  readonly object: string;
+  readonly patch: PatchKey;
+  /** True for objects that the caller decodes into types: there, empty means absent. */
+  readonly typed: boolean;
+}
+
+/** What one kind of hook compares. Fields outside of `root` are neither compared nor patched. */
+export interface Shape {
+  readonly parts: readonly Part[];
+  readonly root: readonly string[];
+}
+
+export const MACHINE_SHAPE: Shape = {
+  root: ['spec'],
+  parts: [
+    { name: 'machine', object: 'machine', patch: 'machinePatch', typed: true },
+    { name: 'infraMachine', object: 'infrastructureMachine', patch: 'infrastructureMachinePatch', typed: false },
+    { name: 'bootstrap', object: 'bootstrapConfig', patch: 'bootstrapConfigPatch', typed: false },
+  ],
+};
+
+export const SET_SHAPE: Shape = {
+  root: ['spec', 'template', 'spec'],
+  parts: [
+    { name: 'machine', object: 'machineSet', patch: 'machineSetPatch', typed: true },
+    {
+      name: 'infraMachine',
+      object: 'infrastructureMachineTemplate',
+      patch: 'infrastructureMachineTemplatePatch',
+      typed: false,
+    },
+    { name: 'bootstrap', object: 'bootstrapConfigTemplate', patch: 'bootstrapConfigTemplatePatch', typed: false },
+  ],
+};
+
+/** Fields of a Machine's spec that callers do not compare either: they are propagated or immutable. */
+const IGNORED = new Set([
+  'clusterName',
+  'bootstrap',
+  'infrastructureRef',
+  'providerID',
+  'minReadySeconds',
+  'readinessGates',
+  'deletion',
+  'taints',
+]);
+
+/** One changed leaf; undefined means that the leaf is absent. Lists are leaves. */
+export interface Change {
+  readonly path: readonly string[];
+  readonly from?: Value;
+  readonly to?: Value;
+}
+
+type Value = Json | undefined;
+
+/** `path` starts below the shape's root. */
+export interface PartChange extends Change {
+  readonly part: Part;
+}
+
+/** Sorted by part, then by path. */
+export function changesBetween(shape: Shape, current: Triple, desired: Triple): PartChange[] {
+  return shape.parts.flatMap((part) =>
+    differences(compared(shape, part, current[part.object]), compared(shape, part, desired[part.object])).map(
+      (change) => ({ ...change, part }),
+    ),
+  );
+}
+
+/** Such as `machine.spec.version`; the same for Machines and for the templates of MachineSets. */
+export function nameOf({ part, path }: PartChange): string {
+  return [part.name, 'spec', ...path].join('.');
+}
+
+function compared({ root }: Shape, part: Part, object: HookObject | null | undefined): Value {
+  const value = root.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), object) as Value;
+  if (!part.typed || !isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([key, field]) => !IGNORED.has(key) && !isEmpty(field)));
+}
+
+function isEmpty(value: Value): boolean {
+  return (
+    value === undefined ||
+    value === null ||
+    value === '' ||
+    (typeof value === 'object' && Object.keys(value).length === 0)
+  );
+}
+
+/** The changes from `from` to `to`, sorted by path. An added object is one change per leaf; a removed object is one change. */
+export function differences(from: Value, to: Value, path: readonly string[] = []): Change[] {
+  if (sameJson(from, to)) return [];
+  const isNewAndEmpty = from === undefined && isRecord(to) && Object.keys(to).length === 0;
+  if (!isRecord(to) || (from !== undefined && !isRecord(from)) || isNewAndEmpty) return [{ path, from, to }];
+  const before = from ?? {};
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(to)])].toSorted();
+  return keys.flatMap((key) => differences(own(before, key), own(to, key), [...path, key]));
+}
+
+/** Ignores inherited names such as `constructor`. */
+function own(record: Record<string, unknown>, key: string): Value {
+  return Object.hasOwn(record, key) ? (record[key] as Value) : undefined;
+}
 
 export interface CanRequest {
   readonly settings?: Settings | null | undefined;

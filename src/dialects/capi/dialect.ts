@@ -7,8 +7,7 @@ import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { annotationSignal, type Carriers } from '../annotation-signal.ts';
 import { endpointsOf, isController } from '../node-endpoints.ts';
-import { recordOf, updateOn } from './machine-update.ts';
-import { project, resolve } from './rollout.ts';
+import { project, recordOf, resolve, updateOn } from './rollout.ts';
 
 /** The leader always cordons and drains. */
 const CARRIERS: Carriers = {

@@ -14,8 +14,7 @@ import type { Clock } from '../../util/clock.ts';
 import { type ErrorCode, messageOf } from '../../util/errors.ts';
 import type { Json } from '../../util/json.ts';
 import type { Logger } from '../../util/log.ts';
-import { answerCan } from './can-update.ts';
-import { MACHINE_SHAPE, SET_SHAPE } from './compared-fields.ts';
+import { answerCan, MACHINE_SHAPE, SET_SHAPE } from './can-update.ts';
 import { discovery } from './routes.ts';
 import { type UpdateParts, underWay, updateMachine } from './update-machine.ts';
 

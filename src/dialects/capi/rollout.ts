@@ -1,10 +1,78 @@
 /** Turns a Node with an update request into a rollout of one target, and writes the record back. */
+
+import { z } from 'zod';
 import { machines } from '../../api/capi/machine.ts';
-import type { Rollout, Stage } from '../../engine/model/recorded.ts';
+import { withoutControls } from '../../engine/model/controls.ts';
+import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
+import type { RecordedState, Role, Rollout, RolloutPhase, Stage } from '../../engine/model/recorded.ts';
 import { apiVersionOf } from '../../kube/resources.ts';
-import type { Node } from '../../kube/types.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { type MachineUpdate, recordOf, updateOn, withRecord } from './machine-update.ts';
+import { parseJson } from '../../util/json.ts';
+
+/** The request: makes the Node a plan. Remove it to allow the same update again. */
+export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
+/** The record of the rollout. */
+export const RECORD_ANNOTATION = 'upgrade.refit.dev/machine-update-record';
+
+const ROLES: readonly Role[] = ['controller', 'worker'];
+const PHASES: readonly RolloutPhase[] = ['new', 'running', 'done', 'failed', 'incomplete', 'invalid'];
+const STATES: readonly RecordedState[] = ['pending', 'intended', 'done', 'failed', 'missing', 'unsupported'];
+const CODES = Object.keys(REASONS) as ReasonCode[];
+
+const updateSchema = z.object({
+  /** Unique for each request, so that records and signals of earlier requests do not count. */
+  uid: z.string().min(1),
+  /** `<namespace>/<name>`. */
+  machine: z.string().min(1),
+  /** As the Machine has it in `spec.version`. */
+  version: z.string().min(1),
+  role: z.enum(ROLES),
+  /** RFC 3339. */
+  requested: z.iso.datetime(),
+  /** `<os>-<architecture>` of the payload. */
+  platform: z.string().min(1),
+  url: z.string().min(1),
+  sha256: z.string().exactOptional(),
+});
+
+const recordSchema = z.object({
+  /** Of the request. */
+  uid: z.string().min(1),
+  phase: z.enum(PHASES),
+  blocked: z.boolean(),
+  reason: z.object({ code: z.enum(CODES), message: z.string() }).exactOptional(),
+  state: z.enum(STATES),
+  since: z.iso.datetime(),
+});
+
+export type MachineUpdate = z.infer<typeof updateSchema>;
+export type UpdateRecord = z.infer<typeof recordSchema>;
+
+/** Undefined without a valid request. */
+export function updateOn(node: KubeObject): MachineUpdate | undefined {
+  return updateSchema.safeParse(parseJson(node.metadata.annotations?.[UPDATE_ANNOTATION])).data;
+}
+
+/** Undefined without a valid record of this request. */
+export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord | undefined {
+  const record = recordSchema.safeParse(parseJson(node.metadata.annotations?.[RECORD_ANNOTATION])).data;
+  return record?.uid === uid ? record : undefined;
+}
+
+/** Removes the controls of an earlier update. */
+export function withUpdate<T extends KubeObject>(node: T, update: MachineUpdate): T {
+  return annotated(withoutControls(node), UPDATE_ANNOTATION, update);
+}
+
+export function withRecord<T extends KubeObject>(node: T, record: UpdateRecord): T {
+  return annotated(node, RECORD_ANNOTATION, record);
+}
+
+function annotated<T extends KubeObject>(node: T, annotation: string, value: object): T {
+  const annotations = { ...node.metadata.annotations, [annotation]: JSON.stringify(value) };
+  return { ...node, metadata: { ...node.metadata, annotations } };
+}
 
 /** Throws for a Node without a request. */
 export function resolve(node: Node, now: number): Rollout {

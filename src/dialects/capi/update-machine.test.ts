@@ -10,7 +10,7 @@ import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import { nodes, podDisruptionBudgets, pods } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { decodeSignal } from '../../signal/codec.ts';
-import { UPDATE_ANNOTATION, updateOn } from './machine-update.ts';
+import { UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 
 const underWay = (message: string): object => ({ status: 'Success', message, retryAfterSeconds: 2 });
 const failed = (message: string): object => ({ status: 'Failure', message, retryAfterSeconds: 0 });

@@ -1,18 +1,19 @@
 /** Answers UpdateMachine: writes a request on the Node, then reports the progress. */
-
 import { randomUUID } from 'node:crypto';
 import { HOOK_GROUP, type UpdateMachineRequest, type UpdateMachineResponse } from '../../api/capi/hooks.ts';
+import { CONTROL_PLANE_LABEL, type Machine, machines, NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
+import type { Payload, Role } from '../../engine/model/recorded.ts';
 import { platformOf } from '../../engine/observe/gather.ts';
+import type { KubeClient, RequestOptions } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
-import { isConflict } from '../../kube/status-error.ts';
+import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { RefitError } from '../../util/errors.ts';
 import { parseVersion } from '../../util/version.ts';
 import { isDisabled } from './can-update.ts';
-import { type Clients, type Found, findNode } from './find-node.ts';
-import { type MachineUpdate, updateOn, withUpdate } from './machine-update.ts';
-import { findPayload, type PayloadSource, type ReadText } from './payload.ts';
 import { type ProgressParts, progressOf } from './progress.ts';
+import { type MachineUpdate, updateOn, withUpdate } from './rollout.ts';
 
 export interface UpdateParts extends Clients, ProgressParts {
   readonly source: PayloadSource;
@@ -116,4 +117,127 @@ export function underWay(message: string): UpdateMachineResponse {
 /** Needs a person; the caller retries anyway, with a growing backoff. */
 export function failure(message: string): UpdateMachineResponse {
   return { ...HEAD, status: 'Failure', message, retryAfterSeconds: 0 };
+}
+
+export interface Clients {
+  /** Of the cluster with the Machines. */
+  readonly management: KubeClient;
+  /** Of the cluster with the Nodes; may be the same. */
+  readonly workload: KubeClient;
+}
+
+export interface Found {
+  readonly node: Node;
+  readonly role: Role;
+}
+
+/** Returns a message if the Machine does not exist, wants another version, or has no Node that is surely its own. */
+export async function findNode(
+  { management, workload }: Clients,
+  wanted: { readonly namespace: string; readonly name: string; readonly version: string },
+  options: RequestOptions,
+): Promise<Found | string> {
+  const { namespace, name, version } = wanted;
+  const title = `Machine ${namespace}/${name}`;
+  const machine = await orUndefined(management.get(machines, name, { ...options, namespace }));
+  if (!machine) return `${title} does not exist`;
+  // The body is not trusted, since anybody can send one: only the Machine in the API counts.
+  const { version: live = 'no version', providerID } = machine.spec ?? {};
+  if (live !== version) return `${title} has spec.version ${live}, but the call asks for ${version}`;
+  const node = await nodeOf(workload, machine.status?.nodeRef?.name, providerID, options);
+  if (!node) return `${title} has no Node yet`;
+  const disagreement = disagreementOf(machine, node);
+  if (disagreement !== undefined)
+    return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; check that --kubeconfig is for the cluster of this Machine`;
+  return { node, role: machine.metadata.labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller' };
+}
+
+/** Nodes of two clusters may have the same name, so the name alone proves nothing. Undefined if everything agrees. */
+function disagreementOf({ metadata, spec, status }: Machine, node: Node): string | undefined {
+  const { annotations = {}, uid = '' } = node.metadata;
+  const facts: [ofMachine: string, wanted: string, ofNode: string, found: string | undefined][] = [
+    ['spec.providerID', spec?.providerID ?? '', 'spec.providerID', node.spec?.providerID],
+    ['spec.clusterName', spec?.clusterName ?? '', NODE_ANNOTATIONS.cluster, annotations[NODE_ANNOTATIONS.cluster]],
+    [
+      'metadata.namespace',
+      metadata.namespace ?? '',
+      NODE_ANNOTATIONS.namespace,
+      annotations[NODE_ANNOTATIONS.namespace],
+    ],
+    ['metadata.name', metadata.name, NODE_ANNOTATIONS.machine, annotations[NODE_ANNOTATIONS.machine]],
+    ['status.nodeRef.uid', status?.nodeRef?.uid ?? uid, 'metadata.uid', uid],
+  ];
+  const wrong = facts.filter(([, wanted, , found]) => wanted === '' || wanted !== found);
+  if (wrong.length === 0) return undefined;
+  return wrong
+    .map(
+      ([ofMachine, wanted, ofNode, found]) =>
+        `${ofMachine} is ${wanted || 'empty'}, ${ofNode} of the Node is ${found || 'missing'}`,
+    )
+    .join('; ');
+}
+
+async function nodeOf(
+  client: KubeClient,
+  name: string | undefined,
+  providerID: string | undefined,
+  options: RequestOptions,
+): Promise<Node | undefined> {
+  if (name !== undefined) return await orUndefined(client.get(nodes, name, options));
+  if (!providerID) return undefined;
+  return (await client.listAll(nodes, options)).items.find(({ spec }) => spec?.providerID === providerID);
+}
+
+async function orUndefined<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isNotFound(error) && error.status.details?.name !== undefined) return undefined;
+    throw error;
+  }
+}
+
+export interface PayloadSource {
+  /** May contain `{version}`, `{os}` and `{arch}`. */
+  readonly url: string;
+  /** Template for the output of sha256sum; without it the payload is not verified. */
+  readonly checksumUrl?: string | undefined;
+}
+
+export type ReadText = (url: string, abort: AbortSignal) => Promise<string>;
+
+const MAX_CHECKSUM_BYTES = 4096;
+
+/** `platform` is `<os>-<architecture>`. Rejects if there is a `checksumUrl` without a readable checksum. */
+export async function findPayload(
+  { url, checksumUrl }: PayloadSource,
+  { version, platform }: { readonly version: string; readonly platform: string },
+  readText: ReadText,
+  abort: AbortSignal,
+): Promise<Payload> {
+  const [os = '', arch = ''] = platform.split('-');
+  const fill = (template: string): string =>
+    Object.entries({ version: encodeURIComponent(version), os, arch }).reduce(
+      (text, [name, value]) => text.replaceAll(`{${name}}`, value),
+      template,
+    );
+  if (checksumUrl === undefined) return { url: fill(url) };
+  const from = fill(checksumUrl);
+  const [, sha256] = /^\s*([0-9a-fA-F]{64})(?![0-9a-zA-Z])/.exec(await readText(from, abort)) ?? [];
+  if (sha256 === undefined)
+    throw new RefitError('REFIT_FILE', `${from} does not start with a SHA-256; publish the output of sha256sum there`);
+  return { url: fill(url), sha256: sha256.toLowerCase() };
+}
+
+export async function fetchText(url: string, abort: AbortSignal): Promise<string> {
+  const response = await fetch(url, { signal: abort });
+  if (!response.ok) throw new RefitError('REFIT_FILE', `${url} returned HTTP ${response.status}`);
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    parts.push(part);
+    length += part.length;
+    if (length >= MAX_CHECKSUM_BYTES) break;
+  }
+  return Buffer.concat(parts).subarray(0, MAX_CHECKSUM_BYTES).toString('utf8');
 }

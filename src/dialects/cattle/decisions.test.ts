@@ -8,15 +8,15 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import type { Instruction, World } from '../../engine/dialect.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
-import { type Rollout } from '../../engine/model/recorded.ts';
+import type { Rollout } from '../../engine/model/recorded.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { jobs, nodes, secrets } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
-import { jobOf } from './job/job.ts';
-import { latestHash } from './latest-hash.ts';
+import { jobOf } from './job.ts';
+import { latestHash } from './latest.ts';
 
 const NAMESPACE = 'system-upgrade';
 const config = { name: 'controller', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };

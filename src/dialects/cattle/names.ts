@@ -1,5 +1,7 @@
-/** Labels, annotations and shortened names of `upgrade.cattle.io`, which other tools read. */
+/** Labels, annotations, shortened names and selectors as `upgrade.cattle.io` writes them, since other tools read them. */
 import { createHash } from 'node:crypto';
+import type { LabelSelector } from '../../api/cattle/label-selector.ts';
+import { SelectorError } from '../../kube/selectors.ts';
 
 const GROUP = 'upgrade.cattle.io';
 
@@ -29,4 +31,42 @@ export function shortenedName(...parts: readonly string[]): string {
   const cut = MAX - 7;
   const endsWell = /[a-z0-9]/.test(full.charAt(cut - 1));
   return endsWell ? `${full.slice(0, cut)}-${digest.slice(0, 5)}` : `${full.slice(0, cut - 1)}-${digest.slice(0, 6)}`;
+}
+
+/** Sorted by key; `further` are more requirements as text. Throws SelectorError. */
+export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector, ...further: string[]): string {
+  return [
+    ...Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`),
+    ...matchExpressions.map(requirementText),
+    ...further,
+  ]
+    .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+    .join(',');
+}
+
+function requirementText({
+  key,
+  operator,
+  values = [],
+}: NonNullable<LabelSelector['matchExpressions']>[number]): string {
+  if ((operator === 'In' || operator === 'NotIn') && values.length === 0) {
+    throw new SelectorError(`${operator} of ${key} has no values`);
+  }
+  const list = `(${values.toSorted().join(',')})`;
+  switch (operator) {
+    case 'In':
+      return `${key} in ${list}`;
+    case 'NotIn':
+      return `${key} notin ${list}`;
+    case 'Exists':
+      return key;
+    case 'DoesNotExist':
+      return `!${key}`;
+    default:
+      throw new SelectorError(`"${operator}" is not a valid label selector operator`);
+  }
+}
+
+function keyOf(requirement: string): string {
+  return requirement.replace(/^!/, '').split(/[ =]/)[0] ?? '';
 }

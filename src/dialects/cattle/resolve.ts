@@ -18,11 +18,10 @@ import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/go-duration.ts';
 import { conditionOf } from './conditions.ts';
-import { hostnameOf, jobNameOf } from './job/job.ts';
+import { hostnameOf, jobNameOf } from './job.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
-import { DISABLED, HOSTNAME_LABEL, hashLabelOf } from './names.ts';
+import { DISABLED, HOSTNAME_LABEL, hashLabelOf, selectorText } from './names.ts';
 import { ABORTED_TYPE, FAILED_TYPE, WAITING_TYPE } from './project.ts';
-import { selectorText } from './selector-text.ts';
 import { unfinishedJobs } from './signal.ts';
 
 export function resolve(plan: CattlePlan, world: World, now: number, secretOf: SecretLookup | undefined): Rollout {

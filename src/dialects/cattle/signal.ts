@@ -6,7 +6,7 @@ import type { Rollout, Stage } from '../../engine/model/recorded.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';
 import type { CattleConfig } from './config.ts';
-import { jobNameOf, jobOf } from './job/job.ts';
+import { jobNameOf, jobOf } from './job.ts';
 import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL, VERSION_LABEL } from './names.ts';
 
 export function jobSignal(config: CattleConfig): Signal<CattlePlan> {

@@ -10,8 +10,7 @@ import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
 import type { Node } from '../../kube/types.ts';
 import { kubeadmDialect } from './dialect.ts';
 import { type ConfigMap, newPlan, type Request } from './plan-object.ts';
-import { type Report, reportPatch } from './report.ts';
-import type { HostUpgrade, HostUpgrades } from './signal.ts';
+import { type HostUpgrade, type HostUpgrades, type Report, reportPatch } from './signal.ts';
 
 const [NOW, ATTEMPT] = [Date.parse('2026-11-20T08:00:00Z'), '2026-11-20T08:00:00Z'];
 const REQUEST: Request = {

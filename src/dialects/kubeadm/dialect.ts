@@ -1,14 +1,16 @@
 /** The dialect of `refit kubeadm`: its recorded request as a rollout of the engine. */
-import type { Dialect, World } from '../../engine/dialect.ts';
+
+import { pendingOwner } from '../../drain/cordon.ts';
+import type { Dialect, OrphanedPlan, World } from '../../engine/dialect.ts';
+import { pendingOwnerOf } from '../../engine/model/cordon-owners.ts';
 import { because } from '../../engine/model/reasons.ts';
 import { type Rollout, type Stage, sourceOf } from '../../engine/model/recorded.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { nodes } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import { apiVersionOf, nodes } from '../../kube/resources.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
-import { orphanedPlans } from './orphaned-work.ts';
 import { type ConfigMap, configMaps, PLACE, type Request, recordOf, requestOf, withRecord } from './plan-object.ts';
 import { drainDelegation, type HostUpgrades, LEADER, type Part, sshSignal } from './signal.ts';
 
@@ -74,4 +76,37 @@ export const HOST_DEADLINE_MS = 2 * 60 * 60 * 1000;
 
 export function policyOf(_plan: KubeObject, policy: RolloutPolicy): RolloutPolicy {
   return policy.name === undefined ? { ...policy, targetDeadlineMs: HOST_DEADLINE_MS } : policy;
+}
+
+const { kind } = configMaps;
+const OWN = pendingOwnerOf({ kind, uid: '' });
+
+/** Leaves cordons alone: a host that failed halfway stays cordoned. */
+export function orphanedPlans(world: World, plans: readonly ConfigMap[]): OrphanedPlan<ConfigMap>[] {
+  return world.list(nodes).flatMap((node) => {
+    const owner = pendingOwner(node);
+    // A taint without a uid is from an earlier version of Refit; a current request sets its own.
+    if (owner === '') return [orphanedPlan(node, owner)];
+    const isPast = owner?.startsWith(OWN) === true && plans.every(({ metadata }) => owner !== OWN + metadata.uid);
+    return isPast ? [orphanedPlan(node, owner.slice(OWN.length))] : [];
+  });
+}
+
+/** The target key is one that no rollout uses, so it never matches work on the host. */
+function orphanedPlan({ metadata: { name } }: Node, uid: string): OrphanedPlan<ConfigMap> {
+  const source = { apiVersion: apiVersionOf(configMaps), kind, name: PLACE.name, uid, created: '' };
+  const stage = {
+    id: 'left',
+    command: 0,
+    role: 'worker',
+    maxInFlight: 1,
+    version: '',
+    forced: false,
+    targets: [{ key: `left/${name}`, name, state: 'pending', since: '' }],
+  } as const;
+  const reason = because('PlanGone', 'its plan was deleted');
+  return {
+    rollout: { source, id: '', phase: 'failed', blocked: false, reason, stages: [stage], problems: [] },
+    plan: { metadata: { ...PLACE, uid } },
+  };
 }

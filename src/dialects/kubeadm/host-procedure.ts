@@ -11,7 +11,6 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 import { configMaps } from './plan-object.ts';
-import { type Report, reportOn, reportPatch } from './report.ts';
 import {
   EXIT_BUSY,
   type HostStep,
@@ -21,7 +20,17 @@ import {
   stageBody,
   stepScript,
 } from './scripts.ts';
-import { DRAIN, type HostUpgrade, type HostUpgrades, type Part, STAGE, versionOf } from './signal.ts';
+import {
+  DRAIN,
+  type HostUpgrade,
+  type HostUpgrades,
+  type Part,
+  type Report,
+  reportOn,
+  reportPatch,
+  STAGE,
+  versionOf,
+} from './signal.ts';
 import type { ShellResult, Shells } from './ssh.ts';
 
 export interface ProcedureParts {

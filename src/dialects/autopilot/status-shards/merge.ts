@@ -1,12 +1,99 @@
 /** Reads a Plan with StatusShards: gives it the status that it would have if it held all targets itself. */
-import type { Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
+
+import { z } from 'zod';
+import type { CommandStatus, Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
 import type { World } from '../../../engine/dialect.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
+import { rfc3339 } from '../../../util/clock.ts';
+import { parseJson } from '../../../util/json.ts';
 import { PLAN_STATES, phaseOfPlan, TARGET_STATES } from '../states.ts';
-import { progressOf } from './progress.ts';
-import { type ShardReference, shardName, shardReferenceOf, withoutReference } from './shard-reference.ts';
 import { listsOf, withLists } from './target-lists.ts';
+
+export const PROGRESS_ANNOTATION = 'upgrade.refit.dev/progress';
+
+/** Milliseconds between two writes of the counts: each write stores the whole Plan again. */
+const COUNTED_EVERY_MS = 10_000;
+
+export interface Progress extends Counts {
+  readonly inFlight: number;
+  readonly pending: number;
+  /** RFC 3339. */
+  readonly at: string;
+}
+
+export function progressOf({ metadata }: Plan): string | undefined {
+  return metadata.annotations?.[PROGRESS_ANNOTATION];
+}
+
+/** The plan with new counts if the old ones are outdated or the rollout is over. Has no status: that is another write. */
+export function counted(plan: Plan, counts: Omit<Progress, 'at'>, isOver: boolean, now: number): Plan | undefined {
+  const isFresh = now - countedAt(plan) < COUNTED_EVERY_MS;
+  if (isFresh && !isOver) return undefined;
+  const text = JSON.stringify({ ...counts, at: rfc3339(now) } satisfies Progress);
+  const { status: _, ...rest } = plan;
+  const annotations = { ...plan.metadata.annotations, [PROGRESS_ANNOTATION]: text };
+  return { ...rest, metadata: { ...plan.metadata, annotations } };
+}
+
+/** Milliseconds since the epoch; 0 if there are no readable counts. */
+function countedAt(plan: Plan): number {
+  const { at } = Object(parseJson(progressOf(plan))) as { at?: unknown };
+  return Date.parse(String(at)) || 0;
+}
+
+/** The StatusShards are called `<prefix>-0` and so on. */
+export interface ShardReference {
+  readonly prefix: string;
+  readonly count: number;
+}
+
+export interface Counts {
+  readonly total: number;
+  readonly done: number;
+  readonly failed: number;
+}
+
+const count = z.int().min(0);
+const shortStatus = z.strictObject({
+  /** The description of a Plan without StatusShards. */
+  message: z.string().exactOptional(),
+  targets: z.strictObject({ total: count, done: count, failed: count }),
+  statusShards: z.strictObject({ prefix: z.string().min(1), count }),
+});
+type ShortStatus = z.infer<typeof shortStatus>;
+
+export function shardReferenceOf({ status }: Plan): ShardReference | undefined {
+  return shortStatusIn(status?.commands[0]?.description)?.statusShards;
+}
+
+/** The command with the plain description that a Plan without StatusShards has. */
+export function withoutReference(command: CommandStatus): CommandStatus {
+  const found = shortStatusIn(command.description);
+  if (!found) return command;
+  const { description: _, ...rest } = command;
+  return found.message === undefined ? rest : { ...rest, description: found.message };
+}
+
+export function withShardReference(plan: Plan, statusShards: ShardReference, targets: Counts): Plan {
+  if (!plan.status) return plan;
+  const { total, done, failed } = targets;
+  const commands = plan.status.commands.map((command, index) => {
+    if (index > 0) return command;
+    const { description: message } = withoutReference(command);
+    const found = { ...(message === undefined ? {} : { message }), targets: { total, done, failed }, statusShards };
+    return { ...command, description: JSON.stringify(found satisfies ShortStatus) };
+  });
+  return { ...plan, status: { ...plan.status, commands } };
+}
+
+export function shardName({ prefix }: ShardReference, index: number): string {
+  return `${prefix}-${index}`;
+}
+
+function shortStatusIn(description: string | undefined): ShortStatus | undefined {
+  return shortStatus.safeParse(parseJson(description)).data;
+}
 
 export interface MergedPlan {
   readonly plan: Plan;

@@ -1,16 +1,22 @@
 /** Splits a large status: the Plan lists the targets that are in flight or failed, StatusShards hold all of them. */
 import { createHash } from 'node:crypto';
-import type { Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
-import { plans } from '../../../api/autopilot/plan.ts';
+import { type Plan, plans, type TargetStatus } from '../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
 import { exceedPlan, PLAN_HOLDS } from '../../../engine/act/status-shards.ts';
 import type { Instruction, StatusSharding, World, WorldObject } from '../../../engine/dialect.ts';
 import type { RecordedState, Target } from '../../../engine/model/recorded.ts';
 import { apiVersionOf } from '../../../kube/resources.ts';
 import { phaseOfPlan, recordedStateOf } from '../states.ts';
-import { entriesOf, shardsOf } from './merge.ts';
-import { counted, type Progress } from './progress.ts';
-import { type ShardReference, shardName, shardReferenceOf, withShardReference } from './shard-reference.ts';
+import {
+  counted,
+  entriesOf,
+  type Progress,
+  type ShardReference,
+  shardName,
+  shardReferenceOf,
+  shardsOf,
+  withShardReference,
+} from './merge.ts';
 import { listsOf, type TargetList, withLists } from './target-lists.ts';
 
 export interface Sizes {

@@ -1,13 +1,13 @@
 /** Proves when a channel is requested, and how its answer is recorded beside other writers. */
 import { expect, test } from 'vitest';
-import { buildCattlePlan, type CattleSpec } from '../../../../test/builders/cattle-plans.ts';
-import { refusal } from '../../../../test/builders/memory-api.ts';
-import { MINUTE, T0 } from '../../../../test/builders/times.ts';
-import { FakeClock, settle } from '../../../../test/faults/fake-clock.ts';
-import type { CattlePlan } from '../../../api/cattle/plan.ts';
-import type { KubeClient, WatchEvent } from '../../../kube/client.ts';
-import type { Controller } from '../../../runtime/controller.ts';
-import { silentLogger } from '../../../util/log.ts';
+import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
+import { refusal } from '../../../test/builders/memory-api.ts';
+import { MINUTE, T0 } from '../../../test/builders/times.ts';
+import { FakeClock, settle } from '../../../test/faults/fake-clock.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { KubeClient, WatchEvent } from '../../kube/client.ts';
+import type { Controller } from '../../runtime/controller.ts';
+import { silentLogger } from '../../util/log.ts';
 import { channelController } from './channel-controller.ts';
 
 const CHANNEL = 'https://example.com/stable';

@@ -1,13 +1,12 @@
 /** Proves that Jobs are rendered as by the original. */
 import { describe, expect, test } from 'vitest';
-import { buildCattlePlan, type CattleSpec } from '../../../../test/builders/cattle-plans.ts';
-import { buildNode } from '../../../../test/builders/nodes.ts';
+import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
 
-import type { DrainSpec } from '../../../api/cattle/workload.ts';
-import { DEFAULT_JOB_SETTINGS, type JobSettings } from '../config.ts';
-import { shortenedName } from '../names.ts';
-import { drainArguments, withLatestTag } from './containers.ts';
-import { deadlineOf, jobNameOf, jobOf } from './job.ts';
+import type { DrainSpec } from '../../api/cattle/workload.ts';
+import { DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
+import { deadlineOf, drainArguments, jobNameOf, jobOf, withLatestTag } from './job.ts';
+import { shortenedName } from './names.ts';
 
 const HASH = '0e4e3f4e3f8b1e811d841099cb49e4712b93833bee0604115b9a141c';
 const node = buildNode('w1.example.com', { labels: { 'kubernetes.io/hostname': 'host1' } });

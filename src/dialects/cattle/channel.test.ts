@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { askChannel, versionIn } from './channel.ts';
+import { askChannel, versionIn } from './channel-controller.ts';
 
 const answer = (statusCode: number, location?: string): Parameters<typeof versionIn>[1] => ({
   statusCode,

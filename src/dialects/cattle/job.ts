@@ -1,0 +1,288 @@
+/** Renders the Job that upgrades one node exactly as the original, so that each can continue the other's Jobs. */
+
+import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
+import type { ContainerSpec, DrainSpec, SecretSpec } from '../../api/cattle/workload.ts';
+import { apiVersionOf } from '../../kube/resources.ts';
+import type { Job, Node } from '../../kube/types.ts';
+import { formatGoDuration, parseGoDuration } from '../../util/go-duration.ts';
+import type { CattleConfig, JobSettings } from './config.ts';
+import {
+  CONTROLLER_LABEL,
+  EXCLUSIVE_LABEL,
+  HOSTNAME_LABEL,
+  hashLabelOf,
+  NODE_LABEL,
+  PLAN_LABEL,
+  selectorText,
+  shortenedName,
+  TTL_ANNOTATION,
+  VERSION_LABEL,
+} from './names.ts';
+
+export function jobNameOf(planName: string, nodeName: string, hash: string): string {
+  return shortenedName('apply', planName, 'on', nodeName.split('.')[0] ?? '', 'with', hash);
+}
+
+/** The hostname label, or else the name of the Node. */
+export function hostnameOf({ metadata }: Node): string {
+  return metadata.labels?.[HOSTNAME_LABEL] ?? metadata.name;
+}
+
+/** The original creates Jobs paused and records the intent later. Here the intent is recorded first. */
+export function jobOf(config: CattleConfig, rendering: Rendering): Job {
+  const { plan, node, hash } = rendering;
+  const { metadata, spec } = plan;
+  const labels = labelsOf(config, rendering);
+  const annotations = copied(metadata.annotations, 'cattle.io/', 'kubectl.kubernetes.io/');
+  const ttl = ttlOf(rendering);
+  const deadline = deadlineOf(spec?.jobActiveDeadlineSecs, config.job);
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name: jobNameOf(metadata.name, node.metadata.name, hash),
+      ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+      labels,
+      annotations: { ...annotations, [TTL_ANNOTATION]: String(ttl) },
+      ownerReferences: [
+        {
+          apiVersion: apiVersionOf(cattlePlans),
+          kind: cattlePlans.kind,
+          name: metadata.name,
+          uid: metadata.uid ?? '',
+          controller: true,
+          blockOwnerDeletion: false,
+        },
+      ],
+    },
+    spec: {
+      completions: 1,
+      parallelism: 1,
+      backoffLimit: config.job.backoffLimit,
+      podReplacementPolicy: config.job.podReplacementPolicy,
+      ttlSecondsAfterFinished: ttl,
+      ...(deadline === undefined ? {} : { activeDeadlineSeconds: deadline }),
+      template: { metadata: { labels, annotations }, spec: podSpecOf(rendering) },
+    },
+  };
+}
+
+function labelsOf({ name }: CattleConfig, { plan, node, version, hash }: Rendering): Record<string, string> {
+  return {
+    [CONTROLLER_LABEL]: name,
+    [EXCLUSIVE_LABEL]: String(plan.spec?.exclusive ?? false),
+    [NODE_LABEL]: node.metadata.name,
+    [PLAN_LABEL]: plan.metadata.name,
+    [VERSION_LABEL]: version,
+    [hashLabelOf(plan.metadata.name)]: hash,
+    ...copied(plan.metadata.labels, 'cattle.io/'),
+  };
+}
+
+/** Without keys that contain one of `reserved`. */
+function copied(
+  entries: Readonly<Record<string, string>> = {},
+  ...reserved: readonly string[]
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(entries).filter(([key]) => !reserved.some((part) => key.includes(part))));
+}
+
+/** Seconds until a finished Job is deleted. */
+function ttlOf({ plan, settings }: Rendering): number {
+  const delay = (parseGoDuration(plan.spec?.postCompleteDelay ?? '') ?? 0) / 1e9;
+  return delay > settings.ttlSecondsAfterFinish ? Math.ceil(delay) + 60 : settings.ttlSecondsAfterFinish;
+}
+
+/** Seconds; undefined means no deadline. */
+export function deadlineOf(own: number | undefined, settings: JobSettings): number | undefined {
+  const { activeDeadlineSeconds, activeDeadlineSecondsMax: max } = settings;
+  const wanted = own === undefined || own < 0 ? activeDeadlineSeconds : own;
+  if (wanted === 0) return max > 0 ? max : undefined;
+  return max > 0 ? Math.min(wanted, max) : wanted;
+}
+
+function podSpecOf(rendering: Rendering): Record<string, unknown> {
+  const { plan, node } = rendering;
+  const { serviceAccountName, priorityClassName, imagePullSecrets, tolerations = [], upgrade } = plan.spec ?? {};
+  const init = initContainers(rendering);
+  return {
+    hostIPC: true,
+    hostPID: true,
+    hostNetwork: true,
+    dnsPolicy: 'ClusterFirstWithHostNet',
+    restartPolicy: 'Never',
+    ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
+    ...(priorityClassName === undefined ? {} : { priorityClassName }),
+    ...(imagePullSecrets === undefined ? {} : { imagePullSecrets }),
+    tolerations: [
+      { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' },
+      ...tolerations,
+    ],
+    affinity: affinityOf(rendering, hostnameOf(node)),
+    volumes: volumesOf(rendering),
+    ...(init.length === 0 ? {} : { initContainers: init }),
+    containers: upgrade ? [upgradeContainer(upgrade, rendering)] : [],
+  };
+}
+
+function affinityOf({ plan }: Rendering, hostname: string): unknown {
+  const node = { key: HOSTNAME_LABEL, operator: 'In', values: [hostname] };
+  const others = plan.spec?.exclusive
+    ? { key: EXCLUSIVE_LABEL, operator: 'In', values: ['true'] }
+    : { key: PLAN_LABEL, operator: 'In', values: [plan.metadata.name] };
+  return {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [node] }] },
+    },
+    podAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { labelSelector: { matchExpressions: [others] }, topologyKey: HOSTNAME_LABEL },
+      ],
+    },
+  };
+}
+
+function volumesOf({ plan }: Rendering): unknown[] {
+  const { secrets = [], upgrade } = plan.spec ?? {};
+  const ofPod = (field: string): unknown => ({
+    path: field,
+    fieldRef: { apiVersion: 'v1', fieldPath: `metadata.${field}` },
+  });
+  return [
+    { name: 'host-root', hostPath: { path: '/', type: 'Directory' } },
+    { name: 'pod-info', downwardAPI: { defaultMode: 0o644, items: [ofPod('labels'), ofPod('annotations')] } },
+    ...secrets.map((secret) => ({
+      name: secretVolumeName(secret),
+      secret: {
+        secretName: secret.name,
+        optional: secret.ignoreUpdates ?? false,
+        ...(secret.defaultMode === undefined ? {} : { defaultMode: secret.defaultMode }),
+      },
+    })),
+    ...(upgrade?.volumes ?? []).map(({ name, source }) => ({ name, hostPath: { path: source } })),
+  ];
+}
+
+export interface Rendering {
+  readonly plan: CattlePlan;
+  readonly node: Node;
+  readonly version: string;
+  readonly hash: string;
+  readonly settings: JobSettings;
+}
+
+type Container = Readonly<Record<string, unknown>>;
+
+export function initContainers({ plan, ...rest }: Rendering): Container[] {
+  const { prepare, drain, cordon, upgrade } = plan.spec ?? {};
+  const rendering = { plan, ...rest };
+  const name = rest.node.metadata.name;
+  const kubectl = { image: kubectlImageFor(rest.node, rest.settings), volumes: upgrade?.volumes ?? [] };
+  const host = windowsContext(rest.node);
+  const containers: Container[] = [];
+  if (prepare)
+    containers.push(container('prepare', tagged(prepare, rendering), rendering, host ?? prepare.securityContext));
+  if (drain) containers.push(container('drain', { ...kubectl, args: drainArguments(drain, name) }, rendering, host));
+  else if (cordon === true)
+    containers.push(container('cordon', { ...kubectl, args: ['cordon', name] }, rendering, host));
+  return containers;
+}
+
+export function upgradeContainer(upgrade: ContainerSpec, rendering: Rendering): Container {
+  const { privileged } = rendering.settings;
+  const standard = windowsContext(rendering.node) ?? { privileged, capabilities: { add: ['CAP_SYS_BOOT'] } };
+  return container('upgrade', tagged(upgrade, rendering), rendering, upgrade.securityContext ?? standard);
+}
+
+/** May be empty for Windows nodes. */
+export function kubectlImageFor(node: Node, settings: JobSettings): string {
+  return isWindows(node) ? settings.kubectlImageWindows : settings.kubectlImage;
+}
+
+function container(name: string, spec: ContainerSpec, rendering: Rendering, securityContext: unknown): Container {
+  const { plan, settings } = rendering;
+  const { image, command, args, envFrom } = spec;
+  return {
+    name,
+    image,
+    ...(command ? { command } : {}),
+    ...(args ? { args } : {}),
+    env: environment(spec, rendering),
+    ...(envFrom ? { envFrom } : {}),
+    volumeMounts: [
+      { name: 'host-root', mountPath: '/host' },
+      { name: 'pod-info', mountPath: '/run/system-upgrade/pod', readOnly: true },
+      ...(plan.spec?.secrets ?? []).map((secret) => ({
+        name: secretVolumeName(secret),
+        mountPath: secretPath(secret),
+        readOnly: true,
+      })),
+      ...(spec.volumes ?? []).map((volume) => ({ name: volume.name, mountPath: volume.destination })),
+    ],
+    ...(securityContext === undefined ? {} : { securityContext }),
+    imagePullPolicy: settings.imagePullPolicy,
+  };
+}
+
+function tagged(spec: ContainerSpec, { version }: Rendering): ContainerSpec {
+  return { ...spec, image: withLatestTag(spec.image, version) };
+}
+
+function environment({ envs = [] }: ContainerSpec, { plan, version, hash }: Rendering): unknown[] {
+  const fromPod = (name: string, fieldPath: string): unknown => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+  return [
+    fromPod('SYSTEM_UPGRADE_NODE_NAME', 'spec.nodeName'),
+    fromPod('SYSTEM_UPGRADE_POD_NAME', 'metadata.name'),
+    fromPod('SYSTEM_UPGRADE_POD_UID', 'metadata.uid'),
+    ...envs,
+    { name: 'SYSTEM_UPGRADE_PLAN_NAME', value: plan.metadata.name },
+    { name: 'SYSTEM_UPGRADE_PLAN_LATEST_HASH', value: hash },
+    { name: 'SYSTEM_UPGRADE_PLAN_LATEST_VERSION', value: version },
+  ];
+}
+
+export function secretVolumeName({ name }: SecretSpec): string {
+  return shortenedName('secret', name);
+}
+
+function secretPath({ name, path }: SecretSpec): string {
+  if (path.startsWith('/')) return path;
+  return `/run/system-upgrade/secrets/${path === '' ? name : path}`;
+}
+
+export function isWindows({ metadata: { labels } }: Node): boolean {
+  return labels?.['kubernetes.io/os'] === 'windows';
+}
+
+function windowsContext(node: Node): unknown {
+  if (!isWindows(node)) return undefined;
+  return { windowsOptions: { hostProcess: true, runAsUserName: 'NT AUTHORITY\\SYSTEM' } };
+}
+
+/** Arguments of `kubectl drain`; never drains the pods of Jobs and of the controller. Throws SelectorError. */
+export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
+  const { deleteLocalData = true, deleteEmptydirData = true, ignoreDaemonSets = true, timeout } = drain;
+  const { skipWaitForDeleteTimeout = 0, gracePeriod } = drain;
+  const flags: readonly [boolean, ...string[]][] = [
+    [ignoreDaemonSets, '--ignore-daemonsets'],
+    [deleteLocalData && deleteEmptydirData, '--delete-emptydir-data'],
+    [drain.force === true, '--force'],
+    [timeout !== undefined, '--timeout', typeof timeout === 'number' ? formatGoDuration(timeout) : String(timeout)],
+    [gracePeriod !== undefined, '--grace-period', String(gracePeriod)],
+    [drain.disableEviction === true, '--disable-eviction=true'],
+    [skipWaitForDeleteTimeout > 0, '--skip-wait-for-delete-timeout', String(skipWaitForDeleteTimeout)],
+  ];
+  const selector = selectorText(drain.podSelector ?? {}, `!${CONTROLLER_LABEL}`);
+  const given = flags.flatMap(([isGiven, ...texts]) => (isGiven ? texts : []));
+  return ['drain', nodeName, '--pod-selector', selector, ...given];
+}
+
+const TAG = /^[\w][\w.-]{0,127}$/;
+const REPOSITORY = /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*$/;
+
+/** Adds the version as tag, unless there is a tag or digest, or the image is not a valid reference. */
+export function withLatestTag(image: string, version: string): string {
+  const afterHost = image.slice(image.lastIndexOf('/') + 1);
+  if (/[:@]/.test(afterHost) || !REPOSITORY.test(image) || !TAG.test(version)) return image;
+  return `${image.replace(/^(?:index\.)?docker\.io\/(?:library\/(?=[^/]+$))?/, '').replace(/^library\/(?=[^/]+$)/, '')}:${version}`;
+}
