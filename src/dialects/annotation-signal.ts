@@ -1,5 +1,5 @@
 /** Sends instructions to nodes as annotations and reads their answers, for every dialect whose nodes run an agent. */
-import type { Signal, World } from '../engine/dialect.ts';
+import type { ForeignWorkFinder, Signal, World } from '../engine/dialect.ts';
 import type { Signalling } from '../engine/model/decided.ts';
 import type { ForeignWork, Observation } from '../engine/model/observed.ts';
 import type { Rollout, Stage } from '../engine/model/recorded.ts';
@@ -154,16 +154,20 @@ export function isOver({ status }: Pick<SignalData, 'status'>): boolean {
 }
 
 /** Nodes that work on a signal of another rollout, even if that rollout is gone. */
-export function foreignTargetsAmong({ all }: Carriers): (world: World, rollout: Rollout) => ForeignWork[] {
-  return (world, rollout) =>
+export function foreignTargetsAmong({ all }: Carriers): Required<ForeignWorkFinder> {
+  const found = (world: World, rollout: Rollout, wanted: boolean): ForeignWork[] =>
     all.flatMap(([resource, role]) =>
       world.list(resource).flatMap((object) => {
         const signal = decodeSignal(object.metadata.annotations);
         if (!signal || isOver(signal) || belongs(object, signal, rollout)) return [];
-        if (!isProven(resource, object, signal, rollout)) return [];
+        if (isProven(resource, object, signal, rollout) !== wanted) return [];
         return [{ name: object.metadata.name, role, attempt: signal.created }];
       }),
     );
+  return {
+    list: (world, rollout) => found(world, rollout, true),
+    unproven: (world, rollout) => found(world, rollout, false).map(({ name }) => name),
+  };
 }
 
 /** Cached for each version of the object. */

@@ -98,6 +98,8 @@ export interface Fleet {
 /** Finds nodes that work for another plan: they count against the limits of this one. */
 export interface ForeignWorkFinder {
   list(world: World, rollout: Rollout): readonly ForeignWork[];
+  /** Nodes whose signal no leader sent: they do not count, but people should know. */
+  unproven?(world: World, rollout: Rollout): readonly string[];
 }
 
 /** Finds work whose plan is gone, so that the leader can end it. */

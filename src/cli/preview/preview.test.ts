@@ -13,7 +13,7 @@ import { DIALECTS } from '../../dialects/registry.ts';
 import { because } from '../../engine/model/reasons.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
-import { controlNodes } from '../../signal/names.ts';
+import { ATTEMPT_LABEL, controlNodes } from '../../signal/names.ts';
 import { encodeReport } from '../../signal/report.ts';
 import type { AskControlPlane, Sources } from '../status/answers.ts';
 import { previewNew } from './command.ts';
@@ -83,7 +83,8 @@ test('the gates are asked on the cluster as it is', async () => {
 test('nodes that work for the plan that is there already: named, and in the way', async () => {
   const status = statusOf('SchedulableWait', [], recorded({ w1: 'SignalSent' }));
   const present = { ...plan, status };
-  const busy = signalled(buildNode('w1'), {
+  const labels = { [ATTEMPT_LABEL]: `old-uid.${later(-1000).replaceAll(':', '')}` };
+  const busy = signalled(buildNode('w1', { labels }), {
     planId: 'old',
     created: later(-1000),
     status: 'Restart',

@@ -1,4 +1,5 @@
 /** Inspects all plans at one moment, with the same decision that the controller makes. */
+
 import { decide } from '../../engine/decide/decide.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { explainToPeople } from '../../engine/decide/explain-skipped.ts';
@@ -9,6 +10,7 @@ import { isFinal } from '../../engine/model/recorded.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { listed } from '../phrases.ts';
 import { type DrainProbe, InspectionAnswers, type Question, type Sources } from './answers.ts';
 import { type Loaded, type Policies, policyOf } from './load.ts';
 import { type PlanView, viewOf } from './view.ts';
@@ -37,6 +39,7 @@ export async function observe(dialect: Dialect, loaded: Loaded, looking: Looking
   return (await Promise.all(views)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+const MOST_NAMES = 5;
 /** More than there are gates that ask, so that a fault cannot loop. */
 const MAX_ROUNDS = 10;
 
@@ -65,8 +68,14 @@ export async function inspect(
     world,
     snapshot,
     policy,
-    unseen: [...(unseen === undefined ? [] : [unseen]), ...answers.unseen],
+    unseen: [...(unseen === undefined ? [] : [unseen]), ...answers.unseen, ...unprovenLines(dialect, world, snapshot)],
   };
+}
+
+function unprovenLines({ foreignWork }: Dialect, world: World, { rollout }: Snapshot): string[] {
+  const names = foreignWork?.unproven?.(world, rollout) ?? [];
+  if (names.length === 0) return [];
+  return [`who signalled ${listed(names, MOST_NAMES)}: no leader's record is on the Node, so its work holds nobody up`];
 }
 
 /** Explains what is recorded, not what would be recorded next: without a controller that never happens. */

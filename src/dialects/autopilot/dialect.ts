@@ -11,7 +11,7 @@ import { orphanedPlans } from './orphaned-work.ts';
 import { project } from './project.ts';
 import { preconditions } from './removed-apis.ts';
 import { resolve } from './resolve.ts';
-import { drainDelegation, foreignTargets, signal } from './signal.ts';
+import { drainDelegation, foreignWork, signal } from './signal.ts';
 import { shards } from './status-shards/split.ts';
 
 export const autopilot: Dialect<Plan> = {
@@ -39,7 +39,7 @@ export const autopilot: Dialect<Plan> = {
     })),
   preconditions: { unmet: preconditions },
   versions: { of: versionOf },
-  foreignWork: { list: foreignTargets },
+  foreignWork,
   drainDelegation,
   fleet: { nodes: (world) => world.list(nodes) },
   orphanedWork: { plans: orphanedPlans },

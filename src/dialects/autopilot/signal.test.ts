@@ -21,7 +21,7 @@ import {
 } from '../../signal/names.ts';
 import { encodeReport } from '../../signal/report.ts';
 import { withSignal } from '../annotation-signal.ts';
-import { foreignTargets, signal } from './signal.ts';
+import { foreignWork, signal } from './signal.ts';
 
 const payload = { url: 'https://example.com/k0s?a=1&b=<2>', sha256: 'ab'.repeat(32) };
 const rollout = (more: Partial<Rollout> = {}): Rollout => buildRollout([], { id: 'id1', ...more });
@@ -270,7 +270,7 @@ describe('foreign work', () => {
   const foreign = (status?: string, created = later(3000)): Record<string, string> =>
     buildSignal({ planId: 'gone', created, ...(status ? { status } : {}) });
   const named = (controllers: readonly KubeObject[], workers: readonly KubeObject[]): string[] =>
-    foreignTargets(buildWorld(controllers, workers), rollout()).map(({ name, role }) => `${role} ${name}`);
+    foreignWork.list(buildWorld(controllers, workers), rollout()).map(({ name, role }) => `${role} ${name}`);
 
   test.each([[undefined], ['Downloading'], ['Restart'], ['UnCordoning']])(
     'a node at %s for another plan is one',
@@ -278,7 +278,9 @@ describe('foreign work', () => {
       expect(named([buildControlNode('c1', { annotations: foreign(status) })], [])).toEqual(['controller c1']);
       const labels = { [ATTEMPT_LABEL]: 'gone-uid.2026-11-20T080003Z' };
       expect(named([], [buildNode('w1', { labels, annotations: foreign(status) })])).toEqual(['worker w1']);
-      expect(named([], [buildNode('w1', { annotations: foreign(status) })])).toEqual([]);
+      const bare = buildNode('w1', { annotations: foreign(status) });
+      expect(named([], [bare])).toEqual([]);
+      expect(foreignWork.unproven(buildWorld([], [bare]), rollout())).toEqual(['w1']);
     },
   );
 

@@ -17,7 +17,7 @@ const CARRIERS: Carriers = {
 };
 
 export const signal = annotationSignal(CARRIERS);
-export const foreignTargets = foreignTargetsAmong(CARRIERS);
+export const foreignWork = foreignTargetsAmong(CARRIERS);
 
 const NODE_LEASES = 'kube-node-lease';
 
