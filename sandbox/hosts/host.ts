@@ -16,6 +16,8 @@ export interface HostOptions {
   /** More arguments of the service: with `--enable-worker` or `--single` pods run on a controller, too. */
   readonly flags?: readonly string[];
   readonly broken?: Broken;
+  /** True: the command line of a controller leaves k0s's own agent on; off where absent, as the guide says. */
+  readonly ownAgent?: boolean;
   /** Milliseconds between the end of a service and its next start; 100 where absent. */
   readonly restartDelayMs?: number;
   /** Controllers only, as `address:port`: where the host's own API server listens, and what it passes everything to. */
@@ -59,7 +61,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const dataDirectory = join(directory, 'data');
   for (const path of [join(directory, 'run'), stateDirectory, dataDirectory]) await mkdir(path, { recursive: true });
   const api = apiServer === undefined ? [] : ['--listen', apiServer.listen, '--upstream', apiServer.upstream];
-  const command = [binary, role, '--status-socket', statusSocket, ...flags, ...api];
+  const own = role === 'controller' && options.ownAgent !== true ? ['--disable-components=autopilot'] : [];
+  const command = [binary, role, '--status-socket', statusSocket, ...own, ...flags, ...api];
   const supervisor = new Supervisor(command, restartDelayMs, onService);
   if (broken === undefined) await firstAnswer(supervisor, statusSocket);
   return {

@@ -12,6 +12,7 @@ const { values: flags, positionals } = parseArgs({
     'status-socket': { type: 'string', default: '/run/k0s/status.sock' },
     // Of no use to it, but to whoever reads its command line.
     'data-dir': { type: 'string' },
+    'disable-components': { type: 'string', multiple: true },
     'kubelet-extra-args': { type: 'string' },
     'enable-worker': { type: 'boolean', default: false },
     single: { type: 'boolean', default: false },

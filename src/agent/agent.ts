@@ -4,7 +4,8 @@ import type { KubeObject } from '../kube/types.ts';
 import type { SignalData } from '../signal/codec.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import { messageOf } from '../util/errors.ts';
-import type { ActiveJournal, Journal } from './journal.ts';
+import { sameJson } from '../util/json.ts';
+import type { ActiveJournal, Journal, SignalKey } from './journal.ts';
 import { IDLE } from './journal.ts';
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
 import { withStatus } from './object/report-writer.ts';
@@ -44,6 +45,7 @@ export class Agent {
   readonly #epoch: number;
   #journal: Journal = IDLE;
   #failures = 0;
+  #warned = '';
   #awaited: AwaitStep['kind'] | undefined;
 
   constructor(parts: AgentParts) {
@@ -76,6 +78,13 @@ export class Agent {
     // Read the time again: an unresponsive service takes seconds to ask.
     const input = { ...gathered, now: this.#now() };
     const step = nextStep(input);
+    if (input.isFinished === true && step.kind === 'nothing')
+      this.#warnOnce('ignoring a signal that has come to its end before', signal);
+    if (step.kind === 'stand-aside') {
+      this.#warnOnce("standing aside for k0s's own agent", signal, step.reason);
+      // How k0s was started is not watched.
+      if (this.#journal.phase === 'idle') return LEADER_POLL_MS;
+    }
     if (step.kind === 'nothing' || (step.kind === 'report' && newest === undefined)) return undefined;
     if (step.kind === 'await-service' || step.kind === 'await-leader') return this.#await(step, input);
     this.#awaited = undefined;
@@ -110,6 +119,7 @@ export class Agent {
     log.info('step', { step: step.kind, phase: before.phase });
     using watch = this.#cancelWhenSuperseded(step, stop);
     const outcome = await perform(step, before, watch.abort);
+    await this.#remember(step, before);
     if (!outcome.ok) log.error('the step failed', { step: step.kind, reason: outcome.reason });
     await this.#save(journalAfter(step, before, outcome, this.#now()));
     if (!outcome.ok && this.#journal === before) throw new Error(outcome.reason);
@@ -127,8 +137,24 @@ export class Agent {
       await object.refresh();
       throw error;
     }
+    if (after.phase === 'idle' && isFinal(step.status)) await this.#parts.finished?.add(signal);
     log.info('reported', { status: step.status, ...(step.reason === undefined ? {} : { reason: step.reason }) });
     await this.#save(after);
+  }
+
+  /** A signal that was cancelled or replaced may come again. */
+  async #remember({ kind }: Step, { work }: ActiveJournal): Promise<void> {
+    const { object, finished } = this.#parts;
+    const status = object.newest && this.#observer.signalFor(IDLE);
+    const isOver = sameJson(work.signal, status && keyOf(status)) && isFinal(status?.status?.status);
+    if (kind === 'stand-aside' || (kind === 'clean-up' && isOver)) await finished?.add(work.signal);
+  }
+
+  #warnOnce(message: string, signal: SignalData | undefined, reason?: string): void {
+    const text = `${message} ${signal?.created}`;
+    if (this.#warned === text) return;
+    this.#warned = text;
+    this.#parts.log.warn(message, { created: signal?.created, ...(reason !== undefined && { reason }) });
   }
 
   /** Aborts a long step as soon as its signal is over or replaced. */
@@ -165,4 +191,12 @@ export class Agent {
   #now(): number {
     return this.#epoch + this.#parts.clock.monotonic();
   }
+}
+
+function keyOf({ planId, created, command }: SignalData): SignalKey {
+  return { planId, created, command };
+}
+
+function isFinal(status: string | undefined): boolean {
+  return status === 'Completed' || status === 'Failed' || status === 'FailedDownload';
 }

@@ -118,6 +118,7 @@ async function updateEffectOf(
       await maintenance.uncordon(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort);
       return DONE;
     case 'clean-up':
+    case 'stand-aside':
       await discardDownload({ staged, paths }, files);
       await fileTrust.removeEmpty(staging);
       return DONE;

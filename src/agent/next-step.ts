@@ -5,16 +5,23 @@ import type { ActiveJournal, BundleJournal, Journal } from './journal.ts';
 import { isBundle } from './journal.ts';
 import type { HostFacts } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
+import { besideK0s } from './steps/beside-k0s.ts';
 import type { Step } from './steps/step.ts';
 import { takeUp } from './steps/take-up.ts';
 import { nextUpdateStep, windDown } from './steps/update-steps.ts';
 
 export function nextStep(input: StepInput): Step {
   const { signal, journal } = input;
-  if (journal.phase === 'idle') return isOpen(signal) ? takeUp({ ...input, signal }) : { kind: 'nothing' };
+  if (journal.phase === 'idle') {
+    if (!isOpen(signal) || input.isFinished === true) return { kind: 'nothing' };
+    return besideK0s(input) ?? takeUp({ ...input, signal });
+  }
   const isCurrent = isCurrentSignal(signal, journal);
   if (isBundle(journal)) return isCurrent ? nextBundleStep(journal, signal?.status?.status) : { kind: 'clean-up' };
-  return isCurrent ? nextUpdateStep({ ...input, journal }) : windDown({ ...input, journal });
+  if (!isCurrent) return windDown({ ...input, journal });
+  const step = besideK0s(input) ?? nextUpdateStep({ ...input, journal });
+  const isRisky = step.kind === 'download' || step.kind === 'swap';
+  return isRisky && input.veto !== undefined ? { kind: 'give-up', reason: input.veto } : step;
 }
 
 /** True when there is nothing to do whatever the host's facts are: the agent need not gather any. */

@@ -7,6 +7,7 @@ import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import type { Journal } from './journal.ts';
+import { isBundle } from './journal.ts';
 import type { Cordoner } from './maintenance/cordoner.ts';
 import type { Maintenance } from './maintenance/node-maintenance.ts';
 import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
@@ -15,7 +16,9 @@ import type { ExitCountParts } from './service/exits.ts';
 import { ExitCount } from './service/exits.ts';
 import type { HostFacts } from './service/host.ts';
 import { KubeletHeartbeat, type KubeletHeartbeatParts } from './service/kubelet-heartbeat.ts';
-import type { OwnNodeFacts, StepInput, Times } from './step-input.ts';
+import type { FinishedSignals } from './state/finished-signals.ts';
+import type { BesideK0s, OwnNodeFacts, StepInput, Times } from './step-input.ts';
+import { ageVeto, type Veto, vetoOf } from './veto.ts';
 
 export interface ObserverParts extends ExitCountParts, KubeletHeartbeatParts {
   readonly object: SignalObject;
@@ -25,6 +28,10 @@ export interface ObserverParts extends ExitCountParts, KubeletHeartbeatParts {
   readonly times: Times;
   /** Kinds of commands that are carried out on this object; others are refused. */
   readonly accepts: readonly SignalCommand['kind'][];
+  /** Rules that no API object overrides; absent: none. */
+  readonly veto?: Veto;
+  readonly finished?: FinishedSignals;
+  readonly beside?: BesideK0s;
   readonly log: Logger;
 }
 
@@ -47,14 +54,26 @@ export class StepInputObserver {
 
   /** `steady` is the agent's time; rejects when the API server does not answer a question that the decision needs. */
   async gather(journal: Journal, steady: () => number, stop: AbortSignal): Promise<Omit<StepInput, 'now'>> {
-    const { object, observe, times, accepts } = this.#parts;
+    const { object, observe, times, accepts, beside, finished } = this.#parts;
     const signal = this.signalFor(journal);
     const policy = signal === undefined ? {} : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
     const host = asksForService(signal, journal) ? await this.#exits.count(await observe(journal), journal) : {};
     const known = { signal, journal, host, policy };
     const heartbeat = await this.#heartbeat.check({ newest: object.newest, journal, steady }, stop);
     const node = { ...heartbeat, ...(await this.#cordonFacts(known, stop)) };
-    return { signal, policy, journal, host, node, times, accepts };
+    const veto = signal && this.#vetoOf(signal, journal, host);
+    const isFinished = signal !== undefined && (await finished?.has(signal)) === true;
+    const ours = { ...(veto !== undefined && { veto }), ...(beside && { beside }), ...(isFinished && { isFinished }) };
+    return { signal, policy, journal, host, node, times, accepts, ...ours };
+  }
+
+  /** The age counts only for a new signal: its work may take long. */
+  #vetoOf(signal: SignalData, journal: Journal, { running }: HostFacts): string | undefined {
+    const { veto, clock } = this.#parts;
+    if (veto === undefined) return undefined;
+    const isNew = journal.phase === 'idle';
+    const from = isNew || isBundle(journal) ? running?.version : journal.work.from;
+    return vetoOf(signal.command, from, veto) ?? (isNew ? ageVeto(signal, clock.now(), veto) : undefined);
   }
 
   async #cordonFacts(

@@ -16,12 +16,22 @@ test('the defaults are the original limits, and what can be found is', () => {
     runDirectory: process.getuid?.() === 0 ? '/run/refit' : '/var/lib/refit',
     limits: { maxBytes: 1024 ** 3, reserveBytes: 128 * 1024 ** 2, totalMs: 6 * 3_600_000, stallMs: 60_000 },
     times: { restartTimeoutMs: 90_000, soakMs: 5_000, readyTimeoutMs: 120_000 },
+    veto: {
+      requireSha256: false,
+      requireHttps: false,
+      allowUnverified: false,
+      allowedHosts: undefined,
+      lowestVersion: undefined,
+      refuseDowngrade: false,
+      maxSignalAgeMs: 7 * 24 * 3_600_000,
+    },
+    beside: 'observe',
     logLevel: 'info',
   });
 });
 
 test('every flag that help names is taken', () => {
-  const flags = [...AGENT_HELP.matchAll(/^ {2}--([a-z-]+) +(<)?/gm)];
+  const flags = [...AGENT_HELP.matchAll(/^ {2}--([a-z0-9-]+) +(<)?/gm)];
   const values: Record<string, string> = {
     object: 'controlnode',
     mode: 'controller+worker',
@@ -30,6 +40,11 @@ test('every flag that help names is taken', () => {
     'max-download-bytes': '5',
     'disk-reserve': '7',
     soak: '250ms',
+    'unverified-downloads': 'allow',
+    'allowed-hosts': 'a,*.b',
+    'lowest-version': 'v1.2.3',
+    'max-signal-age': '250ms',
+    'beside-k0s': 'replace',
   };
   const args = flags.flatMap(([, flag = '', takesValue]) => {
     const value = values[flag] ?? (flag.endsWith('timeout') ? '250ms' : '/x');
@@ -46,6 +61,16 @@ test('every flag that help names is taken', () => {
     runDirectory: '/x',
     limits: { maxBytes: 5, reserveBytes: 7, allowInsecureRedirect: true, totalMs: 250, stallMs: 250 },
     times: { restartTimeoutMs: 250, soakMs: 250, readyTimeoutMs: 250 },
+    veto: {
+      requireSha256: true,
+      requireHttps: true,
+      allowUnverified: true,
+      allowedHosts: ['a', '*.b'],
+      lowestVersion: 'v1.2.3',
+      refuseDowngrade: true,
+      maxSignalAgeMs: 250,
+    },
+    beside: 'replace',
     logLevel: 'debug',
   });
 });

@@ -6,11 +6,13 @@ import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
 import { usageError } from '../util/usage.ts';
+import { parseVersion } from '../util/version.ts';
 import type { DownloadLimits } from './download/fetch.ts';
 import { type ControllerMode, isAddress } from './registration/control-node.ts';
 import type { RegistrationFlags } from './registration/describe-controller.ts';
 import type { PlaceFlags } from './service/service-place.ts';
-import type { Times } from './step-input.ts';
+import type { BesideK0s, Times } from './step-input.ts';
+import type { Veto } from './veto.ts';
 
 export interface AgentOptions {
   readonly kubeconfig: string | undefined;
@@ -29,10 +31,13 @@ export interface AgentOptions {
   readonly runDirectory: string;
   readonly limits: DownloadLimits;
   readonly times: Times;
+  readonly veto: Veto;
+  readonly beside: BesideK0s;
   readonly logLevel: LogLevel;
 }
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+const BESIDE_K0S: readonly BesideK0s[] = ['observe', 'refuse', 'replace'];
 const MODES: readonly ControllerMode[] = ['controller', 'controller+worker'];
 
 export const AGENT_HELP = `Usage: refit agent [options]
@@ -57,10 +62,25 @@ Upgrades the node it runs on when its Node or ControlNode carries a signal.
   --restart-timeout <time>    limit for the new version to answer, else the agent rolls back; default 90s
   --soak <time>               how long the new process must then keep running, or 0; default 5s
   --ready-timeout <time>      limit for the node to become Ready after its first answer; default 2m
+  --require-sha256            refuse plans without a sha256
+  --require-https             refuse downloads over plain http, redirects included
+  --unverified-downloads <w>  refuse or allow downloads with neither https nor a sha256; default refuse
+  --allowed-hosts <list>      only download from these hosts, redirects included, such as mirror.example:8443,*.k0sproject.io
+  --lowest-version <version>  refuse versions below it
+  --refuse-downgrade          refuse versions below the running one
+  --max-signal-age <time>     refuse signals that were created longer ago, or 0; default 168h
+  --beside-k0s <what>         when k0s runs its own agent: observe, refuse or replace; default observe
+  --config <file>             more flags, one "name: value" a line; default /etc/refit/agent.yaml
   --log-level <level>         debug, info, warn or error; default info
 
 Times: a number with ms, s, m or h, such as 90s.
 `;
+
+/** The file with more flags; undefined for --help. */
+export function configPath(args: readonly string[]): string | undefined {
+  const { help, config } = readFlags(args);
+  return help === true ? undefined : resolve(config);
+}
 
 /** Undefined for --help; throws REFIT_USAGE with one line for the first mistake. */
 export function parseAgentOptions(args: readonly string[]): AgentOptions | undefined {
@@ -93,6 +113,16 @@ export function parseAgentOptions(args: readonly string[]): AgentOptions | undef
       soakMs: flags.soak === '0' ? 0 : toMilliseconds('soak', flags.soak),
       readyTimeoutMs: toMilliseconds('ready-timeout', flags['ready-timeout']),
     },
+    veto: {
+      requireSha256: flags['require-sha256'],
+      requireHttps: flags['require-https'],
+      allowUnverified: oneOf('unverified-downloads', flags['unverified-downloads'], ['refuse', 'allow']) === 'allow',
+      allowedHosts: flags['allowed-hosts']?.split(','),
+      lowestVersion: toVersion('lowest-version', flags['lowest-version']),
+      refuseDowngrade: flags['refuse-downgrade'],
+      maxSignalAgeMs: flags['max-signal-age'] === '0' ? 0 : toMilliseconds('max-signal-age', flags['max-signal-age']),
+    },
+    beside: oneOf('beside-k0s', flags['beside-k0s'], BESIDE_K0S),
     logLevel: oneOf('log-level', flags['log-level'], LEVELS),
   };
 }
@@ -122,6 +152,15 @@ function readFlags(args: readonly string[]) {
         'restart-timeout': { type: 'string', default: '90s' },
         soak: { type: 'string', default: '5s' },
         'ready-timeout': { type: 'string', default: '2m' },
+        'require-sha256': { type: 'boolean', default: false },
+        'require-https': { type: 'boolean', default: false },
+        'unverified-downloads': { type: 'string', default: 'refuse' },
+        'allowed-hosts': { type: 'string' },
+        'lowest-version': { type: 'string' },
+        'refuse-downgrade': { type: 'boolean', default: false },
+        'max-signal-age': { type: 'string', default: '168h' },
+        'beside-k0s': { type: 'string', default: 'observe' },
+        config: { type: 'string', default: '/etc/refit/agent.yaml' },
         'log-level': { type: 'string', default: 'info' },
       },
     }).values;
@@ -143,6 +182,11 @@ function toCount(flag: string, text: string): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(count) && count > 0) return count;
   throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not a whole number above 0`);
+}
+
+function toVersion(flag: string, text: string | undefined): string | undefined {
+  if (text === undefined || parseVersion(text) !== undefined) return text;
+  throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not a version: write for example v1.36.3+k0s.0`);
 }
 
 function toAddress(flag: string, text: string | undefined): string | undefined {

@@ -27,6 +27,12 @@ export interface OwnNodeFacts {
   readonly staleMs?: number;
 }
 
+/**
+ * What to do when k0s runs its own agent. `observe`: leave the signal to it. `refuse`: fail the signal. `replace`: act, as
+ * if it were off.
+ */
+export type BesideK0s = 'observe' | 'refuse' | 'replace';
+
 export interface StepInput {
   /** Undefined when the object carries no signal, or does not exist. */
   readonly signal: SignalData | undefined;
@@ -41,6 +47,12 @@ export interface StepInput {
   readonly times: Times;
   /** Kinds of commands that this agent carries out on its object. */
   readonly accepts: readonly SignalCommand['kind'][];
+  /** Why the agent's own rules refuse the signal. */
+  readonly veto?: string;
+  /** True when this very signal has come to its end before. */
+  readonly isFinished?: boolean;
+  /** From the agent's flags; absent: `replace`. */
+  readonly beside?: BesideK0s;
 }
 
 /** A signal that the journal does not know. */

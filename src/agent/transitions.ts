@@ -30,7 +30,7 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
 
 /** The journal after the step's outcome; the same object when a failed step is to be taken again. */
 export function journalAfter(step: Step, journal: Journal, outcome: StepOutcome, now: number): Journal {
-  if (journal.phase === 'idle' || step.kind === 'clean-up') return IDLE;
+  if (journal.phase === 'idle' || step.kind === 'clean-up' || step.kind === 'stand-aside') return IDLE;
   if (outcome.ok && step.kind === 'report') return entering(journal, step.status, now);
   if (isBundle(journal)) return step.kind === 'fetch-bundle' ? bundleAfter(journal, outcome) : journal;
   if (!outcome.ok) return AFTER_FAILURE[step.kind]?.(journal, outcome.reason, outcome.late) ?? journal;

@@ -1,7 +1,8 @@
 /** The agent process: creates its parts and runs them. */
 import { readFileSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
-import { AGENT_HELP, parseAgentOptions } from '../agent/options.ts';
+import { readFlagsFile } from '../agent/flags-file.ts';
+import { AGENT_HELP, configPath, parseAgentOptions } from '../agent/options.ts';
 import { serveHost } from '../agent/serve/serve-host.ts';
 import { createCommands } from '../agent/service/commands.ts';
 import { findServices } from '../agent/service/find-services.ts';
@@ -24,7 +25,8 @@ const SEARCH_TIMEOUT_MS = 2_000;
 
 /** Runs until `stop` aborts; resolves with the exit code, rejects with a RefitError when it cannot start. */
 export async function runAgent(args: readonly string[], stop: AbortSignal): Promise<number> {
-  const options = parseAgentOptions(args);
+  const file = configPath(args);
+  const options = parseAgentOptions(file === undefined ? args : [...(await readFlagsFile(file)), ...args]);
   if (options === undefined) {
     process.stdout.write(AGENT_HELP);
     return EXIT.ok;

@@ -15,6 +15,7 @@ import { type AgentPolicy, encodeAgentPolicy } from '../../src/signal/agent-poli
 import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/codec.ts';
 import { ROLLOUT_ANNOTATION, SIGNAL_OBJECTS } from '../../src/signal/names.ts';
 import { type AgentReport, decodeReport } from '../../src/signal/report.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
 import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 import { electSilentLeader } from './leader-lease.ts';
 
@@ -25,7 +26,7 @@ export const NEXT = 'v1.36.4+k0s.0';
 const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
 const TERMINAL = ['Completed', 'FailedDownload', 'Failed'];
 
-export interface RigOptions extends Partial<Pick<HostOptions, 'restartDelayMs' | 'apiServer'>> {
+export interface RigOptions extends Partial<Pick<HostOptions, 'restartDelayMs' | 'apiServer' | 'ownAgent'>> {
   /** Of the node; unique in its cluster. */
   readonly name: string;
   readonly role?: 'controller' | 'worker';
@@ -67,6 +68,8 @@ export class Rig implements AsyncDisposable {
   agent: AgentProcess | undefined;
   readonly #options: RigOptions;
   readonly #resource: Resource;
+  readonly #began = Date.now();
+  #sent = 0;
 
   #things: AsyncDisposableStack;
 
@@ -87,6 +90,7 @@ export class Rig implements AsyncDisposable {
       faults = [],
       breakFor = [],
       apiServer,
+      ownAgent = false,
       restartDelayMs = 20,
     } = options;
     await using things = new AsyncDisposableStack();
@@ -99,7 +103,7 @@ export class Rig implements AsyncDisposable {
     const server = await startDownloadServer({ files, faults, breakFor });
     things.defer(async () => await server.stop());
     const place = { name, role, directory: options.hostDirectory ?? join(directory, 'host') };
-    const host = await startHost({ ...place, version: OLD, restartDelayMs, ...(apiServer && { apiServer }) });
+    const host = await startHost({ ...place, version: OLD, restartDelayMs, ownAgent, ...(apiServer && { apiServer }) });
     things.defer(async () => await host.stop());
     things.use(await electSilentLeader(options.admin));
     const rig = new Rig(options, host, server, things);
@@ -116,8 +120,14 @@ export class Rig implements AsyncDisposable {
     return agent;
   }
 
-  async send(file: '/old' | '/new' | '/next' | '/none', version: string, more: object = {}): Promise<void> {
-    this.created = `2026-01-01T00:00:${String(Number(this.created.slice(17, 19)) + 1).padStart(2, '0')}Z`;
+  /** `created`: now, for a signal like any other. */
+  async send(
+    file: '/old' | '/new' | '/next' | '/none',
+    version: string,
+    more: object = {},
+    created = rfc3339(this.#began + 1_000 * ++this.#sent),
+  ): Promise<void> {
+    this.created = created;
     const sha256 = this.server.sha256(file) || 'ab'.repeat(32);
     const command = { id: 0, kind: 'k0supdate', url: this.server.url + file, version, sha256, ...more } as const;
     const { policy, writeSignal } = this.#options;

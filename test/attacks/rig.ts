@@ -52,12 +52,6 @@ export class Attacker implements AsyncDisposable {
     return new Attacker(directory);
   }
 
-  /** Gives a file to nobody, with this mode. */
-  async own(path: string, mode: number): Promise<void> {
-    await chown(path, NOBODY, NOBODY);
-    await chmod(path, mode);
-  }
-
   /** Starts a program as nobody; resolves with its PID once it has written to standard output. */
   async run(program: string, ...args: readonly string[]): Promise<number> {
     const child = spawn(program, args, {

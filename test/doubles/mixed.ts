@@ -83,7 +83,9 @@ export async function startMixed(options: MixedOptions): Promise<Mixed> {
   things.defer(() => client.close());
   // After the end of whoever led, who would put the lease back.
   things.defer(async () => await clear(client));
-  const cluster = await startCluster({ ...wanted, ...agents, plane, directory, restartDelayMs });
+  // Plans for the original may name downloads with neither https nor a sha256.
+  const agentFlags = [...(wanted.agentFlags ?? []), '--unverified-downloads', 'allow'];
+  const cluster = await startCluster({ ...wanted, ...agents, agentFlags, plane, directory, restartDelayMs });
   things.defer(async () => await cluster.stop());
   // Where nothing is of k0s, the rights that Refit documents must do.
   if (combination.leader !== 'refit' || combination.agents === 'k0s') things.use(await grantNodeRights(cluster.client));

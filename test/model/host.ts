@@ -153,6 +153,7 @@ export function afterStep(
     case 'kill':
       return { host: signalled(host, step.process, undefined), outcome: DONE };
     case 'clean-up':
+    case 'stand-aside':
       return { host: { ...host, staged: undefined }, outcome: DONE };
     case 'cordon-and-drain':
       return { host: { ...host, hasPods: false }, outcome: DONE };

@@ -14,7 +14,7 @@ import { isForbidden } from '../../src/kube/status-error.ts';
 import type { Lease } from '../../src/kube/types.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
 import { CENTRAL_CORDONING_LABEL, type ControlNode, controlNodes, MODE_ANNOTATION } from '../../src/signal/names.ts';
-import { microTime, systemClock } from '../../src/util/clock.ts';
+import { microTime, rfc3339, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { type AgentProcess, startAgentProcess } from '../agent/agent-process.ts';
 import { electSilentLeader } from '../agent/leader-lease.ts';
@@ -163,7 +163,7 @@ test('the service gives mode, Node name and bundle directory; a bundle is signal
   });
   await vi.waitFor(async () => expect((await leaseOf(node)).metadata.labels).toMatchObject(MARK), PATIENCE);
   const command = { id: 0, kind: 'airgapupdate', url: `${server.url}/bundle.tar`, version: 'v1' } as const;
-  const annotations = encodeSignal({ planId: 'p', created: '2026-01-01T00:00:00Z', command });
+  const annotations = encodeSignal({ planId: 'p', created: rfc3339(Date.now()), command });
   await admin.patch(nodes, node, { metadata: { annotations } }, { type: 'merge' });
   await vi.waitFor(async () => {
     const signal = decodeSignal((await admin.get(nodes, node)).metadata.annotations);

@@ -313,7 +313,7 @@ test.each(SPOILT)(
       offers: [to],
       files: { '/crashes/k0s': crashes },
       restartDelayMs: 100,
-      agentFlags: ['--soak', '3s'],
+      agentFlags: ['--soak', '3s', '--unverified-downloads', 'allow'],
     });
     try {
       await cluster.startController('refit-controller');

@@ -105,14 +105,15 @@ async function attempt(
   { clock, abort, files, environment }: FetchTools,
   deadline: number,
 ): Promise<Outcome> {
-  const { stallMs, requireHttps, allowInsecureRedirect } = request.limits;
+  const { stallMs, requireHttps, allowInsecureRedirect, httpsWithoutHash, allowedHosts } = request.limits;
   using guard = new StallGuard({ stallMs, remainingMs: deadline - clock.monotonic() }, clock, abort);
   try {
     const asked = {
       url: request.url,
       headers: headersFor(part, request),
-      requireHttps,
+      requireHttps: requireHttps ?? (httpsWithoutHash === true && request.sha256 === undefined),
       allowInsecureRedirect,
+      allowedHosts,
       environment,
     };
     const answer = await httpGet(asked, guard.abort);
@@ -214,6 +215,10 @@ export interface DownloadLimits {
   readonly requireHttps?: true;
   /** True: a redirect from https to plain http is followed. */
   readonly allowInsecureRedirect?: true;
+  /** True: only a download with a sha256 may come over plain http. */
+  readonly httpsWithoutHash?: boolean;
+  /** Hosts that may be asked, redirects included; absent: any. */
+  readonly allowedHosts?: readonly string[] | undefined;
 }
 
 /** A signal's policy overrides the flags. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '../../util/clock.ts';
 import { http } from '../../util/http.ts';
+import { hostVeto } from '../veto.ts';
 import { type Environment, proxyFor } from './proxy-choice.ts';
 import { get, ProxyRefusal } from './route.ts';
 
@@ -33,19 +34,23 @@ export interface Get {
   readonly requireHttps?: boolean | undefined;
   /** Follows a redirect from https to plain http, as the original does. */
   readonly allowInsecureRedirect?: boolean | undefined;
+  /** Absent: any. */
+  readonly allowedHosts?: readonly string[] | undefined;
   /** Names the proxies. */
   readonly environment: Environment;
 }
 
 /** Resolves with the first answer that is one of `ANSWERS`; `abort` also ends its body. */
 export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer> {
-  const { requireHttps, allowInsecureRedirect } = request;
+  const { requireHttps, allowInsecureRedirect, allowedHosts } = request;
   let address = new URL(request.url);
   let from = 'the plan';
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     if (requireHttps === true && address.protocol === 'http:') {
       throw new Error(`${from} leads to plain http at ${address.host}, and the policy requires https`);
     }
+    const wrongHost = hostVeto(address, allowedHosts);
+    if (wrongHost !== undefined) throw new Error(`${from} leads there: ${wrongHost}`);
     const response = await send(address, request, abort);
     const { statusCode = 0, headers: answered } = response;
     if (ANSWERS.includes(statusCode)) return { response, url: address };

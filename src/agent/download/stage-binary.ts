@@ -46,6 +46,10 @@ export async function discardDownload(
   files: Files,
 ): Promise<void> {
   for (const path of [staged, paths.part, paths.record]) await files.rm(path, { force: true });
+  // Without this they are back after a loss of power, when nothing removes them any more.
+  await syncPath(dirname(staged), files).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
 }
 
 /**

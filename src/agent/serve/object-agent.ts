@@ -1,6 +1,6 @@
 /** Creates the agent of one object, with everything it needs from the host. */
 import * as files from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes, type Resource } from '../../kube/resources.ts';
 import type { SignalCommand } from '../../signal/codec.ts';
@@ -17,6 +17,7 @@ import { observeHost, searchService } from '../service/observe-host.ts';
 import { ageOf } from '../service/processes.ts';
 import type { ServicePlaces } from '../service/service-place.ts';
 import type { ServiceRestarter } from '../service/service-restarter.ts';
+import { FinishedSignals } from '../state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../state/journal-file.ts';
 import type { StatePaths } from '../state/state-directory.ts';
 import { fileTrust } from '../state/trusted-path.ts';
@@ -73,7 +74,13 @@ export function createObjectAgent(
   { object, journal, accepts, nodeName, delegation }: ObjectAgentOptions,
 ): Agent {
   const { client, options, places, restarter, userAgent, clock, random, log } = host;
-  const { stateDirectory, limits, times } = options;
+  const { stateDirectory, times, veto, beside } = options;
+  const limits = {
+    ...options.limits,
+    ...(veto.requireHttps && { requireHttps: true as const }),
+    httpsWithoutHash: !veto.allowUnverified,
+    allowedHosts: veto.allowedHosts,
+  };
   const maintenance = new NodeMaintenance({ client, nodeName, delegation, clock, random, log });
   const effects = {
     stateDirectory,
@@ -106,6 +113,9 @@ export function createObjectAgent(
     maintenance,
     times,
     accepts,
+    veto,
+    beside,
+    finished: new FinishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
     clock,
     random,
     log,

@@ -46,6 +46,8 @@ async function describeProcess(pid: number): Promise<FoundService | undefined> {
 
 export interface ServiceArguments {
   readonly role: 'controller' | 'worker';
+  /** Components that are switched off. */
+  readonly disabled?: readonly string[];
   /** As given: it may be relative to the process's working directory. */
   readonly statusSocket?: string;
   /** As given. */
@@ -66,22 +68,28 @@ export function readServiceArguments(argv: readonly string[]): ServiceArguments 
   const statusSocket = valueOf(rest, ['--status-socket']);
   const dataDirectory = valueOf(rest, DATA_DIRECTORY);
   const hostnameOverride = valueOf(words(valueOf(rest, ['--kubelet-extra-args']) ?? ''), ['--hostname-override']);
+  const disabled = valuesOf(rest, ['--disable-components']).flatMap((list) => list.split(','));
   return {
     role,
+    ...(disabled.length > 0 && { disabled }),
     ...(statusSocket !== undefined && { statusSocket }),
     ...(dataDirectory !== undefined && { dataDirectory }),
     ...(hostnameOverride !== undefined && { hostnameOverride }),
   };
 }
 
-/** The last one wins, in either form: `--flag value` and `--flag=value`; an empty value is none. */
+/** The last one wins; an empty value is none. */
 function valueOf(argv: readonly string[], names: readonly string[]): string | undefined {
-  const values = argv.flatMap((word, index) => {
+  return valuesOf(argv, names).at(-1) || undefined;
+}
+
+/** In either form: `--flag value` and `--flag=value`. */
+function valuesOf(argv: readonly string[], names: readonly string[]): string[] {
+  return argv.flatMap((word, index) => {
     const name = names.find((candidate) => word === candidate || word.startsWith(`${candidate}=`));
     if (name === undefined) return [];
     return [word === name ? (argv[index + 1] ?? '') : word.slice(name.length + 1)];
   });
-  return values.at(-1) || undefined;
 }
 
 /** Splits the value of one flag into arguments; removes quotes. */

@@ -26,6 +26,8 @@ export interface HostFacts {
   readonly service?: ProcessId;
   /** Absolute path of the service's binary; undefined when it cannot be found out. */
   readonly binary?: string;
+  /** True when k0s was started with its own agent; absent on workers, whose command line does not say. */
+  readonly ownAgent?: boolean;
   /** At least so many processes of the service have ended since its last restart. */
   readonly exits?: number;
 }

@@ -24,12 +24,17 @@ const SEARCHING: readonly UpdatePhase[] = ['swapped', 'swappedBack'];
 export async function observeHost({ places, binary: configured }: HostPlace, journal: Journal): Promise<HostFacts> {
   const known = configured ?? (journal.phase === 'idle' || isBundle(journal) ? undefined : journal.work.binary);
   try {
-    const { version, pid, process } = await askKnownPlace(places, known);
+    const { version, pid, process, ownAgent } = await askKnownPlace(places, known);
     const binary = known ?? (await executableOf(pid));
     if (binary !== undefined) await fileTrust.assertReplaceable(binary);
     const current = binary !== undefined && (await executes(pid, binary));
     const running: RunningService = { version, process, current };
-    return { running, service: process, ...(binary !== undefined && { binary }) };
+    return {
+      running,
+      service: process,
+      ...(binary !== undefined && { binary }),
+      ...(ownAgent !== undefined && { ownAgent }),
+    };
   } catch (error) {
     const service = await findUnresponsiveService(journal);
     const problem = `no status from ${places.current.statusSocket}: ${messageOf(error)}`;

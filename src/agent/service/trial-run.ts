@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, readFile } from 'node:fs/promises';
 import type { StepOutcome } from '../steps/step.ts';
 import { allPids } from './processes.ts';
 import { usersOf } from './trusted-process.ts';
@@ -17,8 +17,9 @@ export interface Trial {
 }
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
-/** systemd leaves these ids unused, beside `nobody`; one without a process is taken, so that all of its processes can be killed. */
-const FREE_USERS = Array.from({ length: 14 }, (_, at) => 65_533 - at);
+/** From here on nobody gives out users. One for each agent, so that all of its processes can be killed, and no others. */
+const FIRST_FREE_USER = 0x7000_0000;
+const NOBODY = 65_534;
 /** No core dump, no file with content, ten seconds of computing. File descriptor 3 is the binary. */
 const SCRIPT = 'ulimit -c 0; ulimit -f 0; ulimit -t 10; exec /proc/self/fd/3 version';
 const KILL_ROUNDS = 50;
@@ -51,7 +52,7 @@ interface Execution {
 
 /** In a session of its own, with an empty environment. */
 async function execute({ fd }: FileHandle, timeoutMs: number): Promise<Execution> {
-  const user = process.getuid?.() === 0 ? await freeUser() : undefined;
+  const user = process.getuid?.() === 0 ? await ownUser() : undefined;
   const ids = user === undefined ? {} : { uid: user, gid: user };
   const child = spawn('/bin/sh', ['-c', SCRIPT], {
     stdio: ['ignore', 'pipe', 'pipe', fd],
@@ -80,7 +81,8 @@ async function execute({ fd }: FileHandle, timeoutMs: number): Promise<Execution
   });
   clearTimeout(patience);
   killGroup(child.pid);
-  if (user !== undefined) await killAllOf(user);
+  // Other programs may run as nobody.
+  if (user !== undefined && user !== NOBODY) await killAllOf(user);
   // A process of the agent's own user that left the group may hold the pipes open.
   await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
   if (code !== 0)
@@ -88,11 +90,15 @@ async function execute({ fd }: FileHandle, timeoutMs: number): Promise<Execution
   return { stdout: printed.stdout, ...(failure !== undefined && { failure: failure.trim() }) };
 }
 
-async function freeUser(): Promise<number> {
-  const taken = new Set((await Promise.all((await allPids()).map(usersOf))).flat());
-  const free = FREE_USERS.find((uid) => !taken.has(uid));
-  if (free === undefined) throw new Error(`the users ${FREE_USERS.at(-1)} to ${FREE_USERS[0]} all have processes`);
-  return free;
+/** In a user namespace only some users exist. */
+async function ownUser(): Promise<number> {
+  const user = FIRST_FREE_USER + process.pid;
+  const ranges = (await readFile('/proc/self/uid_map', 'utf8')).trim().split('\n');
+  const isMapped = ranges.some((line) => {
+    const [first = 0, , count = 0] = line.trim().split(/\s+/).map(Number);
+    return user >= first && user < first + count;
+  });
+  return isMapped ? user : NOBODY;
 }
 
 function killGroup(leader: number | undefined): void {

@@ -12,7 +12,7 @@ export async function whyForeign(pid: number): Promise<string | undefined> {
   return (await isElsewhere(pid)) ? 'runs in a container' : undefined;
 }
 
-/** Not the owner of /proc/PID: that is root's also for a program of anybody's that is executable but not readable. */
+/** Real, effective, saved and file system user: a program such as `su` runs as root, and whoever started it chose its arguments. */
 export async function usersOf(pid: number): Promise<number[] | undefined> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return /^Uid:\s+(.*)$/m.exec(text)?.[1]?.split(/\s+/).map(Number);

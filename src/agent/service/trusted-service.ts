@@ -9,6 +9,8 @@ import { whyForeign } from './trusted-process.ts';
 
 export interface TrustedAnswer extends ServiceStatus {
   readonly process: ProcessId;
+  /** True when the command line of a controller leaves k0s's own agent on. */
+  readonly ownAgent?: boolean;
 }
 
 /**
@@ -23,10 +25,13 @@ export async function askService(socket: string, timeoutMs: number, binary?: str
   if (process === undefined) throw new Error(`there is no process with PID ${pid}, which the status socket names`);
   const distrust = await whyForeign(pid);
   if (distrust !== undefined) throw new Error(`the status socket names PID ${pid}, which ${distrust}`);
-  const isService =
-    readServiceArguments(await argumentsOf(pid)) !== undefined ||
-    (binary !== undefined && (await wasStartedFrom(pid, binary)));
-  if (!isService) throw new Error(`the status socket names PID ${pid}, which is another service`);
+  const args = readServiceArguments(await argumentsOf(pid));
+  if (args === undefined && !(binary !== undefined && (await wasStartedFrom(pid, binary))))
+    throw new Error(`the status socket names PID ${pid}, which is another service`);
   if (!isSameProcess(await findProcess(pid), process)) throw new Error(`PID ${pid} changed while it was examined`);
-  return { ...status, process };
+  return {
+    ...status,
+    process,
+    ...(args?.role === 'controller' && { ownAgent: args.disabled?.includes('autopilot') !== true }),
+  };
 }

@@ -72,6 +72,7 @@ export const fileTrust: FileTrust = {
   },
   async removeEmpty(directory) {
     await unless('ENOTEMPTY', unless('ENOENT', rmdir(directory)));
+    await unless('ENOENT', syncPath(dirname(directory)));
   },
 };
 

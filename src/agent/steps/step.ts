@@ -37,6 +37,8 @@ export type Step =
   | { readonly kind: 'uncordon' }
   /** Puts the verified bundle into the images directory, and removes older bundles of ours. */
   | { readonly kind: 'fetch-bundle' }
+  /** Leaves the signal to k0s's own agent: removes staged and partial files and forgets the work. */
+  | { readonly kind: 'stand-aside'; readonly reason: string }
   /** Writes the status to the object; does not touch the host. */
   | {
       readonly kind: 'report';

@@ -13,17 +13,21 @@ export function takeUp(input: NewSignalInput): Step {
   if (signal.command.kind === 'airgapupdate') {
     return { kind: 'begin', as: { phase: 'wanted', work: workOf(input), spent: {} } };
   }
-  const isLate = ['ApplyingUpdate', 'Restart', 'UnCordoning'].includes(signal.status?.status ?? '');
-  return isLate ? takeUpUnknown(input) : takeUpNew(input);
+  return isLate(signal.status?.status) ? takeUpUnknown(input) : takeUpNew(input);
 }
 
 const SHA256 = /^[0-9a-f]{64}$/i;
 
-function refusalOf({ signal: { command }, accepts }: NewSignalInput): string | undefined {
+function isLate(status: string | undefined): boolean {
+  return status === 'ApplyingUpdate' || status === 'Restart' || status === 'UnCordoning';
+}
+
+function refusalOf({ signal: { command, status }, accepts, veto }: NewSignalInput): string | undefined {
   if (!accepts.includes(command.kind)) {
     return `this agent cannot carry out ${command.kind} here, only ${accepts.join(' and ')}`;
   }
-  if (command.sha256 === undefined || SHA256.test(command.sha256)) return undefined;
+  // Nothing is downloaded for an update that got further.
+  if (command.sha256 === undefined || SHA256.test(command.sha256)) return isLate(status?.status) ? undefined : veto;
   return `sha256 "${command.sha256}" is not 64 hexadecimal digits`;
 }
 

@@ -74,9 +74,14 @@ function uncordonOrComplete({ journal, node }: UpdateInput): Step {
   return journal.drain === 'undone' ? report('Completed') : { kind: 'uncordon' };
 }
 
-/** Only a binary that was seen running is kept: it may have to be rolled back to. */
-function keepPrevious({ host: { running, binary } }: UpdateInput): Step {
+/** Only a binary that was seen running is kept: it may have to be rolled back to. The wanted version is no way back. */
+function keepPrevious({ host: { running, binary }, journal, beside }: UpdateInput): Step {
   if (running === undefined) return { kind: 'await-service' };
+  const { version, forceupdate } = journal.work.signal.command;
+  if (forceupdate !== true && running.version === version) {
+    const reason = `${version} runs already: another agent put it in place`;
+    return beside === 'observe' ? { kind: 'stand-aside', reason } : { kind: 'clean-up' };
+  }
   if (running.current) return { kind: 'keep-previous' };
   const reason = `PID ${running.process.pid} does not run the file ${binary}, so a roll-back would be impossible: restart the service, or put its file back`;
   return { kind: 'give-up', reason };

@@ -1,10 +1,11 @@
 /** Owns the work of one node whose disk fails or loses its power: the real agent and its real steps, on files in memory. */
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { Agent } from '../../../src/agent/agent.ts';
 import { perform } from '../../../src/agent/effects.ts';
 import type { ActiveJournal } from '../../../src/agent/journal.ts';
 import type { Maintenance } from '../../../src/agent/maintenance/node-maintenance.ts';
 import type { HostFacts } from '../../../src/agent/service/host.ts';
+import { syncPath } from '../../../src/agent/state/durable-files.ts';
 import { loadJournal, saveJournal } from '../../../src/agent/state/journal-file.ts';
 import { pathsBeside, pathsIn } from '../../../src/agent/state/state-directory.ts';
 import type { FileTrust } from '../../../src/agent/state/trusted-path.ts';
@@ -51,12 +52,24 @@ export interface DiskRunOptions {
 const OVER = ['Completed', 'Failed', 'FailedDownload'];
 const PATIENCE_S = 900;
 const PACE_MS = 200;
-/** Whose files they are is not simulated. */
-const TRUSTING: FileTrust = {
-  assertReplaceable: async () => await Promise.resolve(),
-  makePrivate: async () => await Promise.resolve(),
-  removeEmpty: async () => await Promise.resolve(),
-};
+/** Whose files they are is not simulated; the directory of the staged binary is. */
+function trusting({ files }: SunkenFiles): FileTrust {
+  const unless = (code: string) => (error: NodeJS.ErrnoException) => {
+    if (error.code !== code) throw error;
+  };
+  return {
+    assertReplaceable: async () => await Promise.resolve(),
+    async makePrivate(directory) {
+      await files.mkdir(directory, 0o700).catch(unless('EEXIST'));
+      await syncPath(dirname(directory), files);
+    },
+    async removeEmpty(directory) {
+      await files.rm(directory, { force: true });
+      await syncPath(dirname(directory), files);
+    },
+  };
+}
+
 const MAINTENANCE: Maintenance = {
   whoCordons: async () => await Promise.resolve('self'),
   readNode: async () => await Promise.resolve(undefined),
@@ -247,7 +260,7 @@ class DiskRun {
       maintenance: MAINTENANCE,
       restarter: { restart: async () => await Promise.resolve(this.#boot()) },
       files: this.#disk.files,
-      fileTrust: TRUSTING,
+      fileTrust: trusting(this.#disk),
       clock: isFetch ? hurried : this.#clock,
       random: () => 0.5,
       log: silentLogger,

@@ -1,0 +1,34 @@
+/** Leaves a signal to k0s's own agent, which lives in the service and would race for the same binary. */
+import type { UpdatePhase } from '../journal.ts';
+import { isBundle } from '../journal.ts';
+import type { StepInput } from '../step-input.ts';
+import type { Step } from './step.ts';
+
+/** Statuses that only a node's agent writes, and that this one has not written yet in that phase. */
+const NOT_YET_OURS: Readonly<Partial<Record<UpdatePhase, readonly string[]>>> = {
+  started: ['Cordoning', 'Restart', 'UnCordoning'],
+  downloaded: ['Cordoning', 'Restart', 'UnCordoning'],
+  ready: ['Restart', 'UnCordoning'],
+  kept: ['Restart', 'UnCordoning'],
+};
+
+/** Undefined when nothing speaks for another agent. */
+export function besideK0s(input: StepInput): Step | undefined {
+  const { beside = 'replace', journal } = input;
+  const reason = beside === 'replace' ? undefined : whyAside(input);
+  if (reason === undefined) return undefined;
+  if (beside === 'observe') return { kind: 'stand-aside', reason };
+  if (journal.phase !== 'idle') return { kind: 'give-up', reason };
+  return { kind: 'report', status: 'FailedDownload', reason };
+}
+
+function whyAside({ journal, signal, host }: StepInput): string | undefined {
+  if (journal.phase === 'idle') {
+    if (host.ownAgent !== true) return undefined;
+    return "k0s's own agent carries out the signals of this host: start k0s with --disable-components=autopilot to let Refit's do it";
+  }
+  const status = signal?.status?.status;
+  if (isBundle(journal) || status === undefined || NOT_YET_OURS[journal.phase]?.includes(status) !== true)
+    return undefined;
+  return `another agent reported ${status}: k0s's own one works on this signal`;
+}

@@ -1,0 +1,64 @@
+/** The agent's own rules for downloads and versions, from its flags: no Plan, policy or annotation overrides them. */
+import type { SignalCommand, SignalData } from '../signal/codec.ts';
+import { formatDuration } from '../util/duration.ts';
+import { compareVersions, parseVersion } from '../util/version.ts';
+
+export interface Veto {
+  readonly requireSha256: boolean;
+  readonly requireHttps: boolean;
+  /** True: a download may have neither https nor a sha256, as for the original. */
+  readonly allowUnverified: boolean;
+  /** `host`, `host:port`, or `*.domain`; undefined: any. */
+  readonly allowedHosts: readonly string[] | undefined;
+  readonly lowestVersion: string | undefined;
+  readonly refuseDowngrade: boolean;
+  /** Limit for the age of a new signal in milliseconds; 0: none. */
+  readonly maxSignalAgeMs: number;
+}
+
+/** Why the command is refused; undefined when it is allowed. `running` is the version that it would replace. */
+export function vetoOf(command: SignalCommand, running: string | undefined, veto: Veto): string | undefined {
+  const { protocol } = new URL(command.url);
+  const isHttps = protocol === 'https:';
+  if (command.sha256 === undefined && veto.requireSha256)
+    return 'this agent requires a sha256, and the plan names none';
+  if (!isHttps && veto.requireHttps) return `this agent requires https, and the URL of the plan is ${protocol}`;
+  if (command.sha256 === undefined && !isHttps && !veto.allowUnverified) {
+    return `a download over ${protocol} needs a sha256 in the plan; the agent's --unverified-downloads allow accepts it without`;
+  }
+  const wrongHost = hostVeto(new URL(command.url), veto.allowedHosts);
+  if (wrongHost !== undefined) return wrongHost;
+  return command.kind === 'k0supdate' ? versionVeto(command.version, running, veto) : undefined;
+}
+
+/** Why nothing may be downloaded from there; also asked about each redirect. */
+export function hostVeto({ host, hostname }: URL, allowed: Veto['allowedHosts']): string | undefined {
+  const isAllowed = (entry: string): boolean =>
+    entry === host || entry === hostname || (entry.startsWith('*.') && hostname.endsWith(entry.slice(1)));
+  if (allowed === undefined || allowed.some(isAllowed)) return undefined;
+  return `this agent downloads nothing from ${host}, only from ${allowed.join(', ')}`;
+}
+
+function versionVeto(version: string, running: string | undefined, veto: Veto): string | undefined {
+  const bounds = [
+    { bound: veto.lowestVersion, name: 'the lowest version that this agent accepts' },
+    { bound: veto.refuseDowngrade ? running : undefined, name: 'the running version' },
+  ];
+  for (const { bound, name } of bounds) {
+    if (bound === undefined) continue;
+    const [wanted, lowest] = [parseVersion(version), parseVersion(bound)];
+    if (wanted === undefined || lowest === undefined) return `cannot compare ${version} with ${bound}, ${name}`;
+    if (compareVersions(wanted, lowest) < 0) return `${version} is below ${bound}, ${name}`;
+  }
+  return undefined;
+}
+
+/** Why a new signal is not obeyed; `now` is wall-clock milliseconds. */
+export function ageVeto({ created }: SignalData, now: number, { maxSignalAgeMs }: Veto): string | undefined {
+  if (maxSignalAgeMs === 0) return undefined;
+  const age = now - Date.parse(created);
+  if (Number.isNaN(age)) return `the signal's created "${created}" is no time`;
+  const limit = formatDuration(maxSignalAgeMs);
+  if (age > maxSignalAgeMs) return `the signal was created at ${created}, longer than ${limit} ago`;
+  return age < -maxSignalAgeMs ? `the signal was created at ${created}, longer than ${limit} in the future` : undefined;
+}

@@ -1,0 +1,84 @@
+/** The agent of k0s itself works on the same signal: exactly one of the two may act, and the way back stays a way back. */
+import { copyFile, rename } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
+import type { Rig } from '../agent/rig.ts';
+import { NEW } from '../agent/rig.ts';
+import { startNode, useCluster } from './rig.ts';
+
+useCluster();
+
+const ASIDE = "standing aside for k0s's own agent";
+
+/** Writes a status, as another agent or a leader does. */
+async function write(node: Rig, status: string): Promise<void> {
+  const signal = decodeSignal((await node.object()).metadata.annotations);
+  if (signal === undefined) throw new Error('no signal');
+  await node.annotate(encodeSignal({ ...signal, status: { status, timestamp: node.created } }));
+}
+
+/** The other agent puts the new binary in place and restarts the service. */
+async function updateByAnother(node: Rig): Promise<void> {
+  const { binary, directory } = node.host;
+  await copyFile(`${directory}/../new`, `${binary}.theirs`);
+  await rename(`${binary}.theirs`, binary);
+  process.kill(node.host.pid ?? 0, 'SIGTERM');
+  await node.until(async () => expect(await node.host.version()).toBe(NEW));
+}
+
+test("a controller whose command line leaves k0s's agent on is left to it", async () => {
+  await using node = await startNode({ role: 'controller', ownAgent: true });
+  const before = await node.installed();
+  const agent = node.startAgent();
+  await node.send('/new', NEW);
+  await node.until(() => expect(agent.log.join('\n')).toContain(ASIDE));
+  expect(node.statuses).toEqual([]);
+  expect(node.server.requests).toEqual([]);
+  await agent.stop('SIGTERM');
+  const refusing = node.startAgent('--beside-k0s', 'refuse');
+  await node.until(() => expect(node.statuses).toEqual(['FailedDownload']));
+  expect((await node.report())?.reason).toContain('--disable-components=autopilot');
+  expect(await node.installed()).toBe(before);
+  await refusing.stop('SIGTERM');
+  node.startAgent('--beside-k0s', 'replace');
+  await node.send('/new', NEW);
+  await node.end();
+  expect(node.statuses.at(-1)).toBe('Completed');
+});
+
+test('one that was faster during the download is left to finish', async () => {
+  await using node = await startNode({ bytes: 64_000, faults: [{ paceMs: 200 }] });
+  const before = await node.installed();
+  const agent = node.startAgent();
+  await node.send('/new', NEW);
+  await node.until(() => expect(node.server.requests[0]?.bytesSent).toBeGreaterThan(0));
+  await write(node, 'Cordoning');
+  await agent.stop('SIGKILL');
+  const next = node.startAgent();
+  await node.until(() => expect(next.log.join('\n')).toContain(ASIDE));
+  await updateByAnother(node);
+  for (const status of ['ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed']) await write(node, status);
+  await node.end();
+  expect(node.statuses).not.toContain('Failed');
+  expect(await node.installed()).not.toBe(before);
+  expect(await node.leftovers()).toEqual([]);
+});
+
+test.each(['observe', 'replace'])('one that swapped first leaves the way back alone (%s)', async (beside) => {
+  await using node = await startNode({ policy: { cordoning: 'leader' } });
+  const agent = node.startAgent('--beside-k0s', beside);
+  await node.send('/new', NEW);
+  await node.until(() => expect(node.statuses).toContain('Cordoning'));
+  await copyFile(node.host.binary, `${node.host.binary}.previous`);
+  const wayBack = await node.installed('.previous');
+  await updateByAnother(node);
+  await write(node, 'ApplyingUpdate');
+  if (beside === 'observe') await node.until(() => expect(agent.log.join('\n')).toContain(ASIDE));
+  else await node.until(() => expect(node.statuses).toContain('UnCordoning'));
+  await write(node, 'UnCordoning');
+  await write(node, 'Completed');
+  await node.end();
+  expect(node.statuses).not.toContain('Failed');
+  expect(await node.installed('.previous')).toBe(wayBack);
+  expect(await node.host.version()).toBe(NEW);
+});
