@@ -5,10 +5,14 @@ import type { Plane } from '../../sandbox/cluster/plane.ts';
 import type { Host } from '../../sandbox/hosts/host.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
-import { encodeAgentPolicy } from '../../src/signal/agent-policy.ts';
-import { decodeSignal, encodeSignal, type SignalCommand, type SignalData } from '../../src/signal/codec.ts';
-import type { Clock } from '../../src/util/clock.ts';
-import { rfc3339 } from '../../src/util/clock.ts';
+import {
+  decodeSignal,
+  encodeAgentPolicy,
+  encodeSignal,
+  type SignalCommand,
+  type SignalData,
+} from '../../src/signal/annotations.ts';
+import { type Clock, rfc3339 } from '../../src/util/clock.ts';
 import { AGENT_FLAGS, buildRefit } from '../../tools/build/refit.ts';
 
 export interface AgentRigParts {

@@ -1,7 +1,7 @@
 /** Owns the measured drains: a plan over workers whose pods take their time to end, of one worker and of ten at once. */
 import type { KubeClient } from '../../src/kube/client.ts';
 import { nodes } from '../../src/kube/resources.ts';
-import { decodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal } from '../../src/signal/annotations.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { startController } from '../fleet/controller.ts';
 import { startFleet } from '../fleet/fleet.ts';

@@ -7,9 +7,8 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import type { Resource } from '../../src/kube/resources.ts';
 import { isConflict } from '../../src/kube/status-error.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
-import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/codec.ts';
+import { decodeSignal, encodeReport, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
 import type { SignalStatus } from '../../src/signal/names.ts';
-import { encodeReport } from '../../src/signal/report.ts';
 import { type Clock, rfc3339, sleep } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 

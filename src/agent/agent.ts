@@ -1,17 +1,15 @@
 /** The agent's loop: observe the object and the host, decide, save the journal, act, save the journal. */
 import { isConflict } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { SignalData } from '../signal/codec.ts';
+import type { SignalData } from '../signal/annotations.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
-import type { ActiveJournal, Journal, SignalKey } from './journal.ts';
-import { IDLE } from './journal.ts';
+import { type ActiveJournal, IDLE, type Journal, type SignalKey } from './journal.ts';
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
 import { withStatus } from './object/report-writer.ts';
 import { changeOrTimeout } from './object/signal-object.ts';
-import type { ObserverParts } from './observe.ts';
-import { StepInputObserver } from './observe.ts';
+import { type ObserverParts, StepInputObserver } from './observe.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 import { journalAfter, journalBefore, resumed, withObservedStatus } from './transitions.ts';

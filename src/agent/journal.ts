@@ -1,6 +1,5 @@
 /** The agent's memory: which signal it works on, and how far it got. */
-import type { AgentPolicy } from '../signal/agent-policy.ts';
-import type { SignalCommand } from '../signal/codec.ts';
+import type { AgentPolicy, SignalCommand } from '../signal/annotations.ts';
 import type { ProcessId } from './service/host.ts';
 
 /**

@@ -18,7 +18,7 @@ import {
   WHY,
   workFor,
 } from '../../test/builders/agent-situations.ts';
-import type { SignalData } from '../signal/codec.ts';
+import type { SignalData } from '../signal/annotations.ts';
 import { type BundleJournal, IDLE, type Journal, type UpdateJournal, type Work } from './journal.ts';
 import { asksForCordon, asksForService, asksWhoCordons, isAtRest, nextStep } from './next-step.ts';
 import type { StepInput } from './step-input.ts';

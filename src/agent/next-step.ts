@@ -1,8 +1,7 @@
 /** Decides what the agent does next: a pure table over the signal's status, the journal's phase and the host's facts. */
-import type { SignalData } from '../signal/codec.ts';
+import type { SignalData } from '../signal/annotations.ts';
 import { sameJson } from '../util/json.ts';
-import type { ActiveJournal, BundleJournal, Journal } from './journal.ts';
-import { isBundle } from './journal.ts';
+import { type ActiveJournal, type BundleJournal, isBundle, type Journal } from './journal.ts';
 import type { HostFacts } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
 import { besideK0s } from './steps/beside-k0s.ts';

@@ -1,19 +1,20 @@
 /** Gathers what the next decision depends on, and nothing else. */
-import type { AgentPolicy } from '../signal/agent-policy.ts';
-import { agentPolicyFor } from '../signal/agent-policy.ts';
-import type { SignalCommand, SignalData } from '../signal/codec.ts';
-import { decodeSignal } from '../signal/codec.ts';
+import {
+  type AgentPolicy,
+  agentPolicyFor,
+  decodeSignal,
+  type SignalCommand,
+  type SignalData,
+} from '../signal/annotations.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
-import type { Journal } from './journal.ts';
-import { isBundle } from './journal.ts';
+import { isBundle, type Journal } from './journal.ts';
 import type { Cordoner } from './maintenance/cordoner.ts';
 import type { Maintenance } from './maintenance/node-maintenance.ts';
 import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
 import type { SignalObject } from './object/signal-object.ts';
-import type { ExitCountParts } from './service/exits.ts';
-import { ExitCount } from './service/exits.ts';
+import { ExitCount, type ExitCountParts } from './service/exits.ts';
 import type { HostFacts } from './service/host.ts';
 import { KubeletHeartbeat, type KubeletHeartbeatParts } from './service/kubelet-heartbeat.ts';
 import type { FinishedSignals } from './state/finished-signals.ts';

@@ -1,6 +1,5 @@
 /** Everything that a decision of the agent may depend on, as plain data. */
-import type { AgentPolicy } from '../signal/agent-policy.ts';
-import type { SignalCommand, SignalData } from '../signal/codec.ts';
+import type { AgentPolicy, SignalCommand, SignalData } from '../signal/annotations.ts';
 import type { Journal, UpdateJournal } from './journal.ts';
 import type { Cordoner } from './maintenance/cordoner.ts';
 import type { HostFacts } from './service/host.ts';

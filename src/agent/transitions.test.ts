@@ -1,8 +1,7 @@
 /** Owns the proof of the journal's transitions, and of one whole update and one whole failure told by them. */
 import { expect, test } from 'vitest';
-import type { SignalData } from '../signal/codec.ts';
-import type { Journal } from './journal.ts';
-import { IDLE } from './journal.ts';
+import type { SignalData } from '../signal/annotations.ts';
+import { IDLE, type Journal } from './journal.ts';
 import { nextStep } from './next-step.ts';
 import type { HostFacts, ProcessId } from './service/host.ts';
 import type { StepInput } from './step-input.ts';

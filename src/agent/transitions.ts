@@ -1,15 +1,16 @@
 /** How the journal changes: before each step, and after its outcome. */
-import type { SignalData } from '../signal/codec.ts';
-import type {
-  ActiveJournal,
-  BundleJournal,
-  Failure,
-  Journal,
-  OwnDrainState,
-  UpdateJournal,
-  UpdatePhase,
+import type { SignalData } from '../signal/annotations.ts';
+import {
+  type ActiveJournal,
+  type BundleJournal,
+  type Failure,
+  IDLE,
+  isBundle,
+  type Journal,
+  type OwnDrainState,
+  type UpdateJournal,
+  type UpdatePhase,
 } from './journal.ts';
-import { IDLE, isBundle } from './journal.ts';
 import type { ProcessId } from './service/host.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 

@@ -1,5 +1,5 @@
 /** The agent's own rules for downloads and versions, from its flags: no Plan, policy or annotation overrides them. */
-import type { SignalCommand, SignalData } from '../signal/codec.ts';
+import type { SignalCommand, SignalData } from '../signal/annotations.ts';
 import { formatDuration } from '../util/duration.ts';
 import { compareVersions, parseVersion } from '../util/version.ts';
 

@@ -1,15 +1,22 @@
 /** Sends instructions to nodes as annotations and reads their answers, for every dialect whose nodes run an agent. */
 import type { ForeignWorkFinder, Signal, World } from '../engine/dialect.ts';
-import type { Signalling } from '../engine/model/decided.ts';
-import type { ForeignWork, Observation } from '../engine/model/observed.ts';
+import type { ForeignWork, Observation, Signalling } from '../engine/model/decision.ts';
 import type { Rollout, Stage } from '../engine/model/recorded.ts';
 import type { TimedStep } from '../engine/policy/rollout-policy.ts';
 import { nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { type AgentPolicy, agentPolicyFor, encodeAgentPolicy } from '../signal/agent-policy.ts';
-import { decodeSignal, encodeSignal, type SignalCommand, type SignalData } from '../signal/codec.ts';
+import {
+  type AgentPolicy,
+  agentPolicyFor,
+  decodeReport,
+  decodeSignal,
+  encodeAgentPolicy,
+  encodeReport,
+  encodeSignal,
+  type SignalCommand,
+  type SignalData,
+} from '../signal/annotations.ts';
 import { AGENT_POLICY_ANNOTATION, ATTEMPT_LABEL, REPORT_ANNOTATION, ROLLOUT_ANNOTATION } from '../signal/names.ts';
-import { decodeReport, encodeReport } from '../signal/report.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { onceForEach } from '../util/memo.ts';
 

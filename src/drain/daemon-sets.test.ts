@@ -4,7 +4,7 @@ import { refuse } from '../../test/builders/pod-api.ts';
 import { buildPod } from '../../test/builders/pods.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { TransportError } from '../kube/status-error.ts';
-import { DaemonSets } from './daemon-sets.ts';
+import { DaemonSets } from './pods.ts';
 
 const POD = buildPod('p', { controller: 'DaemonSet/ds' });
 

@@ -2,11 +2,15 @@
 import type { KubeClient } from '../kube/client.ts';
 import { podDisruptionBudgets, pods } from '../kube/resources.ts';
 import type { PodDisruptionBudget } from '../kube/types.ts';
-import { findOverdue } from './blocked-by.ts';
-import { type BlockingBudget, describeBlockingBudget, holdingBudgets, hopelessBudgets } from './budgets.ts';
-import { DaemonSets } from './daemon-sets.ts';
+import {
+  type BlockingBudget,
+  describeBlockingBudget,
+  findOverdue,
+  holdingBudgets,
+  hopelessBudgets,
+} from './budgets.ts';
 import { type DrainProgress, progressOf } from './drain.ts';
-import { type DrainOptions, type RefusedPod, type SortedPods, sortPods } from './pods.ts';
+import { DaemonSets, type DrainOptions, type RefusedPod, type SortedPods, sortPods } from './pods.ts';
 
 export interface DrainPreview {
   /** Pods that the drain would evict, terminating ones included. */

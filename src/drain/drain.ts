@@ -7,10 +7,9 @@ import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import type { Clock } from '../util/clock.ts';
 import { sameJson } from '../util/json.ts';
 import type { Logger } from '../util/log.ts';
-import { findOverdue } from './blocked-by.ts';
-import { DaemonSets } from './daemon-sets.ts';
+import { findOverdue } from './budgets.ts';
 import { Evictions } from './evictions.ts';
-import { controllerOf, type DrainOptions, type RefusedPod, sortPods } from './pods.ts';
+import { controllerOf, DaemonSets, type DrainOptions, type RefusedPod, sortPods } from './pods.ts';
 
 export interface DrainProgress {
   /** Pods that are left, terminating ones included; 0 until they are counted. */

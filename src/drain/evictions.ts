@@ -8,7 +8,7 @@ import { type Clock, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import { Semaphore } from '../util/semaphore.ts';
-import { blockedByBudget, nameSome } from './blocked-by.ts';
+import { blockedByBudget, nameSome } from './budgets.ts';
 import type { DrainOptions } from './pods.ts';
 
 export interface EvictionParts {

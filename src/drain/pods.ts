@@ -1,5 +1,8 @@
 /** Sorts the pods of a node: those that a drain evicts, leaves, waits for, or refuses to evict. */
+import type { KubeClient } from '../kube/client.ts';
 import { keyOf } from '../kube/object-key.ts';
+import { daemonSets } from '../kube/resources.ts';
+import { isNotFound } from '../kube/status-error.ts';
 import type { OwnerReference, Pod } from '../kube/types.ts';
 
 /** Marks a static pod, which the kubelet runs from a file: it cannot be evicted. */
@@ -98,3 +101,43 @@ export interface DrainOptions {
 
 /** As k0s drains: every pod is evicted, with its own grace period. */
 export const DEFAULT_DRAIN: DrainOptions = { localData: 'evict', unmanagedPods: 'evict' };
+
+/** Caches each answer: one request for each DaemonSet. */
+export class DaemonSets {
+  readonly #client: KubeClient;
+  readonly #gone = new Map<string, boolean>();
+
+  constructor(client: KubeClient) {
+    this.#client = client;
+  }
+
+  /** Asks about DaemonSets that are not known yet. Rejects only when `abort` aborts. */
+  async learn(pods: readonly Pod[], abort: AbortSignal): Promise<void> {
+    const unknown = new Map(pods.filter(isDaemonPod).map((pod) => [setOf(pod), pod]));
+    for (const key of this.#gone.keys()) unknown.delete(key);
+    await Promise.all([...unknown].map(async ([key, pod]) => this.#gone.set(key, await this.#isGone(pod, abort))));
+  }
+
+  /** False for an unknown DaemonSet. */
+  isOrphaned(pod: Pod): boolean {
+    return this.#gone.get(setOf(pod)) ?? false;
+  }
+
+  /** No answer, or a refusal as for kubelets, counts as "it exists": then the pod stays, as pods of DaemonSets do. */
+  async #isGone(pod: Pod, abort: AbortSignal): Promise<boolean> {
+    const { namespace } = pod.metadata;
+    const name = controllerOf(pod)?.name ?? '';
+    try {
+      await this.#client.get(daemonSets, name, { namespace, abort });
+      return false;
+    } catch (error) {
+      abort.throwIfAborted();
+      // Without a name the kind was not found: the server has no DaemonSets.
+      return isNotFound(error) && error.status.details?.name === name;
+    }
+  }
+}
+
+function setOf(pod: Pod): string {
+  return keyOf({ metadata: { name: controllerOf(pod)?.name ?? '', namespace: pod.metadata.namespace ?? '' } });
+}

@@ -16,12 +16,11 @@ import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/log.ts';
 import type { Dialect, Watched } from './dialect.ts';
-import { OwnWrites } from './observe/own-writes.ts';
 import type { Prober } from './observe/probes.ts';
-import { viewsOf } from './observe/world.ts';
+import { OwnWrites, viewsOf } from './observe/world.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import { createReconciler } from './reconciler.ts';
-import type { ReportedEvent } from './report/plan-events.ts';
+import type { ReportedEvent } from './report/events.ts';
 import { createReporter } from './report/reporter.ts';
 
 export interface RolloutParts {

@@ -4,12 +4,16 @@ import { describe, expect, test } from 'vitest';
 import { arbitrarySituation, type Situation } from '../../test/builders/arbitrary-snapshots.ts';
 import { decide } from './decide/decide.ts';
 import { factsOf } from './gates/context.ts';
-import type { Decision } from './model/decided.ts';
-import type { Snapshot } from './model/observed.ts';
-import type { RecordedState, Rollout, Stage, Target } from './model/recorded.ts';
-import { isFinal } from './model/recorded.ts';
-import { isSettled, targetsIn } from './model/stages.ts';
-import { isUnanswered } from './observe/probe-backoff.ts';
+import { type Decision, isUnanswered, type Snapshot } from './model/decision.ts';
+import {
+  isFinal,
+  isSettled,
+  type RecordedState,
+  type Rollout,
+  type Stage,
+  type Target,
+  targetsIn,
+} from './model/recorded.ts';
 
 const RUNS = { numRuns: 250 };
 

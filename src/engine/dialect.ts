@@ -2,8 +2,7 @@
 import type { KubeClient } from '../kube/client.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject, Node } from '../kube/types.ts';
-import type { Signalling } from './model/decided.ts';
-import type { ForeignWork, Observation } from './model/observed.ts';
+import type { ForeignWork, Observation, Signalling } from './model/decision.ts';
 import type { Reason } from './model/reasons.ts';
 import type { Rollout, Stage, Target } from './model/recorded.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';

@@ -17,10 +17,9 @@ import { TransportError } from '../kube/status-error.ts';
 import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Dialect, DrainDelegation } from './dialect.ts';
-import type { Observation } from './model/observed.ts';
+import type { Observation } from './model/decision.ts';
 import type { Target } from './model/recorded.ts';
-import { OwnWrites } from './observe/own-writes.ts';
-import { viewsOf } from './observe/world.ts';
+import { OwnWrites, viewsOf } from './observe/world.ts';
 import { createReconciler, type Recheck } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
 

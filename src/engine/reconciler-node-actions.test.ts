@@ -13,8 +13,7 @@ import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { nodes } from '../kube/resources.ts';
 import type { Dialect } from './dialect.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
-import { OwnWrites } from './observe/own-writes.ts';
-import { viewsOf } from './observe/world.ts';
+import { OwnWrites, viewsOf } from './observe/world.ts';
 import { createReconciler } from './reconciler.ts';
 
 const NAMES = Array.from({ length: 250 }, (_, index) => `w${index}`);

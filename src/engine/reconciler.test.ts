@@ -1,5 +1,4 @@
 /** The loop around the decision: the order of writes, and no second write after a conflict. */
-
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
@@ -18,10 +17,9 @@ import { StatusError, TransportError } from '../kube/status-error.ts';
 import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Dialect } from './dialect.ts';
-import type { Observation } from './model/observed.ts';
+import type { Observation } from './model/decision.ts';
 import type { Role } from './model/recorded.ts';
-import { OwnWrites } from './observe/own-writes.ts';
-import { viewsOf } from './observe/world.ts';
+import { OwnWrites, viewsOf } from './observe/world.ts';
 import { createReconciler, type Recheck } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
 

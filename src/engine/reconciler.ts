@@ -2,21 +2,18 @@
 import { splitKey } from '../kube/object-key.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
-import { batchMs, restOf } from './act/batching.ts';
-import { type Effects, isCurrent } from './act/effects.ts';
+import { type Effects, isCurrent, send } from './act/effects.ts';
 import { endIdleDrains, prepareNodeActions } from './act/node-actions.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { record } from './act/record.ts';
-import { send } from './act/signal.ts';
+import { batchMs, restOf } from './act/status-shards.ts';
 import { decideOn, recordedWork } from './decide/decide.ts';
 import { Evaluations } from './decide/evaluate-target.ts';
-import type { Decision, NodeAction, Probe } from './model/decided.ts';
+import type { Decision, NodeAction, Probe } from './model/decision.ts';
 import { gather, type Known } from './observe/gather.ts';
-import type { View } from './observe/own-writes.ts';
-import { ProbeBackoff } from './observe/probe-backoff.ts';
-import { Answers, type DrainDelegations, type Prober } from './observe/probes.ts';
+import { Answers, type DrainDelegations, ProbeBackoff, type Prober } from './observe/probes.ts';
 import { WatchTimes } from './observe/watch-times.ts';
-import { freshWorld, type Views } from './observe/world.ts';
+import { freshWorld, type View, type Views } from './observe/world.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import type { Reporter, Turn } from './report/reporter.ts';
 

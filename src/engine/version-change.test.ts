@@ -8,8 +8,7 @@ import { buildStage } from '../../test/builders/stages.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { decide } from './decide/decide.ts';
-import type { Decision } from './model/decided.ts';
-import type { ApiServerVersion, Snapshot, TargetFacts } from './model/observed.ts';
+import type { ApiServerVersion, Decision, Snapshot, TargetFacts } from './model/decision.ts';
 import type { RecordedState, Stage } from './model/recorded.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 

@@ -1,6 +1,6 @@
 /** Tests that what a policy asks comes back as it was written, and that nonsense asks nothing. */
 import { expect, test } from 'vitest';
-import { decodeAgentPolicy, encodeAgentPolicy } from './agent-policy.ts';
+import { decodeAgentPolicy, encodeAgentPolicy } from './annotations.ts';
 import { AGENT_POLICY_ANNOTATION } from './names.ts';
 
 test.each([

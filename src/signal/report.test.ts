@@ -1,8 +1,7 @@
 /** Owns the proof that reports come back as they were written, and only beside the signal they belong to. */
 import { expect, test } from 'vitest';
+import { type AgentReport, decodeReport, encodeReport, REASON_LIMIT } from './annotations.ts';
 import { REPORT_ANNOTATION } from './names.ts';
-import type { AgentReport } from './report.ts';
-import { decodeReport, encodeReport, REASON_LIMIT } from './report.ts';
 
 const report: AgentReport = {
   created: '2026-08-21T08:00:00Z',

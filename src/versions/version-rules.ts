@@ -3,9 +3,7 @@
  * the rules of kubeadm; docs/guides/kubeadm.md has each in one sentence.
  */
 import { compareVersions, isNewerMinor, minorsBetween, parseVersion, type Version } from '../util/version.ts';
-import { etcdFindings } from './etcd-rules.ts';
-import { kubeadmFindings } from './kubeadm-rules.ts';
-import { nodeFindings } from './node-rules.ts';
+import { etcdFindings, kubeadmFindings, nodeFindings } from './kubeadm-rules.ts';
 import {
   type ControllerManagerFacts,
   type Finding,

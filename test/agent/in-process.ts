@@ -16,9 +16,8 @@ import { loadJournal, saveJournal } from '../../src/agent/state/journal-file.ts'
 import { pathsIn } from '../../src/agent/state/state-directory.ts';
 import { fileTrust } from '../../src/agent/state/trusted-path.ts';
 import type { Times } from '../../src/agent/step-input.ts';
-import type { SignalCommand } from '../../src/signal/codec.ts';
+import { type AgentReport, decodeReport, type SignalCommand } from '../../src/signal/annotations.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
-import { type AgentReport, decodeReport } from '../../src/signal/report.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { Fuse } from './fuse.ts';

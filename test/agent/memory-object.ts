@@ -2,7 +2,7 @@
 import type { SignalObject } from '../../src/agent/object/signal-object.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
-import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/codec.ts';
+import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
 
 /** What outlives an agent: the stored object, and every status it went through. */
 export class MemoryStore {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cordonOwner } from '../../src/drain/cordon.ts';
 import { namespaces, nodes, pods } from '../../src/kube/resources.ts';
-import type { AgentPolicy } from '../../src/signal/agent-policy.ts';
+import type { AgentPolicy } from '../../src/signal/annotations.ts';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { buildPod } from '../builders/pods.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';

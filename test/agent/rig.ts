@@ -11,10 +11,16 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { apiVersionOf, type Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
-import { type AgentPolicy, encodeAgentPolicy } from '../../src/signal/agent-policy.ts';
-import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/codec.ts';
+import {
+  type AgentPolicy,
+  type AgentReport,
+  decodeReport,
+  decodeSignal,
+  encodeAgentPolicy,
+  encodeSignal,
+  type SignalData,
+} from '../../src/signal/annotations.ts';
 import { ROLLOUT_ANNOTATION, SIGNAL_OBJECTS } from '../../src/signal/names.ts';
-import { type AgentReport, decodeReport } from '../../src/signal/report.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 import { electSilentLeader } from './leader-lease.ts';

@@ -5,13 +5,12 @@
 import { describe, expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import { OwnWrites } from '../../src/engine/observe/own-writes.ts';
-import { viewsOf } from '../../src/engine/observe/world.ts';
+import { OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
-import { failedInFlightIn } from '../../src/engine/schedule/failed-in-flight.ts';
+import { failedInFlightIn } from '../../src/engine/schedule/slots.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';
-import { decodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal } from '../../src/signal/annotations.ts';
 import { ATTEMPT_LABEL, ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { MemoryApi } from '../builders/memory-api.ts';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { pathsBeside, pathsIn } from '../../src/agent/state/state-directory.ts';
-import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { NEW, type Rig } from '../agent/rig.ts';
 import { startNode, useCluster } from './rig.ts';
 

@@ -1,9 +1,8 @@
 /** The agent of k0s itself works on the same signal: exactly one of the two may act, and the way back stays a way back. */
 import { copyFile, rename } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
-import type { Rig } from '../agent/rig.ts';
-import { NEW } from '../agent/rig.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
+import { NEW, type Rig } from '../agent/rig.ts';
 import { startNode, useCluster } from './rig.ts';
 
 useCluster();

@@ -1,6 +1,6 @@
 /** Somebody writes an old signal again, or takes the status of a finished one away, to have an old version installed. */
 import { expect, test } from 'vitest';
-import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { NEW, NEXT } from '../agent/rig.ts';
 import { startNode, useCluster } from './rig.ts';
 

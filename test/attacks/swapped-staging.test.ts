@@ -2,7 +2,7 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { pathsBeside } from '../../src/agent/state/state-directory.ts';
-import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { NEW } from '../agent/rig.ts';
 import { startNode, useCluster } from './rig.ts';
 

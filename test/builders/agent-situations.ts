@@ -1,9 +1,8 @@
 /** Owns situations of an agent as values: signals, journals and hosts, from which tables of steps are made. */
-
 import { IDLE, type UpdateJournal, type UpdatePhase, type Work } from '../../src/agent/journal.ts';
 import type { HostFacts, ProcessId } from '../../src/agent/service/host.ts';
 import type { StepInput } from '../../src/agent/step-input.ts';
-import type { SignalData } from '../../src/signal/codec.ts';
+import type { SignalData } from '../../src/signal/annotations.ts';
 
 export const OLD = 'v1.36.3+k0s.0';
 export const NEW = 'v1.36.3+k0s.2';

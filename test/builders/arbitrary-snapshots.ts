@@ -1,8 +1,7 @@
 /** Owns random snapshots, policies and moments for properties of the decision: likely and unlikely ones alike. */
-
 import * as fc from 'fast-check';
 import { NO_CONTROLS } from '../../src/engine/model/controls.ts';
-import type { Observation, Snapshot, TargetFacts } from '../../src/engine/model/observed.ts';
+import type { Observation, Snapshot, TargetFacts } from '../../src/engine/model/decision.ts';
 import { because } from '../../src/engine/model/reasons.ts';
 import type { Role, Rollout, Stage, Target } from '../../src/engine/model/recorded.ts';
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';

@@ -3,7 +3,7 @@ import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import { decide } from '../../src/engine/decide/decide.ts';
 import type { Dialect, World } from '../../src/engine/dialect.ts';
-import type { EndpointHealth, Snapshot } from '../../src/engine/model/observed.ts';
+import type { EndpointHealth, Snapshot } from '../../src/engine/model/decision.ts';
 import { gather } from '../../src/engine/observe/gather.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { HEALTHY } from './snapshots.ts';

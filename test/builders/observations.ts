@@ -1,5 +1,5 @@
 /** Owns what nodes say about their signal, for tests; the attempt begins and the node answers at the given moment. */
-import type { Observation } from '../../src/engine/model/observed.ts';
+import type { Observation } from '../../src/engine/model/decision.ts';
 import { later } from './times.ts';
 
 export const NONE: Observation = { kind: 'none' };

@@ -1,5 +1,5 @@
 /** Owns the annotations that original leaders and agents leave on an object, for tests: no fence and no report beside them. */
-import { encodeSignal, type SignalCommand } from '../../src/signal/codec.ts';
+import { encodeSignal, type SignalCommand } from '../../src/signal/annotations.ts';
 import { SHA256 } from './plans.ts';
 import { later } from './times.ts';
 

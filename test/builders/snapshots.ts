@@ -1,7 +1,6 @@
 /** Owns snapshots for tests: every target exists, runs linux-amd64, is Ready and says nothing; every API server is ready. */
-
 import { NO_CONTROLS } from '../../src/engine/model/controls.ts';
-import type { EndpointHealth, Snapshot, TargetFacts } from '../../src/engine/model/observed.ts';
+import type { EndpointHealth, Snapshot, TargetFacts } from '../../src/engine/model/decision.ts';
 import type { Rollout } from '../../src/engine/model/recorded.ts';
 import { NONE } from './observations.ts';
 

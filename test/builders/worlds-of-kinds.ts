@@ -1,7 +1,6 @@
 /** Owns worlds of any kinds for tests: the objects of each as a controller that sees everything would see them. */
 import type { World } from '../../src/engine/dialect.ts';
-import { OwnWrites } from '../../src/engine/observe/own-writes.ts';
-import { freshWorld, viewsOf } from '../../src/engine/observe/world.ts';
+import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
 import type { Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { buildView } from './worlds.ts';

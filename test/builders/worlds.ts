@@ -1,7 +1,6 @@
 /** Owns worlds for tests: the objects of both roles as a controller that sees everything would see them. */
 import type { World } from '../../src/engine/dialect.ts';
-import { OwnWrites, type View } from '../../src/engine/observe/own-writes.ts';
-import { freshWorld, viewsOf } from '../../src/engine/observe/world.ts';
+import { freshWorld, OwnWrites, type View, viewsOf } from '../../src/engine/observe/world.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { controlNodes } from '../../src/signal/names.ts';

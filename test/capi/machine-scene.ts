@@ -1,18 +1,16 @@
 /** A Machine, its Node and the leader with an API server in memory, for tests of UpdateMachine. */
-
 import { identityOf } from '../../sandbox/cluster/machines.ts';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
 import { capi } from '../../src/dialects/capi/dialect.ts';
 import { type UpdateParts, updateMachine } from '../../src/dialects/capi/update-machine.ts';
 import { CONTROL_PLANE } from '../../src/dialects/node-endpoints.ts';
-import type { EndpointHealth } from '../../src/engine/model/observed.ts';
-import { OwnWrites } from '../../src/engine/observe/own-writes.ts';
-import { viewsOf } from '../../src/engine/observe/world.ts';
+import type { EndpointHealth } from '../../src/engine/model/decision.ts';
+import { OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';
-import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { MemoryApi } from '../builders/memory-api.ts';
 import { buildNode } from '../builders/nodes.ts';
 import { buildPolicy } from '../builders/rollout-policies.ts';

@@ -14,7 +14,7 @@ import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases, nodes, type Resource } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { decodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal } from '../../src/signal/annotations.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { jsonLogger } from '../../src/util/log.ts';

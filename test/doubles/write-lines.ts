@@ -1,6 +1,6 @@
 /** Owns the form in which what doubles wrote is compared with what real k0s wrote: lines without names of times and hosts. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
-import { decodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal } from '../../src/signal/annotations.ts';
 import type { Write } from './runtime/recorder.ts';
 
 type Line = readonly [object: string, text: string];

@@ -3,7 +3,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
-import { decodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal } from '../../src/signal/annotations.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 
 export interface Sighting {

@@ -1,6 +1,6 @@
 /** The input of predicates: one state in full. */
 import type { KubeObject } from '../../src/kube/types.ts';
-import type { SignalData } from '../../src/signal/codec.ts';
+import type { SignalData } from '../../src/signal/annotations.ts';
 import type { NodeSpec } from './cluster.ts';
 import type { NodeState } from './node-state.ts';
 import type { Recorded } from './plan-words.ts';

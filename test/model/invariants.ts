@@ -1,7 +1,5 @@
 /** The invariants of every state: each with its sentence, and with the code that upholds it. */
-
-import type { NodeSpec } from './cluster.ts';
-import { OLD } from './cluster.ts';
+import { type NodeSpec, OLD } from './cluster.ts';
 import { ABOUT_CORDONS } from './cordon-invariants.ts';
 import type { Glance, NodeGlance } from './glance.ts';
 import { isInMotion } from './host.ts';
@@ -21,7 +19,7 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
   {
     name: 'controllers-before-workers',
     sentence: 'While a worker is in motion, every controller runs the version that the worker is to get.',
-    upheldBy: '`src/engine/model/stages.ts`: only the first stage with an unsettled target is active',
+    upheldBy: '`src/engine/model/recorded.ts`: only the first stage with an unsettled target is active',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }) =>
       moving(nodes, 'worker').every(({ signal }) =>
@@ -53,7 +51,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   {
     name: 'no-signal-for-what-is-done',
     sentence: 'No signal without a report is for a target that is recorded as done.',
-    upheldBy: '`src/engine/act/signal.ts`: the plan is read again between reading the object and writing it',
+    upheldBy: '`src/engine/act/effects.ts`: the plan is read again between reading the object and writing it',
     holds: (glance) =>
       signalled(glance).every(
         (node) => node.signal?.status !== undefined || stateOf(glance, node) !== 'SignalCompleted',

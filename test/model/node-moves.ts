@@ -1,17 +1,13 @@
 /** The next moves at one node: turns of its agent, its service's life, and faults. */
-
 import { isBundle } from '../../src/agent/journal.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';
 import type { Node } from '../../src/kube/types.ts';
-import { decodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal } from '../../src/signal/annotations.ts';
 import { RESTART_TIMEOUT_MS } from './agent-turn.ts';
 import { NOW } from './cluster.ts';
-import type { Host } from './host.ts';
-import { factsOf, failure, fallen, lifeOf, powerLost, powerLostForGood, processOf, UNSEEN } from './host.ts';
-import type { NodeState } from './node-state.ts';
-import { contentOf, objectAt, written } from './node-state.ts';
-import type { Answers, Look, NodeRules, Trail } from './turn-trail.ts';
-import { trailOf } from './turn-trail.ts';
+import { factsOf, failure, fallen, type Host, lifeOf, powerLost, powerLostForGood, processOf, UNSEEN } from './host.ts';
+import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
+import { type Answers, type Look, type NodeRules, type Trail, trailOf } from './turn-trail.ts';
 
 export interface NodeMove {
   readonly label: string;

@@ -1,7 +1,6 @@
 /** Predicates on one node: its signal, its cordon, and what its service runs. */
-
 import type { KubeObject, Node } from '../../src/kube/types.ts';
-import { decodeReport } from '../../src/signal/report.ts';
+import { decodeReport } from '../../src/signal/annotations.ts';
 import type { NodeGlance } from './glance.ts';
 
 export function isOpen(signal: NodeGlance['signal']): boolean {

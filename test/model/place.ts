@@ -1,10 +1,9 @@
 /** Caches what is known of the states of one kind of node, for all nodes of the kind. */
-import { decodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal } from '../../src/signal/annotations.ts';
 import type { NodeSpec } from './cluster.ts';
 import type { NodeGlance } from './glance.ts';
 import { movesOf, type NodeMove } from './node-moves.ts';
-import type { NodeState } from './node-state.ts';
-import { objectAt, written } from './node-state.ts';
+import { type NodeState, objectAt, written } from './node-state.ts';
 import { type Numbering, once } from './numbering.ts';
 import type { NodeRules } from './turn-trail.ts';
 

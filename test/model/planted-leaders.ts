@@ -1,15 +1,13 @@
 /** Planted mistakes of leaders: the explorer must find them. */
-import type { Plan } from '../../src/api/autopilot/plan.ts';
-import { plans } from '../../src/api/autopilot/plan.ts';
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon.ts';
 import { ABORT_ANNOTATION } from '../../src/engine/model/controls.ts';
 import type { Rollout, Stage } from '../../src/engine/model/recorded.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
-import { decodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal } from '../../src/signal/annotations.ts';
 import { sameJson } from '../../src/util/json.ts';
-import type { Deeds, Leader, LeaderView } from './leader.ts';
-import { leaderWith, realLeader } from './leader.ts';
+import { type Deeds, type Leader, type LeaderView, leaderWith, realLeader } from './leader.ts';
 
 /** Takes its own cache's word for it that the plan is still the one that it decides on. */
 export const onStaleView: Leader = async (view) => await realLeader({ ...view, current: view.plan });

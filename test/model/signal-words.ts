@@ -1,7 +1,7 @@
 /** Describes what a write changes on a node's object: its signal, its cordon or its taint. */
 import { cordonOwner, pendingOwner } from '../../src/drain/cordon.ts';
 import type { KubeObject, Node } from '../../src/kube/types.ts';
-import { decodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal } from '../../src/signal/annotations.ts';
 
 /** As what follows "asks to". */
 export function wordsFor(before: KubeObject, after: KubeObject): string {

@@ -1,19 +1,16 @@
 /** The states of a node during one turn of its agent: one after each effect, in order. */
-
 import type { Journal } from '../../src/agent/journal.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
 import { cordonOwner, withCordon, withoutCordon } from '../../src/drain/cordon.ts';
 import { StatusError, TransportError } from '../../src/kube/status-error.ts';
 import type { KubeObject, Node } from '../../src/kube/types.ts';
-import { decodeSignal } from '../../src/signal/codec.ts';
+import { type AgentReport, decodeSignal } from '../../src/signal/annotations.ts';
 import { REPORT_ANNOTATION } from '../../src/signal/names.ts';
-import type { AgentReport } from '../../src/signal/report.ts';
 import { takeTurn } from './agent-turn.ts';
 import type { Configuration } from './cluster.ts';
 import type { afterStep, Qualities } from './host.ts';
-import type { NodeState } from './node-state.ts';
-import { contentOf, objectAt, written } from './node-state.ts';
+import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
 import type { Numbering } from './numbering.ts';
 
 export interface NodeRules {

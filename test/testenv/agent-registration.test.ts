@@ -12,7 +12,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { leases, nodes } from '../../src/kube/resources.ts';
 import { isForbidden } from '../../src/kube/status-error.ts';
 import type { Lease } from '../../src/kube/types.ts';
-import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL, type ControlNode, controlNodes, MODE_ANNOTATION } from '../../src/signal/names.ts';
 import { microTime, rfc3339, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';

@@ -15,7 +15,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { decodeSignal, encodeSignal } from '../../src/signal/codec.ts';
+import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { buildCattlePlan } from '../builders/cattle-plans.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';

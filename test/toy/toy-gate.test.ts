@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { decide } from '../../src/engine/decide/decide.ts';
 import { BEFORE } from '../../src/engine/gates/registry.ts';
 import { type Gate, PASS } from '../../src/engine/gates/types.ts';
-import type { TargetFacts } from '../../src/engine/model/observed.ts';
+import type { TargetFacts } from '../../src/engine/model/decision.ts';
 import { because } from '../../src/engine/model/reasons.ts';
 import { buildPolicy } from '../builders/rollout-policies.ts';
 import { buildRollout } from '../builders/rollouts.ts';

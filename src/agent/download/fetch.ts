@@ -1,7 +1,7 @@
 /** Downloads a payload into a partial file: with retries, resumption, limits and verification. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { dirname } from 'node:path';
-import type { AgentPolicy } from '../../signal/agent-policy.ts';
+import type { AgentPolicy } from '../../signal/annotations.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';

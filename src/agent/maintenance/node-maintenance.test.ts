@@ -6,7 +6,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { leases, namespaces, nodes, pods } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
-import type { AgentDrain } from '../../signal/agent-policy.ts';
+import type { AgentDrain } from '../../signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { type Clock, microTime, systemClock } from '../../util/clock.ts';
 import { type Logger, silentLogger } from '../../util/log.ts';

@@ -5,7 +5,7 @@ import type { KubeClient, RequestOptions } from '../../kube/client.ts';
 import { leases, nodes } from '../../kube/resources.ts';
 import { ifFound, isConflict, isRefusal } from '../../kube/status-error.ts';
 import type { KubeObject, Lease, Node } from '../../kube/types.ts';
-import type { AgentDrain } from '../../signal/agent-policy.ts';
+import type { AgentDrain } from '../../signal/annotations.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';

@@ -2,7 +2,7 @@
 import { type DrainProgress, drainNode } from '../../drain/drain.ts';
 import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { AgentDrain } from '../../signal/agent-policy.ts';
+import type { AgentDrain } from '../../signal/annotations.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Logger } from '../../util/log.ts';

@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import { CORDON_ANNOTATION } from '../../drain/cordon.ts';
 import type { Node } from '../../kube/types.ts';
-import { encodeAgentPolicy } from '../../signal/agent-policy.ts';
-import { encodeSignal, type SignalData } from '../../signal/codec.ts';
+import { encodeAgentPolicy, encodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { IDLE } from '../journal.ts';
 import { withStatus } from './report-writer.ts';

@@ -2,11 +2,14 @@
 import { withCordon } from '../../drain/cordon.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { agentPolicyFor } from '../../signal/agent-policy.ts';
-import type { SignalData } from '../../signal/codec.ts';
-import { encodeSignal } from '../../signal/codec.ts';
-import type { AgentReport } from '../../signal/report.ts';
-import { decodeReport, encodeReport } from '../../signal/report.ts';
+import {
+  type AgentReport,
+  agentPolicyFor,
+  decodeReport,
+  encodeReport,
+  encodeSignal,
+  type SignalData,
+} from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import type { Journal } from '../journal.ts';
 import type { Step } from '../steps/step.ts';

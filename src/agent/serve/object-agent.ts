@@ -3,7 +3,7 @@ import * as files from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes, type Resource } from '../../kube/resources.ts';
-import type { SignalCommand } from '../../signal/codec.ts';
+import type { SignalCommand } from '../../signal/annotations.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/log.ts';
 import { Agent } from '../agent.ts';

@@ -1,10 +1,9 @@
 /** Decides whether a version runs: seen from outside after a restart, for the soak time, on a node that is Ready. */
-import type { AgentPolicy } from '../../signal/agent-policy.ts';
+import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { UpdateJournal } from '../journal.ts';
 import type { OwnNodeFacts, Times, UpdateInput } from '../step-input.ts';
 import type { Step } from '../steps/step.ts';
-import type { RunningService } from './host.ts';
-import { isSameProcess } from './host.ts';
+import { isSameProcess, type RunningService } from './host.ts';
 
 /** The old version must run again, or be reported as failed, within 90 s of the verdict on the new one. */
 const ROLL_BACK_MS = 80_000;

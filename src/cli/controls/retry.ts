@@ -2,7 +2,7 @@
 import { isOutdone } from '../../engine/decide/retry.ts';
 import { factsOf } from '../../engine/gates/context.ts';
 import { RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
-import type { Snapshot } from '../../engine/model/observed.ts';
+import type { Snapshot } from '../../engine/model/decision.ts';
 import type { Stage, Target } from '../../engine/model/recorded.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';

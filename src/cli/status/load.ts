@@ -1,9 +1,8 @@
 /** Reads what decisions need, by lists or by informers: plans, their world, and policies. Finds the dialects of a cluster. */
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { Dialect, Watched, World } from '../../engine/dialect.ts';
-import { OwnWrites, type View } from '../../engine/observe/own-writes.ts';
-import { freshWorld, viewsOf } from '../../engine/observe/world.ts';
-import { policyOfPlan } from '../../engine/policy/plan-policy.ts';
+import { freshWorld, OwnWrites, type View, viewsOf } from '../../engine/observe/world.ts';
+import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { keyOf } from '../../kube/object-key.ts';

@@ -1,11 +1,10 @@
 /** Inspects all plans at one moment, with the same decision that the controller makes. */
-
 import { decide } from '../../engine/decide/decide.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
-import { explainToPeople } from '../../engine/decide/explain-skipped.ts';
+import { explainToPeople } from '../../engine/decide/explain.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/context.ts';
-import type { Snapshot } from '../../engine/model/observed.ts';
+import type { Snapshot } from '../../engine/model/decision.ts';
 import { isFinal } from '../../engine/model/recorded.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';

@@ -1,5 +1,5 @@
 /** Says where targets are and what waits: one row each while they are few, one for all in the same state when they are many. */
-import type { Wait } from '../../engine/model/decided.ts';
+import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { age, listed } from '../phrases.ts';
 import type { PlanView, TargetView } from './view.ts';

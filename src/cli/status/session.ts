@@ -1,7 +1,7 @@
 /** The session of a command that reads: a connection, and the plans of all dialects that the cluster has. */
 import type { Dialect, Endpoint } from '../../engine/dialect.ts';
-import type { EndpointHealth } from '../../engine/model/observed.ts';
-import { askControlPlane } from '../../engine/observe/api-server-health.ts';
+import type { EndpointHealth } from '../../engine/model/decision.ts';
+import { askControlPlane } from '../../engine/observe/probes.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { createClient } from '../../kube/transport/http-client.ts';

@@ -4,7 +4,7 @@ import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
-import { encodeReport } from '../../signal/report.ts';
+import { encodeReport } from '../../signal/annotations.ts';
 import { render } from './render.ts';
 import type { StatusView } from './view.ts';
 

@@ -1,14 +1,19 @@
 /** The JSON form of `refit status` (docs/reference/cli.md), from which all other outputs are made. */
 import { isStopping } from '../../engine/decide/advance.ts';
-import { stepEnd } from '../../engine/decide/deadlines.ts';
+import { stepEnd } from '../../engine/decide/evaluate-target.ts';
 import type { Explanation } from '../../engine/decide/explain.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/context.ts';
-import type { TargetPhase, Wait } from '../../engine/model/decided.ts';
-import type { Snapshot } from '../../engine/model/observed.ts';
-import type { Role, Rollout, RolloutPhase, Stage, Target } from '../../engine/model/recorded.ts';
-import { isFinal } from '../../engine/model/recorded.ts';
-import { activeStage } from '../../engine/model/stages.ts';
+import type { Snapshot, TargetPhase, Wait } from '../../engine/model/decision.ts';
+import {
+  activeStage,
+  isFinal,
+  type Role,
+  type Rollout,
+  type RolloutPhase,
+  type Stage,
+  type Target,
+} from '../../engine/model/recorded.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import { rfc3339 } from '../../util/clock.ts';

@@ -9,7 +9,7 @@ import type { K0sUpdate, Plan } from '../../api/autopilot/plan.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import type { Node } from '../../kube/types.ts';
-import { encodeReport } from '../../signal/report.ts';
+import { encodeReport } from '../../signal/annotations.ts';
 import { mediumOf } from '../output.ts';
 import type { Sources } from '../status/answers.ts';
 import type { LeaderView } from '../status/leader.ts';

@@ -1,5 +1,5 @@
 /** Runs `refit why`: for each plan, or for one node, its state, what it waits for, what ends that, and what to do. */
-import type { Wait } from '../../engine/model/decided.ts';
+import type { Wait } from '../../engine/model/decision.ts';
 import { EXIT } from '../../util/errors.ts';
 import { operatorOf } from '../operators.ts';
 import type { ConnectionFlags } from '../options.ts';

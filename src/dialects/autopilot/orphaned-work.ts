@@ -2,13 +2,11 @@
 import { type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
 import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../drain/cordon.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
-import { pendingOwnerOf } from '../../engine/model/cordon-owners.ts';
 import { because } from '../../engine/model/reasons.ts';
-import type { Role, Source } from '../../engine/model/recorded.ts';
+import { pendingOwnerOf, type Role, type Source } from '../../engine/model/recorded.ts';
 import { apiVersionOf } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
-import { decodeAgentPolicy } from '../../signal/agent-policy.ts';
-import { decodeSignal, type SignalData } from '../../signal/codec.ts';
+import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { belongs, isOver } from '../annotation-signal.ts';
 import { OBJECTS } from './discovery.ts';

@@ -8,10 +8,10 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { later } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { recordedObjects } from '../../../test/recordings.ts';
-import type { Observation } from '../../engine/model/observed.ts';
+import type { Observation } from '../../engine/model/decision.ts';
 import type { RecordedState, Rollout, Stage, Target } from '../../engine/model/recorded.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { encodeAgentPolicy } from '../../signal/agent-policy.ts';
+import { encodeAgentPolicy, encodeReport } from '../../signal/annotations.ts';
 import {
   ATTEMPT_LABEL,
   REPORT_ANNOTATION,
@@ -19,7 +19,6 @@ import {
   SIGNAL_DATA_ANNOTATION,
   SIGNAL_VERSION_ANNOTATION,
 } from '../../signal/names.ts';
-import { encodeReport } from '../../signal/report.ts';
 import { withSignal } from '../annotation-signal.ts';
 import { foreignWork, signal } from './signal.ts';
 

@@ -1,6 +1,6 @@
 /** The dialect of Cluster API: a Node with an update request as a rollout of the engine. */
 import type { Dialect, World } from '../../engine/dialect.ts';
-import type { ForeignWork } from '../../engine/model/observed.ts';
+import type { ForeignWork } from '../../engine/model/decision.ts';
 import type { Rollout } from '../../engine/model/recorded.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import { nodes } from '../../kube/resources.ts';

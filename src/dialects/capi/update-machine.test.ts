@@ -9,7 +9,7 @@ import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import { nodes, podDisruptionBudgets, pods } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
-import { decodeSignal } from '../../signal/codec.ts';
+import { decodeSignal } from '../../signal/annotations.ts';
 import { UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 
 const underWay = (message: string): object => ({ status: 'Success', message, retryAfterSeconds: 2 });

@@ -1,7 +1,6 @@
 /** Writes a rollout into the status of its Plan, with the conditions of the original, which scripts wait for. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import type { Rollout } from '../../engine/model/recorded.ts';
-import { targetsIn } from '../../engine/model/stages.ts';
+import { type Rollout, targetsIn } from '../../engine/model/recorded.ts';
 import { sameJson } from '../../util/json.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
 import { type ConditionUpdate, conditionOf, withVerdicts } from './conditions.ts';

@@ -1,7 +1,7 @@
 /** Sends a Job to each node, reads its conditions as the answer, and labels the node when it is done. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Signal, World } from '../../engine/dialect.ts';
-import type { Observation } from '../../engine/model/observed.ts';
+import type { Observation } from '../../engine/model/decision.ts';
 import type { Rollout, Stage } from '../../engine/model/recorded.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Condition, Job, Node } from '../../kube/types.ts';

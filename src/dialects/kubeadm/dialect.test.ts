@@ -4,7 +4,7 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import { CORDON_ANNOTATION } from '../../drain/cordon.ts';
 import type { World } from '../../engine/dialect.ts';
-import type { Observation } from '../../engine/model/observed.ts';
+import type { Observation } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';
 import type { Node } from '../../kube/types.ts';

@@ -1,10 +1,8 @@
 /** The dialect of `refit kubeadm`: its recorded request as a rollout of the engine. */
-
 import { pendingOwner } from '../../drain/cordon.ts';
 import type { Dialect, OrphanedPlan, World } from '../../engine/dialect.ts';
-import { pendingOwnerOf } from '../../engine/model/cordon-owners.ts';
 import { because } from '../../engine/model/reasons.ts';
-import { type Rollout, type Stage, sourceOf } from '../../engine/model/recorded.ts';
+import { pendingOwnerOf, type Rollout, type Stage, sourceOf } from '../../engine/model/recorded.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { apiVersionOf, nodes } from '../../kube/resources.ts';

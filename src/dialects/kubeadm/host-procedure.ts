@@ -1,6 +1,6 @@
 /** Runs the steps of one host in order and reports each on its Node. A later run continues after the last finished step. */
 import type { Drains } from '../../drain/drains.ts';
-import { ownerOf } from '../../engine/model/cordon-owners.ts';
+import { ownerOf } from '../../engine/model/recorded.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isConflict, StatusError, TransportError } from '../../kube/status-error.ts';

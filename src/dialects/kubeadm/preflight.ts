@@ -4,7 +4,7 @@ import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { Node } from '../../kube/types.ts';
 import { parseVersion } from '../../util/version.ts';
-import { etcdFacts } from '../../versions/etcd-rules.ts';
+import { etcdFacts } from '../../versions/kubeadm-rules.ts';
 import { type Finding, hard, type VersionFacts } from '../../versions/version-facts.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';

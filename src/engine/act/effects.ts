@@ -1,11 +1,13 @@
-/** The writes that every effect is made of. Each has a precondition and can be repeated without harm. */
+/** The writes that every effect is made of, signals among them. Each has a precondition and can be repeated without harm. */
 import type { Drains } from '../../drain/drains.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { ifFound, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { settleAll } from '../../util/settle.ts';
 import type { Dialect, Instruction, World, WorldObject } from '../dialect.ts';
-import type { Target } from '../model/recorded.ts';
-import type { OwnWrites } from '../observe/own-writes.ts';
+import type { Signalling } from '../model/decision.ts';
+import type { Rollout, Target } from '../model/recorded.ts';
+import type { OwnWrites } from '../observe/world.ts';
 
 export interface Effects<P extends KubeObject> {
   readonly dialect: Dialect<P>;
@@ -60,4 +62,44 @@ export async function areUnchanged(
     return found !== undefined && found.metadata.resourceVersion === resourceVersion;
   });
   return (await Promise.all(answers)).every(Boolean);
+}
+
+export interface Sent {
+  readonly signalling: Signalling;
+  readonly result: 'written' | 'outdated';
+}
+
+/** Keeps a server busy, and ends soon enough that the check of the plan still holds. */
+const SIGNALS_AT_ONCE = 100;
+
+/**
+ * An object that has changed is not written: its change arrives by the watch, and the decision is taken again.
+ *
+ * The object's version alone says nothing about the plan: a cache may show an old plan beside a new object that a later
+ * command has signalled. So the plan and the targets' status shards are read again from the API server before the writes:
+ * if they are unchanged, nobody can have signalled an object that is unchanged too.
+ */
+export async function send<P extends KubeObject>(
+  effects: Effects<P>,
+  world: World,
+  plan: P,
+  rollout: Rollout,
+  signals: readonly Signalling[],
+): Promise<Sent[]> {
+  const sent: Sent[] = [];
+  for (let first = 0; first < signals.length; first += SIGNALS_AT_ONCE) {
+    const batch = signals.slice(first, first + SIGNALS_AT_ONCE);
+    const prepared = batch.map((signalling) => ({
+      signalling,
+      instruction: effects.dialect.signal.send(world, rollout, signalling, plan),
+    }));
+    const targets = batch.map(({ target }) => target);
+    const isPlanCurrent = await isCurrent(effects, world, plan, targets);
+    const results = prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
+      const isWritten = isPlanCurrent && instruction !== undefined && (await carryOut(effects, instruction));
+      return { signalling, result: isWritten ? 'written' : 'outdated' };
+    });
+    sent.push(...(await settleAll(results)));
+  }
+  return sent;
 }

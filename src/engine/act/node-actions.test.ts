@@ -11,7 +11,7 @@ import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Dialect, World } from '../dialect.ts';
 import { because } from '../model/reasons.ts';
-import { OwnWrites } from '../observe/own-writes.ts';
+import { OwnWrites } from '../observe/world.ts';
 import { prepareNodeActions } from './node-actions.ts';
 
 const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')]);

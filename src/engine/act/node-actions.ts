@@ -11,10 +11,8 @@ import type { KubeObject, Node } from '../../kube/types.ts';
 import { settleAll } from '../../util/settle.ts';
 import type { Dialect, Instruction, World } from '../dialect.ts';
 import { factsOf } from '../gates/context.ts';
-import { ownerOf, pendingOwnerOf } from '../model/cordon-owners.ts';
-import type { NodeAction } from '../model/decided.ts';
-import type { Snapshot } from '../model/observed.ts';
-import type { Rollout } from '../model/recorded.ts';
+import type { NodeAction, Snapshot } from '../model/decision.ts';
+import { ownerOf, pendingOwnerOf, type Rollout } from '../model/recorded.ts';
 import { areUnchanged, carryOut, type Effects } from './effects.ts';
 
 /** Each is one or two writes, and aborting a large plan asks for thousands. */

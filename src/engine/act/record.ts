@@ -4,9 +4,8 @@ import { ifFound, isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { settleAll } from '../../util/settle.ts';
 import type { Dialect, Instruction, Split, World } from '../dialect.ts';
-import type { Signalling } from '../model/decided.ts';
-import type { Rollout, Target } from '../model/recorded.ts';
-import { stateChanges } from '../model/stages.ts';
+import type { Signalling } from '../model/decision.ts';
+import { type Rollout, stateChanges, type Target } from '../model/recorded.ts';
 import { areUnchanged, carryOut, type Effects } from './effects.ts';
 import { restingOn } from './status-shards.ts';
 

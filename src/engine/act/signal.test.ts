@@ -11,11 +11,11 @@ import { nodes, type Resource } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Dialect, World } from '../dialect.ts';
-import type { Signalling } from '../model/decided.ts';
+import type { Signalling } from '../model/decision.ts';
 import type { Rollout } from '../model/recorded.ts';
-import { OwnWrites } from '../observe/own-writes.ts';
+import { OwnWrites } from '../observe/world.ts';
+import { send } from './effects.ts';
 import { record } from './record.ts';
-import { send } from './signal.ts';
 
 const plans: Resource = { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false };
 const plan: KubeObject = { metadata: { name: 'plan', resourceVersion: '7' } };

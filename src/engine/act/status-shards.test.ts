@@ -8,8 +8,7 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { later } from '../../../test/builders/times.ts';
 import { nodes } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import type { Rollout, Target } from '../model/recorded.ts';
-import { withTargets } from '../model/stages.ts';
+import { type Rollout, type Target, withTargets } from '../model/recorded.ts';
 import { areUnchanged } from './effects.ts';
 import { exceedPlan, mostInFlight, restingOn } from './status-shards.ts';
 

@@ -6,10 +6,10 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { Snapshot, TargetFacts } from '../model/observed.ts';
+import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/recorded.ts';
-import { admit } from './admission.ts';
+import { admit } from './advance.ts';
 
 const stages = [buildStage('controller', ['c1', 'c2']), buildStage('worker', ['w1', 'w2'])];
 const NEW = buildRollout(stages, { phase: 'new' });

@@ -1,5 +1,4 @@
 /** The moves of a running rollout: each target's row, the next targets, and the end. */
-
 import { describe, expect, test } from 'vitest';
 import { failed, sent, succeeded, working } from '../../../test/builders/observations.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
@@ -8,7 +7,7 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import type { EndpointHealth, TargetFacts } from '../model/observed.ts';
+import type { EndpointHealth, TargetFacts } from '../model/decision.ts';
 import type { Rollout, Stage } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { decide } from './decide.ts';

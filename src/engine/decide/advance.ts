@@ -1,17 +1,24 @@
-/** Advances a rollout by one move: follow the nodes' reports, end it, or fill free slots. */
+/** Advances a rollout by one move: admit it, follow the nodes' reports, end it, or fill free slots. */
 import { rfc3339 } from '../../util/clock.ts';
-import { type DecisionContext, factsOf } from '../gates/context.ts';
+import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
+import { type DecisionContext, factsOf, gateInput } from '../gates/context.ts';
+import { ADMISSION, evaluate } from '../gates/registry.ts';
 import { abortReason } from '../model/controls.ts';
-import type { Snapshot } from '../model/observed.ts';
+import { isUnanswered, type Snapshot } from '../model/decision.ts';
 import { because, isUnasked, type Reason } from '../model/reasons.ts';
-import type { RecordedState, Rollout, Stage, Target } from '../model/recorded.ts';
-import { isFinal } from '../model/recorded.ts';
-import { activeStage, targetsIn, withTargets } from '../model/stages.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import {
+  activeStage,
+  isFinal,
+  type RecordedState,
+  type Rollout,
+  type Stage,
+  type Target,
+  targetsIn,
+  withTargets,
+} from '../model/recorded.ts';
+import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type Choice, chooseTargets } from '../schedule/candidates.ts';
-import { failedInFlightIn } from '../schedule/failed-in-flight.ts';
-import { freeSlots } from '../schedule/slots.ts';
-import { admit } from './admission.ts';
+import { failedInFlightIn, freeSlots } from '../schedule/slots.ts';
 import { type Evaluations, refusedState } from './evaluate-target.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
@@ -127,4 +134,67 @@ function failuresOf({ stages }: Rollout): ReadonlySet<string> {
   const counted = stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
   const failed = (stage: Stage): Target[] => targetsIn({ stages: [stage] }, ...FAILURES);
   return new Set(counted.flatMap((stage) => failed(stage).map(({ name }) => `${stage.role} ${name}`)));
+}
+
+/** Refuses a plan that cannot be completed before anything is touched. */
+export function admit(context: DecisionContext): Rollout {
+  const { snapshot, policy, now } = context;
+  const { rollout, preconditions, controls } = snapshot;
+  const { problems } = rollout;
+  const [problem] = problems;
+  if (problem) return { ...rollout, phase: 'invalid', reason: because(problem.code, listed(problems)) };
+  if (controls.abort !== undefined) return { ...rollout, phase: 'failed', reason: abortReason(controls.abort) };
+  // The rules below need a readable policy.
+  if (preconditions === 'unasked' || isUnanswered(preconditions) || policy.problems.length > 0) return rollout;
+  const [unmet] = preconditions ?? [];
+  if (unmet) return { ...rollout, phase: 'invalid', reason: because(unmet.code, listed(preconditions ?? [])) };
+  const broken = [...payloadProblems(rollout.stages, policy), ...versionVerdict(snapshot, policy).problems];
+  const [rule] = broken;
+  if (rule) return { ...rollout, phase: 'invalid', reason: because(rule.code, listed(broken)) };
+  const refusals: Reason[] = [];
+  const refused: Target[] = [];
+  for (const stage of rollout.stages) {
+    for (const target of stage.targets) {
+      const verdict = evaluate(ADMISSION, gateInput({ ...context, stage, target }, freeSlots(stage)));
+      if (verdict.kind !== 'stop') continue;
+      refusals.push(verdict.reason);
+      refused.push({ ...target, state: refusedState(verdict.reason), since: rfc3339(now) });
+    }
+  }
+  const [first] = refusals;
+  if (!first) return { ...rollout, phase: 'running' };
+  const message = listed(refusals);
+  return { ...withTargets(rollout, refused), phase: 'incomplete', reason: because(first.code, message) };
+}
+
+/** More reasons than this are only counted, to fit an Event or a status. */
+const MAX_LISTED = 5;
+
+function listed(reasons: readonly Reason[]): string {
+  const messages = reasons.slice(0, MAX_LISTED).map(({ message }) => message);
+  const rest = reasons.length - messages.length;
+  return [...messages, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+}
+
+export function versionVerdict(snapshot: Snapshot, { allow }: RolloutPolicy): VersionVerdict {
+  const { rollout, apiServers } = snapshot;
+  if (!apiServers) return { problems: [], unchecked: [] };
+  const stages = rollout.stages
+    .filter(({ keepsVersion }) => keepsVersion !== true)
+    .map((stage) => ({
+      ...stage,
+      targets: stage.targets.map((target) => {
+        const { version: current, node } = factsOf(snapshot, target);
+        return { name: target.name, current, hasKubelet: stage.role === 'worker' || node !== undefined };
+      }),
+    }));
+  return judgePlan(stages, apiServers, allow);
+}
+
+/** Reported when the rollout starts; undefined if every version is known. */
+export function uncheckedReason(snapshot: Snapshot, policy: RolloutPolicy): Reason | undefined {
+  const { unchecked } = versionVerdict(snapshot, policy);
+  return unchecked.length === 0
+    ? undefined
+    : because('VersionUnchecked', `version checks skipped for ${unchecked.join('; ')}`);
 }

@@ -1,15 +1,19 @@
 /** What the leader does for a target that delegates its drain: cordon and drain, later uncordon. */
 import { BUDGET_ENDS } from '../../drain/budgets.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { evaluate } from '../gates/chain.ts';
 import { gateInput, type TargetContext } from '../gates/context.ts';
-import { AFTER } from '../gates/registry.ts';
-import { ownerOf } from '../model/cordon-owners.ts';
-import type { NodeAction } from '../model/decided.ts';
-import type { DrainView, NodeView, TargetFacts } from '../model/observed.ts';
+import { AFTER, evaluate } from '../gates/registry.ts';
+import {
+  type DrainView,
+  isUnanswered,
+  type NodeAction,
+  type NodeView,
+  type TargetFacts,
+  untilAsked,
+} from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
+import { ownerOf } from '../model/recorded.ts';
 import type { TargetEvaluation } from '../model/transitions.ts';
-import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 

@@ -5,8 +5,8 @@ import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/builders/snapshots.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import type { Observation } from '../model/observed.ts';
-import { isLate, timeLeft } from './deadlines.ts';
+import type { Observation } from '../model/decision.ts';
+import { isLate, timeLeft } from './evaluate-target.ts';
 
 const RESTART: Observation = { kind: 'working', step: 'Restart', part: 'restart', attempt: later(0), since: later(0) };
 const DRAIN: Observation = { ...RESTART, step: 'Cordoning', part: 'drain', waitsFor: 'drain' };

@@ -3,11 +3,8 @@
  * `refit status`, the tests and the explorer all run it.
  */
 import { factsOf } from '../gates/context.ts';
-import { ownerOf } from '../model/cordon-owners.ts';
-import type { Decision, Signalling } from '../model/decided.ts';
-import type { Snapshot } from '../model/observed.ts';
-import { isFinal } from '../model/recorded.ts';
-import { activeStage } from '../model/stages.ts';
+import type { Decision, Signalling, Snapshot } from '../model/decision.ts';
+import { activeStage, isFinal, ownerOf } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { advance } from './advance.ts';
 import { Evaluations } from './evaluate-target.ts';

@@ -1,5 +1,4 @@
 /** Time in the evaluation of a target: deadlines, an absent leader, and old intents. */
-
 import { describe, expect, test } from 'vitest';
 import { failed, NONE, sent, succeeded, working } from '../../../test/builders/observations.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
@@ -8,8 +7,7 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import type { Decision } from '../model/decided.ts';
-import type { EndpointHealth, TargetFacts } from '../model/observed.ts';
+import type { Decision, EndpointHealth, TargetFacts } from '../model/decision.ts';
 import type { RecordedState, Role } from '../model/recorded.ts';
 import { decide } from './decide.ts';
 

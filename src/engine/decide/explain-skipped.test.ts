@@ -1,5 +1,4 @@
 /** Why skipped targets wait, by every gate of a single target. */
-
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { working } from '../../../test/builders/observations.ts';
@@ -9,13 +8,11 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import type { Wait } from '../model/decided.ts';
-import type { Snapshot } from '../model/observed.ts';
+import type { Snapshot, Wait } from '../model/decision.ts';
 import type { Stage } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { Evaluations } from './evaluate-target.ts';
-import { explain } from './explain.ts';
-import { explainToPeople } from './explain-skipped.ts';
+import { explain, explainToPeople } from './explain.ts';
 
 const NOW = T0 + MINUTE;
 const moving = buildTarget('w3', 'intended');

@@ -1,5 +1,4 @@
 /** What waits, for what, since when, until when, and what ends it. */
-
 import { describe, expect, test } from 'vitest';
 import { failed, sent, succeeded, working } from '../../../test/builders/observations.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
@@ -8,8 +7,7 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import type { Wait } from '../model/decided.ts';
-import type { EndpointHealth, Snapshot, TargetFacts } from '../model/observed.ts';
+import type { EndpointHealth, Snapshot, TargetFacts, Wait } from '../model/decision.ts';
 import type { Rollout } from '../model/recorded.ts';
 import { decide } from './decide.ts';
 import { Evaluations } from './evaluate-target.ts';

@@ -2,19 +2,13 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { type DecisionContext, factsOf } from '../gates/context.ts';
 import { abortReason } from '../model/controls.ts';
-import type { Probe, TargetPhase, Wait } from '../model/decided.ts';
-import type { Snapshot } from '../model/observed.ts';
+import { isUnanswered, type Probe, type Snapshot, type TargetPhase, untilAsked, type Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { Rollout, Stage, Target } from '../model/recorded.ts';
-import { isFinal } from '../model/recorded.ts';
-import { activeStage } from '../model/stages.ts';
-import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
-import { FINISHING_ENDS, type GatedTarget } from '../schedule/candidates.ts';
-import { type FailedInFlight, failedInFlightIn } from '../schedule/failed-in-flight.ts';
-import { limitOf } from '../schedule/slots.ts';
+import { activeStage, isFinal, type Rollout, type Stage, type Target } from '../model/recorded.ts';
+import { chooseTargets, FINISHING_ENDS, type GatedTarget } from '../schedule/candidates.ts';
+import { type FailedInFlight, failedInFlightIn, limitOf } from '../schedule/slots.ts';
 import { choose, isStopping } from './advance.ts';
-import { timeLeft } from './deadlines.ts';
-import type { Evaluations } from './evaluate-target.ts';
+import { type Evaluations, timeLeft } from './evaluate-target.ts';
 
 export interface Explanation {
   readonly waits: readonly Wait[];
@@ -203,4 +197,46 @@ function lastProgress({ stages, source }: Rollout): string {
       .toSorted((a, b) => Date.parse(a) - Date.parse(b))
       .at(-1) ?? source.created
   );
+}
+
+/** Each may need a request to the API server. */
+const MAX_TARGETS = 10;
+
+/** Like `explain`, plus what skipped targets would wait for if a slot were free. */
+export function explainToPeople(evaluations: Evaluations): Explanation {
+  const explanation = explain(evaluations);
+  const { waits, probes } = explanation;
+  const names = new Set(waits.map(({ target }) => target));
+  const known = new Set(waits.map(sentenceOf));
+  const more = skippedWaits(evaluations);
+  const added = more.filter(({ wait }) => !names.has(wait.target) && !known.has(sentenceOf(wait)));
+  return {
+    ...explanation,
+    waits: [...waits, ...added.map(({ wait }) => wait)],
+    probes: [...probes, ...more.flatMap(({ probe }) => probe ?? [])],
+  };
+}
+
+function skippedWaits(context: DecisionContext): ExplainedWait[] {
+  const { snapshot, policy } = context;
+  const { rollout } = snapshot;
+  const stage = activeStage(rollout);
+  if (!stage || isFinal(rollout) || rollout.unread || isStopping(snapshot, policy)) return [];
+  const waiting = skipped(stage.targets)
+    .slice(0, MAX_TARGETS)
+    .flatMap((target) => chooseTargets(context, stage, [target], 1).waiting)
+    // `explain` has the waits of the whole rollout.
+    .filter(({ ofRollout }) => ofRollout !== true)
+    .map((refused) => ({ ...refused, since: refused.since ?? refused.target.since }));
+  return groupWaits(stage, waiting);
+}
+
+/** Pending, although a later target has started. */
+function skipped(targets: readonly Target[]): readonly Target[] {
+  const last = targets.findLastIndex(({ state }) => state !== 'pending');
+  return targets.slice(0, Math.max(0, last)).filter(({ state }) => state === 'pending');
+}
+
+function sentenceOf({ gate, reason }: Wait): string {
+  return `${gate} ${reason.message}`;
 }

@@ -2,14 +2,17 @@
 import { isPendingFor } from '../../drain/cordon.ts';
 import { factsOf } from '../gates/context.ts';
 import { abortReason } from '../model/controls.ts';
-import { isOwnedBy, pendingOwnerOf } from '../model/cordon-owners.ts';
-import type { NodeAction } from '../model/decided.ts';
-import type { NodeView, Snapshot, TargetFacts } from '../model/observed.ts';
+import { isUnanswered, type NodeAction, type NodeView, type Snapshot, type TargetFacts } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import type { RecordedState, Stage, Target } from '../model/recorded.ts';
-import { isFinal } from '../model/recorded.ts';
-import { activeStage } from '../model/stages.ts';
-import { isUnanswered } from '../observe/probe-backoff.ts';
+import {
+  activeStage,
+  isFinal,
+  isOwnedBy,
+  pendingOwnerOf,
+  type RecordedState,
+  type Stage,
+  type Target,
+} from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { uncordonOf } from './cordon-and-drain.ts';
 import type { Evaluations } from './evaluate-target.ts';

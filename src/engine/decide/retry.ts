@@ -1,9 +1,8 @@
 /** Retries failed targets when a person asks for it. */
 import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/context.ts';
-import type { Snapshot } from '../model/observed.ts';
-import type { Rollout, Stage, Target } from '../model/recorded.ts';
-import { targetsIn, withTargets } from '../model/stages.ts';
+import type { Snapshot } from '../model/decision.ts';
+import { type Rollout, type Stage, type Target, targetsIn, withTargets } from '../model/recorded.ts';
 
 /** Milliseconds: recorded times have no fractions of a second. */
 const SECOND = 1000;

@@ -1,6 +1,6 @@
 /** Gate: no kubelet gets newer than any API server of the cluster, in the plan or not. */
 import { judgePlan } from '../../versions/plan-rules.ts';
-import type { ApiServerVersion } from '../model/observed.ts';
+import type { ApiServerVersion } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
 import { broughtTo, momentAfter } from '../observe/recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';

@@ -1,6 +1,6 @@
 /** Gate and verifier: for controllers, every API server of the cluster must be ready, in the plan or not. */
+import { isUnanswered, untilAsked } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
 import { type Gate, PASS } from './types.ts';
 
 /** No watch shows when an API server becomes ready. */

@@ -1,9 +1,8 @@
 /** What a decision looks at, and the gates' input for one target. */
 import type { Node } from '../../kube/types.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { Snapshot, TargetFacts } from '../model/observed.ts';
-import type { Rollout, Stage, Target } from '../model/recorded.ts';
-import { stagesBefore, targetsIn } from '../model/stages.ts';
+import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import { type Rollout, type Stage, stagesBefore, type Target, targetsIn } from '../model/recorded.ts';
 import { censusOf, type NodeCensus } from '../policy/node-census.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { GateInput } from './types.ts';

@@ -1,6 +1,6 @@
 /** Gate: checks the policy's rules for downloads again; the plan or the policy may have changed. */
 import { because } from '../model/reasons.ts';
-import { payloadProblems } from '../policy/payload-rules.ts';
+import { payloadProblems } from '../policy/rollout-policy.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const downloadsAllowed: Gate = {

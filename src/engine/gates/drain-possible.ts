@@ -1,8 +1,8 @@
 /** Gate: starts no drain that cannot end, so that no node is cordoned in vain. */
 import { BUDGET_ENDS, describeBlockingBudget } from '../../drain/budgets.ts';
 import type { RefusedPod } from '../../drain/pods.ts';
+import { isUnanswered, untilAsked } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import { isUnanswered, untilAsked } from '../observe/probe-backoff.ts';
 import { type Gate, PASS } from './types.ts';
 
 /** No watch shows budgets and pods, so it is asked again. */

@@ -1,5 +1,4 @@
 /** Every gate and verifier, with its sentences. */
-
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/builders/snapshots.ts';
@@ -7,12 +6,11 @@ import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { EndpointHealth, ObservedForeignWork, TargetFacts } from '../model/observed.ts';
+import type { EndpointHealth, ObservedForeignWork, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Role } from '../model/recorded.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
-import { evaluate } from './chain.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
 import { drainPossible } from './drain-possible.ts';
 import { foreignWork } from './foreign-work.ts';
@@ -21,7 +19,7 @@ import { nodesAvailable } from './nodes-available.ts';
 import { notPaused } from './not-paused.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
-import { ADMISSION, AFTER, BEFORE } from './registry.ts';
+import { ADMISSION, AFTER, BEFORE, evaluate } from './registry.ts';
 import { restOver } from './rest-over.ts';
 import { targetExists } from './target-exists.ts';
 import type { Gate, GateInput, Verdict } from './types.ts';

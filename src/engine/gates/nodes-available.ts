@@ -1,5 +1,4 @@
 /** Gate: limits how many nodes of the cluster are unavailable at once, for whatever reason. */
-
 import { because } from '../model/reasons.ts';
 import type { NodeLimit } from '../policy/rollout-policy.ts';
 import { type GateInput, PASS, type Verdict } from './types.ts';

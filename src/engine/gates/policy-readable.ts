@@ -1,5 +1,4 @@
 /** Gate: nothing starts under an unreadable policy, because it may forbid it. */
-
 import { because } from '../model/reasons.ts';
 import { type GateInput, PASS, type Verdict } from './types.ts';
 

@@ -1,4 +1,4 @@
-/** The lists of gates and verifiers, in the order in which they are asked. */
+/** The lists of gates and verifiers, in the order in which they are asked: the first that does not pass decides. */
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
@@ -11,7 +11,7 @@ import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
 import { restOver } from './rest-over.ts';
 import { targetExists } from './target-exists.ts';
-import type { Gate } from './types.ts';
+import type { Gate, GateInput, Verdict } from './types.ts';
 import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
 
@@ -37,3 +37,21 @@ export const BEFORE: readonly Gate[] = [
 
 /** Asked after a target reported success. Its slot is free once they pass. */
 export const AFTER: readonly Gate[] = [apiServersReady, nodeReady, restOver];
+
+export type Refusal = Exclude<Verdict, { kind: 'pass' }> &
+  Pick<Gate, 'ofRollout' | 'probesEachTarget'> & { readonly gate: string };
+
+interface Passed {
+  readonly kind: 'pass';
+  readonly ofRollout?: undefined;
+}
+
+export function evaluate(gates: readonly Gate[], input: GateInput): Passed | Refusal {
+  for (const gate of gates) {
+    const verdict = gate.evaluate(input);
+    if (verdict.kind === 'pass') continue;
+    const { name, ofRollout = false, probesEachTarget = false } = gate;
+    return { ...verdict, gate: name, ofRollout, probesEachTarget };
+  }
+  return { kind: 'pass' };
+}

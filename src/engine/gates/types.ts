@@ -1,6 +1,5 @@
 /** The contract of gates and verifiers: they answer pass, wait or stop with a reason, from gathered input only. */
-import type { Probe } from '../model/decided.ts';
-import type { Snapshot, TargetFacts } from '../model/observed.ts';
+import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
 import type { Stage, Target } from '../model/recorded.ts';
 import type { NodeCensus } from '../policy/node-census.ts';

@@ -4,8 +4,8 @@ import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
-import type { Snapshot } from '../model/observed.ts';
-import { uncheckedReason } from './version-verdict.ts';
+import { uncheckedReason } from '../decide/advance.ts';
+import type { Snapshot } from '../model/decision.ts';
 
 const stage = buildStage('worker', ['w1', 'w2'], { version: 'v1.36.3' });
 const apiServers = [{ name: 'c1', version: 'v1.36.3' }];

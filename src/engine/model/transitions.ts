@@ -1,6 +1,5 @@
 /** The transition table of a target: recorded state × observation → phase and effect. */
-import type { NodeAction, Probe, TargetPhase } from './decided.ts';
-import type { Observation } from './observed.ts';
+import type { NodeAction, Observation, Probe, TargetPhase } from './decision.ts';
 import type { Reason } from './reasons.ts';
 import type { RecordedState } from './recorded.ts';
 

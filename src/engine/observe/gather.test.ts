@@ -5,7 +5,7 @@ import { buildTablePlan, tableDialect, withAnswer } from '../../../test/builders
 import { later, T0 } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
-import type { TargetFacts } from '../model/observed.ts';
+import type { TargetFacts } from '../model/decision.ts';
 import { gather, platformOf } from './gather.ts';
 
 function factsOf(object: KubeObject | undefined): TargetFacts | undefined {

@@ -5,7 +5,6 @@ import type { Condition, KubeObject, Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import type { Dialect, World } from '../dialect.ts';
 import { controlsOn } from '../model/controls.ts';
-import { ownerOf } from '../model/cordon-owners.ts';
 import type {
   DrainView,
   EndpointHealth,
@@ -15,10 +14,10 @@ import type {
   ObservedForeignWork,
   Snapshot,
   TargetFacts,
-} from '../model/observed.ts';
+  Unanswered,
+} from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import type { Rollout, Stage, Target } from '../model/recorded.ts';
-import type { Unanswered } from './probe-backoff.ts';
+import { ownerOf, type Rollout, type Stage, type Target } from '../model/recorded.ts';
 import type { WatchFacts } from './watch-times.ts';
 
 /** What no watch shows: probe answers, and this process's own drains and watch times. */

@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
-import { OwnWrites, type View } from './own-writes.ts';
-import { freshWorld, viewsOf } from './world.ts';
+import { freshWorld, OwnWrites, type View, viewsOf } from './world.ts';
 
 const at = (resourceVersion: string, name = 'w1'): Node => buildNode(name, { resourceVersion });
 

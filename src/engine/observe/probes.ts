@@ -1,16 +1,15 @@
-/** Probes what no watch shows: each question once per reconcile, all of a round at the same time. */
+/** Probes what no watch shows: each question once per reconcile, all of a round at the same time, with backoff. */
 import type { DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import { backoffDelay } from '../../util/backoff.ts';
 import { messageOf } from '../../util/errors.ts';
 import { settleAll } from '../../util/settle.ts';
 import type { Dialect, Endpoint, World } from '../dialect.ts';
-import type { Probe } from '../model/decided.ts';
-import type { EndpointHealth } from '../model/observed.ts';
+import type { EndpointHealth, Probe, Unanswered } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Target } from '../model/recorded.ts';
-import type { ProbeBackoff, Unanswered } from './probe-backoff.ts';
 
 /** Probes that are the same for all dialects. */
 export interface Prober {
@@ -150,4 +149,60 @@ function keyOf(probe: Probe): string {
 
 function attemptOf({ key, since }: Target): string {
   return `${key}@${since}`;
+}
+
+/** Resolves with the HTTP status of `/readyz`; rejects if no answer comes in time. */
+export type AskReadyz = (host: string) => Promise<number>;
+
+/** Asks all at once, so that a silent server does not delay the others. Never rejects. */
+export async function askControlPlane(endpoints: readonly Endpoint[], ask: AskReadyz): Promise<EndpointHealth[]> {
+  return await Promise.all(
+    endpoints.map(async ({ name, host }) => {
+      if (host === undefined) return { name, ready: false, detail: 'has no InternalIP' };
+      try {
+        const status = await ask(host);
+        return status >= 200 && status < 300
+          ? { name, ready: true }
+          : { name, ready: false, detail: `/readyz says ${status}` };
+      } catch (error) {
+        return { name, ready: false, detail: messageOf(error) };
+      }
+    }),
+  );
+}
+
+/** 2 s, 4 s, … one minute, without jitter: only the leader probes. */
+const WAIT = { base: 4_000, cap: 120_000, random: () => 0 };
+
+interface Try {
+  readonly reason: Reason;
+  readonly attempt: number;
+  /** Milliseconds by the steady clock. */
+  readonly askAt: number;
+}
+
+/** The failed probes of one plan in one term of leadership. Times are milliseconds by the steady clock. */
+export class ProbeBackoff {
+  readonly #tries = new Map<string, Try>();
+
+  /** Undefined if the probe may run. */
+  of(probe: string, now: number): Unanswered | undefined {
+    const last = this.#tries.get(probe);
+    return last && last.askAt > now ? { unanswered: last.reason, recheckMs: last.askAt - now } : undefined;
+  }
+
+  /** The probe failed. `isNew` if it did not fail before, or for another reason. */
+  add(probe: string, reason: Reason, now: number): Unanswered & { readonly isNew: boolean } {
+    const last = this.#tries.get(probe);
+    // The backoff of a probe that nobody repeated for long starts again.
+    const before = last && now - last.askAt < WAIT.cap ? last : undefined;
+    const attempt = before ? before.attempt + 1 : 0;
+    const recheckMs = backoffDelay(attempt, WAIT);
+    this.#tries.set(probe, { reason, attempt, askAt: now + recheckMs });
+    return { unanswered: reason, recheckMs, isNew: before?.reason.message !== reason.message };
+  }
+
+  forget(probe: string): void {
+    this.#tries.delete(probe);
+  }
 }

@@ -1,8 +1,7 @@
 /** The versions that a plan has upgraded its targets to, from the record: their objects show them a little later. */
 import { onceForEach } from '../../util/memo.ts';
 import type { Waiting } from '../gates/types.ts';
-import type { Role, Stage } from '../model/recorded.ts';
-import { isSettled } from '../model/stages.ts';
+import { isSettled, type Role, type Stage } from '../model/recorded.ts';
 
 export interface Brought {
   readonly version: string;

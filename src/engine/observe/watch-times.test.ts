@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { working } from '../../../test/builders/observations.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, MINUTE } from '../../../test/builders/times.ts';
-import type { Observation } from '../model/observed.ts';
+import type { Observation } from '../model/decision.ts';
 import type { RecordedState } from '../model/recorded.ts';
 import { WatchTimes } from './watch-times.ts';
 

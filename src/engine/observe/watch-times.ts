@@ -1,6 +1,6 @@
 /** How long this process has watched each target report the same, so that deadlines do not depend on other clocks. */
 import type { Clock } from '../../util/clock.ts';
-import type { ForeignWork, Observation, TargetFacts } from '../model/observed.ts';
+import type { ForeignWork, Observation, TargetFacts } from '../model/decision.ts';
 import type { RecordedState, Target } from '../model/recorded.ts';
 
 export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;

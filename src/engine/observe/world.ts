@@ -1,9 +1,11 @@
-/** The controller's World: informer caches, corrected by its own last writes. */
-import { apiVersionOf, type Resource } from '../../kube/resources.ts';
+/** The controller's World: informer caches, corrected by this process's own writes, which they may lack. */
+import { keyOf } from '../../kube/object-key.ts';
+import { compareResourceVersions } from '../../kube/resource-version.ts';
+import { pathOf, type Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import type { Informer } from '../../kube/watch/informer.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { World } from '../dialect.ts';
-import type { OwnWrites, View } from './own-writes.ts';
 
 /** A view of each kind that the dialect watches. */
 export interface Views {
@@ -28,4 +30,61 @@ export function freshWorld(views: Views, ownWrites: OwnWrites): World {
   };
 }
 
-const kindOf = onceForEach((resource: Resource) => `${apiVersionOf(resource)}/${resource.plural}`);
+/** An informer's cache of one kind; it lags behind the server. */
+export type View<T extends KubeObject> = Pick<Informer<T>, 'get' | 'list' | 'resourceVersion'>;
+
+export class OwnWrites {
+  /** By kind, then by namespace and name. */
+  readonly #written = new Map<string, Map<string, KubeObject>>();
+
+  /** Call with the server's answer to every write. */
+  remember(resource: Resource, answer: KubeObject): void {
+    this.#of(resource).set(keyOf(answer), answer);
+  }
+
+  /** The newest known object: the cached one, or our own last write until the cache has it. */
+  latest<T extends KubeObject>(resource: Resource<T>, view: View<T>, name: string, namespace?: string): T | undefined {
+    const seen = view.get(name, namespace);
+    const own = this.#of(resource);
+    // Fast path: usually no write is pending.
+    if (own.size === 0) return seen;
+    const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
+    const written = own.get(key) as T | undefined;
+    if (!written) return seen;
+    if (hasReached(seen?.metadata.resourceVersion ?? view.resourceVersion(), written.metadata.resourceVersion)) {
+      own.delete(key);
+      return seen;
+    }
+    return written;
+  }
+
+  /** Like `latest`, for all objects. */
+  latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): T[] {
+    const own = this.#of(resource);
+    if (own.size === 0) return view.list();
+    const written = new Map(
+      [...own].map(([key, { metadata }]) => [key, this.latest(resource, view, metadata.name, metadata.namespace)]),
+    );
+    const listed = view.list().flatMap((object) => {
+      const key = keyOf(object);
+      if (!written.has(key)) return object;
+      const newest = written.get(key);
+      written.delete(key);
+      return newest ?? [];
+    });
+    return [...listed, ...[...written.values()].filter((object) => object !== undefined)];
+  }
+
+  #of(resource: Resource): Map<string, KubeObject> {
+    const kind = kindOf(resource);
+    const objects = this.#written.get(kind) ?? new Map<string, KubeObject>();
+    this.#written.set(kind, objects);
+    return objects;
+  }
+}
+
+const kindOf = onceForEach((resource: Resource) => pathOf(resource));
+
+function hasReached(seen: string | undefined, wanted: string | undefined): boolean {
+  return wanted === undefined || (seen !== undefined && compareResourceVersions(seen, wanted) >= 0);
+}

@@ -1,7 +1,9 @@
-/** Chooses the UpgradePolicy of a plan: the most specific one, then the first by name. */
+/** The policy of a plan: the most specific UpgradePolicy, then the first by name, changed by the plan's own fields. */
 import { type UpgradePolicy, upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { ifFound } from '../../kube/status-error.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { Dialect } from '../dialect.ts';
 import { readPolicy } from './read-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
@@ -55,4 +57,16 @@ function rankOf({ spec: { plans = [{}] } }: UpgradePolicy, plan: PlanRef): numbe
 /** Undefined if the cluster lacks the kind. Rejects without the right to list them, because they would still apply. */
 export async function listPolicies(client: KubeClient, abort: AbortSignal): Promise<UpgradePolicy[] | undefined> {
   return (await ifFound(client.listAll(upgradePolicies, { abort })))?.items;
+}
+
+/** `uncovered` is the policy of a plan that no UpgradePolicy covers. */
+export function policyOfPlan<P extends KubeObject>(
+  dialect: Pick<Dialect<P>, 'name' | 'planRules'>,
+  policies: readonly UpgradePolicy[],
+  plan: P,
+  uncovered: RolloutPolicy = DEFAULT_POLICY,
+): RolloutPolicy {
+  const { name, namespace } = plan.metadata;
+  const policy = policyFor(policies, { dialect: dialect.name, name, namespace }, uncovered);
+  return dialect.planRules?.apply(plan, policy) ?? policy;
 }

@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildStage } from '../../../test/builders/stages.ts';
 import type { Payload, Stage } from '../model/recorded.ts';
-import { payloadProblems, unverifiedDownloads } from './payload-rules.ts';
-import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
+import { DEFAULT_POLICY, payloadProblems, type RolloutPolicy, unverifiedDownloads } from './rollout-policy.ts';
 
 const SHA256 = 'a'.repeat(64);
 const GOOD: Payload = { url: 'https://example.com/file', sha256: SHA256 };

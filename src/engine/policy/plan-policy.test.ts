@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { DIALECT_NAMES } from '../../api/refit/upgrade-policy.ts';
-import { policyOfPlan } from './plan-policy.ts';
+import { policyOfPlan } from './choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
 const [NAME] = DIALECT_NAMES;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { HOUR, later, T0 } from '../../../test/builders/times.ts';
 import { DIALECT_NAMES, type UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
-import { type PolicyContext, withStatus } from './policy-status.ts';
+import { type PolicyContext, withStatus } from './policy-controller.ts';
 
 const [ONE, OTHER] = DIALECT_NAMES;
 const FLEET = { dialect: ONE, name: 'fleet' };

@@ -5,10 +5,10 @@ import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTablePlan, tableDialect } from '../../../test/builders/table-dialect.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
-import type { Wait } from '../model/decided.ts';
+import type { Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/recorded.ts';
-import { OwnWrites } from '../observe/own-writes.ts';
+import { OwnWrites } from '../observe/world.ts';
 import { blockedEvent, CONDITIONS_ANNOTATION, conditionsIn, conditionsOf, writeConditions } from './conditions.ts';
 
 const RUNNING = buildRollout([buildStage('worker', ['w1'])]);

@@ -1,11 +1,9 @@
 /** Measures a rollout at each decision. */
 import type { Metrics } from '../../runtime/metrics.ts';
 import { factsOf } from '../gates/context.ts';
-import type { Decision, TargetPhase } from '../model/decided.ts';
-import type { Snapshot } from '../model/observed.ts';
+import type { Decision, Snapshot, TargetPhase } from '../model/decision.ts';
 import { isUnasked } from '../model/reasons.ts';
-import type { Rollout, RolloutPhase } from '../model/recorded.ts';
-import { stateChanges } from '../model/stages.ts';
+import { type Rollout, type RolloutPhase, stateChanges } from '../model/recorded.ts';
 
 const ROLLOUT_PHASES = { new: 0, running: 0, done: 0, failed: 0, incomplete: 0, invalid: 0 } as const satisfies Record<
   RolloutPhase,

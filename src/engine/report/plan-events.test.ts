@@ -4,7 +4,7 @@ import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import type { Rollout } from '../model/recorded.ts';
-import { planEvents } from './plan-events.ts';
+import { planEvents } from './events.ts';
 
 const reason = { code: 'TargetFailed', message: 'w1: 404' } as const;
 const begun = buildRollout([buildStage('controller', ['c1']), buildStage('worker', ['w1', 'w2'])]);

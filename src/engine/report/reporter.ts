@@ -3,20 +3,25 @@ import { nodes } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { LogFields, Logger } from '../../util/log.ts';
-import type { Effects } from '../act/effects.ts';
-import type { Sent } from '../act/signal.ts';
+import type { Effects, Sent } from '../act/effects.ts';
+import { uncheckedReason } from '../decide/advance.ts';
 import type { Evaluations } from '../decide/evaluate-target.ts';
 import type { Dialect, World } from '../dialect.ts';
-import { uncheckedReason } from '../gates/version-verdict.ts';
-import type { Decision, NodeAction, Wait } from '../model/decided.ts';
-import type { Snapshot } from '../model/observed.ts';
+import type { Decision, NodeAction, Snapshot, Wait } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
 import { isFinal, type Rollout } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { writeConditions } from './conditions.ts';
+import {
+  cleanUpEvents,
+  nodeActionEvents,
+  planEvents,
+  type ReportedEvent,
+  signalEvents,
+  type TargetEvent,
+  targetEvents,
+} from './events.ts';
 import { measurePlan, measureSteps } from './metrics.ts';
-import { planEvents, type ReportedEvent } from './plan-events.ts';
-import { cleanUpEvents, nodeActionEvents, signalEvents, type TargetEvent, targetEvents } from './target-events.ts';
 
 /** What one decision is based on. */
 export interface Turn<P extends KubeObject> {

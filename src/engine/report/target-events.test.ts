@@ -8,10 +8,10 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import { Evaluations } from '../decide/evaluate-target.ts';
-import type { Observation } from '../model/observed.ts';
+import type { Observation } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/recorded.ts';
-import { nodeActionEvents, signalEvents, type TargetEvent, targetEvents } from './target-events.ts';
+import { nodeActionEvents, signalEvents, type TargetEvent, targetEvents } from './events.ts';
 
 const rolloutOf = (state: RecordedState) =>
   buildRollout([buildStage('worker', [buildTarget('w1', state, { since: later(0) })], { version: 'v2' })]);

@@ -1,5 +1,4 @@
 /** Which targets get the free slots, which wait for a gate, and which cannot start. */
-
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
@@ -7,7 +6,7 @@ import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { T0 } from '../../../test/builders/times.ts';
-import type { TargetFacts } from '../model/observed.ts';
+import type { TargetFacts } from '../model/decision.ts';
 import { chooseTargets } from './candidates.ts';
 
 const sick = { ready: false };

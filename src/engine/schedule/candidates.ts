@@ -1,7 +1,6 @@
 /** Chooses the next targets in list order, so that a repeated decision is the same decision. */
-import { evaluate, type Refusal } from '../gates/chain.ts';
 import { censusFor, type DecisionContext, factsOf, gateInput } from '../gates/context.ts';
-import { BEFORE } from '../gates/registry.ts';
+import { BEFORE, evaluate, type Refusal } from '../gates/registry.ts';
 import type { Gate, Waiting } from '../gates/types.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Stage, Target } from '../model/recorded.ts';

@@ -2,7 +2,7 @@
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { leases, nodes, type Resource } from '../../../src/kube/resources.ts';
 import type { KubeObject, Node } from '../../../src/kube/types.ts';
-import type { SignalData } from '../../../src/signal/codec.ts';
+import type { SignalData } from '../../../src/signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL, type ControlNode, controlNodes, MODE_ANNOTATION } from '../../../src/signal/names.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { LEADER_LEASE } from '../runtime/lease-election.ts';

@@ -1,6 +1,6 @@
 /** Owns what every step of a node is given: which object it answers for, where the node's process and files are, and the API. */
 import type { KubeClient } from '../../../src/kube/client.ts';
-import type { SignalData } from '../../../src/signal/codec.ts';
+import type { SignalData } from '../../../src/signal/annotations.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import type { Logger } from '../../../src/util/log.ts';
 import type { Quirks } from '../quirks.ts';

@@ -5,7 +5,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { basename } from 'node:path/posix';
-import type { SignalCommand } from '../../../src/signal/codec.ts';
+import type { SignalCommand } from '../../../src/signal/annotations.ts';
 
 export interface PayloadRequest {
   readonly command: SignalCommand;

@@ -2,7 +2,7 @@
 import type { KubeClient } from '../../../src/kube/client.ts';
 import type { Resource } from '../../../src/kube/resources.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
-import { decodeSignal, encodeSignal, type SignalData } from '../../../src/signal/codec.ts';
+import { decodeSignal, encodeSignal, type SignalData } from '../../../src/signal/annotations.ts';
 import type { SignalStatus } from '../../../src/signal/names.ts';
 import { type Clock, rfc3339 } from '../../../src/util/clock.ts';
 import type { Cache, Controller } from '../runtime/manager.ts';

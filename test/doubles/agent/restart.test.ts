@@ -1,7 +1,7 @@
 /** Owns the table of what becomes of a node in `Restart`: by what runs, what is wanted, who ordered it, and the release. */
 import { expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
-import { decodeSignal, encodeSignal, type SignalData } from '../../../src/signal/codec.ts';
+import { decodeSignal, encodeSignal, type SignalData } from '../../../src/signal/annotations.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLogger } from '../../../src/util/log.ts';
 import { MemoryApi } from '../../builders/memory-api.ts';

@@ -3,7 +3,7 @@ import { chmod, link, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Resource } from '../../../src/kube/resources.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
-import type { SignalData } from '../../../src/signal/codec.ts';
+import type { SignalData } from '../../../src/signal/annotations.ts';
 import type { SignalStatus } from '../../../src/signal/names.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import type { Controller } from '../runtime/manager.ts';

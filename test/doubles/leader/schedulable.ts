@@ -3,7 +3,7 @@ import type { TargetStatus } from '../../../src/api/autopilot/plan.ts';
 import { nodes } from '../../../src/kube/resources.ts';
 import { isConflict, isNotFound } from '../../../src/kube/status-error.ts';
 import type { KubeObject, Node } from '../../../src/kube/types.ts';
-import { decodeSignal, encodeSignal, type SignalData } from '../../../src/signal/codec.ts';
+import { decodeSignal, encodeSignal, type SignalData } from '../../../src/signal/annotations.ts';
 import { type ControlNode, controlNodes } from '../../../src/signal/names.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { withSignal } from '../agent/phase.ts';

@@ -10,7 +10,7 @@ import { loadJournal, saveJournal } from '../../../src/agent/state/journal-file.
 import { pathsBeside, pathsIn } from '../../../src/agent/state/state-directory.ts';
 import type { FileTrust } from '../../../src/agent/state/trusted-path.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
-import { decodeReport } from '../../../src/signal/report.ts';
+import { decodeReport } from '../../../src/signal/annotations.ts';
 import { type Clock, systemClock } from '../../../src/util/clock.ts';
 import { silentLogger } from '../../../src/util/log.ts';
 import { MemoryStore, viewOf } from '../../agent/memory-object.ts';

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { pathsBeside } from '../../../src/agent/state/state-directory.ts';
-import type { SignalCommand } from '../../../src/signal/codec.ts';
+import type { SignalCommand } from '../../../src/signal/annotations.ts';
 import type { SunkenFiles } from './sunken-files.ts';
 
 export const OLD = 'v1.36.1+k0s.0';

@@ -1,10 +1,9 @@
 /** Owns what is seen of a run from outside: hosts as they are and objects as the server holds them, and what is wrong in that. */
-
 import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { cordonOwner, pendingOwner } from '../../../src/drain/cordon.ts';
 import type { KubeObject, Node, Pod } from '../../../src/kube/types.ts';
-import { decodeSignal } from '../../../src/signal/codec.ts';
+import { decodeSignal } from '../../../src/signal/annotations.ts';
 import { SIGNAL_STATUSES } from '../../../src/signal/names.ts';
 import { V2 } from '../../model/configurations.ts';
 import { isInMotion } from '../../model/host.ts';

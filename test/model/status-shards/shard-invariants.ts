@@ -3,7 +3,7 @@ import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
 import { TARGET_STATES } from '../../../src/dialects/autopilot/states.ts';
 import { listsOf } from '../../../src/dialects/autopilot/status-shards/target-lists.ts';
-import type { SignalData } from '../../../src/signal/codec.ts';
+import type { SignalData } from '../../../src/signal/annotations.ts';
 
 export interface ShardGlance {
   /** With all that its status shards hold. */

@@ -4,7 +4,7 @@ import { type StatusShard, statusShards } from '../../../src/api/refit/status-sh
 import { phaseOfPlan } from '../../../src/dialects/autopilot/states.ts';
 import { mergeShards } from '../../../src/dialects/autopilot/status-shards/merge.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
-import { decodeSignal, encodeSignal } from '../../../src/signal/codec.ts';
+import { decodeSignal, encodeSignal } from '../../../src/signal/annotations.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { buildNode } from '../../builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../builders/plans.ts';

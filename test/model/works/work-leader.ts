@@ -1,7 +1,5 @@
 /** Runs the real reconciler once for a family of works, on a chosen view. */
-import type { View } from '../../../src/engine/observe/own-writes.ts';
-import { OwnWrites } from '../../../src/engine/observe/own-writes.ts';
-import { viewsOf } from '../../../src/engine/observe/world.ts';
+import { OwnWrites, type View, viewsOf } from '../../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import { createReconciler } from '../../../src/engine/reconciler.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';

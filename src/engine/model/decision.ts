@@ -1,11 +1,12 @@
-/** The observations of a rollout and its targets: everything that one decision reads. */
+/** What one decision reads, the observations of a rollout and its targets, and what it decides. */
 import type { DrainPreview } from '../../drain/drain-preview.ts';
+import type { DrainOptions } from '../../drain/pods.ts';
 import type { Node } from '../../kube/types.ts';
-import type { Unanswered } from '../observe/probe-backoff.ts';
+import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
 import type { Reason } from './reasons.ts';
-import type { Role, Rollout } from './recorded.ts';
+import type { Payload, Role, Rollout, Stage, Target } from './recorded.ts';
 
 /** What the node itself says about the signal of this rollout; `attempt` and `since` are RFC 3339. */
 export type Observation =
@@ -133,4 +134,97 @@ export interface Snapshot {
   readonly fleet?: readonly Node[] | undefined;
   /** Milliseconds within which 90 % of the finished targets were done; undefined before the first. */
   readonly paceMs?: number | undefined;
+}
+
+/** Why a target, or without one the whole rollout, waits, and what ends the wait. */
+export interface Wait {
+  readonly target?: string;
+  /** The gate or verifier that says wait, or the phase of the target. */
+  readonly gate: string;
+  readonly reason: Reason;
+  /** A clause for people that follows "when": what ends it, and what they can do about it. */
+  readonly ends?: string | undefined;
+  /** RFC 3339. */
+  readonly since: string;
+  /** RFC 3339: the deadline that ends it, if any. */
+  readonly until?: string;
+  /** True if several targets of the active stage wait for the same; `target` is the first of them. */
+  readonly ofStage?: true;
+}
+
+/** The phase shown to people, from the recorded state and the observation. */
+export type TargetPhase =
+  | 'pending'
+  | 'intended'
+  | 'signalled'
+  | 'working'
+  | 'verifying'
+  | 'done'
+  | 'failed'
+  | 'missing'
+  | 'unsupported';
+
+export interface Signalling {
+  readonly stage: Stage;
+  readonly target: Target;
+  /** Undefined if the stage has none. */
+  readonly payload?: Payload | undefined;
+  /** What the policy asks of the agent. */
+  readonly agent: AgentPolicy;
+}
+
+/** What the leader does for a target beside the signal. Repeating one does no harm. */
+export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
+  | { readonly kind: 'cordon'; readonly node: string; readonly owner: string }
+  | { readonly kind: 'drain'; readonly node: string; readonly options: DrainOptions }
+  /** Uncordons the node first, if one is named: only our own cordon, or any with `always`. */
+  | {
+      readonly kind: 'acknowledge';
+      readonly node?: string | undefined;
+      readonly uncordon?: 'ours' | 'always' | undefined;
+    }
+  | { readonly kind: 'cancel'; readonly node?: string | undefined; readonly reason: Reason }
+  | { readonly kind: 'taint'; readonly node: string }
+  /** Removes our cordon or taint. */
+  | { readonly kind: 'clean-up'; readonly node: string; readonly cordon: boolean; readonly taint: boolean }
+);
+
+/** A question that no watch answers. */
+export type Probe =
+  | { readonly kind: 'control-plane' }
+  | { readonly kind: 'preconditions' }
+  | { readonly kind: 'drain-preview'; readonly node: string }
+  | { readonly kind: 'drain-delegation'; readonly stage: Stage; readonly target: Target };
+
+/** What to do now. With a `record` there are no signals: only recorded intents are signalled. */
+export interface Decision {
+  readonly record?: Rollout | undefined;
+  readonly signals: readonly Signalling[];
+  readonly nodeActions: readonly NodeAction[];
+  readonly waits: readonly Wait[];
+  readonly phases: ReadonlyMap<string, TargetPhase>;
+  /** Probes that the decision needs. */
+  readonly probes: readonly Probe[];
+  /** Milliseconds after which to decide again without an event. */
+  readonly recheckAfterMs?: number | undefined;
+}
+
+/** A probe without an answer: the targets that need one wait until it is repeated. */
+export interface Unanswered {
+  /** Why there is no answer. */
+  readonly unanswered: Reason;
+  /** Milliseconds until the probe is repeated. */
+  readonly recheckMs: number;
+}
+
+export function isUnanswered(given: unknown): given is Unanswered {
+  return typeof given === 'object' && given !== null && 'unanswered' in given;
+}
+
+export function untilAsked({ unanswered, recheckMs }: Unanswered): {
+  readonly reason: Reason;
+  readonly ends: string;
+  readonly recheckMs: number;
+} {
+  return { reason: unanswered, ends: 'the probe gets an answer', recheckMs };
 }

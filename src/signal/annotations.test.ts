@@ -1,8 +1,7 @@
 /** Owns the proof that signals are read as k0s reads them, and written byte for byte as it writes them. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import type { SignalData } from './codec.ts';
-import { decodeSignal, encodeSignal } from './codec.ts';
+import { decodeSignal, encodeSignal, type SignalData } from './annotations.ts';
 import { SIGNAL_DATA_ANNOTATION, SIGNAL_VERSION_ANNOTATION } from './names.ts';
 
 /** Every kind of signal in every status, as real k0s nodes and leaders wrote them. */

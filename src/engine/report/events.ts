@@ -1,0 +1,139 @@
+/** Events of a plan and of its targets, from what was recorded before and what is recorded now. */
+import { formatDuration } from '../../util/duration.ts';
+import { isLarge } from '../act/status-shards.ts';
+import type { Evaluations } from '../decide/evaluate-target.ts';
+import { factsOf } from '../gates/context.ts';
+import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.ts';
+import { because, type Reason } from '../model/reasons.ts';
+import { type Rollout, type Stage, stateChanges, type Target, targetsIn } from '../model/recorded.ts';
+import { unverifiedDownloads } from '../policy/rollout-policy.ts';
+
+/** On the object that stands for the target. */
+export interface TargetEvent extends ReportedEvent {
+  readonly stage: Stage;
+  readonly target: Target;
+}
+
+/** On a Node, by name. */
+export interface NodeEvent extends ReportedEvent {
+  readonly node: string;
+}
+
+/** For each target whose recorded state changed; `evaluations` are those that the record was decided on. */
+export function targetEvents(evaluations: Evaluations, after: Rollout): TargetEvent[] {
+  const { snapshot } = evaluations;
+  return stateChanges(snapshot.rollout, after).flatMap(({ stage, target, before = target }): TargetEvent[] => {
+    if (target.state === 'failed')
+      return [{ type: 'Warning', reason: evaluations.of(stage, before).reason, stage, target }];
+    if (target.state !== 'done' || isQuiet(snapshot.rollout)) return [];
+    return [{ type: 'Normal', reason: doneReason(snapshot, stage, target), stage, target }];
+  });
+}
+
+function doneReason(snapshot: Snapshot, { version }: Stage, target: Target): Reason {
+  const { observation } = factsOf(snapshot, target);
+  const { from, spent } = observation.kind === 'none' ? {} : (observation.report ?? {});
+  const took = Object.values(spent ?? {}).reduce((sum, ms) => sum + ms, 0);
+  const before = from === undefined ? '' : ` (from ${from})`;
+  return because('Completed', `Upgraded to ${version}${before}${took > 0 ? ` in ${formatDuration(took)}` : ''}`);
+}
+
+export function signalEvents(rollout: Rollout, signals: readonly Signalling[]): TargetEvent[] {
+  if (isQuiet(rollout)) return [];
+  return signals.map(({ stage, target }) => {
+    const message = `Upgrade to ${stage.version} started (${rollout.source.kind} ${rollout.source.name})`;
+    return { type: 'Normal', reason: because('Signalled', message), stage, target };
+  });
+}
+
+/** A cancelled signal is always reported, even in a large rollout. */
+export function nodeActionEvents(rollout: Rollout, nodeAction: NodeAction): TargetEvent[] {
+  const { kind, name } = rollout.source;
+  const { stage, target } = nodeAction;
+  if (nodeAction.kind === 'cancel') return [{ type: 'Warning', reason: nodeAction.reason, stage, target }];
+  // Not the cordon: the node's own agent may have set it already.
+  if (nodeAction.kind !== 'drain' || isQuiet(rollout)) return [];
+  const reason = because('Draining', `Draining for ${kind} ${name}: evicting pods`);
+  return [{ type: 'Normal', reason, stage, target }];
+}
+
+/** Events on Nodes whose plan is gone. Removing a taint needs none. */
+export function cleanUpEvents({ reason }: Rollout, nodeAction: NodeAction): NodeEvent[] {
+  const { node } = nodeAction;
+  if (node === undefined || !reason) return [];
+  if (nodeAction.kind === 'cancel') return [{ type: 'Warning', reason, node }];
+  const uncordons = (nodeAction.kind === 'clean-up' && nodeAction.cordon) || nodeAction.kind === 'acknowledge';
+  if (!uncordons) return [];
+  return [{ type: 'Normal', reason: because(reason.code, `Uncordoned: ${reason.message}`), node }];
+}
+
+/** A large rollout reports only failures: an Event for every step would load the API server. */
+const isQuiet = isLarge;
+
+export interface ReportedEvent {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: Reason;
+}
+
+/** `waits` are those of the rollout as it is recorded now. */
+export function planEvents(before: Rollout, after: Rollout, waits: readonly Wait[] = []): ReportedEvent[] {
+  const events: ReportedEvent[] = [];
+  if (before.phase === 'new' && after.phase === 'running') {
+    const stages = after.stages.filter(({ targets }) => targets.length > 0).length;
+    const message = `${counted(countOf(after), 'target')} in ${counted(stages, 'stage')}`;
+    events.push({ type: 'Normal', reason: because('Started', message) });
+    events.push(...emptySelectionEvents(after));
+    const unverified = unverifiedDownloads(after.stages);
+    if (unverified !== undefined) events.push({ type: 'Warning', reason: because('Unverified', unverified) });
+  }
+  if (after.reason && before.reason?.message !== after.reason.message) {
+    events.push({ type: 'Warning', reason: after.reason });
+  }
+  if (after.blocked && !before.blocked) events.push(...blockedEvents(after, waits));
+  if (before.blocked && !after.blocked) events.push(...resumedEvents(before, after));
+  if (after.phase === 'done' && before.phase !== 'done') events.push(...completedEvents(after));
+  return events;
+}
+
+/** One Event when a gate blocks a free slot, in the words of `refit status`. */
+function blockedEvents(rollout: Rollout, waits: readonly Wait[]): ReportedEvent[] {
+  const pending = new Set(targetsIn(rollout, 'pending').map(({ name }) => name));
+  const held = waits.find(({ target }) => target !== undefined && pending.has(target));
+  return held ? [{ type: 'Warning', reason: held.reason }] : [];
+}
+
+/** One Event when targets start again after a block. */
+function resumedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
+  const pending = new Set(targetsIn(before, 'pending').map(({ key }) => key));
+  const names = targetsIn(after, 'intended').flatMap(({ key, name }) => (pending.has(key) ? [name] : []));
+  const [first] = names;
+  if (first === undefined) return [];
+  const who = names.length === 1 ? first : `${first} and ${names.length - 1} more`;
+  return [{ type: 'Normal', reason: because('Resumed', `No longer blocked: starting ${who}`) }];
+}
+
+function completedEvents(rollout: Rollout): ReportedEvent[] {
+  const count = countOf(rollout);
+  if (count === 0) return [];
+  const done = targetsIn(rollout, 'done').length;
+  const message = done === count ? `all ${count} targets are done` : `${done} of ${count} targets are done`;
+  return [{ type: 'Normal', reason: because('Completed', message) }];
+}
+
+function countOf({ stages }: Rollout): number {
+  return stages.reduce((sum, { targets }) => sum + targets.length, 0);
+}
+
+function counted(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
+}
+
+/** A selector that matches nothing is often a mistake. */
+function emptySelectionEvents({ stages }: Rollout): ReportedEvent[] {
+  return stages
+    .filter(({ targets, selection }) => targets.length === 0 && selection !== undefined)
+    .map(({ command, role, selection }) => {
+      const message = `command ${command} has no ${role}s: nothing matches ${selection}`;
+      return { type: 'Warning', reason: because('NoTargets', message) };
+    });
+}
