@@ -1,7 +1,7 @@
-/** Shows how ages, lists of names and long sentences are told. */
+/** Shows how ages, lists of names, long sentences and columns are written. */
 import { expect, test } from 'vitest';
 import { later, MINUTE, SECOND, T0 } from '../../test/builders/times.ts';
-import { age, listed, wrapped } from './phrases.ts';
+import { age, aligned, listed, table, wrapped } from './phrases.ts';
 
 test.each<[number, string]>([
   [999, '0 s'],
@@ -30,4 +30,17 @@ test.each<[string, number, string[]]>([
   ['a wordlongerthantheline b', 8, ['a', '  wordlongerthantheline', '  b']],
 ])('%j in lines of %d', (text, width, lines) => {
   expect(wrapped(text, width)).toEqual(lines);
+});
+
+test('columns are as wide as their widest cell, and nothing trails', () => {
+  const rows = [
+    ['w1', '12 s', ''],
+    ['worker2', '', 'x'],
+  ];
+  expect(table(['NODE', 'FOR', 'WHY'], rows)).toEqual(['NODE     FOR   WHY', 'w1       12 s', 'worker2        x']);
+});
+
+test('a header without rows stays, rows without a header too', () => {
+  expect(table(['A', 'B'], [])).toEqual(['A  B']);
+  expect(aligned([])).toEqual([]);
 });

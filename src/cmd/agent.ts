@@ -1,6 +1,5 @@
 /** The agent process: creates its parts and runs them. */
-import { readFileSync } from 'node:fs';
-import { realpath } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import { readFlagsFile } from '../agent/flags-file.ts';
 import { AGENT_HELP, configPath, parseAgentOptions } from '../agent/options.ts';
 import { serveHost } from '../agent/serve/serve-host.ts';
@@ -9,17 +8,15 @@ import { findServices } from '../agent/service/find-services.ts';
 import { OpenRc } from '../agent/service/openrc.ts';
 import { ServicePlaces } from '../agent/service/service-place.ts';
 import { ServiceRestarter } from '../agent/service/service-restarter.ts';
-import type { ServiceStatus } from '../agent/service/status-socket.ts';
 import { Systemd } from '../agent/service/systemd.ts';
 import { askService } from '../agent/service/trusted-service.ts';
 import { openStateDirectory } from '../agent/state/state-directory.ts';
 import { VERSION } from '../cli/version.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
-import { systemClock } from '../util/clock.ts';
+import { systemClock as clock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
-const clock = systemClock;
 /** Short: the start of the agent waits for this search. */
 const SEARCH_TIMEOUT_MS = 2_000;
 
@@ -31,12 +28,13 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
     process.stdout.write(AGENT_HELP);
     return EXIT.ok;
   }
-  checkFileLimit();
+  await checkFileLimit();
   const log = stderrLogger(options.logLevel);
   const config = await loadClusterConfig({ path: options.kubeconfig });
   const paths = await openStateDirectory(options.stateDirectory, options.runDirectory);
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);
-  const places = new ServicePlaces({ flags: options.place, findServices, askStatus: askSoon, clock, log });
+  const askStatus = async (socket: string) => await askService(socket, SEARCH_TIMEOUT_MS);
+  const places = new ServicePlaces({ flags: options.place, findServices, askStatus, clock, log });
   await places.search();
   const commands = createCommands(process.env, clock);
   const restarter = new ServiceRestarter([new Systemd(commands), new OpenRc(commands)], log);
@@ -50,8 +48,10 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
 const LEAST_OPEN_FILES = 128;
 
 /** With too few file descriptors a request or a command would fail at any moment, or never end. */
-function checkFileLimit(): void {
-  const limit = /^Max open files +(\d+)/m.exec(readLimits())?.[1];
+async function checkFileLimit(): Promise<void> {
+  // Nothing is checked when the kernel does not say.
+  const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
+  const limit = /^Max open files +(\d+)/m.exec(limits)?.[1];
   if (limit === undefined || Number(limit) >= LEAST_OPEN_FILES) return;
   throw new RefitError(
     'REFIT_AGENT',
@@ -60,24 +60,9 @@ function checkFileLimit(): void {
   );
 }
 
-/** Empty when the kernel does not say. */
-function readLimits(): string {
-  try {
-    return readFileSync('/proc/self/limits', 'utf8');
-  } catch {
-    return '';
-  }
-}
-
-async function askSoon(socket: string): Promise<ServiceStatus> {
-  return await askService(socket, SEARCH_TIMEOUT_MS);
-}
-
 /** Resolves symbolic links: an update must not replace a link by a file. */
 async function findBinary(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    throw new RefitError('REFIT_FILE', `there is no binary at ${path}`, { cause: error });
-  }
+  return await realpath(path).catch((cause: unknown) => {
+    throw new RefitError('REFIT_FILE', `there is no binary at ${path}`, { cause });
+  });
 }

@@ -15,13 +15,10 @@ import { standardOutput } from '../cli/output.ts';
 import type { PreviewFlags } from '../cli/preview/command.ts';
 import type { CommandCall, CommandSpec } from '../cli/program.ts';
 import type { StatusFlags } from '../cli/status/command.ts';
-import type { Form } from '../cli/status/render.ts';
 import type { SessionParts } from '../cli/status/session.ts';
 import { VERSION } from '../cli/version.ts';
 import { systemClock } from '../util/clock.ts';
 import type { ExtensionFlags } from './capi-extension.ts';
-
-const FORMS: readonly Form[] = ['text', 'wide', 'json', 'yaml'];
 
 /** Each command imports what it runs only when it runs. */
 export const COMMANDS: readonly CommandSpec[] = [
@@ -47,7 +44,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...connectionOptions(),
       new Option('-w, --watch', 'follow until all plans have ended: exit code 0 if all are done, else 1'),
-      new Option('-o, --output <form>', 'output format').choices(FORMS).default('text'),
+      new Option('-o, --output <form>', 'output format').choices(['text', 'wide', 'json', 'yaml']).default('text'),
     ],
     run: async (flags: StatusFlags, call) =>
       await (await import('../cli/status/command.ts')).runStatus(flags, await partsOf(call)),

@@ -44,6 +44,13 @@ export interface ControllerParts {
   readonly metrics?: Metrics;
 }
 
+export const DEFAULT_PARTS: Required<ControllerParts> = {
+  clock: systemClock,
+  random: Math.random,
+  logger: silentLogger,
+  metrics: noMetrics,
+};
+
 /**
  * Milliseconds for which a reconcile may finish after the controller must stop. A write that is cut off may still arrive:
  * the lease could not be released at once then.
@@ -56,7 +63,7 @@ export async function runController(
   abort: AbortSignal,
   parts: ControllerParts = {},
 ): Promise<void> {
-  const { clock = systemClock, random = Math.random, logger = silentLogger, metrics = noMetrics } = parts;
+  const { clock, random, logger, metrics } = { ...DEFAULT_PARTS, ...parts };
   const own = logger.child({ controller: controller.name });
   const queue = new WorkQueue({ clock, random });
   controller.begin?.();

@@ -3,19 +3,13 @@ import type { Election } from '../kube/election/election.ts';
 import type { Term } from '../kube/election/write-guard.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import { aborted } from '../util/abort.ts';
-import { type Clock, systemClock } from '../util/clock.ts';
-import { type Logger, silentLogger } from '../util/log.ts';
-import { type Controller, runController } from './controller.ts';
+import { type Controller, type ControllerParts, DEFAULT_PARTS, runController } from './controller.ts';
 import { Group, type GroupParts, type Runnable } from './group.ts';
-import { type Metrics, noMetrics } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
 
-export interface ManagerOptions {
+export interface ManagerOptions extends ControllerParts {
   /** Without one the process always leads. */
   readonly election?: Election;
-  readonly clock?: Clock;
-  readonly random?: () => number;
-  readonly logger?: Logger;
-  readonly metrics?: Metrics;
   /** Milliseconds that each group may take to stop. 20 s by default: the kubelet kills a pod after 30. */
   readonly stopTimeoutMs?: number;
 }
@@ -24,18 +18,14 @@ export interface ManagerOptions {
 type When = 'always' | 'leading';
 
 export class Manager {
-  readonly #options: ManagerOptions;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
-  readonly #metrics: Metrics;
+  readonly #election: Election | undefined;
+  readonly #parts: Required<Omit<ManagerOptions, 'election'>>;
   readonly #informers = new Set<Informer>();
   readonly #runnables: Readonly<Record<When, Runnable[]>> = { always: [], leading: [] };
 
-  constructor(options: ManagerOptions = {}) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#logger = options.logger ?? silentLogger;
-    this.#metrics = options.metrics ?? noMetrics;
+  constructor({ election, ...parts }: ManagerOptions = {}) {
+    this.#election = election;
+    this.#parts = { ...DEFAULT_PARTS, stopTimeoutMs: 20_000, ...parts };
   }
 
   /** Call before `run`. `addController` adds the informers of its sources. */
@@ -46,13 +36,7 @@ export class Manager {
   /** Runs while the lease is held. */
   addController(controller: Controller): void {
     for (const { informer } of controller.sources) this.addInformer(informer);
-    const parts = {
-      clock: this.#clock,
-      random: this.#options.random ?? Math.random,
-      logger: this.#logger,
-      metrics: this.#metrics,
-    };
-    const run = async (abort: AbortSignal): Promise<void> => await runController(controller, abort, parts);
+    const run = async (abort: AbortSignal): Promise<void> => await runController(controller, abort, this.#parts);
     this.addRunnable({ name: controller.name, run }, 'leading');
   }
 
@@ -69,15 +53,9 @@ export class Manager {
   async run(abort: AbortSignal): Promise<void> {
     const failed = new AbortController();
     const stop = AbortSignal.any([abort, failed.signal]);
-    const parts = {
-      clock: this.#clock,
-      logger: this.#logger,
-      stopTimeoutMs: this.#options.stopTimeoutMs ?? 20_000,
-      onFailure: (error: unknown) => failed.abort(error),
-    };
+    const parts = { ...this.#parts, onFailure: (error: unknown) => failed.abort(error) };
     const [informers, always] = [new Group(parts), new Group(parts)];
-    const { election } = this.#options;
-    const leading = new Leadership({ ...parts, election, runnables: this.#runnables.leading, metrics: this.#metrics });
+    const leading = new Leadership({ ...parts, election: this.#election, runnables: this.#runnables.leading });
     for (const informer of this.#informers) informers.start(asRunnable(informer));
     if (await this.#synced(stop)) {
       for (const runnable of this.#runnables.always) always.start(runnable);
@@ -96,7 +74,7 @@ export class Manager {
       if (stop.aborted) return false;
       throw error;
     }
-    this.#logger.info('caches are synced', { informers: this.#informers.size });
+    this.#parts.logger.info('caches are synced', { informers: this.#informers.size });
     return true;
   }
 }

@@ -13,10 +13,10 @@ export interface QueueOptions {
   readonly retries?: BucketSize;
 }
 
-const RETRY = { baseMs: 100, capMs: 120_000, bucket: { perSecond: 10, burst: 100 } };
+const RETRY = { retryBaseMs: 100, retryCapMs: 120_000, retries: { perSecond: 10, burst: 100 } };
 
 export class WorkQueue {
-  readonly #options: QueueOptions;
+  readonly #options: Required<QueueOptions>;
   readonly #clock: Clock;
   readonly #bucket: TokenBucket;
   /** Keys that are due, in the order in which they were added. */
@@ -32,9 +32,9 @@ export class WorkQueue {
   #closed = false;
 
   constructor(options: QueueOptions) {
-    this.#options = options;
+    this.#options = { ...RETRY, ...options };
     this.#clock = options.clock;
-    this.#bucket = new TokenBucket(options.clock, options.retries ?? RETRY.bucket);
+    this.#bucket = new TokenBucket(options.clock, this.#options.retries);
   }
 
   /** Marks the key as due. A key at work comes again after `done`. */
@@ -60,8 +60,8 @@ export class WorkQueue {
   retry(key: string): void {
     const failures = this.retries(key);
     this.#failures.set(key, failures + 1);
-    const { retryBaseMs = RETRY.baseMs, retryCapMs = RETRY.capMs, random } = this.#options;
-    const own = backoffDelay(failures, { base: retryBaseMs, cap: retryCapMs, random });
+    const { retryBaseMs: base, retryCapMs: cap, random } = this.#options;
+    const own = backoffDelay(failures, { base, cap, random });
     this.addAfter(key, Math.max(own, this.#bucket.take()));
   }
 

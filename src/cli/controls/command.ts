@@ -6,7 +6,7 @@ import { EXIT, RefitError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
-import { askLeader } from '../status/leader.ts';
+import { askLeader } from '../status/load.ts';
 import { type Inspection, inspect, viewAt } from '../status/observe.ts';
 import { inSession, type Session, type SessionParts } from '../status/session.ts';
 import { noteLines } from '../status/text.ts';

@@ -33,14 +33,8 @@ export async function carryOut(
   const { client, clock, log, identity } = session;
   const stop = new AbortController();
   const abort = AbortSignal.any([session.abort, stop.signal]);
-  const election = createElection({
-    client,
-    ...PLACE,
-    identity,
-    ...timesOf(flags.leaseDuration),
-    clock,
-    logger: log,
-  });
+  const times = timesOf(flags.leaseDuration);
+  const election = createElection({ client, ...PLACE, identity, ...times, clock, logger: log });
   const elected = election.run(abort);
   try {
     await locked(election, session);
@@ -126,11 +120,7 @@ async function show(
   abort: AbortSignal,
 ): Promise<number> {
   const kubeconfig = flags.kubeconfig ?? manifest.kubeconfig;
-  const connection = {
-    ...(flags.apiPort === undefined ? {} : { apiPort: flags.apiPort }),
-    ...(kubeconfig ? { kubeconfig } : {}),
-    ...(flags.context ? { context: flags.context } : {}),
-  };
+  const connection = { ...flags, ...(kubeconfig ? { kubeconfig } : {}) };
   return await showStatus({ ...connection, output: 'text', watch: true }, { dialects, clock, output, abort });
 }
 

@@ -6,14 +6,13 @@ import type { KubeObject } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { askLeader } from '../status/leader.ts';
+import { askLeader } from '../status/load.ts';
 import { type Inspection, inspect, type Looking, viewAt } from '../status/observe.ts';
 import { inSession, type LoadedDialect, type Session, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { readText } from '../validate.ts';
 import { durationOf, lookAtDrains, policyRule, probeDownloads } from './findings.ts';
-import { renderPreview } from './text.ts';
-import { type PlanPreview, type PreviewFindings, previewOf, stagePreview } from './view.ts';
+import { type PlanPreview, type PreviewFindings, previewOf, renderPreview, stagePreview } from './view.ts';
 
 export interface PreviewFlags extends ConnectionFlags {
   readonly file?: string;

@@ -17,8 +17,7 @@ import { encodeReport } from '../../signal/annotations.ts';
 import { ATTEMPT_LABEL, controlNodes } from '../../signal/names.ts';
 import type { AskControlPlane, Sources } from '../status/answers.ts';
 import { previewNew } from './command.ts';
-import { renderPreview } from './text.ts';
-import { type PlanPreview, type PreviewView, previewOf } from './view.ts';
+import { type PlanPreview, type PreviewView, previewOf, renderPreview } from './view.ts';
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index + 1}`);
 const targets = { controllers: listed('c1', 'c2'), workers: { ...listed(...names(3)), limits: { concurrent: 2 } } };

@@ -1,7 +1,11 @@
-/** The JSON form of `refit preview` (docs/reference/cli.md), made from that of `refit status`. */
+/** The JSON and text forms of `refit preview` (docs/reference/cli.md), made from the JSON form of `refit status`. */
+import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { RolloutPhase } from '../../engine/model/recorded.ts';
-import type { LeaderView } from '../status/leader.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { counted, listed } from '../phrases.ts';
+import type { LeaderView } from '../status/load.ts';
 import { isMoving } from '../status/sentences.ts';
+import { noteLines } from '../status/text.ts';
 import type { PlanView, StageView } from '../status/view.ts';
 import type { Download, Duration, PlanDrainPreview, PolicyRule } from './findings.ts';
 
@@ -55,19 +59,105 @@ export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'vers
   readonly waves: readonly (readonly string[])[];
 }
 
-export function stagePreview({ command, role, version, maxInFlight, selection, targets }: StageView): StagePreview {
+export function stagePreview({ targets, active: _active, ...stage }: StageView): StagePreview {
   const pending = targets.filter(({ phase }) => phase === 'pending').map(({ name }) => name);
-  const size = Math.max(1, maxInFlight);
+  const size = Math.max(1, stage.maxInFlight);
   return {
-    command,
-    role,
-    version,
-    maxInFlight,
-    ...(selection === undefined ? {} : { selection }),
+    ...stage,
     done: targets.filter(({ phase }) => phase === 'done').length,
     moving: targets.filter(isMoving).map(({ name }) => name),
     waves: Array.from({ length: Math.ceil(pending.length / size) }, (_, index) =>
       pending.slice(index * size, (index + 1) * size),
     ),
   };
+}
+
+/** The JSON form has all of them. */
+const [MOST_WAVES, MOST_NAMES, MOST_BLOCKED] = [12, 8, 12];
+
+/** `now` in milliseconds since the epoch. */
+export function renderPreview(view: PreviewView, now: number): string {
+  const blocks = view.plans.map((plan) => renderPlan(plan).join('\n'));
+  const notes = noteLines(view, now).map((line) => `${line}\n`);
+  return `${notes.join('')}${blocks.length > 0 ? blocks.join('\n\n') : 'All plans have ended.'}\n`;
+}
+
+function renderPlan(plan: PlanPreview): string[] {
+  const { kind, name, id, phase, present, reason, stages, waits, unseen = [] } = plan;
+  const found = stages.filter(
+    ({ done, moving, waves, selection }) => done + moving.length + waves.length > 0 || selection !== undefined,
+  );
+  return [
+    `${kind} ${name}${id === '' ? '' : ` (${id})`}  ${phase}`,
+    ...(present === undefined ? [] : [line('present', `the cluster has a plan of that name: ${present}`)]),
+    ...(reason === undefined ? [] : [line('problem', reason)]),
+    ...policyLines(plan),
+    ...found.flatMap(stageLines),
+    ...waits.map(({ gate, reason: { message } }) => line('waits', `${message} (${gate})`)),
+    ...(plan.drains ? drainLines(plan.drains) : []),
+    ...(plan.downloads ?? []).map(downloadLine),
+    ...(plan.duration ? [durationLine(plan.duration)] : []),
+    ...unseen.map((what) => line('unknown', what)),
+    ...(found.length === 0 && reason === undefined ? [line('nothing', 'no target is left')] : []),
+  ];
+}
+
+function line(heading: string, text: string): string {
+  return `  ${heading.padEnd(8)} ${text}`;
+}
+
+function policyLines({ policy }: PlanPreview): string[] {
+  return policy === undefined ? [] : [line('policy', `UpgradePolicy ${policy.name} ${policy.rule}`)];
+}
+
+function stageLines({ command, role, version, maxInFlight, selection, done, moving, waves }: StagePreview): string[] {
+  const title = `  ${role}s of command ${command} to ${version}`;
+  if (selection !== undefined) return [`${title}: nothing matches ${selection}`];
+  const rest = waves.length - MOST_WAVES;
+  return [
+    `${title}, ${maxInFlight} at a time${done > 0 ? `, ${done} done` : ''}`,
+    ...(moving.length > 0 ? [`    now      ${listed(moving, MOST_NAMES)}`] : []),
+    ...waves
+      .slice(0, MOST_WAVES)
+      .map((names, index) => `    ${`wave ${index + 1}`.padEnd(8)} ${listed(names, MOST_NAMES)}`),
+    ...(rest > 0 ? [`    and ${rest} more waves`] : []),
+  ];
+}
+
+function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): string[] {
+  const rest = blocked.length - MOST_BLOCKED;
+  return [
+    ...(evictable > 0
+      ? [line('drains', `${counted(evictable, 'pod')} would be evicted from ${counted(nodes, 'node')}`)]
+      : []),
+    ...blocked.slice(0, MOST_BLOCKED).map(({ target, budgets, refused }) => {
+      const why = [...budgets.map(describeBlockingBudget), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
+      return line('blocked', `${target} cannot be drained: ${why.join('; ')}`);
+    }),
+    ...(rest > 0 ? [line('', `and ${rest} more`)] : []),
+    ...(unseen === undefined ? [] : [line('unknown', `whether nodes can be drained: ${unseen}`)]),
+  ];
+}
+
+/** Bytes as people write them on disks: powers of ten. */
+const [KB, MB] = [1000, 1_000_000];
+
+function downloadLine({ platform, version, url, reachable, bytes, problem, verified }: Download): string {
+  const size = bytes === undefined ? 'of unknown size' : sizeOf(bytes);
+  const what = reachable ? size : `NOT reachable from here: ${problem ?? 'no reason was given'}`;
+  return line('download', `${version} for ${platform}: ${what}${verified ? '' : ', without sha256'} (${url})`);
+}
+
+function sizeOf(bytes: number): string {
+  if (bytes >= MB) return `${(bytes / MB).toFixed(1)} MB`;
+  return bytes >= KB ? `${(bytes / KB).toFixed(1)} kB` : `${bytes} bytes`;
+}
+
+function durationLine({ ms, perTargetMs, basis, samples }: Duration): string {
+  const each = `${formatDuration(perTargetMs)} a wave`;
+  const why =
+    basis === 'measured'
+      ? `nine in ten took no longer the last time, measured on ${counted(samples, 'node')}`
+      : 'assumed for a node with nothing to drain; downloads come on top';
+  return line('takes', `about ${formatDuration(ms)} without waiting: ${each}, ${why}`);
 }

@@ -82,41 +82,33 @@ export class InspectionAnswers {
   async #answer(question: Question, isAsked: boolean): Promise<void> {
     const { dialect, plan, world, options } = this.#subject;
     const sources = this.#sources;
-    const asking = async <T>(what: string, ask: () => Promise<T>, neutral: T): Promise<T> =>
-      isAsked ? await this.#orNeutral(what, ask, neutral) : neutral;
+    const asking = async <T>(what: string, ask: () => Promise<T>, neutral: T): Promise<T> => {
+      if (!isAsked) return neutral;
+      return await ask().catch((error: unknown) => {
+        this.#unseen.add(`${what}: ${messageOf(error)}`);
+        return neutral;
+      });
+    };
     switch (question.kind) {
-      case 'control-plane':
-        this.#controlPlane ??= await asking(
-          'whether the API servers are ready',
-          async () => await sources.controlPlane(dialect.endpoints(world)),
-          [],
-        );
+      case 'control-plane': {
+        const ask = async () => await sources.controlPlane(dialect.endpoints(world));
+        this.#controlPlane ??= await asking('whether the API servers are ready', ask, []);
         return;
-      case 'preconditions':
-        this.#preconditions = await asking(
-          'whether objects are left that the new version does not serve',
-          async () => await sources.preconditions(dialect, plan),
-          [],
-        );
+      }
+      case 'preconditions': {
+        const what = 'whether objects are left that the new version does not serve';
+        this.#preconditions = await asking(what, async () => await sources.preconditions(dialect, plan), []);
         return;
+      }
       case 'drain-preview': {
-        const { node } = question;
-        this.#drainPreviews.set(
-          node,
-          await asking('whether nodes can be drained', async () => await sources.drainPreview(node, options), CLEAR),
-        );
+        const ask = async () => await sources.drainPreview(question.node, options);
+        this.#drainPreviews.set(question.node, await asking('whether nodes can be drained', ask, CLEAR));
         return;
       }
       case 'drain-delegation': {
         const { stage, target } = question;
-        this.#delegations.set(
-          target.key,
-          await asking(
-            'who drains a node',
-            async () => await sources.drainDelegation(dialect, stage, target, world),
-            true,
-          ),
-        );
+        const ask = async () => await sources.drainDelegation(dialect, stage, target, world);
+        this.#delegations.set(target.key, await asking('who drains a node', ask, true));
         return;
       }
       case 'drain': {
@@ -128,15 +120,6 @@ export class InspectionAnswers {
             : { kind: 'draining', since, ...progress };
         this.#drains.set(node, state);
       }
-    }
-  }
-
-  async #orNeutral<T>(what: string, ask: () => Promise<T>, neutral: T): Promise<T> {
-    try {
-      return await ask();
-    } catch (error) {
-      this.#unseen.add(`${what}: ${messageOf(error)}`);
-      return neutral;
     }
   }
 }

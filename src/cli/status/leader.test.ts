@@ -4,7 +4,7 @@ import { refusal } from '../../../test/builders/memory-api.ts';
 import { later, SECOND, T0 } from '../../../test/builders/times.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Lease } from '../../kube/types.ts';
-import { askLeader, leaderOf } from './leader.ts';
+import { askLeader, leaderOf } from './load.ts';
 
 function lease(spec: Lease['spec']): Lease {
   return { metadata: { name: 'a' }, spec: { leaseDurationSeconds: 15, acquireTime: later(-60_000), ...spec } };

@@ -9,7 +9,7 @@ import type { Node } from '../../kube/types.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import type { ControlNode } from '../../signal/names.ts';
 import type { AskControlPlane } from './answers.ts';
-import type { LeaderView } from './leader.ts';
+import type { LeaderView } from './load.ts';
 import { render } from './render.ts';
 
 const PIPE = {

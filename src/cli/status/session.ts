@@ -10,8 +10,7 @@ import { type Clock, rfc3339 } from '../../util/clock.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
 import { sourcesOf } from './answers.ts';
-import { askLeader } from './leader.ts';
-import { installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
+import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
 import { type Looking, observe } from './observe.ts';
 import type { StatusView } from './view.ts';
 

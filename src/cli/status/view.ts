@@ -18,7 +18,7 @@ import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { printable } from '../../util/printable.ts';
-import type { LeaderView } from './leader.ts';
+import type { LeaderView } from './load.ts';
 
 export interface TargetView {
   readonly name: string;

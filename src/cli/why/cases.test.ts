@@ -12,7 +12,7 @@ import type { Node } from '../../kube/types.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { mediumOf } from '../output.ts';
 import type { Sources } from '../status/answers.ts';
-import type { LeaderView } from '../status/leader.ts';
+import type { LeaderView } from '../status/load.ts';
 import { explain } from './command.ts';
 
 const NOW = T0 + 10 * MINUTE;

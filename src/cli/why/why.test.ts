@@ -14,7 +14,7 @@ import { jobs, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { mediumOf } from '../output.ts';
 import type { AskControlPlane } from '../status/answers.ts';
-import type { LeaderView } from '../status/leader.ts';
+import type { LeaderView } from '../status/load.ts';
 import { observe } from '../status/observe.ts';
 import type { PlanView } from '../status/view.ts';
 import { explain } from './command.ts';
