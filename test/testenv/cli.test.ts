@@ -26,7 +26,16 @@ afterAll(async () => await rm(directory, { recursive: true }));
 
 /** The commands that need an API server, each with its kubeconfig. */
 function commands(kubeconfig: string): string[][] {
-  const place = ['--object', 'controlnode', '--name', 'cli-c1', '--state-dir', join(directory, 'agent')];
+  const place = [
+    '--object',
+    'controlnode',
+    '--name',
+    'cli-c1',
+    '--state-dir',
+    join(directory, 'agent'),
+    '--run-dir',
+    directory,
+  ];
   const agent = ['agent', ...place, '--log-level', 'error'];
   const all = [['status'], ['why'], ['preview'], ['pause'], ['retry', 'cli-w1'], ['controller'], agent];
   return all.map((args) => [...args, '--kubeconfig', kubeconfig]);
@@ -85,7 +94,16 @@ test.each<[string, () => Promise<string>, string]>([
   ],
   ['an expired certificate', expiredKubeconfig, 'REFIT_TLS: https://127.0.0.1:'],
 ])('%s: an agent says so and waits', async (_name, kubeconfig, begin) => {
-  const place = ['--object', 'controlnode', '--name', 'cli-c1', '--state-dir', join(directory, 'waiting')];
+  const place = [
+    '--object',
+    'controlnode',
+    '--name',
+    'cli-c1',
+    '--state-dir',
+    join(directory, 'waiting'),
+    '--run-dir',
+    directory,
+  ];
   await using agent = new RefitProcess('agent', ...place, '--kubeconfig', await kubeconfig());
   const said = (): string[] => agent.stderr.filter((line) => line.includes(begin));
   await expect.poll(() => said().length, PATIENCE).toBeGreaterThan(1);
