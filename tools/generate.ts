@@ -2,9 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { stringify } from 'yaml';
-import type { CustomKind } from '../src/api/crd.ts';
-import { definitionOf } from '../src/api/crd.ts';
-import { structural } from '../src/api/structural.ts';
+import { type CustomKind, definitionOf, structural } from '../src/api/crd.ts';
 import { checkStructural } from './crds/check-structural.ts';
 import { CUSTOM_KINDS } from './crds/registry.ts';
 import { crdReference } from './reference/crds.ts';

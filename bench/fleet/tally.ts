@@ -1,7 +1,6 @@
 /** Owns counting what a plan costs the API server: bytes of status that are stored, and events that watches are sent. */
 import type { RequestRecord } from '../../sandbox/api-server/api-server.ts';
-import type { WatchEvent } from '../../src/kube/client.ts';
-import type { Call, Caller } from '../../src/kube/transport/caller.ts';
+import type { Call, Caller, WatchEvent } from '../../src/kube/client.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 
 export interface StatusTally {

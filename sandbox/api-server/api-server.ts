@@ -1,6 +1,6 @@
 /** Owns the in-memory API server: the public way to start one, and what tests may ask of it. */
 import { randomUUID } from 'node:crypto';
-import type { Caller } from '../../src/kube/transport/caller.ts';
+import type { Caller } from '../../src/kube/client.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { answer, type RequestRecord } from './answer.ts';
 import { Cluster } from './cluster.ts';

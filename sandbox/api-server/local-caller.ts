@@ -1,7 +1,6 @@
 /** Calls the server from its own process, without a socket. */
-
+import { type Call, type Caller, queryText } from '../../src/kube/client.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
-import { type Call, type Caller, queryText } from '../../src/kube/transport/caller.ts';
 import type { Status } from '../../src/kube/types.ts';
 import { respond, type Service } from './answer.ts';
 import { type ApiRequest, parseTarget } from './request.ts';

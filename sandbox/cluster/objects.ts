@@ -2,8 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import type { Plan } from '../../src/api/autopilot/plan.ts';
-import { plans } from '../../src/api/autopilot/plan.ts';
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { leases, namespaces, nodes, type Resource } from '../../src/kube/resources.ts';

@@ -1,8 +1,7 @@
 /** Owns the proof that a kind's description becomes the definition that the API server expects around its schema. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { CustomKind } from './crd.ts';
-import { definitionOf } from './crd.ts';
+import { type CustomKind, definitionOf } from './crd.ts';
 
 const boat: CustomKind = {
   resource: { group: 'sea.example.com', version: 'v1', kind: 'RowBoat', plural: 'rowboats', namespaced: true },

@@ -27,7 +27,7 @@ async function run([command, ...rest]: readonly string[]): Promise<number> {
 try {
   process.exitCode = await run(process.argv.slice(2));
 } catch (thrown) {
-  const { describeProblem } = await import('../kube/transport/problems.ts');
+  const { describeProblem } = await import('../kube/status-error.ts');
   const error = thrown instanceof RefitError ? thrown : describeProblem(thrown);
   if (!interrupted.signal.aborted) process.stderr.write(`${error.line}\n`);
   // Work that did not stop in time must not continue after the error is printed.

@@ -1,5 +1,5 @@
 /** What blocks a drain: PodDisruptionBudgets, now or for ever as they are, and pods that do not terminate. */
-import { keyOf } from '../kube/object-key.ts';
+import { keyOf } from '../kube/resources.ts';
 import { matchesLabels } from '../kube/selectors.ts';
 import type { Pod, PodDisruptionBudget } from '../kube/types.ts';
 import { controllerOf } from './pods.ts';

@@ -1,7 +1,6 @@
 /** Drains one node: evicts pods until none is left that a drain evicts. */
 import type { KubeClient } from '../kube/client.ts';
-import { keyOf } from '../kube/object-key.ts';
-import { pods } from '../kube/resources.ts';
+import { keyOf, pods } from '../kube/resources.ts';
 import type { Pod } from '../kube/types.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import type { Clock } from '../util/clock.ts';

@@ -1,9 +1,9 @@
 /** Runs the drains of many nodes at once. */
 import type { KubeClient } from '../kube/client.ts';
-import { aborted } from '../util/abort.ts';
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
+import { aborted } from '../util/waits.ts';
 import { type DrainProgress, drainNode } from './drain.ts';
 import type { DrainOptions } from './pods.ts';
 

@@ -1,13 +1,13 @@
 /** Evicts pods: all at once, but only one at a time of those refused for the same reason. */
 import type { KubeClient } from '../kube/client.ts';
-import { keyOf } from '../kube/object-key.ts';
+import { keyOf } from '../kube/resources.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { Pod } from '../kube/types.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import { type Clock, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
-import { Semaphore } from '../util/semaphore.ts';
+import { Semaphore } from '../util/waits.ts';
 import { blockedByBudget, nameSome } from './budgets.ts';
 import type { DrainOptions } from './pods.ts';
 

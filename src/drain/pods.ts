@@ -1,7 +1,6 @@
 /** Sorts the pods of a node: those that a drain evicts, leaves, waits for, or refuses to evict. */
 import type { KubeClient } from '../kube/client.ts';
-import { keyOf } from '../kube/object-key.ts';
-import { daemonSets } from '../kube/resources.ts';
+import { daemonSets, keyOf } from '../kube/resources.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import type { OwnerReference, Pod } from '../kube/types.ts';
 

@@ -1,7 +1,7 @@
 /** The controller of one dialect: which changes wake it, and the reconciler behind its queue. */
 import type { Drains } from '../drain/drains.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { keyOf } from '../kube/object-key.ts';
+import { keyOf } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import {

@@ -1,5 +1,5 @@
 /** The loop of one plan: gather, decide, act, until nothing is left to do now. */
-import { splitKey } from '../kube/object-key.ts';
+import { splitKey } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Clock } from '../util/clock.ts';
 import { type Effects, isCurrent, send } from './act/effects.ts';

@@ -1,9 +1,10 @@
 /** Writes Events on objects; a repeated Event counts up instead of becoming another object. */
-import { aborted } from '../util/abort.ts';
+
+import { TokenBucket } from '../util/backoff.ts';
 import { type Clock, rfc3339, sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { type Logger, silentLogger } from '../util/log.ts';
-import { TokenBucket } from '../util/token-bucket.ts';
+import { aborted } from '../util/waits.ts';
 import type { KubeClient } from './client.ts';
 import { events } from './resources.ts';
 import { isNotFound, StatusError } from './status-error.ts';

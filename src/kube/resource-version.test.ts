@@ -1,6 +1,6 @@
 /** Shows the order of resourceVersions. */
 import { expect, test } from 'vitest';
-import { compareResourceVersions } from './resource-version.ts';
+import { compareResourceVersions } from './resources.ts';
 
 test.each([
   ['9', '10', -1],

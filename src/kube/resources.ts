@@ -1,4 +1,4 @@
-/** Resources and their URL paths, and the built-in resources that Refit uses. */
+/** Resources and their URL paths, the built-in resources that Refit uses, and the keys and versions of objects. */
 import type { Event, Job, KubeObject, Lease, Node, Pod, PodDisruptionBudget, Secret } from './types.ts';
 
 export interface Resource<T extends KubeObject = KubeObject> {
@@ -68,4 +68,21 @@ export function pathOf(resource: Resource, { namespace, name, subresource }: Add
   const scope = resource.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
   const tail = [name, subresource].filter((part) => part !== undefined).map((part) => `/${encodeURIComponent(part)}`);
   return `${root}${scope}/${resource.plural}${tail.join('')}`;
+}
+
+/** The key of an object in stores and queues: `namespace/name`, or `name` when cluster-scoped. */
+export function keyOf({ metadata: { name, namespace } }: KubeObject): string {
+  return namespace ? `${namespace}/${name}` : name;
+}
+
+export function splitKey(key: string): { name: string; namespace?: string } {
+  const slash = key.indexOf('/');
+  return slash === -1 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/** Negative when `a` is older than `b`. API servers guarantee decimal numbers of any length; throws a SyntaxError otherwise. */
+export function compareResourceVersions(a: string, b: string): number {
+  const [left, right] = [BigInt(a), BigInt(b)];
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
 }

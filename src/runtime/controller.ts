@@ -1,5 +1,5 @@
 /** Runs one controller: keys from the events of its sources, through its queue, to its reconcile function. */
-import { keyOf } from '../kube/object-key.ts';
+import { keyOf } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import { type Clock, systemClock } from '../util/clock.ts';

@@ -2,7 +2,7 @@
 import type { Election } from '../kube/election/election.ts';
 import type { Term } from '../kube/election/write-guard.ts';
 import type { Informer } from '../kube/watch/informer.ts';
-import { aborted } from '../util/abort.ts';
+import { aborted } from '../util/waits.ts';
 import { type Controller, type ControllerParts, DEFAULT_PARTS, runController } from './controller.ts';
 import { Group, type GroupParts, type Runnable } from './group.ts';
 import type { Metrics } from './metrics.ts';

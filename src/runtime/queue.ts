@@ -1,7 +1,6 @@
 /** The work queue of a controller: each key at most once in it and never twice at work, with delays and retries. */
-import { backoffDelay } from '../util/backoff.ts';
+import { type BucketSize, backoffDelay, TokenBucket } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
-import { type BucketSize, TokenBucket } from '../util/token-bucket.ts';
 
 export interface QueueOptions {
   readonly clock: Clock;

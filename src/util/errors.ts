@@ -137,3 +137,10 @@ function ownMessageOf(error: Error): string {
   if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
   return error.errors.map(messageOf).join(', ');
 }
+
+/** The end of the first sentence; the rest explains Node's syntax. Quotes hold what was typed, full stops included. */
+const FIRST_END = /(?<=')\. (?=[A-Z])|\.?\n/;
+
+export function usageError(error: unknown): RefitError {
+  return new RefitError('REFIT_USAGE', messageOf(error).split(FIRST_END)[0] ?? '', { cause: error });
+}

@@ -1,6 +1,6 @@
 /** Owns the table of durations as Go writes them. */
 import { expect, test } from 'vitest';
-import { formatGoDuration, parseGoDuration } from './go-duration.ts';
+import { formatGoDuration, parseGoDuration } from './duration.ts';
 
 test.each([
   ['90s', 90e9, '1m30s'],

@@ -1,6 +1,6 @@
 /** Shows that a semaphore keeps its bound and its order. */
 import { expect, test } from 'vitest';
-import { Semaphore } from './semaphore.ts';
+import { Semaphore } from './waits.ts';
 
 test('no more than the places there are work at a time, in the order in which they came', async () => {
   const semaphore = new Semaphore(2);

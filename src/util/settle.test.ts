@@ -1,6 +1,6 @@
 /** Owns the proof that a failure is passed on, and not before the others have come to their end. */
 import { expect, test } from 'vitest';
-import { settleAll } from './settle.ts';
+import { settleAll } from './waits.ts';
 
 test('the results, in order', async () => {
   expect(await settleAll([Promise.resolve(1), Promise.resolve(2)])).toEqual([1, 2]);

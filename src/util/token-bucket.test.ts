@@ -1,7 +1,7 @@
 /** Shows the rate that a bucket grants, and that its reserve is bounded. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
-import { TokenBucket } from './token-bucket.ts';
+import { TokenBucket } from './backoff.ts';
 
 test('a burst is free, then tokens come at the rate', () => {
   const bucket = new TokenBucket(new FakeClock(), { perSecond: 10, burst: 3 });

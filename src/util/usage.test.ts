@@ -1,7 +1,7 @@
 /** Shows what people are told of a command line that Node's own parser refuses: one sentence, with their words whole. */
 import { parseArgs } from 'node:util';
 import { expect, test } from 'vitest';
-import { usageError } from './usage.ts';
+import { usageError } from './errors.ts';
 
 test.each([
   [['--x'], "Unknown option '--x'"],

@@ -1,7 +1,6 @@
 /** Owns the smallest API server there is, for tests of reconcilers: objects under resourceVersions, and views that lag behind. */
 import type { KubeClient, WriteOptions } from '../../src/kube/client.ts';
-import { compareResourceVersions } from '../../src/kube/resource-version.ts';
-import { pathOf, type Resource } from '../../src/kube/resources.ts';
+import { compareResourceVersions, pathOf, type Resource } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 

@@ -1,6 +1,5 @@
 /** Owns autopilot Plans for tests: the documented example, whole and valid, of which each test changes one thing. */
-import type { K0sUpdate, Plan } from '../../src/api/autopilot/plan.ts';
-import type { TargetSpec } from '../../src/api/autopilot/target.ts';
+import type { K0sUpdate, Plan, TargetSpec } from '../../src/api/autopilot/plan.ts';
 import { later } from './times.ts';
 
 export const SHA256 = 'ab'.repeat(32);

@@ -7,8 +7,7 @@ import type {
   WatchEvent,
   WatchOptions,
 } from '../../src/kube/client.ts';
-import { keyOf } from '../../src/kube/object-key.ts';
-import type { Resource } from '../../src/kube/resources.ts';
+import { keyOf, type Resource } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import type { KubeList, KubeObject, Pod, PodDisruptionBudget, Status } from '../../src/kube/types.ts';
 

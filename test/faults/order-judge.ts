@@ -1,7 +1,5 @@
 /** Owns the judgement on an informer's events: which order of them can be true, and which cannot. */
-
-import { keyOf } from '../../src/kube/object-key.ts';
-import { compareResourceVersions } from '../../src/kube/resource-version.ts';
+import { compareResourceVersions, keyOf } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import type { Handler } from '../../src/kube/watch/store.ts';
 

@@ -1,6 +1,5 @@
 /** Owns the mutations of the dialect: who is signalled, and which answers count, once a guard of the mapping is gone. */
-import type { Plan } from '../../src/api/autopilot/plan.ts';
-import type { TargetSpec } from '../../src/api/autopilot/target.ts';
+import type { Plan, TargetSpec } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { Dialect } from '../../src/engine/dialect.ts';
 import type { Node } from '../../src/kube/types.ts';

@@ -2,8 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import type { CustomResourceDefinition } from '../../src/api/crd.ts';
-import { customResourceDefinitions } from '../../src/api/crd.ts';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import type { Resource } from '../../src/kube/resources.ts';

@@ -4,8 +4,8 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { EventRecorder } from '../../src/kube/event-recorder.ts';
 import { events, nodes, type Resource } from '../../src/kube/resources.ts';
+import { describeProblem } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { describeProblem } from '../../src/kube/transport/problems.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { expiredKubeconfig, kubeconfigFor, type User } from './control-plane.ts';
 

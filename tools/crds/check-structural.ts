@@ -1,5 +1,5 @@
 /** Checks what Kubernetes demands of the schema in a CustomResourceDefinition, before an API server refuses it. */
-import type { StructuralSchema } from '../../src/api/structural.ts';
+import type { StructuralSchema } from '../../src/api/crd.ts';
 import { isRecord } from '../../src/util/json.ts';
 
 /** Keywords that the API server allows at every depth, besides `x-kubernetes-*`. */

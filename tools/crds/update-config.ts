@@ -1,6 +1,6 @@
 /** Schema and types of the autopilot UpdateConfig: the source of new versions, and when Plans may be created from them. */
 import { z } from 'zod';
-import { targetSchema, targetsSchema } from '../../src/api/autopilot/target.ts';
+import { targetSchema, targetsSchema } from '../../src/api/autopilot/plan.ts';
 import type { CustomKind } from '../../src/api/crd.ts';
 import type { Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';

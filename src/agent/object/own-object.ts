@@ -1,7 +1,6 @@
 /** The one object that carries the agent's signals: watched by name, and written as a whole. */
 import type { KubeClient } from '../../kube/client.ts';
-import { compareResourceVersions } from '../../kube/resource-version.ts';
-import type { Resource } from '../../kube/resources.ts';
+import { compareResourceVersions, type Resource } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { createInformer } from '../../kube/watch/informer.ts';

@@ -1,8 +1,7 @@
 /** Runs the agents of this host, and starts them anew when the host gets another name in the cluster. */
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
-import { isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { describeProblem, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
-import { describeProblem } from '../../kube/transport/problems.ts';
 import { SIGNAL_OBJECTS } from '../../signal/names.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import { sleep } from '../../util/clock.ts';

@@ -1,6 +1,6 @@
 /** Owns the proof that there is one run at a time, for the value that stands. */
 import { afterEach, expect, test, vi } from 'vitest';
-import { aborted } from '../../util/abort.ts';
+import { aborted } from '../../util/waits.ts';
 import { type Value, workForValue } from './work-for-value.ts';
 
 class Cell implements Value<string> {

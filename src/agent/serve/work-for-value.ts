@@ -1,5 +1,5 @@
 /** Runs work for as long as a value stays the same, and starts it anew for the next value. */
-import { aborted } from '../../util/abort.ts';
+import { aborted } from '../../util/waits.ts';
 
 export interface Value<T> {
   /** Undefined: nothing to do. */

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { CustomKind } from '../crd.ts';
-import { labelSelectorSchema } from './label-selector.ts';
-import { containerSchema, drainSchema, secretSchema, tolerationsSchema } from './workload.ts';
+import { containerSchema, drainSchema, labelSelectorSchema, secretSchema, tolerationsSchema } from './workload.ts';
 
 /** In lower case only; 0 is Sunday. */
 const DAYS = [

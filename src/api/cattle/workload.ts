@@ -4,7 +4,27 @@
  * open objects here: Kubernetes itself judges them when the Job is created.
  */
 import { z } from 'zod';
-import { labelSelectorSchema } from './label-selector.ts';
+
+const requirementSchema = z
+  .strictObject({
+    key: z.string().describe('The label.'),
+    operator: z.string().describe('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
+    values: z.array(z.string()).exactOptional().describe('The values, with `In` and `NotIn` only.'),
+  })
+  .describe('One requirement.');
+
+export const labelSelectorSchema = z
+  .strictObject({
+    matchLabels: z.record(z.string(), z.string()).exactOptional().describe('Labels with exactly these values.'),
+    matchExpressions: z
+      .array(requirementSchema)
+      .meta({ 'x-kubernetes-list-type': 'atomic' })
+      .exactOptional()
+      .describe('Further requirements; all must hold.'),
+  })
+  .meta({ 'x-kubernetes-map-type': 'atomic' });
+
+export type LabelSelector = z.input<typeof labelSelectorSchema>;
 
 /** A core type of Kubernetes that is kept unread. */
 const coreType = (): z.ZodUnknown => z.unknown().meta({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true });

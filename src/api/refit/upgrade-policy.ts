@@ -3,7 +3,26 @@ import { z } from 'zod';
 import type { Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { CustomKind } from '../crd.ts';
-import { conditionsSchema } from './conditions.ts';
+
+const conditionSchema = z
+  .strictObject({
+    type: z.string().describe('What the condition is about.'),
+    status: z.enum(['True', 'False', 'Unknown']).describe('Whether it is true.'),
+    observedGeneration: z.int().exactOptional().describe('The generation of the spec that it describes.'),
+    lastTransitionTime: z
+      .string()
+      .meta({ format: 'date-time' })
+      .exactOptional()
+      .describe('When `status` last changed.'),
+    reason: z.string().exactOptional().describe('The reason, as one word.'),
+    message: z.string().exactOptional().describe('The reason, as a sentence.'),
+  })
+  .describe('One condition.');
+
+export const conditionsSchema = z
+  .array(conditionSchema)
+  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+  .describe('The current conditions.');
 
 const DURATION = /^([0-9]+(ms|s|m|h))+$/;
 const TIME_ZONE = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/;

@@ -14,7 +14,7 @@ import { listPolicies, policyOfPlan } from '../../engine/policy/choose-policy.ts
 import type { KubeClient } from '../../kube/client.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
-import { leaderIdentity } from '../../kube/election/identity.ts';
+import { leaderIdentity } from '../../kube/election/lease-record.ts';
 import { nodes } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';

@@ -7,7 +7,7 @@ import { coveringPolicies, type PlanRef } from '../../engine/policy/choose-polic
 import type { KubeObject } from '../../kube/types.ts';
 import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
 import { messageOf } from '../../util/errors.ts';
-import { Semaphore } from '../../util/semaphore.ts';
+import { Semaphore } from '../../util/waits.ts';
 import type { Sources } from '../status/answers.ts';
 import { type Policies, policyOf } from '../status/load.ts';
 import type { Inspection } from '../status/observe.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { listed, selected } from '../../../test/builders/plans.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
-import type { TargetSpec } from '../../api/autopilot/target.ts';
+import type { TargetSpec } from '../../api/autopilot/plan.ts';
 import type { Node } from '../../kube/types.ts';
 import { discover, withoutControllers } from './discovery.ts';
 

@@ -1,5 +1,5 @@
 /** Finds the names of a command's targets: a list, or the result of a selector in alphabetical order. */
-import type { TargetSpec } from '../../api/autopilot/target.ts';
+import type { TargetSpec } from '../../api/autopilot/plan.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { Role } from '../../engine/model/recorded.ts';
 import { platformOf } from '../../engine/observe/gather.ts';

@@ -6,8 +6,7 @@ import { buildPlan, buildUpdate, listed, selected } from '../../../test/builders
 import { buildSignal, type OriginalSignal } from '../../../test/builders/signals.ts';
 import { later } from '../../../test/builders/times.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
-import type { CommandStatus, Plan, PlanCommand } from '../../api/autopilot/plan.ts';
-import type { TargetSpec } from '../../api/autopilot/target.ts';
+import type { CommandStatus, Plan, PlanCommand, TargetSpec } from '../../api/autopilot/plan.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { EndpointHealth } from '../../engine/model/decision.ts';
 import type { KubeObject } from '../../kube/types.ts';

@@ -1,8 +1,7 @@
 /** Proves the message for each invalid Plan: the field, what was found, what to use. */
 import { describe, expect, test } from 'vitest';
 import { buildPlan, buildUpdate, listed, SHA256, selected } from '../../../test/builders/plans.ts';
-import type { K0sUpdate, Plan } from '../../api/autopilot/plan.ts';
-import type { TargetSpec } from '../../api/autopilot/target.ts';
+import type { K0sUpdate, Plan, TargetSpec } from '../../api/autopilot/plan.ts';
 import { problemsOf } from './problems.ts';
 
 const found = (plan: Plan): string[] => problemsOf(plan).map(({ message }) => message);

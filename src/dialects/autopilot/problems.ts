@@ -1,6 +1,5 @@
 /** Finds what is wrong with a Plan beyond its schema. Each problem names the field, what was found and what would be right. */
-import type { AirgapUpdate, K0sUpdate, Plan, PlanCommand } from '../../api/autopilot/plan.ts';
-import type { TargetSpec } from '../../api/autopilot/target.ts';
+import type { AirgapUpdate, K0sUpdate, Plan, PlanCommand, TargetSpec } from '../../api/autopilot/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { Role } from '../../engine/model/recorded.ts';
 import { type Matcher, parseFieldSelector, parseLabelSelector, SelectorError } from '../../kube/selectors.ts';

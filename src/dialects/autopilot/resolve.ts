@@ -6,8 +6,8 @@ import {
   type Plan,
   type PlanCommand,
   plans,
+  type TargetSpec,
 } from '../../api/autopilot/plan.ts';
-import type { TargetSpec } from '../../api/autopilot/target.ts';
 import { mostInFlight } from '../../engine/act/status-shards.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { Reason } from '../../engine/model/reasons.ts';

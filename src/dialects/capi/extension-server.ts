@@ -6,8 +6,8 @@ import {
   type Http2ServerResponse,
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import { parseGoDuration } from '../../util/duration.ts';
 import { RefitError } from '../../util/errors.ts';
-import { parseGoDuration } from '../../util/go-duration.ts';
 import type { Logger } from '../../util/log.ts';
 import { type CertificateFiles, followCertificate, readCertificate } from './certificate.ts';
 import { DEFAULT_LIMITS, type Limits, limitConnections } from './connection-limits.ts';

@@ -1,5 +1,4 @@
 /** Answers a call: decodes the body, answers in time, and turns every error into a Failure response. */
-
 import type { ZodType } from 'zod';
 import {
   canUpdateMachineRequest,
@@ -9,7 +8,7 @@ import {
   type HookResponse,
   updateMachineRequest,
 } from '../../api/capi/hooks.ts';
-import { describeProblem } from '../../kube/transport/problems.ts';
+import { describeProblem } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import { type ErrorCode, messageOf } from '../../util/errors.ts';
 import type { Json } from '../../util/json.ts';

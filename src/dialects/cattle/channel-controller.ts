@@ -1,11 +1,10 @@
 /** Keeps a Plan's latest version as its channel says: requests the channel at once, then once per interval. */
-
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { basename } from 'node:path/posix';
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { keyOf, splitKey } from '../../kube/object-key.ts';
+import { keyOf, splitKey } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import { type Controller, fromObject, generationChanged, type ReconcileResult } from '../../runtime/controller.ts';

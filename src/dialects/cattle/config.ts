@@ -1,6 +1,5 @@
 /** Reads the environment variables of the original, with its defaults. */
-
-import { parseGoDuration } from '../../util/go-duration.ts';
+import { parseGoDuration } from '../../util/duration.ts';
 import type { Logger } from '../../util/log.ts';
 
 /** How Jobs are rendered, with the defaults. */

@@ -1,10 +1,9 @@
 /** Renders the Job that upgrades one node exactly as the original, so that each can continue the other's Jobs. */
-
 import { type CattlePlan, cattlePlans } from '../../api/cattle/plan.ts';
 import type { ContainerSpec, DrainSpec, SecretSpec } from '../../api/cattle/workload.ts';
 import { apiVersionOf } from '../../kube/resources.ts';
 import type { Job, Node } from '../../kube/types.ts';
-import { formatGoDuration, parseGoDuration } from '../../util/go-duration.ts';
+import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
 import type { CattleConfig, JobSettings } from './config.ts';
 import {
   CONTROLLER_LABEL,

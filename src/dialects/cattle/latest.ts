@@ -1,11 +1,10 @@
 /** Resolves a Plan to its latest version and hash, or to problems in the words of the original. */
-
 import { createHash } from 'node:crypto';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import { parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
 import type { Secret } from '../../kube/types.ts';
-import { formatGoDuration, parseGoDuration } from '../../util/go-duration.ts';
+import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
 import { isRecord, stableStringify } from '../../util/json.ts';
 import { type ConditionUpdate, conditionOf, says } from './conditions.ts';
 import { DIGEST_ANNOTATION, selectorText } from './names.ts';

@@ -1,6 +1,6 @@
 /** Labels, annotations, shortened names and selectors as `upgrade.cattle.io` writes them, since other tools read them. */
 import { createHash } from 'node:crypto';
-import type { LabelSelector } from '../../api/cattle/label-selector.ts';
+import type { LabelSelector } from '../../api/cattle/workload.ts';
 import { SelectorError } from '../../kube/selectors.ts';
 
 const GROUP = 'upgrade.cattle.io';

@@ -16,7 +16,7 @@ import { jobs, nodes } from '../../kube/resources.ts';
 import { parseLabelSelector } from '../../kube/selectors.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { parseGoDuration } from '../../util/go-duration.ts';
+import { parseGoDuration } from '../../util/duration.ts';
 import { conditionOf } from './conditions.ts';
 import { hostnameOf, jobNameOf } from './job.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';

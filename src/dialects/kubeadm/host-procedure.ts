@@ -5,10 +5,10 @@ import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isConflict, StatusError, TransportError } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
-import { aborted } from '../../util/abort.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
+import { aborted } from '../../util/waits.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 import { configMaps } from './plan-object.ts';
 import {

@@ -3,7 +3,7 @@ import type { Drains } from '../../drain/drains.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { ifFound, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { settleAll } from '../../util/settle.ts';
+import { settleAll } from '../../util/waits.ts';
 import type { Dialect, Instruction, World, WorldObject } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
 import type { Rollout, Target } from '../model/recorded.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../drain/cordon.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
-import { settleAll } from '../../util/settle.ts';
+import { settleAll } from '../../util/waits.ts';
 import type { Dialect, Instruction, World } from '../dialect.ts';
 import { factsOf } from '../gates/context.ts';
 import type { NodeAction, Snapshot } from '../model/decision.ts';

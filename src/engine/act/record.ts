@@ -2,7 +2,7 @@
 import type { KubeClient } from '../../kube/client.ts';
 import { ifFound, isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { settleAll } from '../../util/settle.ts';
+import { settleAll } from '../../util/waits.ts';
 import type { Dialect, Instruction, Split, World } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
 import { type Rollout, stateChanges, type Target } from '../model/recorded.ts';

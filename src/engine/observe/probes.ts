@@ -5,7 +5,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import { messageOf } from '../../util/errors.ts';
-import { settleAll } from '../../util/settle.ts';
+import { settleAll } from '../../util/waits.ts';
 import type { Dialect, Endpoint, World } from '../dialect.ts';
 import type { EndpointHealth, Probe, Unanswered } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';

@@ -1,7 +1,5 @@
 /** The controller's World: informer caches, corrected by this process's own writes, which they may lack. */
-import { keyOf } from '../../kube/object-key.ts';
-import { compareResourceVersions } from '../../kube/resource-version.ts';
-import { pathOf, type Resource } from '../../kube/resources.ts';
+import { compareResourceVersions, keyOf, pathOf, type Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import { onceForEach } from '../../util/memo.ts';

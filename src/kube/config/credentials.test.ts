@@ -8,8 +8,8 @@ import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Script, sendJson, sendStatus, startStubServer } from '../../../test/faults/stub-server.ts';
 import { createAuthority, issueClient, issueServer } from '../../../tools/controlplane/certs.ts';
 import { nodes } from '../resources.ts';
+import { describeProblem } from '../status-error.ts';
 import { createClient } from '../transport/http-client.ts';
-import { describeProblem } from '../transport/problems.ts';
 import type { ClusterConfig, ExecConfig } from './cluster-config.ts';
 
 const DAY_MS = 86_400_000;

@@ -6,8 +6,7 @@ import { readBounded } from '../../util/bounded-file.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
 import type { ClusterConfig } from './cluster-config.ts';
-import { readCluster, readUser } from './kubeconfig-entries.ts';
-import { type Entry, section, textField } from './kubeconfig-fields.ts';
+import { type Entry, readCluster, readUser, section, textField } from './kubeconfig-entries.ts';
 
 export interface LoadOptions {
   /** One kubeconfig file; otherwise KUBECONFIG, the pod's service account or ~/.kube/config, in this order. */

@@ -6,7 +6,6 @@ import type { KubeClient } from '../client.ts';
 import { leases } from '../resources.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../status-error.ts';
 import type { Lease } from '../types.ts';
-import { LeadershipTerm } from './leadership-term.ts';
 import {
   type Claim,
   firstLease,
@@ -17,7 +16,7 @@ import {
   takenOver,
   transitionsOf,
 } from './lease-record.ts';
-import type { Term, WriteGuard } from './write-guard.ts';
+import { LeadershipTerm, type Term, type WriteGuard } from './write-guard.ts';
 
 export interface ElectionOptions {
   readonly client: KubeClient;

@@ -1,6 +1,6 @@
 /** Proves that an identity starts with the host name and is a label value. */
 import { expect, test } from 'vitest';
-import { leaderIdentity } from './identity.ts';
+import { leaderIdentity } from './lease-record.ts';
 
 test.each([
   ['controller-1.example.com', ['0123456789abcdef'], 'controller-1.example.com_0123456789abcdef'],

@@ -1,4 +1,4 @@
-/** Reads and writes an election's fields in its Lease, and leaves everything else on the object alone. */
+/** Reads and writes an election's fields in its Lease, and names the candidates; everything else on the object stays. */
 import { microTime } from '../../util/clock.ts';
 import type { Lease } from '../types.ts';
 
@@ -54,4 +54,20 @@ function withSpec(lease: Lease, { identity, now, durationSeconds, labels }: Clai
     metadata,
     spec: { acquireTime: own.renewTime, leaseTransitions: 0, ...lease.spec, ...own, ...more },
   };
+}
+
+/** k0s writes the identity into a label as well. */
+const MOST = 63;
+
+/** A valid label value. One of `parts` must be new for each start of a process. */
+export function leaderIdentity(host: string, ...parts: readonly string[]): string {
+  const rest = parts.map(clean).join('_');
+  const name = clean(host)
+    .slice(0, MOST - 1 - rest.length)
+    .replace(/[^A-Za-z0-9]+$/, '');
+  return name === '' ? rest : `${name}_${rest}`;
+}
+
+function clean(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9._-]+/g, '-').replaceAll(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '');
 }

@@ -1,4 +1,5 @@
-/** Lets only the leader write: this client refuses, or cuts short, every write that could overlap with a successor. */
+/** Lets only the leader write: the term, the writes in progress, and a client that cuts short what could overlap with a successor. */
+import type { Clock } from '../../util/clock.ts';
 import type { KubeClient, RequestOptions } from '../client.ts';
 import { TransportError } from '../status-error.ts';
 
@@ -71,4 +72,79 @@ export function guardedClient(client: KubeClient, guard: WriteGuard): KubeClient
       await guarded(`delete ${resource.plural}`, options, async (o) => await client.delete(resource, name, o)),
     evict: async (pod, options) => await guarded('evict', options, async (o) => await client.evict(pod, o)),
   };
+}
+
+export interface TermTimes {
+  /** Milliseconds for which nobody else may take the lease after we renewed it. */
+  readonly leaseDurationMs: number;
+  /** Milliseconds after the last renewal; later than that no write begins. */
+  readonly renewDeadlineMs: number;
+}
+
+/** Writes must end within this part of the lease's duration. The rest allows for clocks that run at different speeds. */
+const USABLE_PART = 0.9;
+
+/** Times are monotonic and count from *before* a renewal was sent: others can only see it later. */
+export class LeadershipTerm implements WriteGuard {
+  readonly #clock: Clock;
+  readonly #times: TermTimes;
+  #number: number | undefined;
+  #renewedAt = Number.NEGATIVE_INFINITY;
+  #running = 0;
+  #unansweredAt = Number.NEGATIVE_INFINITY;
+  readonly #idle = new Set<() => void>();
+
+  constructor(clock: Clock, times: TermTimes) {
+    this.#clock = clock;
+    this.#times = times;
+  }
+
+  term(): Term | undefined {
+    if (this.#number === undefined || this.remainingMs <= 0) return undefined;
+    return { number: this.#number };
+  }
+
+  beginWrite(): GuardedWrite | undefined {
+    if (!this.term()) return undefined;
+    this.#running++;
+    return { deadlineMs: this.#writableUntil() - this.#clock.monotonic(), end: (known) => this.#end(known) };
+  }
+
+  /** Milliseconds until the term ends unless it is renewed. */
+  get remainingMs(): number {
+    return this.#renewedAt + this.#times.renewDeadlineMs - this.#clock.monotonic();
+  }
+
+  /** Our claim, sent at `sentAt` (monotonic), is in the lease. */
+  extend(number: number, sentAt: number): void {
+    this.#number = number;
+    this.#renewedAt = sentAt;
+  }
+
+  /** No write begins from now on. */
+  end(): void {
+    this.#number = undefined;
+  }
+
+  /** True while a write without an answer could still reach the server: then the lease must expire by itself. */
+  mayHaveLateWrite(): boolean {
+    return this.#clock.monotonic() - this.#unansweredAt < this.#times.leaseDurationMs;
+  }
+
+  /** Resolves when every write in progress has ended. Each one ends before another can take the lease. */
+  async settled(): Promise<void> {
+    if (this.#running > 0) await new Promise<void>((resolve) => this.#idle.add(resolve));
+  }
+
+  #end(known: boolean): void {
+    this.#running--;
+    if (!known) this.#unansweredAt = this.#clock.monotonic();
+    if (this.#running > 0) return;
+    for (const resolve of this.#idle) resolve();
+    this.#idle.clear();
+  }
+
+  #writableUntil(): number {
+    return this.#renewedAt + this.#times.leaseDurationMs * USABLE_PART;
+  }
 }

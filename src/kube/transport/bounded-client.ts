@@ -1,5 +1,5 @@
 /** Limits the concurrent requests of one client: a burst of thousands costs sockets and memory on both sides. */
-import { Semaphore } from '../../util/semaphore.ts';
+import { Semaphore } from '../../util/waits.ts';
 import type { KubeClient } from '../client.ts';
 
 /**

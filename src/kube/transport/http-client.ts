@@ -2,6 +2,8 @@
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { isRecord } from '../../util/json.ts';
 import type {
+  Call,
+  Caller,
   DeleteOptions,
   EvictOptions,
   KubeClient,
@@ -17,7 +19,6 @@ import type { ClusterConfig } from '../config/cluster-config.ts';
 import { Credentials } from '../config/credentials.ts';
 import { apiVersionOf, pathOf, pods, type Resource } from '../resources.ts';
 import type { KubeList, KubeObject } from '../types.ts';
-import type { Call, Caller } from './caller.ts';
 import { Requester, type RequestRecord } from './requester.ts';
 import { Transport } from './transport.ts';
 
@@ -241,4 +242,33 @@ function listCheck(kind: string): (answer: unknown) => string | undefined {
 function eventProblem(event: unknown): string | undefined {
   if (isRecord(event) && typeof event['type'] === 'string' && isRecord(event['object'])) return undefined;
   return `it sent ${JSON.stringify(event).slice(0, 60)}, not an event of a watch`;
+}
+
+export interface ReadyzOptions {
+  /** The port on every host; the port of the connection's own server by default. */
+  readonly port?: number | undefined;
+  /** Milliseconds until a silent server counts as not ready. */
+  readonly timeoutMs: number;
+  readonly abort?: AbortSignal | undefined;
+}
+
+/**
+ * Resolves with the HTTP status; rejects when `host` is no address or does not answer. Each call opens a new connection: an
+ * old one does not prove that the server still accepts clients.
+ */
+export async function askReadyz(config: ClusterConfig, host: string, options: ReadyzOptions): Promise<number> {
+  const client = createClient({ ...config, server: originOf(config, host, options) });
+  try {
+    return (await client.raw('/readyz', { deadlineMs: options.timeoutMs, abort: options.abort })).status;
+  } finally {
+    client.close();
+  }
+}
+
+/** Parses the whole URL: the setters of URL ignore bad values, and then the connection's own server would answer. */
+function originOf({ server }: ClusterConfig, host: string, options: ReadyzOptions): string {
+  const { protocol, port } = new URL(server);
+  const url = `${protocol}//${host.includes(':') ? `[${host}]` : host}:${options.port ?? port}`;
+  if (/^[\w.:-]+$/.test(host) && URL.canParse(url)) return new URL(url).origin;
+  throw new Error(`"${host}" is not the address of an API server`);
 }

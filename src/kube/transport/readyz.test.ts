@@ -1,7 +1,7 @@
 /** Shows which server is asked for `/readyz`, and that no other one ever answers for it. */
 import { expect, test } from 'vitest';
 import { startStubServer } from '../../../test/faults/stub-server.ts';
-import { askReadyz } from './readyz.ts';
+import { askReadyz } from './http-client.ts';
 
 test.each([200, 500])('the answer %i of the address at the port of the connection', async (status) => {
   await using server = await startStubServer((_request, response) => response.writeHead(status).end());

@@ -1,12 +1,12 @@
 /** Carries out one call from credentials to the parsed answer: deadline, 401, Retry-After, metrics. */
 import type { IncomingMessage } from 'node:http';
-import { untilAborted } from '../../util/abort.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
+import { untilAborted } from '../../util/waits.ts';
+import { type Call, type Caller, queryText } from '../client.ts';
 import type { Credentials, Identity } from '../config/credentials.ts';
 import { AnswerError, StatusError, TransportError } from '../status-error.ts';
 import type { Status } from '../types.ts';
-import { type Call, type Caller, queryText } from './caller.ts';
 import { jsonLines } from './json-lines.ts';
 import { TimeLimit } from './time-limit.ts';
 import type { Transport } from './transport.ts';

@@ -2,8 +2,7 @@
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { type Logger, silentLogger } from '../../util/log.ts';
 import type { KubeClient, Selection } from '../client.ts';
-import { keyOf } from '../object-key.ts';
-import type { Resource } from '../resources.ts';
+import { keyOf, type Resource } from '../resources.ts';
 import type { KubeObject } from '../types.ts';
 import { Reflector } from './reflector.ts';
 import { type Handler, Store } from './store.ts';

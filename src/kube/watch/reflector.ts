@@ -4,8 +4,7 @@ import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { KubeClient, Selection, WatchEvent, WatchOptions } from '../client.ts';
-import { keyOf } from '../object-key.ts';
-import type { Resource } from '../resources.ts';
+import { keyOf, type Resource } from '../resources.ts';
 import {
   isForbidden,
   isGone,

@@ -1,8 +1,9 @@
 /** The objects of an informer, and the handlers that hear of every change. */
-import { untilAborted } from '../../util/abort.ts';
+
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
-import { keyOf } from '../object-key.ts';
+import { untilAborted } from '../../util/waits.ts';
+import { keyOf } from '../resources.ts';
 import type { KubeObject } from '../types.ts';
 import type { Sink } from './reflector.ts';
 

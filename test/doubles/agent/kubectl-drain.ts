@@ -3,8 +3,8 @@ import type { KubeClient } from '../../../src/kube/client.ts';
 import { pods, type Resource } from '../../../src/kube/resources.ts';
 import { isNotFound, StatusError } from '../../../src/kube/status-error.ts';
 import type { Pod } from '../../../src/kube/types.ts';
+import { TokenBucket } from '../../../src/util/backoff.ts';
 import { type Clock, sleep } from '../../../src/util/clock.ts';
-import { TokenBucket } from '../../../src/util/token-bucket.ts';
 import type { Times } from '../times.ts';
 
 /** What the client library lets through, in calls: the admin client of k0s has 40 a second, 400 at once. */

@@ -1,6 +1,5 @@
 /** Owns one look at both kinds of commands: what they want, their groups of targets, and the status entries of these. */
-import type { CommandStatus, PlanCommand, TargetStatus } from '../../../src/api/autopilot/plan.ts';
-import type { TargetSpec } from '../../../src/api/autopilot/target.ts';
+import type { CommandStatus, PlanCommand, TargetSpec, TargetStatus } from '../../../src/api/autopilot/plan.ts';
 import { nodes, type Resource } from '../../../src/kube/resources.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
 import { controlNodes } from '../../../src/signal/names.ts';

@@ -1,6 +1,5 @@
 /** Owns the first pass over a command: what stands in its way, its targets, and which of them are missing. */
-import type { TargetStatus } from '../../../src/api/autopilot/plan.ts';
-import type { TargetSpec } from '../../../src/api/autopilot/target.ts';
+import type { TargetSpec, TargetStatus } from '../../../src/api/autopilot/plan.ts';
 import type { Resource } from '../../../src/kube/resources.ts';
 import { objectFields, parseFieldSelector, parseLabelSelector, SelectorError } from '../../../src/kube/selectors.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';

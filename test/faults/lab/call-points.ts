@@ -1,5 +1,5 @@
 /** Owns the places where the API can fail for somebody, and in which ways: the n-th call of one verb for one resource. */
-import type { Call } from '../../../src/kube/transport/caller.ts';
+import type { Call } from '../../../src/kube/client.ts';
 
 /**
  * crash before: the process dies with the call in its hand · crash after: the server does it, and the process dies · a

@@ -1,7 +1,6 @@
 /** Owns one process's way to the API server, on which calls fail as the tape says; a dead process waits for ever. */
-
+import { type Call, type Caller, queryText } from '../../../src/kube/client.ts';
 import { StatusError, TransportError } from '../../../src/kube/status-error.ts';
-import { type Call, type Caller, queryText } from '../../../src/kube/transport/caller.ts';
 import { sleep } from '../../../src/util/clock.ts';
 import type { SkewedClock } from '../skewed-clock.ts';
 import type { Fault, Tape } from './call-points.ts';

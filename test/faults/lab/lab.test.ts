@@ -4,7 +4,7 @@ import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
 import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/split.ts';
 import type { Instruction, StatusSharding } from '../../../src/engine/dialect.ts';
-import type { Call, Caller } from '../../../src/kube/transport/caller.ts';
+import type { Call, Caller } from '../../../src/kube/client.ts';
 import { seededRandom } from '../random.ts';
 import { throwDice } from './dice.ts';
 import { isFine, play, describe as tell } from './mishaps.ts';

@@ -1,9 +1,8 @@
 /** Shows the one line a person reads when the API server cannot be used. */
 import { expect, test } from 'vitest';
-import { RefitError } from '../../util/errors.ts';
-import { AnswerError, StatusError, TransportError } from '../status-error.ts';
-import type { Status } from '../types.ts';
-import { describeProblem } from './problems.ts';
+import { RefitError } from '../util/errors.ts';
+import { AnswerError, describeProblem, StatusError, TransportError } from './status-error.ts';
+import type { Status } from './types.ts';
 
 const server = 'https://10.0.0.1:6443';
 

@@ -1,0 +1,51 @@
+/** Waits: until an abort, until all work has settled, or until it is one's turn. */
+/** Resolves when `abort` aborts, at once when it already has. */
+export async function aborted(abort: AbortSignal): Promise<void> {
+  if (abort.aborted) return;
+  await new Promise<void>((resolve) => abort.addEventListener('abort', () => resolve(), { once: true }));
+}
+
+/** Settles as `work` does, or rejects with the reason of `abort` when that comes first. */
+export async function untilAborted<T>(work: Promise<T>, abort?: AbortSignal): Promise<T> {
+  abort?.throwIfAborted();
+  let onAbort = (): void => undefined;
+  const ended = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(abort?.reason instanceof Error ? abort.reason : new Error('aborted'));
+    abort?.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work, ended]);
+  } finally {
+    abort?.removeEventListener('abort', onAbort);
+  }
+}
+
+/** As `Promise.all`, but settles only when every promise has: nothing outlives its caller. */
+export async function settleAll<T>(running: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(running);
+  return await Promise.all(running);
+}
+
+/** Limits how many tasks run at a time; the others wait in order. */
+export class Semaphore {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(places: number) {
+    this.#free = places;
+  }
+
+  /** Runs `work` when a place is free, and settles as it does. */
+  async within<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      // The place goes straight to the next in line, so that no later caller overtakes it.
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free++;
+    }
+  }
+}
