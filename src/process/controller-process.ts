@@ -99,7 +99,7 @@ export async function prepareControllerProcess(
   await checkAccess(dialects, options, abort);
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
     policyOfPlan(dialect, policies?.list() ?? [], plan, options.policy);
-  const shared = { reader: client, writer, policies, clock, log, metrics };
+  const shared = { reader: client, writer, policies, clock, random, log, metrics };
   addControllers(manager, { ...options, ...shared, ...tools, dialects, policyFor, abort });
   for (const controller of options.controllers?.(tools) ?? []) manager.addController(controller);
   if (options.healthAddress !== undefined) {
@@ -150,6 +150,7 @@ interface ControllerParts extends Omit<ControllerProcessOptions, 'policies' | 'd
   readonly policies: Informer<UpgradePolicy> | undefined;
   readonly reader: KubeClient;
   readonly clock: Clock;
+  readonly random: () => number;
   readonly metrics: Metrics;
   readonly abort: AbortSignal;
   policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
@@ -157,7 +158,7 @@ interface ControllerParts extends Omit<ControllerProcessOptions, 'policies' | 'd
 
 function addControllers(manager: Manager, parts: ControllerParts): void {
   const { dialects, client, component, clock, random, log, writer, policies, drainsNodes = true } = parts;
-  const events = new EventRecorder({ client, component, clock, ...(random ? { random } : {}), logger: log });
+  const events = new EventRecorder({ client, component, clock, random, logger: log });
   // Stops after the controllers, and writes what they reported last.
   manager.addRunnable(events);
   // Before the controllers, so that a drain never outlives the lease.

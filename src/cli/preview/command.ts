@@ -12,7 +12,7 @@ import { inSession, type LoadedDialect, type Session, type SessionParts } from '
 import { harmless } from '../status/view.ts';
 import { readText } from '../validate.ts';
 import { durationOf, lookAtDrains, policyRule, probeDownloads } from './findings.ts';
-import { type PlanPreview, type PreviewFindings, previewOf, renderPreview, stagePreview } from './view.ts';
+import { type PlanPreview, previewOf, renderPreview, stagePreview } from './view.ts';
 
 export interface PreviewFlags extends ConnectionFlags {
   readonly file?: string;
@@ -107,12 +107,12 @@ async function previewAt(
     fetch ? probeDownloads(snapshot.rollout, { fetch, abort }) : [],
   ]);
   const policy = policyRule(looking.policies, dialect.name, plan);
-  const duration = durationOf(view.stages.map(stagePreview), inspection);
-  const findings: PreviewFindings = {
-    ...(policy ? { policy } : {}),
-    ...(drains ? { drains } : {}),
-    ...(downloads.length > 0 ? { downloads } : {}),
-    ...(duration ? { duration } : {}),
-  };
-  return previewOf(view, findings, present);
+  const stages = view.stages.map(stagePreview);
+  const waves = stages.reduce((sum, stage) => sum + stage.waves.length + (stage.moving.length > 0 ? 1 : 0), 0);
+  const duration = durationOf(waves, inspection);
+  return previewOf(
+    view,
+    { policy, drains, downloads: downloads.length > 0 ? downloads : undefined, duration },
+    present,
+  );
 }

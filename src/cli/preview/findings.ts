@@ -24,14 +24,8 @@ export interface Duration {
 /** A node of k0s from its signal to its last report, with nothing to drain and a tiny download: docs/internals/benchmark.md. */
 const ASSUMED_MS = 20_000;
 
-interface Waves {
-  readonly moving: readonly string[];
-  readonly waves: readonly (readonly string[])[];
-}
-
-/** Waves one after the other; undefined if nothing is left to do. */
-export function durationOf(stages: readonly Waves[], inspection: Inspection): Duration | undefined {
-  const waves = stages.reduce((sum, stage) => sum + stage.waves.length + (stage.moving.length > 0 ? 1 : 0), 0);
+/** Of that many waves, one after the other; undefined if nothing is left to do. */
+export function durationOf(waves: number, inspection: Inspection): Duration | undefined {
   if (waves === 0) return undefined;
   const spent = measured(inspection);
   const perTargetMs = spent[Math.ceil(spent.length * 0.9) - 1] ?? ASSUMED_MS;
@@ -90,7 +84,7 @@ export interface PlanDrainPreview {
   /** Only nodes that cannot be drained now. */
   readonly blocked: readonly BlockedDrain[];
   /** Why nodes were not checked. */
-  readonly unseen?: string;
+  readonly unseen: string | undefined;
 }
 
 interface BlockedDrain {
@@ -136,7 +130,7 @@ export async function lookAtDrains(
     blocked: seen
       .filter(({ drainPreview }) => drainPreview.obstacles.length + drainPreview.refused.length > 0)
       .map(({ target, drainPreview: { obstacles, refused } }) => ({ target, budgets: obstacles, refused })),
-    ...(unseen === undefined ? {} : { unseen }),
+    unseen,
   };
 }
 

@@ -19,13 +19,13 @@ export interface PlanPreview
 }
 
 export interface PreviewFindings {
-  readonly policy?: PolicyRule;
+  readonly policy?: PolicyRule | undefined;
   /** Absent if the leader drains no Node of the plan. */
-  readonly drains?: PlanDrainPreview;
+  readonly drains?: PlanDrainPreview | undefined;
   /** As this machine reaches them; absent if not checked. */
-  readonly downloads?: readonly Download[];
+  readonly downloads?: readonly Download[] | undefined;
   /** Absent if nothing is left to do. */
-  readonly duration?: Duration;
+  readonly duration?: Duration | undefined;
 }
 
 export interface PreviewView {

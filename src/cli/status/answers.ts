@@ -41,7 +41,8 @@ export class InspectionAnswers {
   readonly #drainPreviews = new Map<string, DrainPreview>();
   readonly #delegations = new Map<string, boolean>();
   readonly #drains = new Map<string, DrainView>();
-  readonly #unseen = new Set<string>();
+  /** What could not be checked, one sentence for each kind; the decision assumes that nothing is wrong there. */
+  readonly unseen = new Set<string>();
 
   constructor(sources: Sources, subject: Subject) {
     this.#sources = sources;
@@ -56,11 +57,6 @@ export class InspectionAnswers {
       drainDelegationOf: ({ key }) => this.#delegations.get(key),
       drainOf: (node) => this.#drains.get(node),
     };
-  }
-
-  /** What could not be checked, one sentence for each kind; the decision assumes that nothing is wrong there. */
-  get unseen(): readonly string[] {
-    return [...this.#unseen];
   }
 
   knowsDrainOf(node: string): boolean {
@@ -85,7 +81,7 @@ export class InspectionAnswers {
     const asking = async <T>(what: string, ask: () => Promise<T>, neutral: T): Promise<T> => {
       if (!isAsked) return neutral;
       return await ask().catch((error: unknown) => {
-        this.#unseen.add(`${what}: ${messageOf(error)}`);
+        this.unseen.add(`${what}: ${messageOf(error)}`);
         return neutral;
       });
     };

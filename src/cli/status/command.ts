@@ -1,13 +1,11 @@
 /** Runs `refit status`: shows all plans once, or follows them until each has ended. */
-import type { Dialect } from '../../engine/dialect.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader, follow, followLeader, followPolicies } from './load.ts';
-import { type Looking, observe } from './observe.ts';
+import { observe } from './observe.ts';
 import { type Form, render, watchWriter } from './render.ts';
-import { type Contact, inSession, lookOnce, type SessionParts } from './session.ts';
+import { inSession, lookOnce, type Session, type SessionParts } from './session.ts';
 import { stateOf } from './text.ts';
 import type { PlanView, StatusView } from './view.ts';
 
@@ -65,31 +63,20 @@ async function watch(flags: StatusFlags, { output, clock, onView }: StatusParts,
   return last.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
 }
 
-export interface WatchParts {
-  readonly dialects: readonly Dialect[];
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly abort: AbortSignal;
-  readonly looking: Looking;
-  /** Notes every request of the client. */
-  readonly contact: Contact;
-}
+type WatchParts = Pick<Session, 'client' | 'looking' | 'contact'> & Omit<SessionParts, 'output'>;
 
 /** Ages grow without a change, so a view follows after this time at the latest. */
 const AGAIN_MS = 1000;
 
 /** In the last view every plan has ended. Throws the reason of `abort` if that comes first. */
-export async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
+async function* watchPlans(parts: WatchParts): AsyncGenerator<StatusView> {
   const { dialects, client, clock, contact } = parts;
   const stop = new AbortController();
   const abort = AbortSignal.any([parts.abort, stop.signal]);
   const changes = new Changes();
   try {
     const followed = await Promise.all(
-      dialects.map(async (dialect) => ({
-        dialect,
-        ...(await follow(client, dialect, abort, () => changes.note())),
-      })),
+      dialects.map(async (dialect) => ({ dialect, ...(await follow(client, dialect, abort, () => changes.note())) })),
     );
     const { sources, policies: first } = parts.looking;
     const policies = await followPolicies(client, first, abort, () => changes.note());

@@ -5,7 +5,7 @@ import type { Dialect, Watched, World } from '../../engine/dialect.ts';
 import { freshWorld, OwnWrites, type View, viewsOf } from '../../engine/observe/world.ts';
 import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeClient, Selection } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
 import { keyOf, leases } from '../../kube/resources.ts';
 import { isForbidden, isNotFound } from '../../kube/status-error.ts';
@@ -52,11 +52,8 @@ export async function follow(
   });
 }
 
-interface Followed extends Watched {
-  readonly fieldSelector?: string | undefined;
-}
-
-type Listed = Pick<Followed, 'resource' | 'namespace' | 'fieldSelector'>;
+type Scope = Pick<Selection, 'namespace' | 'fieldSelector'>;
+type Followed = Watched & Scope;
 
 const NOTHING: View<KubeObject> = { list: () => [], get: () => undefined, resourceVersion: () => undefined };
 
@@ -71,23 +68,22 @@ async function load(
   const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
   // Plans first: the other objects are written before them, and must not be older than they are.
   const own = await view(plans);
-  const views = await Promise.all(
-    dialect.watched.map(async (followed) =>
-      followed.optional !== true || (await isReadable(client, { resource: followed.resource }, abort))
-        ? await view(followed)
-        : NOTHING,
-    ),
+  const others = await Promise.all(
+    dialect.watched.map(async (followed) => {
+      const isThere = followed.optional !== true || (await isReadable(client, followed.resource, {}, abort));
+      return [followed.resource, isThere ? await view(followed) : NOTHING] as const;
+    }),
   );
-  const entries = dialect.watched.flatMap(({ resource }, index) => {
-    const found = views[index];
-    return found ? [[resource, found] as const] : [];
-  });
-  return { plans: () => own.list().filter(isPlan), world: freshWorld(viewsOf(entries), new OwnWrites()) };
+  return { plans: () => own.list().filter(isPlan), world: freshWorld(viewsOf(others), new OwnWrites()) };
 }
 
 /** Also false without the right to list it. */
-async function isReadable(client: KubeClient, { resource, ...rest }: Listed, abort: AbortSignal): Promise<boolean> {
-  const { namespace, fieldSelector } = rest;
+async function isReadable(
+  client: KubeClient,
+  resource: Watched['resource'],
+  { namespace, fieldSelector }: Scope,
+  abort: AbortSignal,
+): Promise<boolean> {
   try {
     await client.list(resource, { limit: 1, namespace, fieldSelector, abort });
     return true;
@@ -108,7 +104,7 @@ export async function installedOf(
 ): Promise<readonly Dialect[]> {
   const isServed = await Promise.all(
     dialects.map(async ({ plans, scope }) => {
-      if (plans.group === '') return await isReadable(client, { resource: plans, ...scope }, abort);
+      if (plans.group === '') return await isReadable(client, plans, scope ?? {}, abort);
       return (await client.raw(`/apis/${plans.group}/${plans.version}`, { abort })).status !== 404;
     }),
   );
@@ -170,12 +166,8 @@ export type LeaderView =
   | { readonly state: 'unknown' }
   /** Nobody holds it; released at `since`, RFC 3339, if it was ever held. */
   | { readonly state: 'none'; readonly since?: string }
-  /** Acquired at `since`, RFC 3339. */
-  | { readonly state: 'held'; readonly holder: string; readonly since: string }
-  /** It has expired, by less than clocks may differ; last renewed at `since`, RFC 3339. */
-  | { readonly state: 'late'; readonly holder: string; readonly since: string }
-  /** It has expired for certain; last renewed at `since`. */
-  | { readonly state: 'silent'; readonly holder: string; readonly since: string };
+  /** Acquired at `since`, RFC 3339; last renewed then if it has expired: by less than clocks may differ, or for certain. */
+  | { readonly state: 'held' | 'late' | 'silent'; readonly holder: string; readonly since: string };
 
 /** Milliseconds by which this clock and the leader's may differ. */
 const CLOCK_TOLERANCE_MS = 30_000;

@@ -129,12 +129,14 @@ export function isRoutine({ reason }: Wait): boolean {
   return ROUTINE.has(reason.code);
 }
 
+/** Names of the targets in progress. */
+export function movingNames(plan: PlanView): ReadonlySet<string> {
+  const moving = targetsOf(plan).filter(isMoving);
+  return new Set(moving.map(({ name }) => name));
+}
+
 function heldWaits(plan: PlanView): Wait[] {
-  const moving = new Set(
-    targetsOf(plan)
-      .filter(isMoving)
-      .map(({ name }) => name),
-  );
+  const moving = movingNames(plan);
   return plan.waits.filter(({ target }) => target === undefined || !moving.has(target));
 }
 

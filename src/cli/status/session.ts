@@ -1,6 +1,5 @@
 /** The session of a command that reads: a connection, and the plans of all dialects that the cluster has. */
-import type { Dialect, Endpoint } from '../../engine/dialect.ts';
-import type { EndpointHealth } from '../../engine/model/decision.ts';
+import type { Dialect } from '../../engine/dialect.ts';
 import { askControlPlane } from '../../engine/observe/probes.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
@@ -8,7 +7,7 @@ import { askReadyz, createClient } from '../../kube/transport/http-client.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
-import { sourcesOf } from './answers.ts';
+import { type AskControlPlane, sourcesOf } from './answers.ts';
 import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
 import { type Looking, observe } from './observe.ts';
 import type { StatusView } from './view.ts';
@@ -45,20 +44,16 @@ export async function inSession(
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   const contact = new Contact(clock);
   const client = createClient(config, { userAgent, onRequest: (record) => contact.note(record) });
-  const ask = async (endpoints: readonly Endpoint[]): Promise<readonly EndpointHealth[]> =>
-    await askControlPlane(
-      endpoints,
-      async (host) => await askReadyz(config, host, { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS }),
-    );
+  const readyz = { port: flags.apiPort, timeoutMs: READYZ_TIMEOUT_MS };
+  const ask: AskControlPlane = async (endpoints) =>
+    await askControlPlane(endpoints, async (host) => await askReadyz(config, host, readyz));
   try {
     const installed = await installedOf(client, dialects, abort);
     const loaded = await Promise.all(
       installed.map(async (dialect) => ({ dialect, ...(await loadOnce(client, dialect, abort)) })),
     );
-    const looking = {
-      sources: sourcesOf(client, ask, clock, abort),
-      policies: await loadPolicies(client, abort),
-    };
+    const policies = await loadPolicies(client, abort);
+    const looking = { sources: sourcesOf(client, ask, clock, abort), policies };
     return await work({ client, contact, looking, loaded });
   } finally {
     client.close();

@@ -39,10 +39,7 @@ export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, m
       [
         { heading: 'why', lines: reasonLines(plan, failed), style: 'red' },
         { heading: 'waits', lines: waitLines(plan, now), style: 'yellow' },
-        {
-          heading: 'ends',
-          lines: endLines(plan.waits.filter((wait) => !isRoutine(wait))),
-        },
+        { heading: 'ends', lines: endLines(plan.waits.filter((wait) => !isRoutine(wait))) },
         { heading: 'to do', lines: toDo(plan) },
       ],
       medium,
@@ -201,13 +198,10 @@ export interface Note {
 }
 
 export function notesOf({ leader, silentSince, plans }: Noted): Note[] {
-  if (silentSince !== undefined)
-    return [
-      { problem: 'No answer from the API server', since: silentSince, effect: 'what follows may be out of date.' },
-    ];
-  const isOurs = ({ dialect }: Noted['plans'][number]): boolean =>
-    CONTROLLER_DIALECTS.some((each) => each.name === dialect);
-  if (!plans.some((plan) => isOurs(plan) && isOpen(plan))) return [];
+  const old = 'what follows may be out of date.';
+  if (silentSince !== undefined) return [{ problem: 'No answer from the API server', since: silentSince, effect: old }];
+  const ours = plans.filter((plan) => CONTROLLER_DIALECTS.some(({ name }) => name === plan.dialect));
+  if (!ours.some(isOpen)) return [];
   if (leader.state === 'none') {
     const effect = `no refit controller holds lease ${LEADER_LEASE.namespace}/${LEADER_LEASE.name}. Upgrades are stopped.`;
     return [{ problem: 'No leader', since: leader.since, effect }];

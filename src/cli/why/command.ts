@@ -9,11 +9,11 @@ import {
   endLines,
   failedRows,
   isMoving,
+  movingNames,
   movingRows,
   reasonLines,
   rowOf,
   sentenceOf,
-  targetsOf,
   waitLines,
 } from '../status/sentences.ts';
 import { inSession, lookOnce, type SessionParts } from '../status/session.ts';
@@ -89,11 +89,8 @@ function nodeSections(
     next: [],
   };
   const isStopped = !isOpen(plan) || isRefused(plan);
-  if (phase === 'failed') {
-    const lines = [sentenceOf(rowOf(target, undefined, now))];
-    return whyAndToDo(lines, plan);
-  }
-  if (isStopped) return whyAndToDo([`not started: ${reason ?? 'no reason is recorded'}`], plan);
+  if (phase === 'failed') return whyAndToDo(sentenceOf(rowOf(target, undefined, now)), plan);
+  if (isStopped) return whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);
   return [
     { heading: 'note', lines: operatorLines(status, plan, now) },
     ...progress(own, now),
@@ -103,9 +100,9 @@ function nodeSections(
   ];
 }
 
-function whyAndToDo(lines: readonly string[], plan: PlanView): Section[] {
+function whyAndToDo(line: string, plan: PlanView): Section[] {
   return [
-    { heading: 'why', lines, style: 'red' },
+    { heading: 'why', lines: [line], style: 'red' },
     { heading: 'to do', lines: toDo(plan) },
   ];
 }
@@ -141,11 +138,7 @@ function progress(plan: PlanView, now: number): Section[] {
 
 /** When the first of the targets in progress fails if nothing changes. */
 function deadlineLines(plan: PlanView, now: number): string[] {
-  const moving = new Set(
-    targetsOf(plan)
-      .filter(isMoving)
-      .map(({ name }) => name),
-  );
+  const moving = movingNames(plan);
   const waiting = plan.waits.filter(
     ({ target, reason }) => target !== undefined && moving.has(target) && reason.code !== 'Intended',
   );
