@@ -44,7 +44,7 @@ test('a redirect leaves neither the allowed hosts nor https', async () => {
   await node.end();
   expect((await node.report())?.reason).toContain('leads to plain http');
   await agent.stop('SIGTERM');
-  node.startAgent('--allowed-hosts', new URL(url).host);
+  node.startAgent('--allow-insecure-redirect', '--allowed-hosts', new URL(url).host);
   await node.send('/new', NEW, { url });
   await node.end();
   expect((await node.report())?.reason).toContain('this agent downloads nothing from');
