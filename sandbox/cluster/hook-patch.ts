@@ -6,8 +6,8 @@ import { applyJsonPatch, applyMergePatch, type PatchOperation } from '../api-ser
 
 /** Only below the shape's root. */
 export function applyPatches(shape: Shape, current: Triple, patches: Patches): Triple {
-  return shape.parts.reduce<Triple>((triple, { object: key, patch: patchKey }) => {
-    const [object, patch] = [triple[key], patches[patchKey]];
+  return shape.parts.reduce<Triple>((triple, { object: key }) => {
+    const [object, patch] = [triple[key], patches[`${key}Patch`]];
     if (!object || !patch) return triple;
     const before = object as unknown as Json;
     return { ...triple, [key]: graft(before, applyPatch(before, patch), shape.root) as unknown as Triple[string] };

@@ -1,7 +1,7 @@
 /** Sends instructions to nodes as annotations and reads their answers, for every dialect whose nodes run an agent. */
 import type { ForeignWorkFinder, Signal, World } from '../engine/dialect.ts';
 import type { ForeignWork, Observation, Signalling } from '../engine/model/decision.ts';
-import type { Rollout, Stage } from '../engine/model/recorded.ts';
+import type { Role, Rollout, Stage } from '../engine/model/recorded.ts';
 import type { TimedStep } from '../engine/policy/rollout-policy.ts';
 import { nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
@@ -20,11 +20,9 @@ import { AGENT_POLICY_ANNOTATION, ATTEMPT_LABEL, REPORT_ANNOTATION, ROLLOUT_ANNO
 import { rfc3339 } from '../util/clock.ts';
 import { onceForEach } from '../util/memo.ts';
 
-export interface Carriers {
+interface Carriers {
   /** The kind of object that carries the signals of a stage. */
   readonly resourceOf: (stage: Pick<Stage, 'role' | 'procedure'>) => Resource;
-  /** Every kind of object that may carry a signal of this dialect. */
-  readonly all: readonly (readonly [Resource, ForeignWork['role']])[];
   /** Settings for agents, in addition to those of the policy. */
   readonly agent?: AgentPolicy;
 }
@@ -161,13 +159,13 @@ export function isOver({ status }: Pick<SignalData, 'status'>): boolean {
 }
 
 /** Nodes that work on a signal of another rollout, even if that rollout is gone. */
-export function foreignTargetsAmong({ all }: Carriers): Required<ForeignWorkFinder> {
+export function foreignTargetsAmong(objects: Readonly<Record<Role, Resource>>): Required<ForeignWorkFinder> {
   const found = (world: World, rollout: Rollout, wanted: boolean): ForeignWork[] =>
-    all.flatMap(([resource, role]) =>
-      world.list(resource).flatMap((object) => {
+    (['controller', 'worker'] as const).flatMap((role) =>
+      world.list(objects[role]).flatMap((object) => {
         const signal = decodeSignal(object.metadata.annotations);
         if (!signal || isOver(signal) || belongs(object, signal, rollout)) return [];
-        if (isProven(resource, object, signal, rollout) !== wanted) return [];
+        if (isProven(objects[role], object, signal, rollout) !== wanted) return [];
         return [{ name: object.metadata.name, role, attempt: signal.created }];
       }),
     );

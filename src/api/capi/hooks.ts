@@ -57,15 +57,16 @@ export interface UpdateMachineResponse extends HookResponse {
   readonly retryAfterSeconds: number;
 }
 
-export type PatchKey =
-  | 'machinePatch'
-  | 'infrastructureMachinePatch'
-  | 'bootstrapConfigPatch'
-  | 'machineSetPatch'
-  | 'infrastructureMachineTemplatePatch'
-  | 'bootstrapConfigTemplatePatch';
+/** Keys of the objects in a request. */
+export type PatchedObject =
+  | 'machine'
+  | 'infrastructureMachine'
+  | 'bootstrapConfig'
+  | 'machineSet'
+  | 'infrastructureMachineTemplate'
+  | 'bootstrapConfigTemplate';
 
 /** By the key that each has in the response. */
-export type Patches = Readonly<Partial<Record<PatchKey, Patch>>>;
+export type Patches = Readonly<Partial<Record<`${PatchedObject}Patch`, Patch>>>;
 
 export type CanUpdateResponse = HookResponse & Patches;

@@ -13,19 +13,15 @@ export const PLAN_NAME = 'autopilot';
 const VERSION = 'v1.36.3+k0s.0';
 
 export function problemsOf({ metadata, spec, status }: Plan): Reason[] {
-  const problems: Reason[] = [];
-  if (metadata.name !== PLAN_NAME)
-    problems.push(problem('metadata.name', metadata.name, 'is not supported', `use "${PLAN_NAME}"`));
-  if (spec.id === '') problems.push(problem('spec.id', '', 'is empty', 'use for example 2026-11-20'));
+  const { name } = metadata;
   const { length } = spec.commands;
-  if (length === 0) problems.push(problem('spec.commands', [], 'is empty', 'add a command'));
-  const started = status?.commands.length ?? 0;
-  if (started > 0 && started !== length) {
-    const wrong = `is the number of commands, but the plan started with ${started}`;
-    problems.push(problem('spec.commands', length, wrong, 'restore them, or create a new Plan'));
-  }
+  const started = status?.commands.length || length;
+  const changed = `is the number of commands, but the plan started with ${started}`;
   return [
-    ...problems,
+    ...problemIf(name !== PLAN_NAME, 'metadata.name', name, 'is not supported', `use "${PLAN_NAME}"`),
+    ...problemIf(spec.id === '', 'spec.id', '', 'is empty', 'use for example 2026-11-20'),
+    ...problemIf(length === 0, 'spec.commands', [], 'is empty', 'add a command'),
+    ...problemIf(started !== length, 'spec.commands', length, changed, 'restore them, or create a new Plan'),
     ...spec.commands.flatMap((command, index) => commandProblems(command, `spec.commands[${index}]`)),
   ];
 }
@@ -40,7 +36,7 @@ function commandProblems({ k0supdate, airgapupdate }: PlanCommand, path: string)
 
 function bundleProblems({ version, platforms, workers }: AirgapUpdate, at: string): Reason[] {
   return [
-    ...(version === '' ? [problem(`${at}.version`, version, 'is empty', `use for example ${VERSION}`)] : []),
+    ...problemIf(version === '', `${at}.version`, version, 'is empty', `use for example ${VERSION}`),
     ...platformProblems(platforms, `${at}.platforms`),
     ...targetProblems(workers, 'worker', `${at}.workers`),
   ];
@@ -66,35 +62,28 @@ function versionProblems({ version }: K0sUpdate, at: string): Reason[] {
 function platformProblems(platforms: K0sUpdate['platforms'], at: string): Reason[] {
   const found = Object.entries(platforms);
   if (found.length === 0) return [problem(at, platforms, 'is empty', 'add a platform, for example linux-amd64')];
-  return found.flatMap(([name, { url, sha256 }]) => {
-    const problems: Reason[] = [];
-    if (!isHttp(url))
-      problems.push(
-        problem(`${at}.${name}.url`, url, 'is not a URL with http or https', 'use for example https://example.com/k0s'),
-      );
-    if (sha256 && !/^[0-9a-fA-F]{64}$/.test(sha256)) {
-      problems.push(
-        problem(`${at}.${name}.sha256`, sha256, 'is not a SHA-256', `use 64 hexadecimal digits, not ${sha256.length}`),
-      );
-    }
-    return problems;
+  return found.flatMap(([name, { url, sha256 = '' }]) => {
+    const field = `${at}.${name}`;
+    const isHash = sha256 === '' || /^[0-9a-fA-F]{64}$/.test(sha256);
+    const digits = `use 64 hexadecimal digits, not ${sha256.length}`;
+    const example = 'use for example https://example.com/k0s';
+    return [
+      ...problemIf(!isHttp(url), `${field}.url`, url, 'is not a URL with http or https', example),
+      ...problemIf(!isHash, `${field}.sha256`, sha256, 'is not a SHA-256', digits),
+    ];
   });
 }
 
 function targetProblems(spec: TargetSpec | undefined, role: Role, at: string): Reason[] {
   if (!spec) return [];
-  const problems: Reason[] = [];
-  const concurrent = spec.limits?.concurrent ?? 1;
-  if (concurrent < 1) problems.push(problem(`${at}.limits.concurrent`, concurrent, 'is less than 1', 'use 1 or more'));
-  const names = spec.discovery.static?.nodes ?? [];
-  const twice = firstRepeated(names);
-  if (twice !== undefined) {
-    problems.push(problem(`${at}.discovery.static.nodes`, twice, 'is listed twice', 'list each node once'));
-  }
+  const { concurrent = 1 } = spec.limits ?? {};
+  const twice = firstRepeated(spec.discovery.static?.nodes ?? []);
+  const nodes = `${at}.discovery.static.nodes`;
   const { labels = '', fields = '' } = spec.discovery.selector ?? {};
   const selector = `${at}.discovery.selector`;
   return [
-    ...problems,
+    ...problemIf(concurrent < 1, `${at}.limits.concurrent`, concurrent, 'is less than 1', 'use 1 or more'),
+    ...problemIf(twice !== undefined, nodes, twice, 'is listed twice', 'list each node once'),
     ...selectorProblems(() => parseLabelSelector(labels), `${selector}.labels`, labels, 'pool=blue'),
     ...selectorProblems(
       () => parseFieldSelector(fields, FIELDS[role]),
@@ -119,6 +108,10 @@ function selectorProblems(parse: () => Matcher, field: string, text: string, exa
 /** Stricter than the URL class, which repairs URLs that the original's agents cannot fetch. */
 function isHttp(url: string): boolean {
   return /^https?:\/\/[^\s/]/i.test(url) && !/\s/.test(url) && URL.canParse(url);
+}
+
+function problemIf(isWrong: boolean, ...parts: Parameters<typeof problem>): Reason[] {
+  return isWrong ? [problem(...parts)] : [];
 }
 
 function problem(field: string, found: unknown, wrong: string, fix: string): Reason {

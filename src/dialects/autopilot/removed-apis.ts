@@ -17,20 +17,15 @@ interface RemovedApi {
   readonly successor?: string;
 }
 
-const flowControl = (version: string, kind: string, removedIn: string, successor: string): RemovedApi => ({
-  group: 'flowcontrol.apiserver.k8s.io',
-  version,
-  kind,
-  removedIn,
-  successor,
-});
+const FLOW = { group: 'flowcontrol.apiserver.k8s.io' };
+const PRIORITY = { ...FLOW, kind: 'PriorityLevelConfiguration' };
 
 /** The list of k0s, so that the same plans stop. The last kind is not real: k0s uses it for tests. */
 const REMOVED: readonly RemovedApi[] = [
-  flowControl('v1beta2', 'FlowSchema', 'v1.29.0', 'v1beta3'),
-  flowControl('v1beta2', 'PriorityLevelConfiguration', 'v1.29.0', 'v1'),
-  flowControl('v1beta3', 'FlowSchema', 'v1.32.0', 'v1'),
-  flowControl('v1beta3', 'PriorityLevelConfiguration', 'v1.32.0', 'v1'),
+  { ...FLOW, version: 'v1beta2', kind: 'FlowSchema', removedIn: 'v1.29.0', successor: 'v1beta3' },
+  { ...PRIORITY, version: 'v1beta2', removedIn: 'v1.29.0', successor: 'v1' },
+  { ...FLOW, version: 'v1beta3', kind: 'FlowSchema', removedIn: 'v1.32.0', successor: 'v1' },
+  { ...PRIORITY, version: 'v1beta3', removedIn: 'v1.32.0', successor: 'v1' },
   { group: 'k0s.k0sproject.example.com', version: 'v1beta1', kind: 'RemovedCRD', removedIn: 'v99.99.99' },
 ];
 

@@ -1,23 +1,15 @@
 /** Which objects carry signals: ControlNodes those of controllers, Nodes those of workers and of all image bundles. */
-
 import type { DrainDelegation, World } from '../../engine/dialect.ts';
 import type { Stage, Target } from '../../engine/model/recorded.ts';
 import { leases, nodes } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
-import { annotationSignal, type Carriers, foreignTargetsAmong } from '../annotation-signal.ts';
+import { annotationSignal, foreignTargetsAmong } from '../annotation-signal.ts';
+import { OBJECTS } from './discovery.ts';
 
-const CARRIERS: Carriers = {
-  resourceOf: ({ role }) => (role === 'controller' ? controlNodes : nodes),
-  all: [
-    [controlNodes, 'controller'],
-    [nodes, 'worker'],
-  ],
-};
-
-export const signal = annotationSignal(CARRIERS);
-export const foreignWork = foreignTargetsAmong(CARRIERS);
+export const signal = annotationSignal({ resourceOf: ({ role }) => OBJECTS[role] });
+export const foreignWork = foreignTargetsAmong(OBJECTS);
 
 const NODE_LEASES = 'kube-node-lease';
 

@@ -1,11 +1,10 @@
 /** Answers CanUpdateMachine and CanUpdateMachineSet: returns the change of the version, which Refit can make, as a patch. */
-
 import {
   type CanUpdateResponse,
   HOOK_GROUP,
   type HookObject,
   type Patch,
-  type PatchKey,
+  type PatchedObject,
   type Settings,
   type Triple,
 } from '../../api/capi/hooks.ts';
@@ -16,10 +15,7 @@ interface Part {
   /** Prefix of the names of its changes. */
   readonly name: 'machine' | 'infraMachine' | 'bootstrap';
   /** Key in `current` and `desired`. */
-  readonly object: string;
-  readonly patch: PatchKey;
-  /** True for objects that the caller decodes into types: there, empty means absent. */
-  readonly typed: boolean;
+  readonly object: PatchedObject;
 }
 
 /** What one kind of hook compares. Fields outside of `root` are neither compared nor patched. */
@@ -31,23 +27,18 @@ export interface Shape {
 export const MACHINE_SHAPE: Shape = {
   root: ['spec'],
   parts: [
-    { name: 'machine', object: 'machine', patch: 'machinePatch', typed: true },
-    { name: 'infraMachine', object: 'infrastructureMachine', patch: 'infrastructureMachinePatch', typed: false },
-    { name: 'bootstrap', object: 'bootstrapConfig', patch: 'bootstrapConfigPatch', typed: false },
+    { name: 'machine', object: 'machine' },
+    { name: 'infraMachine', object: 'infrastructureMachine' },
+    { name: 'bootstrap', object: 'bootstrapConfig' },
   ],
 };
 
 export const SET_SHAPE: Shape = {
   root: ['spec', 'template', 'spec'],
   parts: [
-    { name: 'machine', object: 'machineSet', patch: 'machineSetPatch', typed: true },
-    {
-      name: 'infraMachine',
-      object: 'infrastructureMachineTemplate',
-      patch: 'infrastructureMachineTemplatePatch',
-      typed: false,
-    },
-    { name: 'bootstrap', object: 'bootstrapConfigTemplate', patch: 'bootstrapConfigTemplatePatch', typed: false },
+    { name: 'machine', object: 'machineSet' },
+    { name: 'infraMachine', object: 'infrastructureMachineTemplate' },
+    { name: 'bootstrap', object: 'bootstrapConfigTemplate' },
   ],
 };
 
@@ -93,7 +84,8 @@ export function nameOf({ part, path }: PartChange): string {
 
 function compared({ root }: Shape, part: Part, object: HookObject | null | undefined): Value {
   const value = root.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), object) as Value;
-  if (!part.typed || !isRecord(value)) return value;
+  // The caller decodes machines into types: there, empty means absent.
+  if (part.name !== 'machine' || !isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([key, field]) => !IGNORED.has(key) && !isEmpty(field)));
 }
 
@@ -137,7 +129,7 @@ export function answerCan(kind: string, shape: Shape, { settings, current, desir
   const rest = changes.filter((change) => change !== claimed).map(nameOf);
   const message = `covers ${claimed ? nameOf(claimed) : 'nothing'}; leaves ${rest.join(', ') || 'nothing'}`;
   if (!claimed || (rest.length > 0 && settings?.['partial'] === 'deny')) return { ...head, message };
-  return { ...head, message, [claimed.part.patch]: patchFor(shape, claimed) };
+  return { ...head, message, [`${claimed.part.object}Patch` as const]: patchFor(shape, claimed) };
 }
 
 /** A setting of Cluster API's reference extension. */

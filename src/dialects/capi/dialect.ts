@@ -5,16 +5,9 @@ import type { Rollout } from '../../engine/model/recorded.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
-import { annotationSignal, type Carriers } from '../annotation-signal.ts';
+import { annotationSignal } from '../annotation-signal.ts';
 import { endpointsOf, isController } from '../node-endpoints.ts';
 import { project, recordOf, resolve, updateOn } from './rollout.ts';
-
-/** The leader always cordons and drains. */
-const CARRIERS: Carriers = {
-  resourceOf: () => nodes,
-  all: [[nodes, 'worker']],
-  agent: { cordoning: 'leader' },
-};
 
 export const capi: Dialect<Node> = {
   name: 'capi',
@@ -28,7 +21,8 @@ export const capi: Dialect<Node> = {
   foreignWork: { list: controllersAtWork },
   drainDelegation: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
   fleet: { nodes: (world) => world.list(nodes) },
-  signal: annotationSignal(CARRIERS),
+  // The leader always cordons and drains.
+  signal: annotationSignal({ resourceOf: () => nodes, agent: { cordoning: 'leader' } }),
 };
 
 /**

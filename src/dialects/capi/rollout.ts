@@ -1,5 +1,4 @@
 /** Turns a Node with an update request into a rollout of one target, and writes the record back. */
-
 import { z } from 'zod';
 import { machines } from '../../api/capi/machine.ts';
 import { withoutControls } from '../../engine/model/controls.ts';

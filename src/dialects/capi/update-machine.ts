@@ -15,7 +15,9 @@ import { isDisabled } from './can-update.ts';
 import { type ProgressParts, progressOf } from './progress.ts';
 import { type MachineUpdate, updateOn, withUpdate } from './rollout.ts';
 
-export interface UpdateParts extends Clients, ProgressParts {
+export interface UpdateParts extends ProgressParts {
+  /** Of the cluster with the Machines; may be that with the Nodes. */
+  readonly management: KubeClient;
   readonly source: PayloadSource;
   readonly readText: ReadText;
 }
@@ -119,25 +121,17 @@ export function failure(message: string): UpdateMachineResponse {
   return { ...HEAD, status: 'Failure', message, retryAfterSeconds: 0 };
 }
 
-export interface Clients {
-  /** Of the cluster with the Machines. */
-  readonly management: KubeClient;
-  /** Of the cluster with the Nodes; may be the same. */
-  readonly workload: KubeClient;
-}
-
-export interface Found {
+interface Found {
   readonly node: Node;
   readonly role: Role;
 }
 
 /** Returns a message if the Machine does not exist, wants another version, or has no Node that is surely its own. */
-export async function findNode(
-  { management, workload }: Clients,
-  wanted: { readonly namespace: string; readonly name: string; readonly version: string },
+async function findNode(
+  { management, workload }: UpdateParts,
+  { namespace, name, version }: Wanted,
   options: RequestOptions,
 ): Promise<Found | string> {
-  const { namespace, name, version } = wanted;
   const title = `Machine ${namespace}/${name}`;
   const machine = await orUndefined(management.get(machines, name, { ...options, namespace }));
   if (!machine) return `${title} does not exist`;

@@ -44,27 +44,21 @@ export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelS
     .join(',');
 }
 
-function requirementText({
-  key,
-  operator,
-  values = [],
-}: NonNullable<LabelSelector['matchExpressions']>[number]): string {
+type Requirement = NonNullable<LabelSelector['matchExpressions']>[number];
+
+function requirementText({ key, operator, values = [] }: Requirement): string {
   if ((operator === 'In' || operator === 'NotIn') && values.length === 0) {
     throw new SelectorError(`${operator} of ${key} has no values`);
   }
   const list = `(${values.toSorted().join(',')})`;
-  switch (operator) {
-    case 'In':
-      return `${key} in ${list}`;
-    case 'NotIn':
-      return `${key} notin ${list}`;
-    case 'Exists':
-      return key;
-    case 'DoesNotExist':
-      return `!${key}`;
-    default:
-      throw new SelectorError(`"${operator}" is not a valid label selector operator`);
-  }
+  const text = new Map([
+    ['In', `${key} in ${list}`],
+    ['NotIn', `${key} notin ${list}`],
+    ['Exists', key],
+    ['DoesNotExist', `!${key}`],
+  ]).get(operator);
+  if (text === undefined) throw new SelectorError(`"${operator}" is not a valid label selector operator`);
+  return text;
 }
 
 function keyOf(requirement: string): string {

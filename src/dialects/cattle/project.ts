@@ -46,14 +46,8 @@ const PASSING = new Set([NOT_READY.reason, 'Waiting']);
 function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly string[], now: number): ConditionUpdate {
   if (rollout.problems.length > 0) return NOT_READY;
   if (rollout.phase === 'done') return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
-  const open = (reason: string, message = ''): ConditionUpdate => ({
-    type: 'Complete',
-    status: 'False',
-    reason,
-    message,
-  });
-  const failed = targetsIn(rollout, 'failed');
-  if (failed.length > 0) return open('JobFailed', failureOf(rollout));
+  const open = (reason: string, message = '') => ({ type: 'Complete', status: 'False', reason, message }) as const;
+  if (targetsIn(rollout, 'failed').length > 0) return open('JobFailed', failureOf(rollout));
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
   if (rollout.blocked && !isOpenAt(plan, now)) return open('Waiting', 'current time is not within configured window');
   const { status, reason = '' } = conditionOf(plan, 'Complete') ?? {};

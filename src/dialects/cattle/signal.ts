@@ -26,7 +26,8 @@ export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
       const node = world.get(nodes, target.name);
       if (!node || rollout.problems.length > 0) return undefined;
       const paused = jobFor(world, rollout, target.name, plan);
-      if (paused) return { kind: 'replace', resource: jobs, object: resumed(paused) };
+      const resumed = paused && { ...paused, spec: { ...paused.spec, parallelism: 1 } };
+      if (resumed) return { kind: 'replace', resource: jobs, object: resumed };
       const object = jobOf(config, { plan, node, version: stage.version, hash: rollout.id, settings: config.job });
       return { kind: 'create', resource: jobs, object };
     },
@@ -57,17 +58,8 @@ function isPaused({ spec }: Job): boolean {
   return spec?.['parallelism'] === 0;
 }
 
-function resumed(job: Job): Job {
-  return { ...job, spec: { ...job.spec, parallelism: 1 } };
-}
-
-export interface UnfinishedJob {
-  readonly job: Job;
-  readonly nodeName: string;
-}
-
 /** Jobs of this plan, for any hash, that started and have neither failed nor completed. */
-export function unfinishedJobs(plan: CattlePlan, world: World): UnfinishedJob[] {
+export function unfinishedJobs(plan: CattlePlan, world: World): { readonly job: Job; readonly nodeName: string }[] {
   return world
     .list(jobs)
     .filter((job) => isOf(job, plan) && !isPaused(job) && !holds(job, 'Complete') && !holds(job, 'Failed'))

@@ -105,43 +105,28 @@ function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): F
   const names = manifest.hosts.map(({ name }) => name);
   const lost = hostsOf(open).filter((name) => !names.includes(name));
   if (open.version !== manifest.version) {
-    return [
-      hard(
-        'F4',
-        `an upgrade to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name}); finish it with its own manifest first`,
-      ),
-    ];
+    const message = `an upgrade to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name}); finish it with its own manifest first`;
+    return [hard('F4', message)];
   }
   if (lost.length === 0) return [];
-  return [
-    hard('F4', `the upgrade in progress needs hosts that the manifest no longer lists; add ${lost.join(', ')} again`),
-  ];
+  const message = `the upgrade in progress needs hosts that the manifest no longer lists; add ${lost.join(', ')} again`;
+  return [hard('F4', message)];
 }
 
 /** F1, F2: the manifest lists every control-plane host, and only hosts of the cluster. */
 function membershipFindings({ manifest, nodes }: Survey): Finding[] {
-  const findings: Finding[] = [];
-  for (const { name, role } of manifest.hosts) {
+  const findings = manifest.hosts.flatMap(({ name, role }) => {
     const node = nodes.find(({ metadata }) => metadata.name === name);
-    if (!node) findings.push(hard('F2', `host ${name}: the cluster has no Node of this name`));
-    else if (isController(node) !== (role === 'controlPlane'))
-      findings.push(
-        hard(
-          'F2',
-          `host ${name} has role ${role}, but its Node ${isController(node) ? 'has' : 'lacks'} the label ${CONTROL_PLANE}; correct the role`,
-        ),
-      );
-  }
+    if (!node) return [hard('F2', `host ${name}: the cluster has no Node of this name`)];
+    if (isController(node) === (role === 'controlPlane')) return [];
+    const found = `its Node ${isController(node) ? 'has' : 'lacks'} the label ${CONTROL_PLANE}`;
+    return [hard('F2', `host ${name} has role ${role}, but ${found}; correct the role`)];
+  });
   const known = new Set(manifest.hosts.map(({ name }) => name));
   const missing = nodes.filter((node) => isController(node) && !known.has(node.metadata.name));
-  if (missing.length > 0)
-    findings.push(
-      hard(
-        'F1',
-        `the manifest does not list all control-plane hosts; add ${missing.map(({ metadata }) => metadata.name).join(', ')}`,
-      ),
-    );
-  return findings;
+  if (missing.length === 0) return findings;
+  const names = missing.map(({ metadata }) => metadata.name).join(', ');
+  return [...findings, hard('F1', `the manifest does not list all control-plane hosts; add ${names}`)];
 }
 
 /** F3: a host that is not Ready before the upgrade looks like one that the upgrade broke. */
@@ -184,17 +169,12 @@ function versionFacts({ manifest, hosts, nodes, clusterVersion, policy }: Survey
 function hostFindings({ manifest, hosts }: Survey): Finding[] {
   return hosts.flatMap(({ host, kubeadm, kubelet, ground, staticPods, missing }): Finding[] => {
     const findings: Finding[] = [];
+    const unreadable = kubeadm ? 'kubelet' : 'kubeadm';
     if (!kubeadm || !kubelet)
-      findings.push(
-        hard(
-          'F11',
-          `${host.name}: cannot read the version of ${kubeadm ? 'kubelet' : 'kubeadm'}; check that it is installed`,
-        ),
-      );
-    const unread =
-      host.role === 'controlPlane'
-        ? STATIC_PODS.filter((name) => !staticPods[name] && !missing.some((each) => each.name === name))
-        : [];
+      findings.push(hard('F11', `${host.name}: cannot read the version of ${unreadable}; check that it is installed`));
+    const unread = (host.role === 'controlPlane' ? STATIC_PODS : []).filter(
+      (name) => !staticPods[name] && !missing.some((each) => each.name === name),
+    );
     if (unread.length > 0)
       findings.push(hard('F11', `${host.name}: found no static pod manifest with a version for ${unread.join(', ')}`));
     // The restorable ones are restored before the survey that counts.

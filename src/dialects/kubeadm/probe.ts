@@ -1,5 +1,4 @@
 /** Reads the facts of a host from its files and binaries. */
-
 import { RefitError } from '../../util/errors.ts';
 import type { NodeFacts } from '../../versions/version-facts.ts';
 import type { ManifestHost } from './manifest.ts';

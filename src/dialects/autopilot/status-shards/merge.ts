@@ -1,5 +1,4 @@
 /** Reads a Plan with StatusShards: gives it the status that it would have if it held all targets itself. */
-
 import { z } from 'zod';
 import type { CommandStatus, Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
@@ -8,7 +7,7 @@ import { because, type Reason } from '../../../engine/model/reasons.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { parseJson } from '../../../util/json.ts';
 import { PLAN_STATES, phaseOfPlan, TARGET_STATES } from '../states.ts';
-import { listsOf, withLists } from './target-lists.ts';
+import { listsOf, withCommands, withLists } from './target-lists.ts';
 
 export const PROGRESS_ANNOTATION = 'upgrade.refit.dev/progress';
 
@@ -18,8 +17,6 @@ const COUNTED_EVERY_MS = 10_000;
 export interface Progress extends Counts {
   readonly inFlight: number;
   readonly pending: number;
-  /** RFC 3339. */
-  readonly at: string;
 }
 
 export function progressOf({ metadata }: Plan): string | undefined {
@@ -27,10 +24,10 @@ export function progressOf({ metadata }: Plan): string | undefined {
 }
 
 /** The plan with new counts if the old ones are outdated or the rollout is over. Has no status: that is another write. */
-export function counted(plan: Plan, counts: Omit<Progress, 'at'>, isOver: boolean, now: number): Plan | undefined {
+export function counted(plan: Plan, counts: Progress, isOver: boolean, now: number): Plan | undefined {
   const isFresh = now - countedAt(plan) < COUNTED_EVERY_MS;
   if (isFresh && !isOver) return undefined;
-  const text = JSON.stringify({ ...counts, at: rfc3339(now) } satisfies Progress);
+  const text = JSON.stringify({ ...counts, at: rfc3339(now) });
   const { status: _, ...rest } = plan;
   const annotations = { ...plan.metadata.annotations, [PROGRESS_ANNOTATION]: text };
   return { ...rest, metadata: { ...plan.metadata, annotations } };
@@ -42,18 +39,6 @@ function countedAt(plan: Plan): number {
   return Date.parse(String(at)) || 0;
 }
 
-/** The StatusShards are called `<prefix>-0` and so on. */
-export interface ShardReference {
-  readonly prefix: string;
-  readonly count: number;
-}
-
-export interface Counts {
-  readonly total: number;
-  readonly done: number;
-  readonly failed: number;
-}
-
 const count = z.int().min(0);
 const shortStatus = z.strictObject({
   /** The description of a Plan without StatusShards. */
@@ -62,6 +47,9 @@ const shortStatus = z.strictObject({
   statusShards: z.strictObject({ prefix: z.string().min(1), count }),
 });
 type ShortStatus = z.infer<typeof shortStatus>;
+type Counts = ShortStatus['targets'];
+/** The StatusShards are called `<prefix>-0` and so on. */
+export type ShardReference = ShortStatus['statusShards'];
 
 export function shardReferenceOf({ status }: Plan): ShardReference | undefined {
   return shortStatusIn(status?.commands[0]?.description)?.statusShards;
@@ -76,15 +64,13 @@ export function withoutReference(command: CommandStatus): CommandStatus {
 }
 
 export function withShardReference(plan: Plan, statusShards: ShardReference, targets: Counts): Plan {
-  if (!plan.status) return plan;
   const { total, done, failed } = targets;
-  const commands = plan.status.commands.map((command, index) => {
+  return withCommands(plan, (command, index) => {
     if (index > 0) return command;
     const { description: message } = withoutReference(command);
     const found = { ...(message === undefined ? {} : { message }), targets: { total, done, failed }, statusShards };
     return { ...command, description: JSON.stringify(found satisfies ShortStatus) };
   });
-  return { ...plan, status: { ...plan.status, commands } };
 }
 
 export function shardName({ prefix }: ShardReference, index: number): string {
@@ -95,14 +81,8 @@ function shortStatusIn(description: string | undefined): ShortStatus | undefined
   return shortStatus.safeParse(parseJson(description)).data;
 }
 
-export interface MergedPlan {
-  readonly plan: Plan;
-  /** Set when a StatusShard is missing: then nothing may start. */
-  readonly unread?: Reason;
-}
-
-/** Returns the same plan if its status holds all targets. */
-export function mergeShards(plan: Plan, world: World): MergedPlan {
+/** Returns the same plan if its status holds all targets. With `unread`, a StatusShard is missing: then nothing may start. */
+export function mergeShards(plan: Plan, world: World): { readonly plan: Plan; readonly unread?: Reason } {
   const reference = shardReferenceOf(plan);
   if (!reference) {
     const lost = plan.status?.state && progressOf(plan) !== undefined;
@@ -114,7 +94,7 @@ export function mergeShards(plan: Plan, world: World): MergedPlan {
   const found = shardsOf(reference, world);
   const missing = found.findIndex((shard) => shard === undefined);
   const shards = found.filter((shard) => shard !== undefined);
-  const whole = withoutReferences(withTargets(plan, shards));
+  const whole = withCommands(withTargets(plan, shards), withoutReference);
   if (missing < 0) return { plan: withRetries(whole) };
   const message = `StatusShard ${shardName(reference, missing)} is missing, so the state of its targets is unknown`;
   return { plan: whole, unread: because('RecordUnread', message) };
@@ -144,18 +124,9 @@ function withTargets(plan: Plan, shards: readonly StatusShard[]): Plan {
 
 export function entriesOf({ settled = [], pending, since }: StatusShard): TargetStatus[] {
   return [
-    ...settled.flatMap((group) => group.targets.map((name) => entryOf(name, group.state, group.since))),
-    ...pending.map((name) => entryOf(name, TARGET_STATES.pending, since)),
+    ...settled.flatMap((group) =>
+      group.targets.map((name) => ({ name, state: group.state, lastUpdatedTimestamp: group.since })),
+    ),
+    ...pending.map((name) => ({ name, state: TARGET_STATES.pending, lastUpdatedTimestamp: since })),
   ];
-}
-
-const entryOf = (name: string, state: string, lastUpdatedTimestamp: string): TargetStatus => ({
-  name,
-  state,
-  lastUpdatedTimestamp,
-});
-
-function withoutReferences(plan: Plan): Plan {
-  if (!plan.status) return plan;
-  return { ...plan, status: { ...plan.status, commands: plan.status.commands.map(withoutReference) } };
 }

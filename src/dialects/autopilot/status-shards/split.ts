@@ -41,11 +41,8 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
       const lists = listsOf(record);
       const counts = countsOf(lists);
       const known = shardReferenceOf(plan);
-      const isSmall = !exceedPlan(
-        lists.map(({ entries }) => entries),
-        sizes.plan,
-      );
-      if (!known && isSmall) return { plan: record, writes: [] };
+      const entries = lists.map((list) => list.entries);
+      if (!known && !exceedPlan(entries, sizes.plan)) return { plan: record, writes: [] };
       const { reference, writes } = known
         ? { reference: known, writes: changesOf(known, lists, world) }
         : begin(plan, lists, sizes.shard);
@@ -77,17 +74,9 @@ function holdersOf(found: readonly (StatusShard | undefined)[], targets: readonl
  * The name of a StatusShard is a hash of the plan's version and the content: if it exists already, it has the right content.
  * StatusShards of a leader that began on another version stay unused and are deleted with the plan.
  */
-function begin(
-  plan: Plan,
-  lists: readonly TargetList[],
-  size: number,
-): { reference: ShardReference; writes: Instruction[] } {
+function begin(plan: Plan, lists: readonly TargetList[], size: number) {
   const contents = lists.flatMap(({ command, list, entries }) =>
-    chunksOf(entries, size).map((chunk) => ({
-      command,
-      list,
-      ...contentOf(chunk, chunk[0]?.lastUpdatedTimestamp ?? ''),
-    })),
+    chunksOf(entries, size).map((chunk) => ({ command, list, ...contentOf(chunk, chunk[0]?.lastUpdatedTimestamp) })),
   );
   const { name, uid = '', resourceVersion } = plan.metadata;
   const hash = createHash('sha256').update(JSON.stringify([uid, resourceVersion, contents]));
@@ -95,12 +84,7 @@ function begin(
   const ownerReferences = [{ apiVersion: apiVersionOf(plans), kind: plans.kind, name, uid }];
   const writes = contents.map((content, index): Instruction => {
     const metadata = { name: shardName(reference, index), ownerReferences };
-    const object: StatusShard = {
-      apiVersion: apiVersionOf(statusShards),
-      kind: statusShards.kind,
-      metadata,
-      ...content,
-    };
+    const object = { apiVersion: apiVersionOf(statusShards), kind: statusShards.kind, metadata, ...content };
     return { kind: 'create', resource: statusShards, object };
   });
   return { reference, writes };
@@ -136,7 +120,7 @@ type Content = Required<Pick<StatusShard, 'since' | 'pending' | 'settled'>>;
 
 const contentOfShard = ({ since, pending, settled = [] }: StatusShard): Content => ({ since, pending, settled });
 
-function contentOf(entries: readonly TargetStatus[], since: string): Content {
+function contentOf(entries: readonly TargetStatus[], since = ''): Content {
   const groups = new Map<string, Content['settled'][number]>();
   const pending: string[] = [];
   for (const { name, state, lastUpdatedTimestamp } of entries) {
@@ -166,7 +150,7 @@ function shortened(record: Plan, maxFailures: number): Plan {
   );
 }
 
-function countsOf(lists: readonly TargetList[]): Omit<Progress, 'at'> {
+function countsOf(lists: readonly TargetList[]): Progress {
   const counts = { total: 0, done: 0, inFlight: 0, pending: 0, failed: 0 };
   for (const { state } of lists.flatMap(({ entries }) => entries)) {
     counts.total++;

@@ -38,14 +38,16 @@ export function listsOf({ status }: Plan): TargetList[] {
 
 /** Replaces each list with the result of `replace`. */
 export function withLists(plan: Plan, replace: (list: TargetList) => TargetStatus[]): Plan {
-  if (!plan.status) return plan;
-  const commands = plan.status.commands.map((command) =>
+  return withCommands(plan, (command) =>
     LISTS.reduce((next, list) => {
       const entries = replace({ command: command.id, list, entries: entriesIn(command, list) });
       return withEntries(next, list, entries);
     }, command),
   );
-  return { ...plan, status: { ...plan.status, commands } };
+}
+
+export function withCommands(plan: Plan, replace: (command: CommandStatus, index: number) => CommandStatus): Plan {
+  return plan.status ? { ...plan, status: { ...plan.status, commands: plan.status.commands.map(replace) } } : plan;
 }
 
 type Lists = Readonly<Partial<Record<'controllers' | 'workers', readonly TargetStatus[]>>>;
