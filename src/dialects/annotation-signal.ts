@@ -49,11 +49,8 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
       const asked = { ...signalling, agent: { ...signalling.agent, ...agent } };
       if (!object) return undefined;
       const signalled = withSignal(object, rollout, asked);
-      return {
-        kind: 'replace',
-        resource,
-        object: resource === nodes ? withAttempt(signalled, rollout, asked) : signalled,
-      };
+      const written = resource === nodes ? withAttempt(signalled, rollout, asked) : signalled;
+      return { kind: 'replace', resource, object: written };
     },
 
     acknowledge(world, _rollout, stage, { name }, now) {
@@ -183,23 +180,18 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
   if (!status) return { kind: 'sent', attempt: created, since: created };
   const report = decodeReport(metadata.annotations, created);
   const common = { attempt: created, since: status.timestamp, report };
-  switch (status.status) {
+  const step = status.status;
+  switch (step) {
     case 'Completed':
       return { kind: 'succeeded', ...common };
     case 'Failed':
     case 'FailedDownload': {
       const why = report?.reason ?? "see the node's log for the reason";
       const late = report?.late === undefined ? {} : { late: report.late };
-      return { kind: 'failed', ...common, message: `${status.status}: ${why}`, ...late };
+      return { kind: 'failed', ...common, message: `${step}: ${why}`, ...late };
     }
     default:
-      return {
-        kind: 'working',
-        step: status.status,
-        ...common,
-        ...STEPS[status.status],
-        ...cordonOf(metadata, created, status.status),
-      };
+      return { kind: 'working', step, ...common, ...STEPS[step], ...cordonOf(metadata, created, step) };
   }
 });
 
