@@ -38,16 +38,17 @@ export class DrainPreviewer {
     return { evictable: evict.length + ending.length, obstacles: hopelessBudgets(evict, budgets), refused };
   }
 
-  /**
-   * Progress of a drain that somebody else does, from pods and budgets; `now` in milliseconds since the Unix epoch.
-   */
+  /** Progress of a drain that somebody else does, from pods and budgets; `now` in milliseconds since the Unix epoch. */
   async during(nodeName: string, options: DrainOptions, now: number): Promise<DrainProgress> {
     const { evict, ending, budgets } = await this.#at(nodeName, options);
     const blocks = holdingBudgets(evict, budgets).map(describeBlockingBudget);
     return progressOf(evict.length + ending.length, ...blocks, findOverdue(ending, now).text);
   }
 
-  async #at(nodeName: string, options: DrainOptions): Promise<ObservedState> {
+  async #at(
+    nodeName: string,
+    options: DrainOptions,
+  ): Promise<SortedPods & { readonly budgets: readonly PodDisruptionBudget[] }> {
     const [client, abort] = [this.#client, this.#abort];
     const { items } = await client.listAll(pods, { fieldSelector: `spec.nodeName=${nodeName}`, abort });
     const daemonSets = new DaemonSets(client);
@@ -59,8 +60,4 @@ export class DrainPreviewer {
   async #listBudgets(): Promise<readonly PodDisruptionBudget[]> {
     return (await this.#client.listAll(podDisruptionBudgets, { abort: this.#abort })).items;
   }
-}
-
-interface ObservedState extends SortedPods {
-  readonly budgets: readonly PodDisruptionBudget[];
 }

@@ -1,13 +1,10 @@
 /** Drains one node: evicts pods until none is left that a drain evicts. */
-import type { KubeClient } from '../kube/client.ts';
 import { keyOf, pods } from '../kube/resources.ts';
 import type { Pod } from '../kube/types.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
-import type { Clock } from '../util/clock.ts';
 import { sameJson } from '../util/json.ts';
-import type { Logger } from '../util/log.ts';
 import { findOverdue } from './budgets.ts';
-import { Evictions } from './evictions.ts';
+import { type EvictionParts, Evictions } from './evictions.ts';
 import { controllerOf, DaemonSets, type DrainOptions, type RefusedPod, sortPods } from './pods.ts';
 
 export interface DrainProgress {
@@ -22,13 +19,8 @@ export function progressOf(left: number, ...blocks: readonly (string | undefined
   return { left, ...(blockedBy === '' ? {} : { blockedBy }) };
 }
 
-export interface DrainParts {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
-  /** Ends the drain; evicted pods stay evicted. */
-  readonly abort: AbortSignal;
+/** `abort` ends the drain; evicted pods stay evicted. */
+export interface DrainParts extends Omit<EvictionParts, 'options' | 'onChange'> {
   readonly onChange?: (progress: DrainProgress) => void;
 }
 

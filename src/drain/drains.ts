@@ -1,10 +1,7 @@
 /** Runs the drains of many nodes at once. */
-import type { KubeClient } from '../kube/client.ts';
-import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import type { Logger } from '../util/log.ts';
 import { aborted } from '../util/waits.ts';
-import { type DrainProgress, drainNode } from './drain.ts';
+import { type DrainParts, type DrainProgress, drainNode } from './drain.ts';
 import type { DrainOptions } from './pods.ts';
 
 /** `since` in milliseconds since the Unix epoch. */
@@ -33,12 +30,7 @@ export interface Drains {
   run(abort: AbortSignal): Promise<void>;
 }
 
-export interface DrainsParts {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
-}
+export type DrainsParts = Pick<DrainParts, 'client' | 'clock' | 'random' | 'log'>;
 
 interface Entry {
   readonly owner: string;

@@ -28,14 +28,11 @@ export interface SortedPods {
   readonly refused: readonly RefusedPod[];
 }
 
-/** True when the DaemonSet of the pod is gone, so that nothing will create the pod again. */
-export type OrphanedCheck = (pod: Pod) => boolean;
-
 /**
  * As `kubectl drain` decides, except for finished pods: kubectl deletes them, and their logs are lost. The node comes back,
- * so here they stay.
+ * so here they stay. `isOrphaned`: the DaemonSet of the pod is gone, so nothing will create the pod again.
  */
-export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: OrphanedCheck): PodVerdict {
+export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: (pod: Pod) => boolean): PodVerdict {
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return left('is run by the kubelet from a file');
   if (isFinished(pod)) return left('has finished');
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
@@ -50,7 +47,7 @@ export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: OrphanedCh
   return { kind: 'evict' };
 }
 
-export function sortPods(pods: readonly Pod[], options: DrainOptions, isOrphaned: OrphanedCheck): SortedPods {
+export function sortPods(pods: readonly Pod[], options: DrainOptions, isOrphaned: (pod: Pod) => boolean): SortedPods {
   const judged = pods.map((pod) => ({ pod, verdict: judgePod(pod, options, isOrphaned) }));
   const those = (kind: PodVerdict['kind']): Pod[] =>
     judged.filter(({ verdict }) => verdict.kind === kind).map(({ pod }) => pod);
@@ -81,13 +78,8 @@ function hasLocalData({ spec }: Pod): boolean {
   return spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined) ?? false;
 }
 
-function left(reason: string): PodVerdict {
-  return { kind: 'left', reason };
-}
-
-function refused(reason: string): PodVerdict {
-  return { kind: 'refused', reason };
-}
+const left = (reason: string): PodVerdict => ({ kind: 'left', reason });
+const refused = (reason: string): PodVerdict => ({ kind: 'refused', reason });
 
 export interface DrainOptions {
   /** What happens to pods with an `emptyDir` volume, whose content is lost with the pod. */

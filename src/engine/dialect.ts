@@ -34,13 +34,18 @@ export interface Capabilities<P extends KubeObject> {
   readonly scope?: PlanScope<P>;
   readonly statusRecord?: StatusRecord;
   readonly shards?: StatusSharding<P>;
-  readonly versions?: KubernetesVersions;
-  readonly planRules?: PlanRules<P>;
-  readonly preconditions?: Preconditions<P>;
+  /** The plan's versions are Kubernetes versions, so the version skew rules apply. */
+  readonly versions?: { of(object: KubeObject): string | undefined };
+  /** Changes the policy by what the plan itself says, or by how its work is done. */
+  readonly planRules?: { apply(plan: P, policy: RolloutPolicy): RolloutPolicy };
+  /** Checks a new plan by requests to the API server. Rejects when the server gives no answer. */
+  readonly preconditions?: { unmet(client: KubeClient, plan: P, abort?: AbortSignal): Promise<readonly Reason[]> };
   readonly drainDelegation?: DrainDelegation;
-  readonly fleet?: Fleet;
+  /** All Nodes of the cluster, for the limit on unavailable nodes. */
+  readonly fleet?: { nodes(world: World): readonly Node[] };
   readonly foreignWork?: ForeignWorkFinder;
-  readonly orphanedWork?: OrphanedWork<P>;
+  /** Finds work whose plan is gone, each as a rollout that is over, so that the leader can end it; `plans` still exist. */
+  readonly orphanedWork?: { plans(world: World, plans: readonly P[]): readonly OrphanedPlan<P>[] };
 }
 
 /** Limits which objects of the kind are plans; otherwise all of them are, in all namespaces. */
@@ -64,22 +69,6 @@ export interface StatusSharding<P extends KubeObject> {
   holding(plan: P, targets: readonly Target[], world: World): readonly WorldObject[];
 }
 
-/** The plan's versions are Kubernetes versions, so the version skew rules apply. */
-export interface KubernetesVersions {
-  of(object: KubeObject): string | undefined;
-}
-
-/** Changes the policy by what the plan itself says, or by how its work is done. */
-export interface PlanRules<P extends KubeObject> {
-  apply(plan: P, policy: RolloutPolicy): RolloutPolicy;
-}
-
-/** Checks a new plan by requests to the API server. */
-export interface Preconditions<P extends KubeObject> {
-  /** Rejects when the server gives no answer. */
-  unmet(client: KubeClient, plan: P, abort?: AbortSignal): Promise<readonly Reason[]>;
-}
-
 /** The leader cordons, drains and uncordons for targets. Nodes must be watched. */
 export interface DrainDelegation {
   /** The Node that the target's pods run on; undefined if the leader must not drain for it. */
@@ -89,22 +78,11 @@ export interface DrainDelegation {
   isDelegated?(client: KubeClient, stage: Stage, target: Target, world: World, abort?: AbortSignal): Promise<boolean>;
 }
 
-/** All Nodes of the cluster, for the limit on unavailable nodes. */
-export interface Fleet {
-  nodes(world: World): readonly Node[];
-}
-
 /** Finds nodes that work for another plan: they count against the limits of this one. */
 export interface ForeignWorkFinder {
   list(world: World, rollout: Rollout): readonly ForeignWork[];
   /** Nodes whose signal no leader sent: they do not count, but people should know. */
   unproven?(world: World, rollout: Rollout): readonly string[];
-}
-
-/** Finds work whose plan is gone, so that the leader can end it. */
-export interface OrphanedWork<P extends KubeObject> {
-  /** Each as a rollout that is over; `plans` are those that still exist. */
-  plans(world: World, plans: readonly P[]): readonly OrphanedPlan<P>[];
 }
 
 export interface OrphanedPlan<P extends KubeObject = KubeObject> {

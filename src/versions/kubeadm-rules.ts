@@ -1,6 +1,14 @@
 /** The rules of kubeadm, of etcd, and of what a kubelet requires of its host. */
 import { compareVersions, parseVersion, type Version } from '../util/version.ts';
-import { type Finding, Findings, hard, type KubeadmFacts, type NodeFacts, type VersionFacts } from './version-facts.ts';
+import {
+  brokenStep,
+  type Finding,
+  Findings,
+  hard,
+  type KubeadmFacts,
+  type NodeFacts,
+  type VersionFacts,
+} from './version-facts.ts';
 
 export function kubeadmFindings({ kubeadm, target }: VersionFacts): Finding[] {
   if (!kubeadm) return [];
@@ -20,10 +28,10 @@ function applyFindings(own: Version, cluster: Version, to: Version): Finding[] {
   const findings = new Findings();
   const strict = to.pre === '' ? findings.hard : findings.force;
   if (to.minor < own.minor - 1) findings.hard('Km2', `kubeadm 1.${own.minor} goes no lower than 1.${own.minor - 1}.0`);
-  if (to.minor > cluster.minor + 1) strict('Km3', `the cluster at 1.${cluster.minor} cannot skip to 1.${to.minor}`);
-  if (to.minor < cluster.minor - 1) strict('Km4', `the cluster at 1.${cluster.minor} cannot go back to 1.${to.minor}`);
-  else if (to.minor < cluster.minor)
-    findings.hard('R12', `minor versions are not lowered: 1.${cluster.minor} to 1.${to.minor}`);
+  const step = `the cluster ${brokenStep(cluster, to)?.message}`;
+  if (to.minor > cluster.minor + 1) strict('Km3', step);
+  if (to.minor < cluster.minor - 1) strict('Km4', step);
+  else if (to.minor < cluster.minor) findings.hard('R12', step);
   if (own.minor < to.minor) strict('Km5', `kubeadm 1.${own.minor} cannot bring a cluster to 1.${to.minor}`);
   else if (own.minor > to.minor)
     findings.force('Ks2', `kubeadm 1.${own.minor} brings clusters to its own minor version, not to 1.${to.minor}`);

@@ -1,5 +1,6 @@
 /** Which versions a plan may lead through: no minor version skipped, no downgrade, no kubelet newer than an API server. */
-import { compareVersions, isNewerMinor, minorsBetween, parseVersion, type Version } from '../util/version.ts';
+import { isNewerMinor, parseVersion, type Version } from '../util/version.ts';
+import { brokenStep } from './version-facts.ts';
 
 /** Rules that a policy may lift by name. */
 export type VersionRule = 'SkippedMinor' | 'Downgrade' | 'KubeletAhead';
@@ -72,8 +73,8 @@ function judgeStage(
       findings.leave(text === undefined ? 'its version is unknown' : `its version ${text} is unreadable`, name);
       continue;
     }
-    const rule = ruleAgainst(from, wanted);
-    if (rule && !allow.has(rule)) findings.add(rule, `would go from ${text} ${wayOf(from, wanted)} ${version}`, name);
+    const broken = brokenStep(...alike(from, wanted), { from: text, to: version });
+    if (broken && !allow.has(broken.rule)) findings.add(broken.rule, broken.message, name);
   }
   const kubelets = targets.filter(({ hasKubelet = role === 'worker' }) => hasKubelet);
   if (kubelets.length === 0 || allow.has('KubeletAhead')) return;
@@ -82,18 +83,6 @@ function judgeStage(
   if (behind.length > 0) for (const { name } of kubelets) findings.add('KubeletAhead', what, name);
   for (const [name, server = ''] of servers)
     if (!parseVersion(server)) findings.leave('the version of its API server is unknown', name);
-}
-
-function ruleAgainst(from: Version, wanted: Version): 'Downgrade' | 'SkippedMinor' | undefined {
-  if (compareVersions(...alike(wanted, from)) < 0) return 'Downgrade';
-  return wanted.major > from.major || minorsBetween(from, wanted).length > 0 ? 'SkippedMinor' : undefined;
-}
-
-/** `down to` or `past 1.35 to`. */
-function wayOf(from: Version, wanted: Version): string {
-  if (wanted.major > from.major) return 'past the rest of its major version to';
-  const between = minorsBetween(from, wanted);
-  return between.length > 0 ? `past ${between.join(', ')} to` : 'down to';
 }
 
 /** Patches may differ; a kubelet must not have a newer minor version. */

@@ -1,4 +1,5 @@
 /** The input and the answer of the version rules. All versions are text, with or without `v`. */
+import { compareVersions, minorsBetween, type Version } from '../util/version.ts';
 
 export interface VersionFacts {
   /** Of every API server, as found; empty if only other rules are needed. */
@@ -77,4 +78,31 @@ export class Findings {
   readonly hard = (rule: string, message: string): unknown => this.list.push(hard(rule, message));
   readonly force = (rule: string, message: string): unknown => this.list.push(force(rule, message));
   readonly warn = (rule: string, message: string): unknown => this.list.push(warn(rule, message));
+}
+
+/** The rules about one step of anything from version to version: when a step breaks one, and the words for it. */
+const STEP_RULES = {
+  Downgrade: { isBroken: (from: Version, to: Version) => compareVersions(to, from) < 0, way: () => 'down to' },
+  SkippedMinor: {
+    isBroken: (from: Version, to: Version) => to.major > from.major || minorsBetween(from, to).length > 0,
+    way: (from: Version, to: Version) =>
+      `past ${to.major > from.major ? 'the rest of its major version' : minorsBetween(from, to).join(', ')} to`,
+  },
+} as const;
+
+/** The rule that the step breaks, and the sentence about it, without its subject. */
+export function brokenStep(
+  from: Version,
+  to: Version,
+  texts = { from: textOf(from), to: textOf(to) },
+): { readonly rule: keyof typeof STEP_RULES; readonly message: string } | undefined {
+  for (const rule of ['Downgrade', 'SkippedMinor'] as const) {
+    const { isBroken, way } = STEP_RULES[rule];
+    if (isBroken(from, to)) return { rule, message: `would go from ${texts.from} ${way(from, to)} ${texts.to}` };
+  }
+  return undefined;
+}
+
+export function textOf({ major, minor, patch, pre, build }: Version): string {
+  return `v${major}.${minor}.${patch}${pre && `-${pre}`}${build && `+${build}`}`;
 }

@@ -5,11 +5,13 @@
 import { compareVersions, isNewerMinor, minorsBetween, parseVersion, type Version } from '../util/version.ts';
 import { etcdFindings, kubeadmFindings, nodeFindings } from './kubeadm-rules.ts';
 import {
+  brokenStep,
   type ControllerManagerFacts,
   type Finding,
   Findings,
   hard,
   type KubeletFacts,
+  textOf,
   type VersionFacts,
   warn,
 } from './version-facts.ts';
@@ -45,31 +47,26 @@ function targetFindings(servers: readonly Version[], target: Version, facts: Ver
   const [oldest, newest] = ends(servers);
   const unknown = target.major !== 1 || target.minor > NEWEST_KNOWN;
   const findings = new Findings();
-  if (unknown) findings.hard('R14', `${text(target)} is newer than this Refit, which does not know its rules`);
+  if (unknown) findings.hard('R14', `${textOf(target)} is newer than this Refit, which does not know its rules`);
   if (facts.oldestMaintained !== undefined && target.minor < facts.oldestMaintained)
-    findings.warn('R14', `${text(target)} is not maintained any more`);
-  if (target.pre !== '') findings.force('Ks3', `${text(target)} is a pre-release`);
+    findings.warn('R14', `${textOf(target)} is not maintained any more`);
+  if (target.pre !== '') findings.force('Ks3', `${textOf(target)} is a pre-release`);
   if (!oldest || !newest) return findings.list;
   findings.list.push(...spreadFindings(servers));
-  if (minorsBetween(oldest, target).length > 0)
-    findings.hard(
-      'R2',
-      `API servers never skip a minor version: ${text(oldest)} to ${text(target)} skips ${minorsBetween(oldest, target).join(', ')}`,
-    );
+  if (minorsBetween(oldest, target).length > 0) findings.hard('R2', `API servers ${goes(oldest, target)}`);
   if (target.minor > newest.minor && newest.minor !== oldest.minor)
     findings.hard(
       'R8',
-      `all API servers must be at 1.${target.minor - 1} before 1.${target.minor}; found ${text(oldest)} and ${text(newest)}`,
+      `all API servers must be at 1.${target.minor - 1} before 1.${target.minor}; found ${textOf(oldest)} and ${textOf(newest)}`,
     );
-  if (target.minor < newest.minor)
-    findings.hard('R12', `minor versions are not lowered: ${text(newest)} to ${text(target)}`);
+  if (target.minor < newest.minor) findings.hard('R12', `API servers ${goes(newest, target)}`);
   else if (compareVersions(target, newest) < 0 && target.pre === newest.pre)
-    findings.force('R12', `${text(target)} is older than ${text(newest)}, which is a rollback`);
+    findings.force('R12', `API servers ${goes(newest, target)}`);
   const isMixed = compareVersions(oldest, newest) !== 0;
   if (isMixed && facts.resuming !== true)
     findings.force(
       'F7',
-      `API servers differ, from ${text(oldest)} to ${text(newest)}, and no upgrade of this plan is under way`,
+      `API servers differ, from ${textOf(oldest)} to ${textOf(newest)}, and no upgrade of this plan is under way`,
     );
   return findings.list;
 }
@@ -77,7 +74,7 @@ function targetFindings(servers: readonly Version[], target: Version, facts: Ver
 function spreadFindings(servers: readonly Version[]): Finding[] {
   const [oldest, newest] = ends(servers);
   if (!oldest || !newest || newest.minor - oldest.minor <= 1) return [];
-  return [hard('R1', `API servers may be one minor version apart, found ${text(oldest)} and ${text(newest)}`)];
+  return [hard('R1', `API servers may be one minor version apart, found ${textOf(oldest)} and ${textOf(newest)}`)];
 }
 
 function kubeletFindings(facts: KubeletFacts, servers: readonly Version[], target: Version | undefined): Finding[] {
@@ -92,13 +89,13 @@ function kubeletFindings(facts: KubeletFacts, servers: readonly Version[], targe
     ? [...skewFindings('R3', who, next, met), ...moveFindings(who, now, next, facts)]
     : skewFindings('R3', who, now, local);
   if (next && met.some((server) => isNewerMinor(next, server)))
-    findings.push(hard('R7', `API servers come first: ${who} cannot have ${text(next)} before them`));
+    findings.push(hard('R7', `API servers come first: ${who} cannot have ${textOf(next)} before them`));
   if (target) findings.push(...stepFindings(who, now, local, target));
   else if (!next && local.some((server) => server.minor - now.minor === 3))
     findings.push(
       warn(
         'R10',
-        `${who} at ${text(now)} is three minor versions behind and blocks the next upgrade of the control plane`,
+        `${who} at ${textOf(now)} is three minor versions behind and blocks the next upgrade of the control plane`,
       ),
     );
   return findings;
@@ -111,17 +108,18 @@ function stepFindings(who: string, now: Version, servers: readonly Version[], ta
     return [
       hard(
         'R3',
-        `${who} at ${text(now)} is newer than an API server at ${text(now.minor > target.minor ? target : (ends(servers)[0] ?? target))}`,
+        `${who} at ${textOf(now)} is newer than an API server at ${textOf(now.minor > target.minor ? target : (ends(servers)[0] ?? target))}`,
       ),
     ];
   if (behind > allowedBehind(now))
     return [
       hard(
         'R10',
-        `${who} at ${text(now)} would be ${behind} minor versions behind ${text(target)} (R3): upgrade it first`,
+        `${who} at ${textOf(now)} would be ${behind} minor versions behind ${textOf(target)} (R3): upgrade it first`,
       ),
     ];
-  if (behind === 3) return [warn('R8', `${who} at ${text(now)} will be three minor versions behind ${text(target)}`)];
+  if (behind === 3)
+    return [warn('R8', `${who} at ${textOf(now)} will be three minor versions behind ${textOf(target)}`)];
   return [];
 }
 
@@ -135,11 +133,8 @@ function moveFindings(
   const findings = new Findings();
   if (how.drained !== true) findings.hard('R9', `the node of ${who} must be drained before its minor version changes`);
   if (minorsBetween(now, next).length > 0)
-    findings.hard(
-      'R13',
-      `${who} cannot go from ${text(now)} to ${text(next)} on the same host: kubeadm moves one minor version at a time (Kd)`,
-    );
-  if (isNewerMinor(now, next)) findings.force('R12', `${who} from ${text(now)} back to ${text(next)} is a rollback`);
+    findings.hard('R13', `${who} ${goes(now, next)}: on the same host, kubeadm moves one minor version at a time (Kd)`);
+  if (isNewerMinor(now, next)) findings.force('R12', `${who} ${goes(now, next)}`);
   return findings.list;
 }
 
@@ -148,17 +143,17 @@ function skewFindings(rule: string, who: string, version: Version, servers: read
   const [oldest, newest] = ends(servers);
   if (!oldest || !newest) return [];
   if (isNewerMinor(version, oldest))
-    return [hard(rule, `${who} at ${text(version)} is newer than an API server at ${text(oldest)}`)];
+    return [hard(rule, `${who} at ${textOf(version)} is newer than an API server at ${textOf(oldest)}`)];
   const limit = allowedBehind(version);
   if (newest.minor - version.minor > limit)
     return [
       hard(
         rule,
-        `${who} at ${text(version)} is more than ${limit} minor versions behind an API server at ${text(newest)}`,
+        `${who} at ${textOf(version)} is more than ${limit} minor versions behind an API server at ${textOf(newest)}`,
       ),
     ];
   if (compareVersions(version, oldest) <= 0 || version.minor < oldest.minor) return [];
-  return [warn(rule, `${who} at ${text(version)} has a newer patch than an API server at ${text(oldest)}`)];
+  return [warn(rule, `${who} at ${textOf(version)} has a newer patch than an API server at ${textOf(oldest)}`)];
 }
 
 function proxyFindings(
@@ -181,12 +176,12 @@ function controllerFindings(
   const version = read(facts.version);
   const [oldest, newest] = ends(facts.apiServer === undefined ? servers : [read(facts.apiServer)]);
   if (!oldest || !newest) return [];
-  const who = `${facts.name} at ${text(version)}`;
-  if (isNewerMinor(version, oldest)) return [hard('R5', `${who} is newer than an API server at ${text(oldest)}`)];
+  const who = `${facts.name} at ${textOf(version)}`;
+  if (isNewerMinor(version, oldest)) return [hard('R5', `${who} is newer than an API server at ${textOf(oldest)}`)];
   if (newest.minor - version.minor > 1)
-    return [hard('R5', `${who} is more than one minor version behind an API server at ${text(newest)}`)];
+    return [hard('R5', `${who} is more than one minor version behind an API server at ${textOf(newest)}`)];
   if (target && target.minor - version.minor > 1)
-    return [hard('R8', `${who} must be at 1.${target.minor - 1} before API servers go to ${text(target)}`)];
+    return [hard('R8', `${who} must be at 1.${target.minor - 1} before API servers go to ${textOf(target)}`)];
   return [];
 }
 
@@ -194,7 +189,7 @@ function kubectlFindings(kubectl: string | undefined, servers: readonly Version[
   const outside =
     kubectl === undefined ? undefined : servers.find(({ minor }) => Math.abs(minor - read(kubectl).minor) > 1);
   return outside
-    ? [hard('R6', `kubectl ${kubectl} is more than one minor version from an API server at ${text(outside)}`)]
+    ? [hard('R6', `kubectl ${kubectl} is more than one minor version from an API server at ${textOf(outside)}`)]
     : [];
 }
 
@@ -230,6 +225,6 @@ function read(version: string): Version {
   return parsed;
 }
 
-function text({ major, minor, patch, pre, build }: Version): string {
-  return `v${major}.${minor}.${patch}${pre && `-${pre}`}${build && `+${build}`}`;
+function goes(from: Version, to: Version): string | undefined {
+  return brokenStep(from, to)?.message;
 }

@@ -1,5 +1,5 @@
 /** What leaders may observe: every mixture of versions of all objects, and each leader's own knowledge. */
-import type { DrainView } from '../../src/engine/model/decision.ts';
+import type { DrainState } from '../../src/drain/drains.ts';
 import { product } from './product.ts';
 
 /** What there is to see: versions as numbers of contents, oldest first. */
@@ -12,7 +12,7 @@ export interface Holdings {
   /** By place in the configuration. */
   readonly nodes: readonly (readonly number[])[];
   /** By place: what the leader's process knows of its drain of the node; undefined where it knows nothing. */
-  readonly drains: readonly (DrainView['kind'] | undefined)[];
+  readonly drains: readonly (DrainState['kind'] | undefined)[];
   /** Controllers whose API server is not ready. */
   readonly down: readonly string[];
 }

@@ -1,9 +1,8 @@
 /** Runs the real reconciler once on a chosen view of the cluster, and records its writes. */
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import type { Drains } from '../../src/drain/drains.ts';
+import type { DrainState, Drains } from '../../src/drain/drains.ts';
 import type { Dialect } from '../../src/engine/dialect.ts';
-import type { DrainView } from '../../src/engine/model/decision.ts';
 import type { Role } from '../../src/engine/model/recorded.ts';
 import { OwnWrites, type View, type Views, viewsOf } from '../../src/engine/observe/world.ts';
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
@@ -26,7 +25,7 @@ export interface LeaderView {
   /** Names of the controllers whose API server says that it is not ready. */
   readonly down: readonly string[];
   /** By name of the Node: what this process knows of its drains. */
-  readonly drains: ReadonlyMap<string, DrainView['kind']>;
+  readonly drains: ReadonlyMap<string, DrainState['kind']>;
   /** True where targets leave cordon and drain to the leader. */
   readonly drainDelegation: boolean;
   readonly now: number;

@@ -1,9 +1,10 @@
 /** Answers what the decision on one plan asks and no watch shows, as far as the user may see it. */
 import type { DrainProgress } from '../../drain/drain.ts';
 import { type DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
+import type { DrainState } from '../../drain/drains.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
-import type { DrainView, EndpointHealth, Probe } from '../../engine/model/decision.ts';
+import type { EndpointHealth, Probe } from '../../engine/model/decision.ts';
 import type { Reason } from '../../engine/model/reasons.ts';
 import type { Stage, Target } from '../../engine/model/recorded.ts';
 import type { Known } from '../../engine/observe/gather.ts';
@@ -40,7 +41,7 @@ export class InspectionAnswers {
   #preconditions: readonly Reason[] | undefined;
   readonly #drainPreviews = new Map<string, DrainPreview>();
   readonly #delegations = new Map<string, boolean>();
-  readonly #drains = new Map<string, DrainView>();
+  readonly #drains = new Map<string, DrainState>();
   /** What could not be checked, one sentence for each kind; the decision assumes that nothing is wrong there. */
   readonly unseen = new Set<string>();
 
@@ -110,7 +111,7 @@ export class InspectionAnswers {
       case 'drain': {
         const { node, since } = question;
         const progress = await asking('how far drains are', async () => await sources.drain(node, options), undefined);
-        const state: DrainView =
+        const state: DrainState =
           progress === undefined || progress.left === 0
             ? { kind: 'drained', since }
             : { kind: 'draining', since, ...progress };

@@ -1,16 +1,10 @@
 /** What the leader does for a target that delegates its drain: cordon and drain, later uncordon. */
 import { BUDGET_ENDS } from '../../drain/budgets.ts';
+import type { DrainState } from '../../drain/drains.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { gateInput, type TargetContext } from '../gates/context.ts';
 import { AFTER, evaluate } from '../gates/registry.ts';
-import {
-  type DrainView,
-  isUnanswered,
-  type NodeAction,
-  type NodeView,
-  type TargetFacts,
-  untilAsked,
-} from '../model/decision.ts';
+import { isUnanswered, type NodeAction, type NodeView, type TargetFacts, untilAsked } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { ownerOf } from '../model/recorded.ts';
 import type { TargetEvaluation } from '../model/transitions.ts';
@@ -60,7 +54,7 @@ function doing({ target }: AssistInput, nodeAction: NodeAction): TargetEvaluatio
   };
 }
 
-function wait({ target, policy, now }: AssistInput, node: NodeView, drain: DrainView): TargetEvaluation {
+function wait({ target, policy, now }: AssistInput, node: NodeView, drain: DrainState): TargetEvaluation {
   const { stepDeadlines, drain: rules } = policy;
   const failed = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
   if (drain.kind === 'refused') {

@@ -7,8 +7,9 @@ import { buildFacts, buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import type { DrainState } from '../../drain/drains.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
-import type { Decision, DrainView, NodeView, Observation, TargetFacts } from '../model/decision.ts';
+import type { Decision, NodeView, Observation, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Role, Stage } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -17,7 +18,7 @@ import { decide } from './decide.ts';
 const NODE: NodeView = { name: 'w1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
 const OURS: NodeView = { ...NODE, unschedulable: true, cordonOwner: `plan-uid/${later(0)}` };
 const THEIRS: NodeView = { ...NODE, unschedulable: true };
-const LEFT: DrainView = { kind: 'draining', since: T0, left: 2, blockedBy: 'default/web lets none of its pods go' };
+const LEFT: DrainState = { kind: 'draining', since: T0, left: 2, blockedBy: 'default/web lets none of its pods go' };
 
 function asking(waitsFor: 'drain' | 'uncordon'): Observation {
   const isDrain = waitsFor === 'drain';
@@ -227,7 +228,7 @@ describe('what is left on a node', () => {
 test('nodes that are still to be done carry a taint while pods are evicted, and not before', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2'), buildTarget('w3')]);
   const node = (name: string): NodeView => ({ ...NODE, name });
-  const decisionWhile = (drain: DrainView): string[] =>
+  const decisionWhile = (drain: DrainState): string[] =>
     decide(
       buildSnapshot(buildRollout([stage]), {
         w1: { ...buildFacts(), drainDelegation: true, observation: asking('drain'), node: OURS, drain },

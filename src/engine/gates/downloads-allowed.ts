@@ -1,7 +1,6 @@
 /** Gate: checks the policy's rules for downloads again; the plan or the policy may have changed. */
-import { because } from '../model/reasons.ts';
 import { payloadProblems } from '../policy/rollout-policy.ts';
-import { type Gate, PASS } from './types.ts';
+import { type Gate, PASS, wait } from './types.ts';
 
 export const downloadsAllowed: Gate = {
   name: 'downloads-allowed',
@@ -9,11 +8,7 @@ export const downloadsAllowed: Gate = {
   evaluate({ stage, policy }) {
     const problems = payloadProblems([stage], policy);
     if (problems.length === 0) return PASS;
-    const reason = because('Unverified', problems.map(({ message }) => message).join('; '));
-    return {
-      kind: 'wait',
-      reason,
-      ends: 'the plan meets the rules of the UpgradePolicy for downloads, or those are relaxed',
-    };
+    const ends = 'the plan meets the rules of the UpgradePolicy for downloads, or those are relaxed';
+    return wait('Unverified', problems.map(({ message }) => message).join('; '), ends);
   },
 };

@@ -2,8 +2,7 @@
 import { BUDGET_ENDS, describeBlockingBudget } from '../../drain/budgets.ts';
 import type { RefusedPod } from '../../drain/pods.ts';
 import { isUnanswered, untilAsked } from '../model/decision.ts';
-import { because } from '../model/reasons.ts';
-import { type Gate, PASS } from './types.ts';
+import { type Gate, PASS, wait } from './types.ts';
 
 /** No watch shows budgets and pods, so it is asked again. */
 const RECHECK_MS = 5000;
@@ -17,22 +16,18 @@ export const drainPossible: Gate = {
   evaluate({ facts: { drainPreview, node }, target: { name }, policy }) {
     if (!node || drainPreview === undefined || !policy.drain.enabled) return PASS;
     if (drainPreview === 'unasked') {
-      const reason = because('DrainPreviewUnknown', `checking what blocks a drain of ${name}`);
-      return {
-        kind: 'wait',
-        reason,
-        ends: 'the API server answers',
-        probe: { kind: 'drain-preview', node: node.name },
-      };
+      const probe = { kind: 'drain-preview', node: node.name } as const;
+      const message = `checking what blocks a drain of ${name}`;
+      return wait('DrainPreviewUnknown', message, 'the API server answers', { probe });
     }
     if (isUnanswered(drainPreview)) return { kind: 'wait', ...untilAsked(drainPreview) };
     if (drainPreview.obstacles.length > 0) {
       const message = `${name} cannot be drained: ${drainPreview.obstacles.map(describeBlockingBudget).join('; ')}`;
-      return { kind: 'wait', reason: because('DrainBlocked', message), ends: BUDGET_ENDS, recheckMs: RECHECK_MS };
+      return wait('DrainBlocked', message, BUDGET_ENDS, { recheckMs: RECHECK_MS });
     }
     if (drainPreview.refused.length === 0) return PASS;
     const message = `${name} cannot be drained: ${refusals(drainPreview.refused)}`;
-    return { kind: 'wait', reason: because('DrainRefused', message), ends: REFUSED_ENDS, recheckMs: RECHECK_MS };
+    return wait('DrainRefused', message, REFUSED_ENDS, { recheckMs: RECHECK_MS });
   },
 };
 

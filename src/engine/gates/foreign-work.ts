@@ -1,6 +1,5 @@
 /** Gate: what an earlier plan left at work counts against the same limits, although nobody waits for it any more. */
-import { because } from '../model/reasons.ts';
-import { type Gate, PASS } from './types.ts';
+import { type Gate, PASS, wait } from './types.ts';
 
 export const foreignWork: Gate = {
   name: 'others-at-work',
@@ -16,6 +15,6 @@ export const foreignWork: Gate = {
     const since = inTheWay.map((other) => other.since).toSorted((a, b) => Date.parse(a) - Date.parse(b))[0];
     const ends = 'those nodes have ended, or two hours after the leader first observed this';
     const recheckMs = Math.min(...inTheWay.map(({ leftMs }) => leftMs));
-    return { kind: 'wait', reason: because('ForeignWork', message), ends, since, recheckMs };
+    return wait('ForeignWork', message, ends, { since, recheckMs });
   },
 };

@@ -1,7 +1,6 @@
 /** Gate: limits how many nodes of the cluster are unavailable at once, for whatever reason. */
-import { because } from '../model/reasons.ts';
 import type { NodeLimit } from '../policy/rollout-policy.ts';
-import { type GateInput, PASS, type Verdict } from './types.ts';
+import { type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 const MAX_LISTED = 5;
 
@@ -25,7 +24,7 @@ export const nodesAvailable = {
     );
     const message = `${count} of ${all.size} nodes are not Ready, unschedulable or at work (${listed}); UpgradePolicy ${name} allows ${limit}`;
     const ends = 'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised';
-    return { kind: 'wait', reason: because('TooManyUnavailable', message), ends };
+    return wait('TooManyUnavailable', message, ends);
   },
 };
 

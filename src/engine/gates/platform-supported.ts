@@ -1,6 +1,5 @@
 /** Gate: the plan must hold a payload for the target's platform. */
-import { because } from '../model/reasons.ts';
-import { type Gate, PASS } from './types.ts';
+import { type Gate, PASS, stop } from './types.ts';
 
 export const platformSupported: Gate = {
   name: 'platform-supported',
@@ -8,11 +7,11 @@ export const platformSupported: Gate = {
     if (!stage.payloads) return PASS;
     if (facts.platform === undefined) {
       const message = `${target.name} lacks the labels kubernetes.io/os and kubernetes.io/arch`;
-      return { kind: 'stop', reason: because('PlatformUnknown', message) };
+      return stop('PlatformUnknown', message);
     }
     if (stage.payloads[facts.platform]) return PASS;
     const known = Object.keys(stage.payloads).join(', ') || 'none';
     const message = `${target.name} is ${facts.platform}; the plan has platforms for ${known}`;
-    return { kind: 'stop', reason: because('PlatformUnsupported', message) };
+    return stop('PlatformUnsupported', message);
   },
 };

@@ -1,6 +1,5 @@
 /** Gate: nothing starts under an unreadable policy, because it may forbid it. */
-import { because } from '../model/reasons.ts';
-import { type GateInput, PASS, type Verdict } from './types.ts';
+import { type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 export const policyReadable = {
   name: 'policy-readable',
@@ -8,6 +7,6 @@ export const policyReadable = {
   evaluate({ policy: { name, problems } }: Pick<GateInput, 'policy'>): Verdict {
     if (problems.length === 0) return PASS;
     const message = problems.map(({ message }) => message).join('; ');
-    return { kind: 'wait', reason: because('PolicyUnreadable', message), ends: `UpgradePolicy ${name} is corrected` };
+    return wait('PolicyUnreadable', message, `UpgradePolicy ${name} is corrected`);
   },
 };

@@ -1,8 +1,7 @@
 /** Verifier: a target keeps its slot after its success for the rest period of the plan. */
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { because } from '../model/reasons.ts';
-import { type Gate, PASS } from './types.ts';
+import { type Gate, PASS, wait } from './types.ts';
 
 export const restOver: Gate = {
   name: 'rest-over',
@@ -13,12 +12,6 @@ export const restOver: Gate = {
     // An unreadable time must not wait forever.
     if (!(now < until)) return PASS;
     const message = `${target.name} rests for ${formatDuration(restMs)} before its slot is free`;
-    return {
-      kind: 'wait',
-      reason: because('Resting', message),
-      ends: 'its rest is over',
-      recheckMs: until - now,
-      until: rfc3339(until),
-    };
+    return wait('Resting', message, 'its rest is over', { recheckMs: until - now, until: rfc3339(until) });
   },
 };

@@ -1,6 +1,6 @@
 /** The contract of gates and verifiers: they answer pass, wait or stop with a reason, from gathered input only. */
 import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
-import type { Reason } from '../model/reasons.ts';
+import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import type { Stage, Target } from '../model/recorded.ts';
 import type { NodeCensus } from '../policy/node-census.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -57,3 +57,13 @@ export interface Gate {
 }
 
 export const PASS: Verdict = { kind: 'pass' };
+
+type More = Omit<Waiting, 'kind' | 'reason' | 'ends'>;
+
+export function wait(code: ReasonCode, message: string, ends: string, more: More = {}): Waiting {
+  return { kind: 'wait', reason: because(code, message), ends, ...more };
+}
+
+export function stop(code: ReasonCode, message: string): Verdict {
+  return { kind: 'stop', reason: because(code, message) };
+}

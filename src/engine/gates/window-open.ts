@@ -2,9 +2,9 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { nextStart, openAt } from '../../util/maintenance-windows.ts';
-import { because, type ReasonCode } from '../model/reasons.ts';
+import type { ReasonCode } from '../model/reasons.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { type GateInput, PASS, type Verdict } from './types.ts';
+import { type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 type WindowInput = Pick<GateInput, 'target' | 'policy' | 'now'> & Partial<Pick<GateInput, 'expectedMs'>>;
 
@@ -40,5 +40,5 @@ function outsideOf(whose: string, opensAt: number): string {
 
 function waiting(code: ReasonCode, message: string, ends: string, now: number, until: number): Verdict {
   const at = rfc3339(until);
-  return { kind: 'wait', reason: because(code, message), ends: `${ends}, at ${at}`, recheckMs: until - now, until: at };
+  return wait(code, message, `${ends}, at ${at}`, { recheckMs: until - now, until: at });
 }

@@ -1,5 +1,7 @@
 /** What one decision reads, the observations of a rollout and its targets, and what it decides. */
+
 import type { DrainPreview } from '../../drain/drain-preview.ts';
+import type { DrainState } from '../../drain/drains.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { Node } from '../../kube/types.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
@@ -65,7 +67,7 @@ export interface TargetFacts {
   /** Undefined if there is nothing to drain. */
   readonly drainPreview?: DrainPreview | 'unasked' | Unanswered | undefined;
   /** The drain that this process runs, if any. */
-  readonly drain?: DrainView | undefined;
+  readonly drain?: DrainState | undefined;
   /** Milliseconds for which this leader has watched the observation stay the same; undefined for read-only commands. */
   readonly watchedMs?: number | undefined;
   /** Milliseconds for which this leader has watched the attempt, through all its steps. */
@@ -82,12 +84,6 @@ export interface NodeView {
   /** The rollout that our taint is for, if it has one. */
   readonly taintOwner: string | undefined;
 }
-
-/** `since` in milliseconds since the Unix epoch. */
-export type DrainView =
-  | { readonly kind: 'draining'; readonly since: number; readonly left: number; readonly blockedBy?: string }
-  | { readonly kind: 'drained'; readonly since: number }
-  | { readonly kind: 'refused'; readonly since: number; readonly reason: string };
 
 /** One controller of the cluster, in the plan or not. */
 export interface ApiServerVersion {

@@ -1,12 +1,12 @@
 /** Gathers the Snapshot of one decision from the watched objects. */
 import { cordonOwner, pendingOwner } from '../../drain/cordon.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
+import type { DrainState } from '../../drain/drains.ts';
 import type { Condition, KubeObject, Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import type { Dialect, World } from '../dialect.ts';
 import { controlsOn } from '../model/controls.ts';
 import type {
-  DrainView,
   EndpointHealth,
   ForeignWork,
   NodeView,
@@ -31,7 +31,7 @@ export interface Known {
   /** True for read-only commands: they assume that targets delegate their drain. */
   readonly isReadOnly?: boolean | undefined;
   /** By node and owner of its cordon. */
-  readonly drainOf?: ((node: string, owner: string) => DrainView | undefined) | undefined;
+  readonly drainOf?: ((node: string, owner: string) => DrainState | undefined) | undefined;
   /** Milliseconds since this process first observed the attempt. */
   readonly watchForeign?: ((work: ForeignWork) => number) | undefined;
   readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;

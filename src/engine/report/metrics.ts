@@ -5,21 +5,10 @@ import type { Decision, Snapshot, TargetPhase } from '../model/decision.ts';
 import { isUnasked } from '../model/reasons.ts';
 import { type Rollout, type RolloutPhase, stateChanges } from '../model/recorded.ts';
 
-const ROLLOUT_PHASES = { new: 0, running: 0, done: 0, failed: 0, incomplete: 0, invalid: 0 } as const satisfies Record<
-  RolloutPhase,
-  0
->;
-const TARGET_PHASES = {
-  pending: 0,
-  intended: 0,
-  signalled: 0,
-  working: 0,
-  verifying: 0,
-  done: 0,
-  failed: 0,
-  missing: 0,
-  unsupported: 0,
-} as const satisfies Record<TargetPhase, 0>;
+const ENDED = { done: 0, failed: 0 } as const;
+const ROLLOUT_PHASES: Record<RolloutPhase, number> = { new: 0, running: 0, incomplete: 0, invalid: 0, ...ENDED };
+const IN_FLIGHT_PHASES = { intended: 0, signalled: 0, working: 0, verifying: 0 } as const;
+const TARGET_PHASES = { pending: 0, ...IN_FLIGHT_PHASES, missing: 0, unsupported: 0, ...ENDED } as const;
 
 export function measurePlan(
   metrics: Metrics,

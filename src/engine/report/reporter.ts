@@ -115,21 +115,10 @@ function nameOf({ metadata: { name, namespace } }: KubeObject): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
+const MESSAGES = { cordon: 'node cordoned', drain: 'drain started', taint: 'node tainted', cancel: 'signal cancelled' };
+
 function actionMessage(nodeAction: NodeAction): string {
-  switch (nodeAction.kind) {
-    case 'cordon':
-      return 'node cordoned';
-    case 'drain':
-      return 'drain started';
-    case 'taint':
-      return 'node tainted';
-    case 'clean-up':
-      return nodeAction.cordon ? 'node uncordoned' : 'taint removed from node';
-    case 'cancel':
-      return 'signal cancelled';
-    case 'acknowledge':
-      return nodeAction.uncordon === undefined
-        ? 'node cordoned and drained; agent may continue'
-        : 'node uncordoned; agent may continue';
-  }
+  if (nodeAction.kind === 'clean-up') return nodeAction.cordon ? 'node uncordoned' : 'taint removed from node';
+  if (nodeAction.kind !== 'acknowledge') return MESSAGES[nodeAction.kind];
+  return `node ${nodeAction.uncordon === undefined ? 'cordoned and drained' : 'uncordoned'}; agent may continue`;
 }
