@@ -1,6 +1,6 @@
 /** Makes the CustomResourceDefinition of a custom kind, with its structural schema. */
 import { z } from 'zod';
-import type { Resource } from '../kube/resources.ts';
+import { clusterScoped, type Resource } from '../kube/resources.ts';
 import type { Condition, KubeObject } from '../kube/types.ts';
 import { isRecord } from '../util/json.ts';
 
@@ -42,13 +42,11 @@ export interface CustomResourceDefinition extends KubeObject {
   status?: { conditions?: Condition[] };
 }
 
-export const customResourceDefinitions: Resource<CustomResourceDefinition> = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-};
+export const customResourceDefinitions = clusterScoped<CustomResourceDefinition>(
+  'apiextensions.k8s.io/v1',
+  'CustomResourceDefinition',
+  'customresourcedefinitions',
+);
 
 /** The definition with one version, served and stored; what the server fills in by itself is left out. */
 export function definitionOf({ resource, schema, statusSubresource, columns }: CustomKind): CustomResourceDefinition {

@@ -12,45 +12,28 @@ export interface Resource<T extends KubeObject = KubeObject> {
   readonly object?: T;
 }
 
-export const nodes: Resource<Node> = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', namespaced: false };
-export const pods: Resource<Pod> = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
-export const events: Resource<Event> = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true };
-export const secrets: Resource<Secret> = {
-  group: '',
-  version: 'v1',
-  kind: 'Secret',
-  plural: 'secrets',
-  namespaced: true,
-};
-export const podDisruptionBudgets: Resource<PodDisruptionBudget> = {
-  group: 'policy',
-  version: 'v1',
-  kind: 'PodDisruptionBudget',
-  plural: 'poddisruptionbudgets',
-  namespaced: true,
-};
-export const daemonSets: Resource = {
-  group: 'apps',
-  version: 'v1',
-  kind: 'DaemonSet',
-  plural: 'daemonsets',
-  namespaced: true,
-};
-export const jobs: Resource<Job> = { group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', namespaced: true };
-export const namespaces: Resource = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
-};
-export const leases: Resource<Lease> = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  kind: 'Lease',
-  plural: 'leases',
-  namespaced: true,
-};
+export function namespaced<T extends KubeObject>(apiVersion: string, kind: string, plural: string): Resource<T> {
+  return { ...clusterScoped(apiVersion, kind, plural), namespaced: true };
+}
+
+export function clusterScoped<T extends KubeObject>(apiVersion: string, kind: string, plural: string): Resource<T> {
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  return { group, version, kind, plural, namespaced: false };
+}
+
+export const nodes = clusterScoped<Node>('v1', 'Node', 'nodes');
+export const pods = namespaced<Pod>('v1', 'Pod', 'pods');
+export const events = namespaced<Event>('v1', 'Event', 'events');
+export const secrets = namespaced<Secret>('v1', 'Secret', 'secrets');
+export const podDisruptionBudgets = namespaced<PodDisruptionBudget>(
+  'policy/v1',
+  'PodDisruptionBudget',
+  'poddisruptionbudgets',
+);
+export const daemonSets = namespaced('apps/v1', 'DaemonSet', 'daemonsets');
+export const jobs = namespaced<Job>('batch/v1', 'Job', 'jobs');
+export const namespaces = clusterScoped('v1', 'Namespace', 'namespaces');
+export const leases = namespaced<Lease>('coordination.k8s.io/v1', 'Lease', 'leases');
 
 export function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;

@@ -1,5 +1,5 @@
 /** Names on the wire that controller and agent share: annotations, statuses, and the objects that carry signals. */
-import { nodes, type Resource } from '../kube/resources.ts';
+import { clusterScoped, nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 
 export const SIGNAL_VERSION_ANNOTATION = 'k0sproject.io/autopilot-signal-version';
@@ -38,13 +38,11 @@ export interface ControlNode extends KubeObject {
   status?: { addresses?: { address: string; type: string }[]; k0sVersion?: string };
 }
 
-export const controlNodes: Resource<ControlNode> = {
-  group: 'autopilot.k0sproject.io',
-  version: 'v1beta2',
-  kind: 'ControlNode',
-  plural: 'controlnodes',
-  namespaced: false,
-};
+export const controlNodes = clusterScoped<ControlNode>(
+  'autopilot.k0sproject.io/v1beta2',
+  'ControlNode',
+  'controlnodes',
+);
 
 /** The kinds of objects that an agent may work for, by the value of its flag --object. */
 export const SIGNAL_OBJECTS: Readonly<Record<'node' | 'controlnode', Resource>> = {

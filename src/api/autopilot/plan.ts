@@ -1,6 +1,6 @@
 /** Schema and types of the autopilot Plan, `autopilot.k0sproject.io/v1beta2`: the same shape as the original, and no stricter. */
 import { z } from 'zod';
-import type { Resource } from '../../kube/resources.ts';
+import { clusterScoped } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { CustomKind } from '../crd.ts';
 
@@ -139,13 +139,7 @@ export type TargetStatus = z.input<typeof targetStatusSchema>;
 export type CommandStatus = z.input<typeof commandStatusSchema>;
 export type Plan = KubeObject & z.input<typeof planSchema>;
 
-export const plans: Resource<Plan> = {
-  group: 'autopilot.k0sproject.io',
-  version: 'v1beta2',
-  kind: 'Plan',
-  plural: 'plans',
-  namespaced: false,
-};
+export const plans = clusterScoped<Plan>('autopilot.k0sproject.io/v1beta2', 'Plan', 'plans');
 
 export const planKind: CustomKind = {
   resource: plans,

@@ -1,5 +1,5 @@
 /** The fields that Refit reads of a Cluster API Machine. */
-import type { Resource } from '../../kube/resources.ts';
+import { namespaced } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 
 export interface Machine extends KubeObject {
@@ -7,13 +7,7 @@ export interface Machine extends KubeObject {
   status?: { nodeRef?: { name?: string; uid?: string } };
 }
 
-export const machines: Resource<Machine> = {
-  group: 'cluster.x-k8s.io',
-  version: 'v1beta2',
-  kind: 'Machine',
-  plural: 'machines',
-  namespaced: true,
-};
+export const machines = namespaced<Machine>('cluster.x-k8s.io/v1beta2', 'Machine', 'machines');
 
 /** Label of control plane Machines, with any value. */
 export const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';

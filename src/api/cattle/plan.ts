@@ -1,6 +1,6 @@
 /** Schema and types of the Plan of Rancher's system-upgrade-controller, `upgrade.cattle.io/v1`. */
 import { z } from 'zod';
-import type { Resource } from '../../kube/resources.ts';
+import { namespaced } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { CustomKind } from '../crd.ts';
 import { containerSchema, drainSchema, labelSelectorSchema, secretSchema, tolerationsSchema } from './workload.ts';
@@ -95,13 +95,7 @@ const planSchema = z
 export type CattleCondition = z.input<typeof conditionSchema>;
 export type CattlePlan = KubeObject & z.input<typeof planSchema>;
 
-export const cattlePlans: Resource<CattlePlan> = {
-  group: 'upgrade.cattle.io',
-  version: 'v1',
-  kind: 'Plan',
-  plural: 'plans',
-  namespaced: true,
-};
+export const cattlePlans = namespaced<CattlePlan>('upgrade.cattle.io/v1', 'Plan', 'plans');
 
 export const cattlePlanKind: CustomKind = {
   resource: cattlePlans,

@@ -1,6 +1,6 @@
 /** Schema of the StatusShard: the progress of some targets of a plan that has too many for one object. */
 import { z } from 'zod';
-import type { Resource } from '../../kube/resources.ts';
+import { clusterScoped } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { CustomKind } from '../crd.ts';
 
@@ -30,13 +30,7 @@ export const statusShardSchema = z
 
 export type StatusShard = KubeObject & z.input<typeof statusShardSchema>;
 
-export const statusShards: Resource<StatusShard> = {
-  group: 'upgrade.refit.dev',
-  version: 'v1alpha1',
-  kind: 'StatusShard',
-  plural: 'statusshards',
-  namespaced: false,
-};
+export const statusShards = clusterScoped<StatusShard>('upgrade.refit.dev/v1alpha1', 'StatusShard', 'statusshards');
 
 export const statusShardKind: CustomKind = {
   resource: statusShards,

@@ -1,6 +1,6 @@
 /** Schema and types of the UpgradePolicy: the settings of Refit that no plan has. */
 import { z } from 'zod';
-import type { Resource } from '../../kube/resources.ts';
+import { clusterScoped } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { CustomKind } from '../crd.ts';
 
@@ -198,13 +198,11 @@ const upgradePolicySchema = z
 export type UpgradePolicySpec = z.input<typeof upgradePolicySpecSchema>;
 export type UpgradePolicy = KubeObject & z.input<typeof upgradePolicySchema>;
 
-export const upgradePolicies: Resource<UpgradePolicy> = {
-  group: 'upgrade.refit.dev',
-  version: 'v1alpha1',
-  kind: 'UpgradePolicy',
-  plural: 'upgradepolicies',
-  namespaced: false,
-};
+export const upgradePolicies = clusterScoped<UpgradePolicy>(
+  'upgrade.refit.dev/v1alpha1',
+  'UpgradePolicy',
+  'upgradepolicies',
+);
 
 export const upgradePolicyKind: CustomKind = {
   resource: upgradePolicies,
