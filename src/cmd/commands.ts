@@ -131,20 +131,15 @@ async function partsOf({ abort }: CommandCall): Promise<SessionParts> {
   return { dialects: DIALECTS, clock: systemClock, output: standardOutput, abort };
 }
 
-interface AbortFlags extends ControlFlags {
-  readonly reason?: string;
-}
-
 interface ControlSpec extends Pick<CommandSpec, 'argument' | 'options'> {
-  readonly load: (flags: AbortFlags, call: CommandCall) => Promise<Control>;
+  /** Only `abort` has a reason. */
+  readonly load: (flags: ControlFlags & { readonly reason?: string }, call: CommandCall) => Promise<Control>;
 }
 
 /** A command that changes one plan. */
 function control(name: string, summary: string, { options = [], load, ...rest }: ControlSpec): CommandSpec {
-  const plan = new Option(
-    '--plan <kind/name>',
-    'the plan; default: the only one that has not ended, else the last one',
-  );
+  const which = 'the plan; default: the only one that has not ended, else the last one';
+  const plan = new Option('--plan <kind/name>', which);
   const run = async (flags: ControlFlags, call: CommandCall): Promise<number> => {
     const { applyControl } = await import('../cli/controls/command.ts');
     return await applyControl(await load(flags, call), flags, await partsOf(call));

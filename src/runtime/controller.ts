@@ -80,8 +80,8 @@ export async function runController(
   };
   abort.addEventListener('abort', onAbort, { once: true });
   if (abort.aborted) onAbort();
-  const worker = new Worker({ controller, queue, clock, logger: own, metrics, stop: abort });
-  await Promise.all(Array.from({ length: controller.concurrency }, async () => await worker.run()));
+  const worker = { controller, queue, clock, logger: own, metrics, stop: abort };
+  await Promise.all(Array.from({ length: controller.concurrency }, async () => await work(worker)));
   abort.removeEventListener('abort', onAbort);
   report();
 }
@@ -92,67 +92,62 @@ interface WorkerParts extends Required<Pick<ControllerParts, 'clock' | 'logger' 
   readonly stop: AbortSignal;
 }
 
-class Worker {
-  readonly #parts: WorkerParts;
-
-  constructor(parts: WorkerParts) {
-    this.#parts = parts;
+async function work(parts: WorkerParts): Promise<void> {
+  const { queue, controller, metrics, clock } = parts;
+  for (let key = await queue.next(); key !== undefined; key = await queue.next()) {
+    metrics.queueDepth(controller.name, queue.depth());
+    const startedAt = clock.monotonic();
+    const { outcome, restMs } = await attempt(parts, key);
+    metrics.reconciled(controller.name, outcome, (clock.monotonic() - startedAt) / 1000);
+    queue.done(key, restMs);
   }
+}
 
-  async run(): Promise<void> {
-    const { queue, controller, metrics, clock } = this.#parts;
-    for (let key = await queue.next(); key !== undefined; key = await queue.next()) {
-      metrics.queueDepth(controller.name, queue.depth());
-      const startedAt = clock.monotonic();
-      const { outcome, restMs } = await this.#process(key);
-      metrics.reconciled(controller.name, outcome, (clock.monotonic() - startedAt) / 1000);
-      queue.done(key, restMs);
-    }
-  }
-
-  async #process(key: string): Promise<{ outcome: ReconcileOutcome; restMs?: number | undefined }> {
-    const { queue, logger } = this.#parts;
-    try {
-      const { requeueAfterMs, restMs } = (await this.#reconcile(key)) ?? {};
+async function attempt(
+  parts: WorkerParts,
+  key: string,
+): Promise<{ outcome: ReconcileOutcome; restMs?: number | undefined }> {
+  const { queue, logger } = parts;
+  try {
+    const { requeueAfterMs, restMs } = (await reconcile(parts, key)) ?? {};
+    queue.forget(key);
+    if (requeueAfterMs === undefined) return { outcome: 'success', restMs };
+    queue.addAfter(key, requeueAfterMs);
+    return { outcome: 'requeue', restMs };
+  } catch (error) {
+    if (error instanceof TerminalError) {
       queue.forget(key);
-      if (requeueAfterMs === undefined) return { outcome: 'success', restMs };
-      queue.addAfter(key, requeueAfterMs);
-      return { outcome: 'requeue', restMs };
-    } catch (error) {
-      if (error instanceof TerminalError) {
-        queue.forget(key);
-        logger.error('reconcile failed and will not be retried', { key, problem: messageOf(error) });
-        return { outcome: 'terminal' };
-      }
-      if (!this.#parts.stop.aborted) logger.warn('reconcile failed, will retry', { key, problem: messageOf(error) });
-      queue.retry(key);
-      return { outcome: 'error' };
+      logger.error('reconcile failed and will not be retried', { key, problem: messageOf(error) });
+      return { outcome: 'terminal' };
     }
+    if (!parts.stop.aborted) logger.warn('reconcile failed, will retry', { key, problem: messageOf(error) });
+    queue.retry(key);
+    return { outcome: 'error' };
   }
+}
 
-  /** A reconcile that ignores `abort` keeps its key and its worker: two at once for one key would be worse. */
-  async #reconcile(key: string): Promise<ReconcileResult | undefined> {
-    const { controller, clock, logger, stop } = this.#parts;
-    const time = new AbortController();
-    const cancel = clock.schedule(controller.timeoutMs, () => {
-      logger.warn('reconcile takes too long', { key, timeoutMs: controller.timeoutMs });
-      time.abort(new Error(`reconcile took longer than ${controller.timeoutMs} ms`));
-    });
-    const onStop = (): void => {
-      cancelGrace = clock.schedule(STOP_GRACE_MS, () => time.abort(new Error('the controller stops')));
-    };
-    let cancelGrace = (): void => undefined;
-    stop.addEventListener('abort', onStop, { once: true });
-    // It may have aborted before the listener was there.
-    if (stop.aborted) onStop();
-    try {
-      const context = { abort: time.signal, logger: logger.child({ key }) };
-      return (await controller.reconcile(key, context)) ?? undefined;
-    } finally {
-      cancel();
-      cancelGrace();
-      stop.removeEventListener('abort', onStop);
-    }
+/** A reconcile that ignores `abort` keeps its key and its worker: two at once for one key would be worse. */
+async function reconcile(parts: WorkerParts, key: string): Promise<ReconcileResult | undefined> {
+  const { controller, clock, logger, stop } = parts;
+  const time = new AbortController();
+  const cancel = clock.schedule(controller.timeoutMs, () => {
+    logger.warn('reconcile takes too long', { key, timeoutMs: controller.timeoutMs });
+    time.abort(new Error(`reconcile took longer than ${controller.timeoutMs} ms`));
+  });
+  const onStop = (): void => {
+    cancelGrace = clock.schedule(STOP_GRACE_MS, () => time.abort(new Error('the controller stops')));
+  };
+  let cancelGrace = (): void => undefined;
+  stop.addEventListener('abort', onStop, { once: true });
+  // It may have aborted before the listener was there.
+  if (stop.aborted) onStop();
+  try {
+    const context = { abort: time.signal, logger: logger.child({ key }) };
+    return (await controller.reconcile(key, context)) ?? undefined;
+  } finally {
+    cancel();
+    cancelGrace();
+    stop.removeEventListener('abort', onStop);
   }
 }
 

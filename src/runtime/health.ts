@@ -2,7 +2,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { messageOf, RefitError } from '../util/errors.ts';
-import type { Runnable } from './group.ts';
+import type { Runnable } from './manager.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface HealthOptions {

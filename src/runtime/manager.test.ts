@@ -5,8 +5,7 @@ import type { Election } from '../kube/election/election.ts';
 import type { Term } from '../kube/election/write-guard.ts';
 import { nodes } from '../kube/resources.ts';
 import type { Informer } from '../kube/watch/informer.ts';
-import type { Runnable } from './group.ts';
-import { Manager, type ManagerOptions } from './manager.ts';
+import { Manager, type ManagerOptions, type Runnable } from './manager.ts';
 
 /** Everything that happens, in order. */
 type Diary = string[];

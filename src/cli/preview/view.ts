@@ -14,7 +14,7 @@ export interface PlanPreview
   extends Pick<PlanView, 'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'waits' | 'unseen'>,
     PreviewFindings {
   /** Phase of the plan with that name in the cluster. */
-  readonly present?: RolloutPhase;
+  readonly present?: RolloutPhase | undefined;
   readonly stages: readonly StagePreview[];
 }
 
@@ -41,12 +41,12 @@ export function previewOf(plan: PlanView, findings: PreviewFindings = {}, presen
     name,
     id,
     phase,
-    ...(present === undefined ? {} : { present }),
-    ...(reason === undefined ? {} : { reason }),
+    present,
+    reason,
     stages: stages.map(stagePreview),
     waits,
     ...findings,
-    ...(unseen === undefined ? {} : { unseen }),
+    unseen,
   };
 }
 

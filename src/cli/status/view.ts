@@ -24,21 +24,21 @@ export interface TargetView {
   readonly name: string;
   readonly phase: TargetPhase;
   /** The step that the node reports. */
-  readonly step?: string;
+  readonly step?: string | undefined;
   /** RFC 3339. */
   readonly since: string;
   /** Previous version, if its agent reported it. */
-  readonly from?: string;
+  readonly from?: string | undefined;
   /** Milliseconds in each finished step. */
-  readonly spent?: Readonly<Record<string, number>>;
+  readonly spent?: Readonly<Record<string, number>> | undefined;
   /** Why it failed, as its agent says. */
-  readonly failure?: string;
+  readonly failure?: string | undefined;
   /** True if the agent rolled back. */
-  readonly rolledBack?: boolean;
+  readonly rolledBack?: boolean | undefined;
   /** Who cordons, drains and uncordons it, while it is at one of these. */
-  readonly drains?: 'leader' | 'node';
+  readonly drains?: 'leader' | 'node' | undefined;
   /** True if its object does not exist any more. */
-  readonly gone?: boolean;
+  readonly gone?: boolean | undefined;
 }
 
 export interface StageView {
@@ -49,7 +49,7 @@ export interface StageView {
   /** True for the stage that is in progress. */
   readonly active: boolean;
   /** The selector, if nothing matched it. */
-  readonly selection?: string;
+  readonly selection?: string | undefined;
   readonly targets: readonly TargetView[];
 }
 
@@ -62,22 +62,22 @@ export interface PlanView {
   /** RFC 3339. */
   readonly created: string;
   /** RFC 3339: when the last target ended; absent if the plan did not end with it. */
-  readonly ended?: string;
+  readonly ended?: string | undefined;
   readonly phase: RolloutPhase;
   /** One sentence: why it failed, is about to, or cannot start. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   readonly stages: readonly StageView[];
   readonly waits: readonly Wait[];
   /** Names of the targets that start next, in order. */
   readonly next: readonly string[];
   /** Name of its UpgradePolicy. */
-  readonly policy?: string;
+  readonly policy?: string | undefined;
   /** What pauses it: its own annotation or the policy. */
-  readonly paused?: 'plan' | 'policy';
+  readonly paused?: 'plan' | 'policy' | undefined;
   /** The reason of the abort. */
-  readonly abort?: string;
+  readonly abort?: string | undefined;
   /** What could not be checked, one sentence each. */
-  readonly unseen?: readonly string[];
+  readonly unseen?: readonly string[] | undefined;
 }
 
 export interface StatusView {
@@ -97,7 +97,8 @@ export interface ViewInput {
 }
 
 export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanView {
-  const { rollout } = look.snapshot;
+  const { snapshot, policy, unseen } = look;
+  const { rollout, controls } = snapshot;
   const { kind, name, uid, created } = rollout.source;
   // A new plan may be about to be refused, and a failure about to be recorded.
   const reason = rollout.reason ?? look.upcoming.reason ?? rollout.problems[0];
@@ -108,27 +109,20 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     uid,
     id: rollout.id,
     created,
-    ...endOf(look.snapshot),
+    ended: endOf(snapshot),
     phase: rollout.phase,
-    ...(reason ? { reason: reason.message } : {}),
+    reason: reason?.message,
     stages: rollout.stages.map((stage) => stageView(stage, look)),
     waits: waitsOf(look),
     next: nextOf(look),
-    ...bindings(look),
+    policy: policy.name,
+    ...(controls.paused || policy.paused ? { paused: controls.paused ? 'plan' : 'policy' } : {}),
+    abort: controls.abort,
+    unseen: unseen.length === 0 ? undefined : unseen,
   });
 }
 
-function bindings({ snapshot, policy, unseen }: ViewInput): Pick<PlanView, 'policy' | 'paused' | 'abort' | 'unseen'> {
-  const { paused, abort } = snapshot.controls;
-  return {
-    ...(policy.name === undefined ? {} : { policy: policy.name }),
-    ...(paused || policy.paused ? { paused: paused ? 'plan' : 'policy' } : {}),
-    ...(abort === undefined ? {} : { abort }),
-    ...(unseen.length === 0 ? {} : { unseen }),
-  };
-}
-
-/** Nodes write some of it: no control character of theirs may reach an administrator's terminal. */
+/** Also drops what is undefined. Nodes write some of it: no control character of theirs may reach an administrator's terminal. */
 export function harmless<T>(view: T): T {
   const clean = (_key: string, value: unknown): unknown => (typeof value === 'string' ? printable(value) : value);
   return JSON.parse(JSON.stringify(view), clean) as T;
@@ -156,13 +150,12 @@ function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
 }
 
 /** When somebody aborted it is recorded of those that it stopped, and of nothing else. */
-function endOf({ rollout, controls }: Snapshot): { ended?: string } {
+function endOf({ rollout, controls }: Snapshot): string | undefined {
   const targets = rollout.stages.flatMap((stage) => stage.targets);
   const isTold = controls.abort === undefined || targets.some(({ state }) => state === 'failed');
-  if (!isFinal(rollout) || !isTold) return {};
+  if (!isFinal(rollout) || !isTold) return undefined;
   const moments = targets.map(({ since }) => since);
-  const ended = moments.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
-  return ended === undefined ? {} : { ended };
+  return moments.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
 }
 
 function stageView(stage: Stage, { snapshot, explanation: { phases } }: ViewInput): StageView {
@@ -172,15 +165,15 @@ function stageView(stage: Stage, { snapshot, explanation: { phases } }: ViewInpu
     version: stage.version,
     maxInFlight: limitOf(stage),
     active: !isFinal(snapshot.rollout) && stage === activeStage(snapshot.rollout),
-    ...matchless(stage, snapshot.rollout),
+    selection: matchless(stage, snapshot.rollout),
     targets: stage.targets.map((target) => targetView(target, snapshot, phases.get(target.key) ?? 'pending')),
   };
 }
 
 /** Shown because it may be a mistake in the selector. A refused plan has no targets, and an unread record says nothing. */
-function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): Pick<StageView, 'selection'> {
+function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): string | undefined {
   const isKnown = phase !== 'invalid' && unread === undefined;
-  return targets.length === 0 && selection !== undefined && isKnown ? { selection } : {};
+  return targets.length === 0 && isKnown ? selection : undefined;
 }
 
 function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): TargetView {
@@ -194,10 +187,10 @@ function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): Tar
     phase,
     ...(observation.kind === 'working' && phase !== 'done' ? { step: observation.step } : {}),
     since: isOpen ? observation.since : target.since,
-    ...(from === undefined ? {} : { from }),
-    ...(spent === undefined ? {} : { spent }),
+    from,
+    spent,
     ...(observation.kind === 'failed' && phase === 'failed' ? { failure: observation.message } : {}),
-    ...(rolledBack === undefined ? {} : { rolledBack }),
+    rolledBack,
     ...(observation.kind === 'working' && observation.waitsFor !== undefined && isOpen
       ? { drains: drainDelegation === false ? 'node' : 'leader' }
       : {}),
