@@ -29,6 +29,7 @@ import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
+import { printableUrl } from '../util/printable-url.ts';
 
 export interface ControllerProcessOptions {
   /** Names the process in Events and in the log. */
@@ -108,7 +109,11 @@ export async function prepareControllerProcess(
     await health.listening;
     manager.addRunnable(health);
   }
-  log.info(`${component} starts`, { identity, server: config.server, dialects: dialects.map(({ name }) => name) });
+  log.info(`${component} starts`, {
+    identity,
+    server: printableUrl(config.server),
+    dialects: dialects.map(({ name }) => name),
+  });
   return { dialects, policyFor, run: async (stop) => await manager.run(stop) };
 }
 

@@ -7,6 +7,7 @@ import { coveringPolicies, type PlanRef } from '../../engine/policy/choose-polic
 import type { KubeObject } from '../../kube/types.ts';
 import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
 import { messageOf } from '../../util/errors.ts';
+import { printableUrl, withoutUserinfo } from '../../util/printable-url.ts';
 import { Semaphore } from '../../util/waits.ts';
 import type { Sources } from '../status/answers.ts';
 import { type Policies, policyOf } from '../status/load.ts';
@@ -138,6 +139,7 @@ export interface Download {
   /** `<os>-<architecture>`. */
   readonly platform: string;
   readonly version: string;
+  /** Printable: without its secrets. */
   readonly url: string;
   readonly reachable: boolean;
   /** Absent if the server does not say it. */
@@ -168,7 +170,11 @@ export async function probeDownloads({ stages }: Rollout, parts: DownloadParts):
   );
   const distinct = new Map(wanted.map((each) => [JSON.stringify(each), each]));
   return await Promise.all(
-    [...distinct.values()].map(async (each) => ({ ...each, ...(await probe(each.url, parts)) })),
+    [...distinct.values()].map(async (each) => ({
+      ...each,
+      url: printableUrl(each.url),
+      ...(await probe(each.url, parts)),
+    })),
   );
 }
 
@@ -186,9 +192,10 @@ async function probe(url: string, parts: DownloadParts): Promise<Found> {
 }
 
 async function ask(url: string, method: 'HEAD' | 'GET', { fetch, abort }: DownloadParts): Promise<Response> {
-  const headers: Record<string, string> = method === 'GET' ? { Range: 'bytes=0-0' } : {};
+  const { address, headers: credentials } = withoutUserinfo(url);
+  const headers = method === 'GET' ? { ...credentials, Range: 'bytes=0-0' } : credentials;
   const ending = AbortSignal.any([abort, AbortSignal.timeout(TIMEOUT_MS)]);
-  const response = await fetch(url, { method, headers, signal: ending });
+  const response = await fetch(address, { method, headers, signal: ending });
   // A server without ranges sends everything.
   await response.body?.cancel();
   return response;

@@ -52,6 +52,11 @@ describe('one problem', () => {
       buildPlan({ commands: [{ k0supdate: buildUpdate() }, { k0supdate: buildUpdate({ version: '' }) }] }),
       'spec.commands[1].k0supdate.version: "" is not a version; use for example v1.36.3+k0s.0',
     ],
+    [
+      'a password in a URL that is none',
+      withPlatform('ftp://me:secret@c/k0s?sig=1'),
+      `${AT}.platforms.linux-amd64.url: "ftp://***@c/k0s?***" ${NO_URL}`,
+    ],
     ['a word for a version', withUpdate({ version: 'latest' }), `${AT}.version: "latest" ${NO_VERSION}`],
     ['two numbers', withUpdate({ version: 'v1.36' }), `${AT}.version: "v1.36" ${NO_VERSION}`],
     ['a version with a space', withUpdate({ version: 'v1.36.3 ' }), `${AT}.version: "v1.36.3 " ${NO_VERSION}`],

@@ -3,6 +3,7 @@ import type { AirgapUpdate, K0sUpdate, Plan, PlanCommand, TargetSpec } from '../
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { Role } from '../../engine/model/recorded.ts';
 import { type Matcher, parseFieldSelector, parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
+import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { parseVersion } from '../../util/version.ts';
 import { FIELDS } from './discovery.ts';
@@ -68,7 +69,7 @@ function platformProblems(platforms: K0sUpdate['platforms'], at: string): Reason
     const digits = `use 64 hexadecimal digits, not ${sha256.length}`;
     const example = 'use for example https://example.com/k0s';
     return [
-      ...problemIf(!isHttp(url), `${field}.url`, url, 'is not a URL with http or https', example),
+      ...problemIf(!isHttp(url), `${field}.url`, printableUrl(url), 'is not a URL with http or https', example),
       ...problemIf(!isHash, `${field}.sha256`, sha256, 'is not a SHA-256', digits),
     ];
   });

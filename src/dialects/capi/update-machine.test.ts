@@ -4,6 +4,7 @@ import { refusal } from '../../../test/builders/memory-api.ts';
 import { buildBudget, buildPod } from '../../../test/builders/pods.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { MachineScene } from '../../../test/capi/machine-scene.ts';
+import { startStubServer } from '../../../test/faults/stub-server.ts';
 import { machines } from '../../api/capi/machine.ts';
 import { upgradePolicies } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
@@ -11,6 +12,7 @@ import { nodes, podDisruptionBudgets, pods } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { UPDATE_ANNOTATION, updateOn } from './rollout.ts';
+import { fetchText } from './update-machine.ts';
 
 const underWay = (message: string): object => ({ status: 'Success', message, retryAfterSeconds: 2 });
 const failed = (message: string): object => ({ status: 'Failure', message, retryAfterSeconds: 0 });
@@ -177,6 +179,18 @@ test.each([
   const scene = new MachineScene(['w1']);
   expect(await scene.ask('w1', version, settings)).toMatchObject(failed(message));
   expect(scene.api.calls).toEqual([]);
+});
+
+test('a checksum that is not found is named without the secrets of its URL', async () => {
+  const credentials: unknown[] = [];
+  await using server = await startStubServer(({ headers }, response) => {
+    credentials.push(headers.authorization);
+    response.writeHead(404).end();
+  });
+  const { host } = new URL(server.config.server);
+  const asked = fetchText(`http://me:secret@${host}/sums?sig=1`, AbortSignal.timeout(10_000));
+  await expect(asked).rejects.toThrow(`http://***@${host}/sums?*** returned HTTP 404`);
+  expect(credentials).toEqual([`Basic ${Buffer.from('me:secret').toString('base64')}`]);
 });
 
 test('a checksum that is none stops it before anything is asked for', async () => {

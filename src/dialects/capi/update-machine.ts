@@ -10,6 +10,7 @@ import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
+import { printableUrl, withoutUserinfo } from '../../util/printable-url.ts';
 import { parseVersion } from '../../util/version.ts';
 import { isDisabled } from './can-update.ts';
 import { type ProgressParts, progressOf } from './progress.ts';
@@ -219,13 +220,17 @@ export async function findPayload(
   const from = fill(checksumUrl);
   const [, sha256] = /^\s*([0-9a-fA-F]{64})(?![0-9a-zA-Z])/.exec(await readText(from, abort)) ?? [];
   if (sha256 === undefined)
-    throw new RefitError('REFIT_FILE', `${from} does not start with a SHA-256; publish the output of sha256sum there`);
+    throw new RefitError(
+      'REFIT_FILE',
+      `${printableUrl(from)} does not start with a SHA-256; publish the output of sha256sum there`,
+    );
   return { url: fill(url), sha256: sha256.toLowerCase() };
 }
 
 export async function fetchText(url: string, abort: AbortSignal): Promise<string> {
-  const response = await fetch(url, { signal: abort });
-  if (!response.ok) throw new RefitError('REFIT_FILE', `${url} returned HTTP ${response.status}`);
+  const { address, headers } = withoutUserinfo(url);
+  const response = await fetch(address, { headers, signal: abort });
+  if (!response.ok) throw new RefitError('REFIT_FILE', `${printableUrl(url)} returned HTTP ${response.status}`);
   const parts: Uint8Array[] = [];
   let length = 0;
   for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {

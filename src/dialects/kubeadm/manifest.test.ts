@@ -56,6 +56,11 @@ describe('what is wrong', () => {
       'binaries.kubelet: {"url":"https://example.com/kubelet"}; use path for a file on the host, or url with sha256 (64 hex digits)',
     ],
     [
+      'a download with a password and without a hash',
+      { ...GOOD, binaries: { ...GOOD.binaries, kubelet: { url: 'https://me:secret@c/kubelet?sig=1' } } },
+      'binaries.kubelet: {"url":"https://***@c/kubelet?***"}; use path for a file on the host',
+    ],
+    [
       'an option that would undo the check of host keys',
       { ...GOOD, ssh: { options: { stricthostkeychecking: 'no' } } },
       'ssh.options: stricthostkeychecking is set by Refit; remove it',

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { readBounded } from '../../util/bounded-file.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
+import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { parseVersion } from '../../util/version.ts';
 import { parseYaml } from '../../util/yaml.ts';
@@ -99,13 +100,18 @@ function describe(issue: z.core.$ZodIssue | undefined): string {
   const field = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   const where = field.replace(/^\./, '') || 'the manifest';
   if (issue.code === 'unrecognized_keys') return `${where}: unknown field ${issue.keys.join(', ')}; check the spelling`;
-  const found = issue.input === undefined ? 'missing' : JSON.stringify(issue.input).slice(0, 60);
+  const found = issue.input === undefined ? 'missing' : JSON.stringify(issue.input, hideSecrets).slice(0, 60);
   const { code, message } = issue;
   if (code === 'custom' || code === 'invalid_format') return `${where}: ${found} ${message}`;
   if (code === 'invalid_union')
     return `${where}: ${found}; use path for a file on the host, or url with sha256 (64 hex digits)`;
   const wanted = code === 'invalid_type' ? `expected ${issue.expected}` : message.replace(/^(?:Invalid|Too) \w+: /, '');
   return `${where}: ${found}; ${wanted}`;
+}
+
+/** Only text with `://` can be a URL with a password. */
+function hideSecrets(_key: string, value: unknown): unknown {
+  return typeof value === 'string' && value.includes('://') ? printableUrl(value) : value;
 }
 
 function given<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {

@@ -4,6 +4,7 @@
  * whether it is done.
  */
 import { RefitError } from '../../util/errors.ts';
+import { printableUrl } from '../../util/printable-url.ts';
 import type { Binary, ManifestHost } from './manifest.ts';
 
 /** In order. */
@@ -172,7 +173,7 @@ function fetched(name: string, source: Binary): string {
   const get =
     'path' in source
       ? `SOURCE=${quoted(source.path)}\ncp "$R$SOURCE" ${file}.new || fail "binaries.${name}.path: no file $SOURCE on this host"`
-      : `SOURCE=${quoted(source.url)}\ncurl -fsSL --retry 3 -o ${file}.new -- "$SOURCE" || fail "binaries.${name}.url: cannot download $SOURCE"`;
+      : `SOURCE=${quoted(source.url)}\nSHOWN=${quoted(printableUrl(source.url))}\ncurl -fsSL --retry 3 -o ${file}.new -- "$SOURCE" || fail "binaries.${name}.url: cannot download $SHOWN"`;
   const check = source.sha256
     ? `SHA256=${quoted(source.sha256.toLowerCase())}\n[ "$(sha256sum <${file}.new)" = "$SHA256  -" ] || fail "binaries.${name}.sha256 does not match the file"\n`
     : '';

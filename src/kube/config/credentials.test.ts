@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Script, sendJson, sendStatus, startStubServer } from '../../../test/faults/stub-server.ts';
 import { createAuthority, issueClient, issueServer } from '../../../tools/controlplane/certs.ts';
+import { messageOf } from '../../util/errors.ts';
 import { nodes } from '../resources.ts';
 import { describeProblem } from '../status-error.ts';
 import { createClient } from '../transport/http-client.ts';
@@ -184,6 +185,15 @@ test('a plugin that is missing: its own hint is shown', async () => {
   await using server = await startStubServer(ok);
   const error = describeProblem(await failure(createClient({ ...server.config, user }).get(nodes, 'n1')));
   expect(error.message).toMatch(/plugin \/nowhere\/plugin failed: .*ENOENT.*; install it with care/);
+});
+
+test('a plugin that fails without a word: its arguments, which may hold a token, are not shown', async () => {
+  const { exec } = await plugin('failing', '{}');
+  const user = { exec: { ...exec, command: 'false', args: ['--token=s3cr3t'] } };
+  await using server = await startStubServer(ok);
+  const thrown = await failure(createClient({ ...server.config, user }).get(nodes, 'n1'));
+  expect(describeProblem(thrown).message).toContain('exec plugin false failed: exit code 1');
+  expect(messageOf(thrown)).not.toContain('s3cr3t');
 });
 
 test('client certificates are presented, and connections made anew when the files change', async () => {

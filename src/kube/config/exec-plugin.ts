@@ -1,5 +1,5 @@
 /** Runs a credential plugin: one process at a time; its answer counts until it expires or the server refuses it. */
-import { execFile } from 'node:child_process';
+import { type ExecFileException, execFile } from 'node:child_process';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
@@ -56,13 +56,21 @@ export class ExecPlugin {
       const child = execFile(command, [...args], options, (error, out, err) => {
         if (!error) return resolve(out);
         const hint = installHint ? `; ${installHint}` : '';
-        const message = `exec plugin ${command} failed: ${err.trim() || messageOf(error)}${hint}`;
-        reject(new RefitError('REFIT_KUBECONFIG', message, { cause: error, hint: PLUGIN_HINT }));
+        const message = `exec plugin ${command} failed: ${err.trim() || failureOf(error)}${hint}`;
+        reject(new RefitError('REFIT_KUBECONFIG', message, { hint: PLUGIN_HINT }));
       });
       child.stdin?.end();
     });
     return readCredential(stdout, command);
   }
+}
+
+/** Node's own message quotes the arguments, which may contain a token. */
+function failureOf(error: ExecFileException): string {
+  const { code, signal, killed } = error;
+  if (typeof code === 'string') return messageOf(error);
+  if (killed === true) return `no answer within ${PLUGIN_TIMEOUT_MS / 1000} s`;
+  return code === undefined || code === null ? `ended by ${signal}` : `exit code ${code}`;
 }
 
 function execInfo(config: ExecConfig, cluster: ClusterConfig, caText: string | undefined): unknown {

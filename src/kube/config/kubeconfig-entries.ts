@@ -2,6 +2,7 @@
 import { isAbsolute, join } from 'node:path';
 import { RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
+import { printableUrl } from '../../util/printable-url.ts';
 import type { ClusterConfig, ExecConfig, Impersonation, Pem, UserConfig } from './cluster-config.ts';
 
 type ClusterPart = Pick<ClusterConfig, 'server' | 'certificateAuthority' | 'tlsServerName' | 'insecureSkipTlsVerify'>;
@@ -10,7 +11,7 @@ export function readCluster(entry: Entry): ClusterPart {
   const server = textField(entry, 'server');
   if (server === undefined) throw complaint(entry, 'server', 'is not set');
   if (!/^https?:/.test(server) || !URL.canParse(server)) {
-    throw complaint(entry, 'server', `is not an http or https URL: ${server}`);
+    throw complaint(entry, 'server', `is not an http or https URL: ${printableUrl(server)}`);
   }
   if (textField(entry, 'proxy-url')) throw complaint(entry, 'proxy-url', 'is set, but proxies are not supported');
   return defined({

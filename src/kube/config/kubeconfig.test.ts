@@ -162,6 +162,11 @@ test.each([
     kubeconfig({ user: { 'client-certificate-data': 'AAAA' } }),
     'client-certificate-data of user "u" must be PEM',
   ],
+  [
+    'a server with a password that is no URL',
+    kubeconfig({ cluster: { server: 'ftp://me:s3cr3t@c' } }),
+    'is not an http or https URL: ftp://***@c',
+  ],
   ['a number for a token', kubeconfig({ user: { token: 5 } }), 'token of user "u" must be a string'],
   ['a password', kubeconfig({ user: { username: 'u', password: 'p' } }), 'username of user "u" is set, but only'],
   ['a plugin without command', kubeconfig({ user: { exec: {} } }), 'command of exec of user "u" is not set'],
@@ -184,6 +189,17 @@ test.each([
   ['all files of KUBECONFIG', { env: { KUBECONFIG: '/nowhere/at/all' } }, 'no file of KUBECONFIG exists'],
 ])('%s that is missing', async (_name, options, message) => {
   await expect(loadClusterConfig(options)).rejects.toThrow(message);
+});
+
+test.each([
+  ['an alias', 'token: *s3cr3t-token', 'Unresolved alias'],
+  ['a block', 'token: |s3cr3t-token', 'extra characters at line 1, column 9'],
+])('an error in YAML does not quote the file: %s', async (_name, text, message) => {
+  const path = join(directory, 'broken.yaml');
+  await writeFile(path, text);
+  const error: unknown = await loadClusterConfig({ path }).catch((thrown: unknown) => thrown);
+  expect(messageOf(error)).toContain(message);
+  expect(messageOf(error)).not.toContain('s3cr3t');
 });
 
 test('an error in JSON does not quote the file: it may hold a token', async () => {

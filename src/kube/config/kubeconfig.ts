@@ -78,10 +78,14 @@ async function parse(path: string): Promise<Record<string, unknown>> {
   throw new RefitError('REFIT_KUBECONFIG', `${path} is not a kubeconfig: its content must be a mapping`);
 }
 
+/** What a sentence of the YAML parser quotes. */
+const QUOTED = /: .*?(?= at line \d+, column \d+$|$)/s;
+
 /** Loaded late, so that an agent with a JSON kubeconfig never loads the parser. */
 async function parseFirst(text: string, fail: (why: string) => never): Promise<unknown> {
   const { parseYaml } = await import('../../util/yaml.ts');
-  return parseYaml(text, fail)[0];
+  // Some of the parser's sentences quote the text: `token: *abc` is an alias.
+  return parseYaml(text, (why) => fail(why.replace(QUOTED, '')))[0];
 }
 
 /** JSON.parse quotes the text in its error, and with it a token. */

@@ -1,6 +1,7 @@
 /** The KubeClient over HTTP: each method is one call, and objects stay plain JSON. */
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { isRecord } from '../../util/json.ts';
+import { printableUrl } from '../../util/printable-url.ts';
 import type {
   Call,
   Caller,
@@ -54,7 +55,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
     transport: new Transport(config),
     credentials: new Credentials(config, clock),
     clock,
-    server: config.server,
+    server: printableUrl(config.server),
     userAgent: options.userAgent ?? 'refit',
     onRequest: options.onRequest ?? (() => undefined),
     mostBytes: options.mostBytes ?? 128 * 1024 * 1024,

@@ -4,6 +4,7 @@ import https from 'node:https';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { http } from '../../util/http.ts';
+import { printableUrl } from '../../util/printable-url.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import type { TlsMaterial } from '../config/credentials.ts';
 import { TransportError } from '../status-error.ts';
@@ -113,7 +114,7 @@ export class Transport {
 
   #failure(request: WireRequest, error: unknown, maybeApplied: boolean): TransportError {
     const cause: unknown = request.abort.aborted ? request.abort.reason : error;
-    const { server } = this.#config;
+    const server = printableUrl(this.#config.server);
     return new TransportError(`${request.method} ${server}${request.path}`, { cause, maybeApplied, server });
   }
 }

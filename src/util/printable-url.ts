@@ -1,0 +1,24 @@
+/** URLs with secrets: how to print one, and how to fetch one that contains a password. */
+
+const HIDDEN = '***';
+
+/** The URL without user, password, query and fragment. A malformed one loses all that could be a password. */
+export function printableUrl(url: string): string {
+  const [, address = '', rest = ''] = /^([^?#]*)(.*)$/s.exec(url) ?? [];
+  // In a malformed URL a password may contain any character.
+  const isWhole = /^https?:/i.test(url) && URL.canParse(url);
+  const userinfo = isWhole ? /^(https?:[/\\]*)[^/\\]*@/i : /^([a-z][a-z\d+.-]*:[/\\]+)?.*@/is;
+  const shown = address.replace(userinfo, (_all, scheme: string | undefined) => `${scheme ?? ''}${HIDDEN}@`);
+  return rest.length > 1 ? `${shown}${rest[0]}${HIDDEN}` : `${shown}${rest}`;
+}
+
+/** `fetch` refuses a URL with a password, and quotes it in its error. */
+export function withoutUserinfo(url: string): { readonly address: string; readonly headers: Record<string, string> } {
+  const parsed = new URL(url);
+  const { username, password } = parsed;
+  if (username === '' && password === '') return { address: url, headers: {} };
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  parsed.username = '';
+  parsed.password = '';
+  return { address: parsed.href, headers: { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` } };
+}

@@ -1,0 +1,74 @@
+/** A reader of logs, objects and output looks for the password and the token in a download URL. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
+import { startMemoryCluster } from '../agent/memory-cluster.ts';
+import { NEW, Rig } from '../agent/rig.ts';
+import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
+import { runRefit } from '../testenv/refit-process.ts';
+
+const SECRETS = /scout|hunter2|sesame/;
+
+/** A plan that has signalled this node. */
+function statusOf(name: string, lastUpdatedTimestamp: string): NonNullable<Plan['status']> {
+  const state = 'SchedulableWait';
+  const workers = [{ name, state: 'SignalSent', lastUpdatedTimestamp }];
+  return { state, commands: [{ id: 0, state, k0supdate: { controllers: [], workers } }] };
+}
+
+test.each([
+  ['403', '/new', [{ status: 403, times: 9 }], '127.0.0.1'],
+  ['404', '/none', [], '127.0.0.1'],
+  ['other bytes than its hash', '/new', [], 'sha256 of the download is'],
+] as const)('a download that gets %s shows neither the password nor the token', async (_name, path, faults, reason) => {
+  await using things = new AsyncDisposableStack();
+  const cluster = await startMemoryCluster();
+  things.defer(async () => await cluster.stop());
+  const { admin, kubeconfig } = cluster;
+  const name = 'w1';
+  const node = things.use(await Rig.start({ name, admin, kubeconfig, faults }));
+  const sha256 = node.server.sha256('/next');
+  const url = `${node.server.url.replace('//', '//scout:hunter2@')}${path}?token=sesame`;
+  const agent = node.startAgent();
+  await node.send('/new', NEW, { url, sha256 });
+  await node.end();
+  expect(node.statuses.at(-1)).toBe('FailedDownload');
+  const report = await node.report();
+  expect(report?.reason).toContain(reason);
+
+  const platforms = { 'linux-amd64': { url, sha256 }, 'linux-arm64': { url, sha256 } };
+  const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
+  await admin.patch(nodes, name, { metadata: { labels } }, { type: 'merge' });
+  const plan = buildPlan(
+    { id: 'plan', commands: [{ k0supdate: buildUpdate({ platforms, targets: { workers: listed(name) } }) }] },
+    statusOf(name, node.created),
+  );
+  const { resourceVersion: _version, ...metadata } = plan.metadata;
+  const created = await admin.create(plans, { ...plan, metadata });
+  await node.annotate({ [ROLLOUT_ANNOTATION]: `${created.metadata.uid}/${node.created}` });
+  await admin.replace(plans, { ...created, status: statusOf(name, node.created) }, { subresource: 'status' });
+  const directory = await mkdtemp(join(tmpdir(), 'refit-secrets-'));
+  things.defer(async () => await rm(directory, { recursive: true }));
+  const file = join(directory, 'plan.json');
+  await writeFile(file, JSON.stringify(plan));
+  const outputs: string[] = [];
+  for (const args of [
+    ['status'],
+    ['status', '-o', 'json'],
+    ['why'],
+    ['preview', '-f', file],
+    ['preview', '-f', file, '-o', 'json'],
+  ]) {
+    const { stdout, stderr } = await runRefit(...args, '--kubeconfig', kubeconfig);
+    outputs.push([...stdout, ...stderr].join('\n'));
+  }
+  const printed = `${node.server.url.replace('//', '//***@')}${path}?***`;
+  expect(outputs[0]).toContain(reason);
+  expect(outputs[3]).toContain(printed);
+  expect(outputs[4]).toContain(printed);
+  for (const text of [agent.log.join('\n'), JSON.stringify(report), ...outputs]) expect(text).not.toMatch(SECRETS);
+});
