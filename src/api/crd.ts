@@ -4,6 +4,21 @@ import { clusterScoped, type Resource } from '../kube/resources.ts';
 import type { Condition, KubeObject } from '../kube/types.ts';
 import { isRecord } from '../util/json.ts';
 
+/** An object of a schema, which refuses fields that it does not name. */
+export function object<S extends z.core.$ZodLooseShape>(what: string, fields: S): z.ZodObject<S, z.core.$strict> {
+  return z.strictObject(fields).describe(what);
+}
+
+/** An optional text. */
+export function text(what: string): z.ZodExactOptional<z.ZodString> {
+  return z.string().exactOptional().describe(what);
+}
+
+/** An optional boolean. */
+export function flag(what: string): z.ZodExactOptional<z.ZodBoolean> {
+  return z.boolean().exactOptional().describe(what);
+}
+
 export interface PrinterColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';

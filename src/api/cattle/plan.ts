@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { namespaced } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import type { CustomKind } from '../crd.ts';
+import { type CustomKind, flag, object, text } from '../crd.ts';
 import { containerSchema, drainSchema, labelSelectorSchema, secretSchema, tolerationsSchema } from './workload.ts';
 
 /** In lower case only; 0 is Sunday. */
@@ -11,86 +11,74 @@ const DAYS = [
   '4 th thu thursday 5 fr fri friday 6 sa sat saturday',
 ].flatMap((line) => line.split(' '));
 
-const windowSchema = z
-  .strictObject({
-    days: z.array(z.enum(DAYS)).min(1).exactOptional().describe('Days of the week.'),
-    startTime: z.string().exactOptional().describe('Time of day, such as `22:00`.'),
-    endTime: z.string().exactOptional().describe('Time of day, such as `06:00`.'),
-    timeZone: z.string().exactOptional().describe('IANA name; UTC by default.'),
-  })
-  .describe('When nodes may start; nodes in progress finish.');
+const windowSchema = object('When nodes may start; nodes in progress finish.', {
+  days: z.array(z.enum(DAYS)).min(1).exactOptional().describe('Days of the week.'),
+  startTime: text('Time of day, such as `22:00`.'),
+  endTime: text('Time of day, such as `06:00`.'),
+  timeZone: text('IANA name; UTC by default.'),
+});
 
-const specSchema = z
-  .strictObject({
-    concurrency: z
-      .int()
-      .meta({ format: 'int64' })
-      .exactOptional()
-      .describe('How many nodes are upgraded at a time. 0, the default: none, and the Plan is complete.'),
-    jobActiveDeadlineSecs: z
-      .int()
-      .meta({ format: 'int64' })
-      .exactOptional()
-      .describe("Seconds that a Job may take; 0: no limit; negative or absent: the controller's default."),
-    nodeSelector: labelSelectorSchema
-      .exactOptional()
-      .describe('Selects the nodes. Absent: no node; empty: all nodes with a host name.'),
-    serviceAccountName: z.string().exactOptional().describe('Service account of the pods.'),
-    channel: z.string().exactOptional().describe('URL whose redirect names the version; ignored with `version`.'),
-    version: z.string().exactOptional().describe('The version; a `+` becomes a `-`.'),
-    secrets: z.array(secretSchema).exactOptional().describe('Secrets to mount in the containers.'),
-    tolerations: tolerationsSchema
-      .exactOptional()
-      .describe('Core Tolerations, in addition to that for cordoned nodes.'),
-    exclusive: z.boolean().exactOptional().describe('Runs on no node together with another exclusive Plan.'),
-    window: windowSchema.exactOptional(),
-    prepare: containerSchema.exactOptional().describe('Runs before the node is cordoned or drained.'),
-    upgrade: containerSchema.describe('Does the upgrade.'),
-    cordon: z.boolean().exactOptional().describe('Cordons the node before the upgrade; no effect with `drain`.'),
-    drain: drainSchema.exactOptional().describe('Drains the node before the upgrade.'),
-    imagePullSecrets: z
-      .array(z.strictObject({ name: z.string().default('').describe('Name of the Secret.') }))
-      .exactOptional()
-      .describe('Secrets to pull images with.'),
-    postCompleteDelay: z
-      .string()
-      .exactOptional()
-      .describe('Duration such as `30s`: how long a node keeps its slot after its Job is complete.'),
-    priorityClassName: z.string().exactOptional().describe('Priority class of the pods.'),
-    postCompleteLabels: z
-      .record(z.string(), z.string())
-      .exactOptional()
-      .describe('Labels for upgraded nodes; `$(LATEST_VERSION)` and `$(LATEST_HASH)` are replaced.'),
-  })
-  .describe('What runs on which nodes.');
+const specSchema = object('What runs on which nodes.', {
+  concurrency: z
+    .int()
+    .meta({ format: 'int64' })
+    .exactOptional()
+    .describe('How many nodes are upgraded at a time. 0, the default: none, and the Plan is complete.'),
+  jobActiveDeadlineSecs: z
+    .int()
+    .meta({ format: 'int64' })
+    .exactOptional()
+    .describe("Seconds that a Job may take; 0: no limit; negative or absent: the controller's default."),
+  nodeSelector: labelSelectorSchema
+    .exactOptional()
+    .describe('Selects the nodes. Absent: no node; empty: all nodes with a host name.'),
+  serviceAccountName: text('Service account of the pods.'),
+  channel: text('URL whose redirect names the version; ignored with `version`.'),
+  version: text('The version; a `+` becomes a `-`.'),
+  secrets: z.array(secretSchema).exactOptional().describe('Secrets to mount in the containers.'),
+  tolerations: tolerationsSchema.exactOptional().describe('Core Tolerations, in addition to that for cordoned nodes.'),
+  exclusive: flag('Runs on no node together with another exclusive Plan.'),
+  window: windowSchema.exactOptional(),
+  prepare: containerSchema.exactOptional().describe('Runs before the node is cordoned or drained.'),
+  upgrade: containerSchema.describe('Does the upgrade.'),
+  cordon: flag('Cordons the node before the upgrade; no effect with `drain`.'),
+  drain: drainSchema.exactOptional().describe('Drains the node before the upgrade.'),
+  imagePullSecrets: z
+    .array(z.strictObject({ name: z.string().default('').describe('Name of the Secret.') }))
+    .exactOptional()
+    .describe('Secrets to pull images with.'),
+  postCompleteDelay: text('Duration such as `30s`: how long a node keeps its slot after its Job is complete.'),
+  priorityClassName: text('Priority class of the pods.'),
+  postCompleteLabels: z
+    .record(z.string(), z.string())
+    .exactOptional()
+    .describe('Labels for upgraded nodes; `$(LATEST_VERSION)` and `$(LATEST_HASH)` are replaced.'),
+});
 
-const conditionSchema = z
-  .strictObject({
-    type: z.string().describe('`Complete`, `Validated`, `LatestResolved`, or one that begins with `Refit`.'),
-    status: z.string().describe('`True`, `False` or `Unknown`.'),
-    lastUpdateTime: z.string().exactOptional().describe('When status or message last changed.'),
-    lastTransitionTime: z.string().exactOptional().describe('Not used.'),
-    reason: z.string().exactOptional().describe('The reason, as one word.'),
-    message: z.string().exactOptional().describe('The reason, as a sentence.'),
-  })
-  .describe('One condition.');
+const conditionSchema = object('One condition.', {
+  type: z.string().describe('`Complete`, `Validated`, `LatestResolved`, or one that begins with `Refit`.'),
+  status: z.string().describe('`True`, `False` or `Unknown`.'),
+  lastUpdateTime: text('When status or message last changed.'),
+  lastTransitionTime: text('Not used.'),
+  reason: text('The reason, as one word.'),
+  message: text('The reason, as a sentence.'),
+});
 
-const statusSchema = z
-  .strictObject({
-    conditions: z
-      .array(conditionSchema)
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
-      .exactOptional()
-      .describe('The current conditions.'),
-    latestVersion: z.string().exactOptional().describe('The version to install.'),
-    latestHash: z.string().exactOptional().describe('The label value of upgraded nodes.'),
-    applying: z.array(z.string()).exactOptional().describe('Host names of the nodes in progress.'),
-  })
-  .describe('The progress of the Plan; written by the controller only.');
+const statusSchema = object('The progress of the Plan; written by the controller only.', {
+  conditions: z
+    .array(conditionSchema)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+    .exactOptional()
+    .describe('The current conditions.'),
+  latestVersion: text('The version to install.'),
+  latestHash: text('The label value of upgraded nodes.'),
+  applying: z.array(z.string()).exactOptional().describe('Host names of the nodes in progress.'),
+});
 
-const planSchema = z
-  .strictObject({ spec: specSchema.exactOptional(), status: statusSchema.exactOptional() })
-  .describe('Runs a Job on each selected node, a limited number at a time.');
+const planSchema = object('Runs a Job on each selected node, a limited number at a time.', {
+  spec: specSchema.exactOptional(),
+  status: statusSchema.exactOptional(),
+});
 
 export type CattleCondition = z.input<typeof conditionSchema>;
 export type CattlePlan = KubeObject & z.input<typeof planSchema>;

@@ -4,14 +4,13 @@
  * open objects here: Kubernetes itself judges them when the Job is created.
  */
 import { z } from 'zod';
+import { flag, object } from '../crd.ts';
 
-const requirementSchema = z
-  .strictObject({
-    key: z.string().describe('The label.'),
-    operator: z.string().describe('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
-    values: z.array(z.string()).exactOptional().describe('The values, with `In` and `NotIn` only.'),
-  })
-  .describe('One requirement.');
+const requirementSchema = object('One requirement.', {
+  key: z.string().describe('The label.'),
+  operator: z.string().describe('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
+  values: z.array(z.string()).exactOptional().describe('The values, with `In` and `NotIn` only.'),
+});
 
 export const labelSelectorSchema = z
   .strictObject({
@@ -29,13 +28,11 @@ export type LabelSelector = z.input<typeof labelSelectorSchema>;
 /** A core type of Kubernetes that is kept unread. */
 const coreType = (): z.ZodUnknown => z.unknown().meta({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true });
 
-const volumeSchema = z
-  .strictObject({
-    name: z.string().describe('Name of the volume.'),
-    source: z.string().describe('Path on the node.'),
-    destination: z.string().describe('Path in the container.'),
-  })
-  .describe('A path of the node in the container.');
+const volumeSchema = object('A path of the node in the container.', {
+  name: z.string().describe('Name of the volume.'),
+  source: z.string().describe('Path on the node.'),
+  destination: z.string().describe('Path in the container.'),
+});
 
 export const containerSchema = z.strictObject({
   image: z.string().describe('Image; without tag and digest, `status.latestVersion` is the tag.'),
@@ -58,17 +55,11 @@ export const drainSchema = z.strictObject({
     .meta({ format: 'int32' })
     .exactOptional()
     .describe("Seconds for each pod to terminate; negative or absent: the pod's own period."),
-  deleteLocalData: z.boolean().exactOptional().describe('Earlier name of `deleteEmptydirData`.'),
-  deleteEmptydirData: z
-    .boolean()
-    .exactOptional()
-    .describe('Also evicts pods with emptyDir volumes; this is the default.'),
-  ignoreDaemonSets: z.boolean().exactOptional().describe('Ignores pods of DaemonSets; this is the default.'),
-  force: z.boolean().exactOptional().describe('Also deletes unmanaged pods.'),
-  disableEviction: z
-    .boolean()
-    .exactOptional()
-    .describe('Deletes instead of evicting: PodDisruptionBudgets do not count.'),
+  deleteLocalData: flag('Earlier name of `deleteEmptydirData`.'),
+  deleteEmptydirData: flag('Also evicts pods with emptyDir volumes; this is the default.'),
+  ignoreDaemonSets: flag('Ignores pods of DaemonSets; this is the default.'),
+  force: flag('Also deletes unmanaged pods.'),
+  disableEviction: flag('Deletes instead of evicting: PodDisruptionBudgets do not count.'),
   skipWaitForDeleteTimeout: z
     .int()
     .exactOptional()
@@ -76,14 +67,12 @@ export const drainSchema = z.strictObject({
   podSelector: labelSelectorSchema.exactOptional().describe('Evicts only these pods; all by default.'),
 });
 
-export const secretSchema = z
-  .strictObject({
-    name: z.string().describe('Name of the Secret, in the namespace of the Plan.'),
-    path: z.string().describe('Mount path, relative to `/run/system-upgrade/secrets`.'),
-    ignoreUpdates: z.boolean().exactOptional().describe('Its content does not change `status.latestHash`.'),
-    defaultMode: z.int().meta({ format: 'int32' }).exactOptional().describe('Mode of its files.'),
-  })
-  .describe('A Secret to mount in every container.');
+export const secretSchema = object('A Secret to mount in every container.', {
+  name: z.string().describe('Name of the Secret, in the namespace of the Plan.'),
+  path: z.string().describe('Mount path, relative to `/run/system-upgrade/secrets`.'),
+  ignoreUpdates: flag('Its content does not change `status.latestHash`.'),
+  defaultMode: z.int().meta({ format: 'int32' }).exactOptional().describe('Mode of its files.'),
+});
 
 export const tolerationsSchema = z.array(coreType());
 

@@ -2,18 +2,17 @@
 import { z } from 'zod';
 import { clusterScoped } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import type { CustomKind } from '../crd.ts';
+import { type CustomKind, object } from '../crd.ts';
 
-const settledSchema = z
-  .strictObject({
-    state: z.string().describe("Their state, in the words of the plan's status, such as `SignalCompleted`."),
-    since: z.string().meta({ format: 'date-time', description: 'When this state was recorded.' }),
-    targets: z.array(z.string()).describe('Names of the nodes.'),
-  })
-  .describe('Nodes that finished at the same time.');
+const settledSchema = object('Nodes that finished at the same time.', {
+  state: z.string().describe("Their state, in the words of the plan's status, such as `SignalCompleted`."),
+  since: z.string().meta({ format: 'date-time', description: 'When this state was recorded.' }),
+  targets: z.array(z.string()).describe('Names of the nodes.'),
+});
 
-export const statusShardSchema = z
-  .strictObject({
+export const statusShardSchema = object(
+  'The progress of some nodes of a plan that has too many nodes for one object. Written by the controller only, and deleted with its plan.',
+  {
     command: z.int().describe("Index of the command in the plan's `spec.commands`, from zero."),
     list: z
       .string()
@@ -23,10 +22,8 @@ export const statusShardSchema = z
       .array(z.string())
       .describe('Names of the nodes that are not done, in order. The plan lists those that are in flight.'),
     settled: z.array(settledSchema).exactOptional().describe('The nodes that are done or have failed.'),
-  })
-  .describe(
-    'The progress of some nodes of a plan that has too many nodes for one object. Written by the controller only, and deleted with its plan.',
-  );
+  },
+);
 
 export type StatusShard = KubeObject & z.input<typeof statusShardSchema>;
 

@@ -2,22 +2,16 @@
 import { z } from 'zod';
 import { clusterScoped } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import type { CustomKind } from '../crd.ts';
+import { type CustomKind, flag, object, text } from '../crd.ts';
 
-const conditionSchema = z
-  .strictObject({
-    type: z.string().describe('What the condition is about.'),
-    status: z.enum(['True', 'False', 'Unknown']).describe('Whether it is true.'),
-    observedGeneration: z.int().exactOptional().describe('The generation of the spec that it describes.'),
-    lastTransitionTime: z
-      .string()
-      .meta({ format: 'date-time' })
-      .exactOptional()
-      .describe('When `status` last changed.'),
-    reason: z.string().exactOptional().describe('The reason, as one word.'),
-    message: z.string().exactOptional().describe('The reason, as a sentence.'),
-  })
-  .describe('One condition.');
+const conditionSchema = object('One condition.', {
+  type: z.string().describe('What the condition is about.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it is true.'),
+  observedGeneration: z.int().exactOptional().describe('The generation of the spec that it describes.'),
+  lastTransitionTime: z.string().meta({ format: 'date-time' }).exactOptional().describe('When `status` last changed.'),
+  reason: text('The reason, as one word.'),
+  message: text('The reason, as a sentence.'),
+});
 
 export const conditionsSchema = z
   .array(conditionSchema)
@@ -37,16 +31,15 @@ export const DIALECT_NAMES = ['autopilot', 'cattle', 'kubeadm', 'capi'] as const
 
 const duration = (what: string) => z.string().regex(DURATION).exactOptional().describe(what);
 
-const planSchema = z
-  .strictObject({
-    dialect: z.enum(DIALECT_NAMES).exactOptional().describe('Plans of this kind only.'),
-    namespace: z.string().exactOptional().describe('Plans of this namespace only.'),
-    name: z.string().exactOptional().describe('The plan of this name only.'),
-  })
-  .describe('Every field that is set must match; an entry without fields matches all plans.');
+const planSchema = object('Every field that is set must match; an entry without fields matches all plans.', {
+  dialect: z.enum(DIALECT_NAMES).exactOptional().describe('Plans of this kind only.'),
+  namespace: text('Plans of this namespace only.'),
+  name: text('The plan of this name only.'),
+});
 
-const deadlinesSchema = z
-  .strictObject({
+const deadlinesSchema = object(
+  'How long each step of one node may take, such as `90s` or `1h30m`. A node that takes longer has failed.',
+  {
     answer: duration('From the signal to the first report of the agent; 5m.'),
     download: duration('For download and verification; 6h.'),
     drain: duration('For the drain; 1h. `drain.onDeadline` says what happens then.'),
@@ -54,146 +47,125 @@ const deadlinesSchema = z
     restart: duration('Until the restarted service reports the new version; 90s. Then the agent rolls back.'),
     ready: duration('Until the node and the API servers are ready again; 10m.'),
     target: duration('For all steps of one node together; the sum of the other deadlines, about 7h30m.'),
-  })
-  .describe('How long each step of one node may take, such as `90s` or `1h30m`. A node that takes longer has failed.');
+  },
+);
 
-const drainSchema = z
-  .strictObject({
-    enabled: z.boolean().exactOptional().describe('`false`: nodes are neither cordoned nor drained.'),
-    deleteEmptyDirData: z
-      .boolean()
-      .exactOptional()
-      .describe(
-        'As in `kubectl drain`: `true`, the default, evicts pods with emptyDir volumes and loses their data. `false`: such pods block the drain.',
-      ),
-    force: z
-      .boolean()
-      .exactOptional()
-      .describe(
-        'As in `kubectl drain`: `true`, the default, evicts unmanaged pods, which nothing creates again. `false`: such pods block the drain.',
-      ),
-    gracePeriodSeconds: z
-      .int()
-      .min(0)
-      .max(86_400)
-      .exactOptional()
-      .describe("As in `kubectl drain`: seconds for each pod to terminate; the pod's own period by default."),
-    onDeadline: z
-      .enum(['Wait', 'Stop', 'Skip'])
-      .exactOptional()
-      .describe(
-        'At `deadlines.drain`: `Wait` on without limit, `Stop` the plan (the default), or `Skip` the node, which then counts as failed.',
-      ),
-    softTaint: z
-      .boolean()
-      .exactOptional()
-      .describe(
-        'Taints nodes that wait for their turn with `PreferNoSchedule`, so that evicted pods move only once; `true` by default.',
-      ),
-    uncordon: z
-      .enum(['Ours', 'Always'])
-      .exactOptional()
-      .describe('`Ours`, the default: only nodes that Refit cordoned. `Always`: every node.'),
-  })
-  .describe('How nodes are drained before their upgrade.');
+const drainSchema = object('How nodes are drained before their upgrade.', {
+  enabled: flag('`false`: nodes are neither cordoned nor drained.'),
+  deleteEmptyDirData: flag(
+    'As in `kubectl drain`: `true`, the default, evicts pods with emptyDir volumes and loses their data. `false`: such pods block the drain.',
+  ),
+  force: flag(
+    'As in `kubectl drain`: `true`, the default, evicts unmanaged pods, which nothing creates again. `false`: such pods block the drain.',
+  ),
+  gracePeriodSeconds: z
+    .int()
+    .min(0)
+    .max(86_400)
+    .exactOptional()
+    .describe("As in `kubectl drain`: seconds for each pod to terminate; the pod's own period by default."),
+  onDeadline: z
+    .enum(['Wait', 'Stop', 'Skip'])
+    .exactOptional()
+    .describe(
+      'At `deadlines.drain`: `Wait` on without limit, `Stop` the plan (the default), or `Skip` the node, which then counts as failed.',
+    ),
+  softTaint: flag(
+    'Taints nodes that wait for their turn with `PreferNoSchedule`, so that evicted pods move only once; `true` by default.',
+  ),
+  uncordon: z
+    .enum(['Ours', 'Always'])
+    .exactOptional()
+    .describe('`Ours`, the default: only nodes that Refit cordoned. `Always`: every node.'),
+});
 
 const timeZoneSchema = z.string().regex(TIME_ZONE).describe('Name of a time zone, such as `Europe/Berlin` or `UTC`.');
 
-const windowSchema = z
-  .strictObject({
-    days: z
-      .array(z.enum(['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday']))
-      .meta(SET)
-      .exactOptional()
-      .describe('The days on which the window opens; every day by default.'),
-    start: z
-      .string()
-      .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
-      .describe('When the window opens, such as `22:00`.'),
-    length: z.string().regex(DURATION).describe('How long the window stays open, such as `4h`; it may cross midnight.'),
-    timeZone: timeZoneSchema,
-  })
-  .describe('One window.');
+const windowSchema = object('One window.', {
+  days: z
+    .array(z.enum(['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday']))
+    .meta(SET)
+    .exactOptional()
+    .describe('The days on which the window opens; every day by default.'),
+  start: z
+    .string()
+    .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
+    .describe('When the window opens, such as `22:00`.'),
+  length: z.string().regex(DURATION).describe('How long the window stays open, such as `4h`; it may cross midnight.'),
+  timeZone: timeZoneSchema,
+});
 
-const blackoutSchema = z
-  .strictObject({
-    from: z.string().regex(MOMENT).describe('A date such as `2026-12-20`, or a time such as `2026-12-20T18:00:00Z`.'),
-    to: z.string().regex(MOMENT).describe('A date, which is included, or a time.'),
-    timeZone: timeZoneSchema.exactOptional().describe('The time zone of the dates; UTC by default.'),
-  })
-  .describe('One period.');
+const blackoutSchema = object('One period.', {
+  from: z.string().regex(MOMENT).describe('A date such as `2026-12-20`, or a time such as `2026-12-20T18:00:00Z`.'),
+  to: z.string().regex(MOMENT).describe('A date, which is included, or a time.'),
+  timeZone: timeZoneSchema.exactOptional().describe('The time zone of the dates; UTC by default.'),
+});
 
-export const upgradePolicySpecSchema = z
-  .strictObject({
-    plans: z
-      .array(planSchema)
-      .max(MANY)
-      .exactOptional()
-      .describe(
-        'The plans that the policy covers; all by default. When several policies match a plan, the most specific one counts.',
-      ),
-    paused: z.boolean().exactOptional().describe('No node starts; nodes in progress finish.'),
-    failureBudget: z
-      .int()
-      .min(0)
-      .exactOptional()
-      .describe('How many workers may fail before the plan stops; 0 by default. A failed controller always stops it.'),
-    maxUnavailable: z
-      .union([z.int().min(1), z.string().regex(PERCENT)])
-      .meta({ 'x-kubernetes-int-or-string': true, minimum: 1, pattern: PERCENT.source })
-      .exactOptional()
-      .describe(
-        'How many nodes may be not Ready or unschedulable for any reason, including the next one: a number, or a share of ' +
-          'all nodes such as `10%`, rounded down, but at least one.',
-      ),
-    deadlines: deadlinesSchema.exactOptional(),
-    drain: drainSchema.exactOptional(),
-    soak: duration('How long a restarted service must keep running before its node counts as done; 5s.'),
-    versions: z
-      .strictObject({
-        allow: z
-          .array(z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead']))
-          .meta(SET)
-          .exactOptional()
-          .describe('Version rules that plans may break.'),
-      })
-      .exactOptional()
-      .describe('Which versions may follow each other.'),
-    payloads: z
-      .strictObject({
-        requireSha256: z.boolean().exactOptional().describe('Refuses plans with a download that has no `sha256`.'),
-        requireHttps: z
-          .boolean()
-          .exactOptional()
-          .describe('Refuses plans that download over plain `http`, and redirects to it.'),
-        diskReserveMiB: z
-          .int()
-          .min(0)
-          .max(1_048_576)
-          .exactOptional()
-          .describe('MiB that a download leaves free on the disk of its node; by default as the agent is started.'),
-      })
-      .exactOptional()
-      .describe('Rules for downloads.'),
-    windows: z.array(windowSchema).max(MANY).exactOptional().describe('When nodes may start; always by default.'),
-    blackouts: z.array(blackoutSchema).max(MANY).exactOptional().describe('When no node starts, even inside a window.'),
-  })
-  .describe('The settings for the plans that the policy covers.');
+export const upgradePolicySpecSchema = object('The settings for the plans that the policy covers.', {
+  plans: z
+    .array(planSchema)
+    .max(MANY)
+    .exactOptional()
+    .describe(
+      'The plans that the policy covers; all by default. When several policies match a plan, the most specific one counts.',
+    ),
+  paused: flag('No node starts; nodes in progress finish.'),
+  failureBudget: z
+    .int()
+    .min(0)
+    .exactOptional()
+    .describe('How many workers may fail before the plan stops; 0 by default. A failed controller always stops it.'),
+  maxUnavailable: z
+    .union([z.int().min(1), z.string().regex(PERCENT)])
+    .meta({ 'x-kubernetes-int-or-string': true, minimum: 1, pattern: PERCENT.source })
+    .exactOptional()
+    .describe(
+      'How many nodes may be not Ready or unschedulable for any reason, including the next one: a number, or a share of ' +
+        'all nodes such as `10%`, rounded down, but at least one.',
+    ),
+  deadlines: deadlinesSchema.exactOptional(),
+  drain: drainSchema.exactOptional(),
+  soak: duration('How long a restarted service must keep running before its node counts as done; 5s.'),
+  versions: z
+    .strictObject({
+      allow: z
+        .array(z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead']))
+        .meta(SET)
+        .exactOptional()
+        .describe('Version rules that plans may break.'),
+    })
+    .exactOptional()
+    .describe('Which versions may follow each other.'),
+  payloads: z
+    .strictObject({
+      requireSha256: flag('Refuses plans with a download that has no `sha256`.'),
+      requireHttps: flag('Refuses plans that download over plain `http`, and redirects to it.'),
+      diskReserveMiB: z
+        .int()
+        .min(0)
+        .max(1_048_576)
+        .exactOptional()
+        .describe('MiB that a download leaves free on the disk of its node; by default as the agent is started.'),
+    })
+    .exactOptional()
+    .describe('Rules for downloads.'),
+  windows: z.array(windowSchema).max(MANY).exactOptional().describe('When nodes may start; always by default.'),
+  blackouts: z.array(blackoutSchema).max(MANY).exactOptional().describe('When no node starts, even inside a window.'),
+});
 
-const statusSchema = z
-  .strictObject({
-    observedGeneration: z.int().exactOptional().describe('The generation of the spec that this status describes.'),
-    covers: z
-      .array(z.string())
-      .exactOptional()
-      .describe('Plans that the policy covers, as `<dialect>/<namespace>/<name>`; at most 100.'),
-    conditions: conditionsSchema.exactOptional(),
-  })
-  .describe('Written by the controller only.');
+const statusSchema = object('Written by the controller only.', {
+  observedGeneration: z.int().exactOptional().describe('The generation of the spec that this status describes.'),
+  covers: z
+    .array(z.string())
+    .exactOptional()
+    .describe('Plans that the policy covers, as `<dialect>/<namespace>/<name>`; at most 100.'),
+  conditions: conditionsSchema.exactOptional(),
+});
 
-const upgradePolicySchema = z
-  .strictObject({ spec: upgradePolicySpecSchema, status: statusSchema.exactOptional() })
-  .describe('Sets deadlines, windows, budgets and rules for plans. The defaults apply to plans that no policy covers.');
+const upgradePolicySchema = object(
+  'Sets deadlines, windows, budgets and rules for plans. The defaults apply to plans that no policy covers.',
+  { spec: upgradePolicySpecSchema, status: statusSchema.exactOptional() },
+);
 
 export type UpgradePolicySpec = z.input<typeof upgradePolicySpecSchema>;
 export type UpgradePolicy = KubeObject & z.input<typeof upgradePolicySchema>;
