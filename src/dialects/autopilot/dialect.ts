@@ -6,12 +6,11 @@ import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
-import { OBJECTS } from './discovery.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { project } from './project.ts';
 import { preconditions } from './removed-apis.ts';
 import { resolve } from './resolve.ts';
-import { drainDelegation, foreignWork, signal } from './signal.ts';
+import { drainDelegation, foreignWork, OBJECTS, signal } from './signal.ts';
 import { shards } from './status-shards/split.ts';
 
 export const autopilot: Dialect<Plan> = {

@@ -9,8 +9,8 @@ import type { KubeObject, Node } from '../../kube/types.ts';
 import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { belongs, isOver } from '../annotation-signal.ts';
-import { OBJECTS } from './discovery.ts';
 import { PLAN_NAME } from './problems.ts';
+import { OBJECTS } from './signal.ts';
 import { phaseOfPlan } from './states.ts';
 
 const WAS_DELETED = 'its plan was deleted';
@@ -41,7 +41,7 @@ function orphanedPlanOf(
   if (signal && !isOver(signal)) {
     // The Plan of the signal removes the cordon later: the node may still do the work of the old plan.
     if (plans.some((plan) => isOf(object, signal, plan))) return undefined;
-    return orphanedPlan(object, role, uidIn(annotations?.[ROLLOUT_ANNOTATION]) ?? '', WAS_DELETED, signal);
+    return orphanedPlan(object, role, annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '', WAS_DELETED, signal);
   }
   if (role === 'worker' && busy.has(object.metadata.name)) return undefined;
   const owner = pastOwner(object, plans);
@@ -72,10 +72,6 @@ function cleansUp({ status }: Plan, { metadata }: Node): boolean {
 function isOf(object: KubeObject, signal: SignalData, { metadata, spec }: Plan): boolean {
   const { uid = '', creationTimestamp: created = '' } = metadata;
   return belongs(object, signal, { source: { uid, created }, id: spec.id });
-}
-
-function uidIn(text: string | undefined): string | undefined {
-  return text?.split('/')[0];
 }
 
 /** Rebuilds the plan as far as the signal describes it. */

@@ -6,7 +6,7 @@ import { type Matcher, parseFieldSelector, parseLabelSelector, SelectorError } f
 import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { parseVersion } from '../../util/version.ts';
-import { FIELDS } from './discovery.ts';
+import { FIELDS } from './signal.ts';
 
 /** k0s ignores Plans of any other name. */
 export const PLAN_NAME = 'autopilot';

@@ -10,19 +10,17 @@ import {
 } from '../../api/autopilot/plan.ts';
 import { mostInFlight } from '../../engine/act/status-shards.ts';
 import type { World } from '../../engine/dialect.ts';
-import type { Reason } from '../../engine/model/reasons.ts';
 import {
   type Payload,
   type Role,
   type Rollout,
-  type RolloutPhase,
   type Stage,
   sourceOf,
   type Target,
 } from '../../engine/model/recorded.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { discover, withoutControllers } from './discovery.ts';
 import { problemsOf } from './problems.ts';
+import { discover, withoutControllers } from './signal.ts';
 import { phaseOfPlan, reasonOf, recordedStateOf } from './states.ts';
 import { mergeShards } from './status-shards/merge.ts';
 import { entriesIn, listOf } from './status-shards/target-lists.ts';
@@ -32,14 +30,14 @@ export function resolve(stored: Plan, world: World, now: number): Rollout {
   const { spec, status } = plan;
   const phase = phaseOfPlan(status?.state);
   const problems = problemsOf(plan);
-  const isNew = phase === 'new';
-  const stages = isNew && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
+  const description = status?.commands.find((command) => command.description)?.description;
+  const stages = phase === 'new' && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
   return {
     source: sourceOf(plans, plan),
     id: spec.id,
     phase,
     blocked: status?.state === 'Schedulable',
-    reason: recordedReason(phase, status?.commands ?? []),
+    reason: description === undefined ? undefined : reasonOf(description, phase),
     stages,
     problems,
     unread,
@@ -112,11 +110,6 @@ function payloadsOf({ platforms }: Update): Record<string, Payload> {
 
 function keyOf(command: number, { procedure, role }: Part, name: string): string {
   return `${command}/${procedure === 'airgapupdate' ? 'bundle' : role}/${name}`;
-}
-
-function recordedReason(phase: RolloutPhase, commands: readonly CommandStatus[]): Reason | undefined {
-  const description = commands.find((command) => command.description)?.description;
-  return description === undefined ? undefined : reasonOf(description, phase);
 }
 
 export type Update = K0sUpdate | AirgapUpdate;

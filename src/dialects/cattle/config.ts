@@ -35,7 +35,7 @@ export function jobSettings(env: Environment, log: Logger): JobSettings {
   const settings = Object.entries(DEFAULT_JOB_SETTINGS).map(([key, fallback]) => {
     const name = key.replaceAll(/[A-Z]/g, '_$&').toUpperCase();
     if (typeof fallback === 'number') return [key, read(name, integer, fallback)];
-    return [key, typeof fallback === 'boolean' ? read(name, flag, fallback) : read(name, text, fallback)];
+    return [key, typeof fallback === 'boolean' ? read(name, flag, fallback) : read(name, (value) => value, fallback)];
   });
   return Object.fromEntries(settings) as JobSettings;
 }
@@ -67,10 +67,6 @@ export function flag(value: string): boolean | undefined {
 
 function integer(value: string): number | undefined {
   return /^[+-]?\d+$/.test(value) ? Number(value) : undefined;
-}
-
-function text(value: string): string {
-  return value;
 }
 
 function duration(value: string): number | undefined {

@@ -124,7 +124,10 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   const fault = faultOf(plan) ?? absent.map(({ name }) => `secrets "${name}" not found`).join(', ');
   if (fault !== '') return { ...recorded, problems: [because('InvalidPlan', fault)] };
   const version = versionOf(plan);
-  if (version === undefined) return { ...recorded, problems: [because('VersionUnknown', unknownVersion(plan))] };
+  if (version === undefined) {
+    const message = plan.spec?.channel ? 'waiting for the version of the channel' : NEITHER;
+    return { ...recorded, problems: [because('VersionUnknown', message)] };
+  }
   if (!LABEL_VALUE.test(version)) {
     const message = `version "${version}" is not a valid label value; use at most 63 letters, digits, "-", "_" and "."`;
     return { ...recorded, problems: [because('InvalidPlan', message)] };
@@ -170,10 +173,6 @@ function versionOf(plan: CattlePlan): string | undefined {
 }
 
 const NEITHER = 'cannot resolve plan: missing channel and version';
-
-function unknownVersion(plan: CattlePlan): string {
-  return plan.spec?.channel ? 'waiting for the version of the channel' : NEITHER;
-}
 
 /** `LatestResolved` of a channel is set by the channel controller. */
 export function conditionsOf({ spec }: CattlePlan, problems: readonly Reason[]): ConditionUpdate[] {

@@ -163,11 +163,8 @@ class Procedure {
   async #onHost(step: HostStep, bodyFor: (host: ManifestHost) => StepBody): Promise<void> {
     const { target, rollout, version } = this.#work;
     const host = this.#parts.manifest.hosts.find(({ name }) => name === target.name);
-    if (!host)
-      throw new RefitError(
-        'REFIT_FILE',
-        `hosts: ${target.name} is missing, but the upgrade needs it; add it to the manifest again`,
-      );
+    const missing = `hosts: ${target.name} is missing, but the upgrade needs it; add it to the manifest again`;
+    if (!host) throw new RefitError('REFIT_FILE', missing);
     const { code, stdout } = await this.#runScript(host, stepScript({ step, rollout, version }, bodyFor(host)));
     this.#abort.throwIfAborted();
     if (code === 0) return;
