@@ -1,3 +1,4 @@
+/** Tests that a printed URL has no secrets, and that a password is sent as a header. */
 import { expect, test } from 'vitest';
 import { printableUrl, withoutUserinfo } from './printable-url.ts';
 
