@@ -3,6 +3,7 @@
 import { TokenBucket } from '../util/backoff.ts';
 import { type Clock, rfc3339, sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
+import { defined } from '../util/json.ts';
 import { type Logger, silentLogger } from '../util/log.ts';
 import { aborted } from '../util/waits.ts';
 import type { KubeClient } from './client.ts';
@@ -173,8 +174,4 @@ export class EventRecorder {
 /** The server refused: a retry changes nothing. */
 function isRefusal(thrown: unknown): boolean {
   return thrown instanceof StatusError && thrown.code < 500 && thrown.code !== 429;
-}
-
-function defined(reference: Record<string, string | undefined>): Event['involvedObject'] {
-  return Object.fromEntries(Object.entries(reference).filter(([, value]) => value !== undefined));
 }

@@ -10,7 +10,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_650,
-  'src/api': 1_000,
+  'src/api': 890,
   'src/cli': 3_420,
   'src/cmd': 530,
   'src/dialects': 260,
@@ -20,11 +20,11 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/kubeadm': 1_350,
   'src/drain': 1_000,
   'src/engine': 5_060,
-  'src/kube': 3_160,
+  'src/kube': 3_130,
   'src/process': 200,
   'src/runtime': 810,
   'src/signal': 300,
-  'src/util': 780,
+  'src/util': 800,
   'src/versions': 610,
 };
 

@@ -1,7 +1,7 @@
 /** Reads the entries of a kubeconfig: the address and trust of a cluster, the credentials of a user. */
 import { isAbsolute, join } from 'node:path';
 import { RefitError } from '../../util/errors.ts';
-import { isRecord } from '../../util/json.ts';
+import { defined, isRecord } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import type { ClusterConfig, ExecConfig, Impersonation, Pem, UserConfig } from './cluster-config.ts';
 
@@ -89,15 +89,6 @@ function readImpersonation(entry: Entry): Impersonation | undefined {
     groups: textList(entry, 'as-groups'),
     extra: Object.fromEntries(Object.keys(extra).map((key) => [key, textList(lists, key)])),
   });
-}
-
-type Defined<T> = { [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined> } & {
-  [K in keyof T as undefined extends T[K] ? never : K]: T[K];
-};
-
-/** Leaves out undefined members. */
-function defined<T extends object>(value: T): Defined<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Defined<T>;
 }
 
 /** One named entry and the file it came from. */

@@ -1,7 +1,8 @@
 /** Lets only the leader write: the term, the writes in progress, and a client that cuts short what could overlap with a successor. */
 import type { Clock } from '../../util/clock.ts';
-import type { KubeClient, RequestOptions } from '../client.ts';
+import type { KubeClient } from '../client.ts';
 import { TransportError } from '../status-error.ts';
+import { aroundRequests } from '../transport/bounded-client.ts';
 
 /** One period of leadership. `number` grows with each change of leader; write it where a late write must be recognised. */
 export interface Term {
@@ -35,17 +36,14 @@ export class NotLeaderError extends TransportError {
  * delays for longer: give every write a precondition (resourceVersion or uid) that a successor invalidates.
  */
 export function guardedClient(client: KubeClient, guard: WriteGuard): KubeClient {
-  const guarded = async <O extends RequestOptions, T>(
-    what: string,
-    options: O | undefined,
-    send: (bounded: O & { deadlineMs: number }) => Promise<T>,
-  ): Promise<T> => {
+  return aroundRequests(client, async (what, options, send) => {
+    if (what === undefined) return await send(options);
     const write = guard.beginWrite();
     if (!write) throw new NotLeaderError(what);
     const deadlineMs = Math.min(options?.deadlineMs ?? Number.POSITIVE_INFINITY, write.deadlineMs);
     let known = false;
     try {
-      const result = await send({ ...(options as O), deadlineMs });
+      const result = await send({ ...options, deadlineMs });
       known = true;
       return result;
     } catch (error) {
@@ -54,24 +52,7 @@ export function guardedClient(client: KubeClient, guard: WriteGuard): KubeClient
     } finally {
       write.end(known);
     }
-  };
-  return {
-    get: async (resource, name, options) => await client.get(resource, name, options),
-    list: async (resource, options) => await client.list(resource, options),
-    listAll: async (resource, options) => await client.listAll(resource, options),
-    watch: (resource, options) => client.watch(resource, options),
-    raw: async (path, options) => await client.raw(path, options),
-    close: () => client.close(),
-    create: async (resource, object, options) =>
-      await guarded(`create ${resource.plural}`, options, async (o) => await client.create(resource, object, o)),
-    replace: async (resource, object, options) =>
-      await guarded(`update ${resource.plural}`, options, async (o) => await client.replace(resource, object, o)),
-    patch: async (resource, name, patch, options) =>
-      await guarded(`patch ${resource.plural}`, options, async (o) => await client.patch(resource, name, patch, o)),
-    delete: async (resource, name, options) =>
-      await guarded(`delete ${resource.plural}`, options, async (o) => await client.delete(resource, name, o)),
-    evict: async (pod, options) => await guarded('evict', options, async (o) => await client.evict(pod, o)),
-  };
+  });
 }
 
 export interface TermTimes {
