@@ -1,9 +1,11 @@
 /** A reader of logs, objects and output looks for the password and the token in a download URL. */
+import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { stageBody } from '../../src/dialects/kubeadm/scripts.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { startMemoryCluster } from '../agent/memory-cluster.ts';
@@ -71,4 +73,16 @@ test.each([
   expect(outputs[3]).toContain(printed);
   expect(outputs[4]).toContain(printed);
   for (const text of [agent.log.join('\n'), JSON.stringify(report), ...outputs]) expect(text).not.toMatch(SECRETS);
+});
+
+test('a binary of a kubeadm manifest that cannot be downloaded: the script does not print the secrets of its URL', async () => {
+  const binary = { url: 'https://scout:hunter2@c/kubeadm?token=sesame', sha256: 'ab'.repeat(32) };
+  const directory = await mkdtemp(join(tmpdir(), 'refit-secrets-'));
+  const stubs = 'fail() { echo "$*"; exit 1; }\ncurl() { return 22; }\n';
+  const script = `${stubs}D=${directory}\n${stageBody({ kubeadm: binary, kubelet: binary }).body}`;
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
+  await rm(directory, { recursive: true });
+  expect(status).toBe(1);
+  expect(stdout).toContain('binaries.kubeadm.url: cannot download https://***@c/kubeadm?***');
+  expect(stdout + stderr).not.toMatch(SECRETS);
 });
