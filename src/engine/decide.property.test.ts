@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { arbitrarySituation, type Situation } from '../../test/builders/arbitrary-snapshots.ts';
 import { decide } from './decide/decide.ts';
-import { factsOf } from './gates/context.ts';
+import { factsOf } from './gates/types.ts';
 import { type Decision, isUnanswered, type Snapshot } from './model/decision.ts';
 import {
   isFinal,

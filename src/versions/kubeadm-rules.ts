@@ -1,14 +1,5 @@
-/** The rules of kubeadm, of etcd, and of what a kubelet requires of its host. */
-import { compareVersions, parseVersion, type Version } from '../util/version.ts';
-import {
-  brokenStep,
-  type Finding,
-  Findings,
-  hard,
-  type KubeadmFacts,
-  type NodeFacts,
-  type VersionFacts,
-} from './version-facts.ts';
+/** The facts that the version rules judge, and the rules of kubeadm, of etcd, and of what a kubelet requires of its host. */
+import { compareVersions, minorsBetween, parseVersion, type Version } from '../util/version.ts';
 
 export function kubeadmFindings({ kubeadm, target }: VersionFacts): Finding[] {
   if (!kubeadm) return [];
@@ -130,4 +121,99 @@ export function etcdFindings(etcd: VersionFacts['etcd']): Finding[] {
     if (now.patch < MEMBERS_FOR_36) return found('hard', `every member must be at 3.5.${MEMBERS_FOR_36} or later`);
     return found('warn', `3.5.${ADVISED_FOR_36} or later is advised`);
   });
+}
+
+export interface VersionFacts {
+  /** Of every API server, as found; empty if only other rules are needed. */
+  readonly apiServers: readonly string[];
+  /** What the API servers shall have; absent to judge only the present state. */
+  readonly target?: string;
+  /** True if a rollout to this target has started: API servers may then differ. */
+  readonly resuming?: boolean;
+  /** The oldest maintained minor version of v1; not judged if absent. */
+  readonly oldestMaintained?: number;
+  readonly kubelets?: readonly KubeletFacts[];
+  readonly kubeProxies?: readonly { readonly version: string; readonly kubelet?: string }[];
+  readonly controllers?: readonly ControllerManagerFacts[];
+  readonly kubectl?: string;
+  readonly kubeadm?: KubeadmFacts;
+  readonly etcd?: { readonly members: readonly string[]; readonly target: string };
+  readonly node?: NodeFacts;
+}
+
+export interface KubeletFacts {
+  readonly name?: string;
+  readonly version: string;
+  /** What it shall have; absent if it stays. */
+  readonly target?: string;
+  /** Only DaemonSet and static pods run there. */
+  readonly drained?: boolean;
+  /** A new machine takes its place. */
+  readonly replaced?: boolean;
+  /** The only API server that it connects to; absent behind a load balancer. */
+  readonly apiServer?: string;
+}
+
+/** kube-controller-manager, kube-scheduler or a cloud controller manager. */
+export interface ControllerManagerFacts {
+  readonly name: string;
+  readonly version: string;
+  /** The only API server that it connects to; absent behind a load balancer. */
+  readonly apiServer?: string;
+}
+
+export interface KubeadmFacts {
+  /** Of the binary that will run; absent if it is unreadable. */
+  readonly version?: string;
+  readonly verb: 'apply' | 'node' | 'join';
+  /** The version in ConfigMap kubeadm-config, from the last `upgrade apply`. */
+  readonly cluster?: string;
+  /** Version of the kubeadm that last managed this node. */
+  readonly managedBy?: string;
+}
+
+/** Of one host: what a kubelet of the target's minor version depends on. */
+export interface NodeFacts {
+  readonly cgroup?: 1 | 2;
+  readonly containerd?: string;
+  readonly kernel?: string;
+  readonly kubeletFlags?: readonly string[];
+  readonly kubeProxyMode?: string;
+}
+
+/** hard: stops always · force: may be forced one day, and stops until then · warn: is only reported. */
+export type Severity = 'hard' | 'force' | 'warn';
+
+export interface Finding {
+  /** Rule of docs/guides/kubeadm.md. */
+  readonly rule: string;
+  readonly severity: Severity;
+  readonly message: string;
+}
+
+export const hard = (rule: string, message: string): Finding => ({ rule, severity: 'hard', message });
+export const force = (rule: string, message: string): Finding => ({ rule, severity: 'force', message });
+export const warn = (rule: string, message: string): Finding => ({ rule, severity: 'warn', message });
+
+export class Findings {
+  readonly list: Finding[] = [];
+  readonly hard = (rule: string, message: string): unknown => this.list.push(hard(rule, message));
+  readonly force = (rule: string, message: string): unknown => this.list.push(force(rule, message));
+  readonly warn = (rule: string, message: string): unknown => this.list.push(warn(rule, message));
+}
+
+/** The rule that a step of anything from version to version breaks, and the words about it, without their subject. */
+export function brokenStep(
+  from: Version,
+  to: Version,
+  texts = { from: textOf(from), to: textOf(to) },
+): { readonly rule: 'Downgrade' | 'SkippedMinor'; readonly message: string } | undefined {
+  const words = (way: string): string => `would go from ${texts.from} ${way} to ${texts.to}`;
+  if (compareVersions(to, from) < 0) return { rule: 'Downgrade', message: words('down') };
+  const past = to.major > from.major ? ['the rest of its major version'] : minorsBetween(from, to);
+  return past.length > 0 ? { rule: 'SkippedMinor', message: words(`past ${past.join(', ')}`) } : undefined;
+}
+
+export function textOf({ major, minor, patch, pre, build }: Version): string {
+  return `v${major}.${minor}.${patch}${pre && `-${pre}`}${build && `+${build}`}`;
 }

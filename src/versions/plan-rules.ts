@@ -1,6 +1,6 @@
 /** Which versions a plan may lead through: no minor version skipped, no downgrade, no kubelet newer than an API server. */
 import { isNewerMinor, parseVersion, type Version } from '../util/version.ts';
-import { brokenStep } from './version-facts.ts';
+import { brokenStep } from './kubeadm-rules.ts';
 
 /** Rules that a policy may lift by name. */
 export type VersionRule = 'SkippedMinor' | 'Downgrade' | 'KubeletAhead';

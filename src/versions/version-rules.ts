@@ -3,18 +3,20 @@
  * the rules of kubeadm; docs/guides/kubeadm.md has each in one sentence.
  */
 import { compareVersions, isNewerMinor, minorsBetween, parseVersion, type Version } from '../util/version.ts';
-import { etcdFindings, kubeadmFindings, nodeFindings } from './kubeadm-rules.ts';
 import {
   brokenStep,
   type ControllerManagerFacts,
+  etcdFindings,
   type Finding,
   Findings,
   hard,
   type KubeletFacts,
+  kubeadmFindings,
+  nodeFindings,
   textOf,
   type VersionFacts,
   warn,
-} from './version-facts.ts';
+} from './kubeadm-rules.ts';
 
 /** Later minor versions of v1 are refused, because their rules are unknown. */
 export const NEWEST_KNOWN = 37;

@@ -60,7 +60,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   {
     name: 'signals-within-slots',
     sentence: 'At most one controller, and at most `concurrent` workers, carry an open signal.',
-    upheldBy: '`src/engine/schedule/slots.ts`; `src/engine/schedule/candidates.ts`: list order, never random',
+    upheldBy: '`src/engine/schedule/slots.ts`: list order, never random',
     holds: ({ nodes }, { concurrent }) =>
       nodes.filter(({ spec, signal }) => spec.role === 'controller' && isOpen(signal)).length <= 1 &&
       nodes.filter(({ spec, signal }) => spec.role === 'worker' && isOpen(signal)).length <= concurrent,

@@ -7,7 +7,7 @@
  * that renames them in the plan too leaves the first as it was. It leaves the second as it was where targets that may
  * still be chosen (those recorded as pending in any command, unless the plan is aborted; where failed ones may be tried
  * again, those too) keep their places: the choice passes over all others
- * (`engine/schedule/candidates.ts` is only ever given pending targets), whatever their order is. What else the engine does with
+ * (`engine/schedule/slots.ts` is only ever given pending targets), whatever their order is. What else the engine does with
  * the list it does for each target by itself, or counts. So a state and one with changed places have the same next
  * states, but for changed places; and no invariant looks at names or places.
  *

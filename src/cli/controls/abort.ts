@@ -2,7 +2,7 @@
 import { hostname, userInfo } from 'node:os';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { nodeActionsOf } from '../../engine/decide/node-actions.ts';
-import { factsOf } from '../../engine/gates/context.ts';
+import { factsOf } from '../../engine/gates/types.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import type { NodeAction } from '../../engine/model/decision.ts';
 import { isFinal, isOwnedBy, type Target } from '../../engine/model/recorded.ts';

@@ -1,6 +1,6 @@
 /** Implements `refit retry`: tries one failed node again, and continues its plan. */
 import { isOutdone } from '../../engine/decide/retry.ts';
-import { factsOf } from '../../engine/gates/context.ts';
+import { factsOf } from '../../engine/gates/types.ts';
 import { RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import type { Stage, Target } from '../../engine/model/recorded.ts';

@@ -1,7 +1,7 @@
 /** What a preview finds beside the decision: the rule of the policy, drains, downloads, and how long it takes. */
 import type { BlockingBudget } from '../../drain/budgets.ts';
 import type { RefusedPod } from '../../drain/pods.ts';
-import { factsOf } from '../../engine/gates/context.ts';
+import { factsOf } from '../../engine/gates/types.ts';
 import type { Rollout } from '../../engine/model/recorded.ts';
 import { coveringPolicies, type PlanRef } from '../../engine/policy/choose-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';

@@ -3,7 +3,7 @@ import { decide } from '../../engine/decide/decide.ts';
 import { Evaluations } from '../../engine/decide/evaluate-target.ts';
 import { explainToPeople } from '../../engine/decide/explain.ts';
 import type { Dialect, World } from '../../engine/dialect.ts';
-import { factsOf } from '../../engine/gates/context.ts';
+import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import { isFinal } from '../../engine/model/recorded.ts';
 import { gather } from '../../engine/observe/gather.ts';

@@ -3,7 +3,7 @@ import { isStopping } from '../../engine/decide/advance.ts';
 import { stepEnd } from '../../engine/decide/evaluate-target.ts';
 import type { Explanation } from '../../engine/decide/explain.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import { factsOf } from '../../engine/gates/context.ts';
+import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot, TargetPhase, Wait } from '../../engine/model/decision.ts';
 import {
   activeStage,

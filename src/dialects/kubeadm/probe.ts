@@ -1,6 +1,6 @@
 /** Reads the facts of a host from its files and binaries. */
 import { RefitError } from '../../util/errors.ts';
-import type { NodeFacts } from '../../versions/version-facts.ts';
+import type { NodeFacts } from '../../versions/kubeadm-rules.ts';
 import type { ManifestHost } from './manifest.ts';
 import { probeScript } from './scripts.ts';
 import type { Shells } from './ssh.ts';

@@ -10,7 +10,7 @@ import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Dialect, Instruction, World } from '../dialect.ts';
-import { factsOf } from '../gates/context.ts';
+import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Snapshot } from '../model/decision.ts';
 import { ownerOf, pendingOwnerOf, type Rollout } from '../model/recorded.ts';
 import { areUnchanged, carryOut, type Effects } from './effects.ts';

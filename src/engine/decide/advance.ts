@@ -1,8 +1,8 @@
 /** Advances a rollout by one move: admit it, follow the nodes' reports, end it, or fill free slots. */
 import { rfc3339 } from '../../util/clock.ts';
 import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
-import { type DecisionContext, factsOf, gateInput } from '../gates/context.ts';
 import { ADMISSION, evaluate } from '../gates/registry.ts';
+import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import { isUnanswered, type Snapshot } from '../model/decision.ts';
 import { because, isUnasked, type Reason } from '../model/reasons.ts';
@@ -17,8 +17,7 @@ import {
   withTargets,
 } from '../model/recorded.ts';
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
-import { type Choice, chooseTargets } from '../schedule/candidates.ts';
-import { failedInFlightIn, freeSlots } from '../schedule/slots.ts';
+import { type Choice, chooseTargets, failedInFlightIn, freeSlots } from '../schedule/slots.ts';
 import { type Evaluations, refusedState } from './evaluate-target.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 

@@ -2,8 +2,8 @@
 import { BUDGET_ENDS } from '../../drain/budgets.ts';
 import type { DrainState } from '../../drain/drains.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { gateInput, type TargetContext } from '../gates/context.ts';
 import { AFTER, evaluate } from '../gates/registry.ts';
+import { gateInput, type TargetContext } from '../gates/types.ts';
 import { isUnanswered, type NodeAction, type NodeView, type TargetFacts, untilAsked } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { ownerOf } from '../model/recorded.ts';

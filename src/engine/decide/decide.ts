@@ -2,7 +2,7 @@
  * The decision: one pure function from the record and the observations to the next record and signals. The controller,
  * `refit status`, the tests and the explorer all run it.
  */
-import { factsOf } from '../gates/context.ts';
+import { factsOf } from '../gates/types.ts';
 import type { Decision, Signalling, Snapshot } from '../model/decision.ts';
 import { activeStage, isFinal, ownerOf } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';

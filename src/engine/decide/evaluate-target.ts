@@ -1,6 +1,6 @@
 /** Evaluates one target: its observation, deadlines, row in the transition table, gates, and the state to record. */
-import { type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/context.ts';
 import { AFTER, BEFORE, evaluate } from '../gates/registry.ts';
+import { type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
 import type { RecordedState, Stage, Target } from '../model/recorded.ts';

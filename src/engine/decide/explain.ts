@@ -1,12 +1,18 @@
 /** Explains a rollout: the phase of each target, and what the others wait for. */
 import { rfc3339 } from '../../util/clock.ts';
-import { type DecisionContext, factsOf } from '../gates/context.ts';
+import { type DecisionContext, factsOf } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import { isUnanswered, type Probe, type Snapshot, type TargetPhase, untilAsked, type Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { activeStage, isFinal, type Rollout, type Stage, type Target } from '../model/recorded.ts';
-import { chooseTargets, FINISHING_ENDS, type GatedTarget } from '../schedule/candidates.ts';
-import { type FailedInFlight, failedInFlightIn, limitOf } from '../schedule/slots.ts';
+import {
+  chooseTargets,
+  type FailedInFlight,
+  FINISHING_ENDS,
+  failedInFlightIn,
+  type GatedTarget,
+  limitOf,
+} from '../schedule/slots.ts';
 import { choose, isStopping } from './advance.ts';
 import { type Evaluations, timeLeft } from './evaluate-target.ts';
 

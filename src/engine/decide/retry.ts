@@ -1,6 +1,6 @@
 /** Retries failed targets when a person asks for it. */
 import { rfc3339 } from '../../util/clock.ts';
-import { factsOf } from '../gates/context.ts';
+import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { type Rollout, type Stage, type Target, targetsIn, withTargets } from '../model/recorded.ts';
 

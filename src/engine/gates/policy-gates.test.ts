@@ -5,12 +5,11 @@ import { HOUR, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import { because } from '../model/reasons.ts';
-import { censusOf } from '../policy/node-census.ts';
 import { DEFAULT_POLICY, type NodeLimit, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { nodesAvailable } from './nodes-available.ts';
 import { notPaused } from './not-paused.ts';
 import { policyReadable } from './policy-readable.ts';
-import type { Verdict } from './types.ts';
+import { censusOf, type Verdict } from './types.ts';
 import { windowOpen } from './window-open.ts';
 
 function policy(more: Partial<RolloutPolicy> = {}): RolloutPolicy {

@@ -1,8 +1,9 @@
-/** The contract of gates and verifiers: they answer pass, wait or stop with a reason, from gathered input only. */
+/** The contract of gates and verifiers: they answer pass, wait or stop with a reason, from gathered input only, which is made here. */
+import type { Node } from '../../kube/types.ts';
+import { onceForEach } from '../../util/memo.ts';
 import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
-import type { Stage, Target } from '../model/recorded.ts';
-import type { NodeCensus } from '../policy/node-census.ts';
+import { type Rollout, type Stage, stagesBefore, type Target, targetsIn } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' | 'foreignWork' | 'controls'> {
@@ -34,7 +35,7 @@ export interface Waiting {
   readonly reason: Reason;
   /** A clause for people that follows "when": what ends the wait, and what they can do about it. */
   readonly ends: string;
-  readonly recheckMs?: number;
+  readonly recheckMs?: number | undefined;
   /** True for a wait that ends by itself within seconds: no Event or condition reports it. */
   readonly isPassing?: true;
   /** RFC 3339: since when the reason holds, if known. */
@@ -66,4 +67,77 @@ export function wait(code: ReasonCode, message: string, ends: string, more: More
 
 export function stop(code: ReasonCode, message: string): Verdict {
   return { kind: 'stop', reason: because(code, message) };
+}
+
+const ABSENT: TargetFacts = { exists: false, observation: { kind: 'none' } };
+
+export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): TargetFacts {
+  return facts.get(target.key) ?? ABSENT;
+}
+
+/** Everything that one decision looks at. */
+export interface DecisionContext {
+  readonly snapshot: Snapshot;
+  readonly policy: RolloutPolicy;
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+}
+
+export interface TargetContext extends DecisionContext {
+  readonly stage: Stage;
+  readonly target: Target;
+}
+
+/** `room` is the number of targets that may still start, this one included. */
+export function gateInput(
+  context: TargetContext,
+  room: number,
+  census = censusFor(context.snapshot, context.policy),
+): GateInput {
+  const { snapshot, stage, target, policy, now } = context;
+  const { rollout, controlPlane, apiServers, foreignWork, controls, paceMs } = snapshot;
+  const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];
+  const observed = { facts, controlPlane, apiServers, foreignWork, controls, census, expectedMs: paceMs };
+  return { stage, target, earlier, ...observed, room, policy, now };
+}
+
+/** Undefined if the policy has no maxUnavailable. */
+export function censusFor({ fleet, rollout }: Snapshot, { maxUnavailable }: RolloutPolicy): NodeCensus | undefined {
+  return fleet && maxUnavailable !== undefined ? censuses(fleet)(rollout) : undefined;
+}
+
+/** Computed once per fleet and rollout: it reads every node, and each target in flight needs it. */
+const censuses = onceForEach((fleet: readonly Node[]) =>
+  onceForEach((rollout: Rollout) =>
+    censusOf(
+      fleet,
+      targetsIn(rollout, 'intended').map(({ name }) => name),
+    ),
+  ),
+);
+
+/** Names of all nodes of the cluster, in the plan or not. */
+export interface NodeCensus {
+  readonly all: ReadonlySet<string>;
+  /** Not Ready or unschedulable, for any reason. */
+  readonly unavailable: ReadonlySet<string>;
+  /** The unavailable nodes and those in flight, which will be unavailable. */
+  readonly busy: ReadonlySet<string>;
+}
+
+/** `inFlight`: names of targets in progress; those that are no nodes do not count. */
+export function censusOf(nodes: readonly Node[], inFlight: readonly string[]): NodeCensus {
+  const all = new Set(nodes.map(({ metadata }) => metadata.name));
+  const unavailable = new Set(nodes.filter((node) => !isAvailable(node)).map(({ metadata }) => metadata.name));
+  return { all, unavailable, busy: new Set([...unavailable, ...inFlight.filter((name) => all.has(name))]) };
+}
+
+/** Adds one in flight, if it is a node. */
+export function withBusy(census: NodeCensus, name: string): NodeCensus {
+  return census.all.has(name) ? { ...census, busy: new Set([...census.busy, name]) } : census;
+}
+
+function isAvailable({ spec, status }: Node): boolean {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  return ready?.status === 'True' && spec?.unschedulable !== true;
 }

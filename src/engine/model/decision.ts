@@ -1,5 +1,4 @@
 /** What one decision reads, the observations of a rollout and its targets, and what it decides. */
-
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainState } from '../../drain/drains.ts';
 import type { DrainOptions } from '../../drain/pods.ts';

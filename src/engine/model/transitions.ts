@@ -1,5 +1,6 @@
 /** The transition table of a target: recorded state × observation → phase and effect. */
-import type { NodeAction, Observation, Probe, TargetPhase } from './decision.ts';
+import type { Waiting } from '../gates/types.ts';
+import type { NodeAction, Observation, TargetPhase } from './decision.ts';
 import type { Reason } from './reasons.ts';
 import type { RecordedState } from './recorded.ts';
 
@@ -25,19 +26,14 @@ export interface Row {
   readonly effect: Effect;
 }
 
-export interface TargetEvaluation extends Row {
+/** `ends`, `recheckMs`, `until` and `probe` if it waits. */
+export interface TargetEvaluation extends Row, Partial<Pick<Waiting, 'ends' | 'recheckMs' | 'until' | 'probe'>> {
   /** The state to record, if it changes. */
   readonly next?: RecordedState;
   /** Why it failed or waits. */
   readonly reason: Reason;
-  /** What ends the wait, as a clause that follows "when". */
-  readonly ends?: string | undefined;
   /** The gate or verifier that it waits for. */
   readonly gate?: string;
-  readonly recheckMs?: number | undefined;
-  /** RFC 3339: when the wait ends, if before the target's deadline. */
-  readonly until?: string | undefined;
-  readonly probe?: Probe | undefined;
   readonly nodeAction?: NodeAction | undefined;
 }
 

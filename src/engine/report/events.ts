@@ -2,7 +2,7 @@
 import { formatDuration } from '../../util/duration.ts';
 import { isLarge } from '../act/status-shards.ts';
 import type { Evaluations } from '../decide/evaluate-target.ts';
-import { factsOf } from '../gates/context.ts';
+import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { type Rollout, type Stage, stateChanges, type Target, targetsIn } from '../model/recorded.ts';

@@ -1,6 +1,6 @@
 /** Measures a rollout at each decision. */
 import type { Metrics } from '../../runtime/metrics.ts';
-import { factsOf } from '../gates/context.ts';
+import { factsOf } from '../gates/types.ts';
 import type { Decision, Snapshot, TargetPhase } from '../model/decision.ts';
 import { isUnasked } from '../model/reasons.ts';
 import { type Rollout, type RolloutPhase, stateChanges } from '../model/recorded.ts';

@@ -7,7 +7,7 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { T0 } from '../../../test/builders/times.ts';
 import type { TargetFacts } from '../model/decision.ts';
-import { chooseTargets } from './candidates.ts';
+import { chooseTargets } from './slots.ts';
 
 const sick = { ready: false };
 const gone = { exists: false };
