@@ -81,7 +81,7 @@ async function expectCleanedUp(place: Place): Promise<void> {
   expect(store.object.metadata.annotations).toMatchObject({ theirs: 'kept' });
   expect((await readdir(join(host.directory, 'bin'))).toSorted()).toEqual(['k0s', 'k0s.previous']);
   expect(await sha256(`${host.binary}.previous`)).toBe(await oldHash());
-  expect(await readdir(host.stateDirectory)).toEqual(['journal.json']);
+  expect((await readdir(host.stateDirectory)).toSorted()).toEqual(['journal.json', 'journal.json.spare']);
 }
 
 test.each([
@@ -103,7 +103,11 @@ test('an airgap bundle survives a crash before each of its effects', { timeout: 
     expect(await readdir(images)).toEqual(['bundle.tar']);
     expect(await sha256(join(images, 'bundle.tar'))).toBe(builds.server.sha256('/bundle.tar'));
     expect(await readdir(dirname(images))).toEqual(['images']);
-    expect((await readdir(host.stateDirectory)).toSorted()).toEqual(['airgap-bundles.json', 'journal.json']);
+    expect((await readdir(host.stateDirectory)).toSorted()).toEqual([
+      'airgap-bundles.json',
+      'journal.json',
+      'journal.json.spare',
+    ]);
     expect(host.starts).toBe(1);
   });
 });

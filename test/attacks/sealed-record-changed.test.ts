@@ -31,7 +31,8 @@ test.each([
 ])('%s: it is not installed', async (_name, isPinned, isResealed) => {
   await using node = await startNode({ policy: { cordoning: 'leader' } });
   const before = await node.installed();
-  const agent = node.startAgent();
+  const flags = ['--unverified-downloads', 'allow'];
+  const agent = node.startAgent(...flags);
   await node.send('/new', NEW, isPinned ? {} : { sha256: undefined });
   await node.until(() => expect(node.statuses.at(-1)).toBe('Cordoning'));
   await agent.stop('SIGKILL');
@@ -39,7 +40,7 @@ test.each([
   const planted = `${await readFile(staged, 'utf8')}// planted\n`;
   await writeFile(staged, planted);
   if (isResealed) await seal(node, createHash('sha256').update(planted).digest('hex'));
-  node.startAgent();
+  node.startAgent(...flags);
   await drainedByLeader(node);
   await node.end();
   expect(node.statuses.at(-1)).toBe('Failed');
