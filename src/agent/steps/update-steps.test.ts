@@ -63,6 +63,18 @@ describe('up to the swap', () => {
       { journal: journalAt('ready'), host: oldLeft },
       { kind: 'give-up', reason: says('roll-back would be impossible') },
     ],
+    [
+      'ApplyingUpdate, the wanted version runs from a file that was put back since',
+      'ApplyingUpdate',
+      { journal: journalAt('ready'), host: running(NEW, after, false) },
+      { kind: 'give-up', reason: says('roll-back would be impossible') },
+    ],
+    [
+      'ApplyingUpdate, the wanted version runs',
+      'ApplyingUpdate',
+      { journal: journalAt('ready'), host: newRuns },
+      { kind: 'clean-up' },
+    ],
     ['previous kept', 'ApplyingUpdate', { journal: journalAt('kept') }, { kind: 'swap' }],
     ['crashed within the swap, before', 'ApplyingUpdate', { journal: journalAt('swapping') }, { kind: 'swap' }],
     [

@@ -78,7 +78,7 @@ function uncordonOrComplete({ journal, node }: UpdateInput): Step {
 function keepPrevious({ host: { running, binary }, journal, beside }: UpdateInput): Step {
   if (running === undefined) return { kind: 'await-service' };
   const { version, forceupdate } = journal.work.signal.command;
-  if (forceupdate !== true && running.version === version) {
+  if (running.current && forceupdate !== true && running.version === version) {
     const reason = `${version} runs already: another agent put it in place`;
     return beside === 'observe' ? { kind: 'stand-aside', reason } : { kind: 'clean-up' };
   }
