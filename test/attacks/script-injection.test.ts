@@ -15,6 +15,7 @@ import {
   stageBody,
   stepScript,
 } from '../../src/dialects/kubeadm/scripts.ts';
+import { printableUrl } from '../../src/util/printable-url.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 let root = '';
@@ -107,7 +108,7 @@ test.each(ATTACKS)('the address %j reaches the download as one argument, and the
   const found = await readFile(join(root, 'curl'), 'utf8');
   expect(found.endsWith(`--\n${source.url}\n`)).toBe(true);
   // Only the end of the step's log comes back.
-  expect(stdout).toContain(source.url.split('\n').at(-1));
+  expect(stdout).toContain(printableUrl(source.url).split('\n').at(-1));
 });
 
 test.each([
