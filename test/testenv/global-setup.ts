@@ -7,7 +7,7 @@ const KEY = Symbol.for('refit.test.control-planes');
 const holder = globalThis as typeof globalThis & { [KEY]?: { projects: number; readonly pool: ControlPlanePool } };
 
 export function setup(project: TestProject): void {
-  const shared = (holder[KEY] ??= { projects: 0, pool: new ControlPlanePool(project.config.maxWorkers) });
+  const shared = (holder[KEY] ??= { projects: 0, pool: new ControlPlanePool(mostWorkers(project)) });
   shared.projects += 1;
   project.provide('controlPlanes', shared.pool.address);
   project.provide('loans', shared.pool.loans);
@@ -20,4 +20,9 @@ export async function teardown(): Promise<void> {
   if (shared.projects > 0) return;
   delete holder[KEY];
   await shared.pool.stop();
+}
+
+/** The project that comes first may have fewer workers than another one. */
+function mostWorkers({ vitest }: TestProject): number {
+  return Math.max(...vitest.projects.map(({ config }) => config.maxWorkers));
 }
