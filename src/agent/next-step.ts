@@ -1,7 +1,7 @@
 /** Decides what the agent does next: a pure table over the signal's status, the journal's phase and the host's facts. */
 import type { SignalData } from '../signal/annotations.ts';
 import { sameJson } from '../util/json.ts';
-import { type ActiveJournal, type BundleJournal, isBundle, type Journal } from './journal.ts';
+import { type ActiveJournal, type BundleJournal, isBundle, type Journal, mayBeCordoned } from './journal.ts';
 import type { HostFacts } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
 import { besideK0s } from './steps/beside-k0s.ts';
@@ -19,6 +19,8 @@ export function nextStep(input: StepInput): Step {
   if (isBundle(journal)) return isCurrent ? nextBundleStep(journal, signal?.status?.status) : { kind: 'clean-up' };
   if (!isCurrent) return windDown({ ...input, journal });
   const step = besideK0s(input) ?? nextUpdateStep({ ...input, journal });
+  // What we cordoned we uncordon, even for a signal that is somebody else's work.
+  if (step.kind === 'stand-aside' && mayBeCordoned(journal)) return { kind: 'uncordon' };
   const isRisky = step.kind === 'download' || step.kind === 'swap';
   return isRisky && input.veto !== undefined ? { kind: 'give-up', reason: input.veto } : step;
 }

@@ -116,7 +116,7 @@ export function parseAgentOptions(args: readonly string[]): AgentOptions | undef
       requireSha256: flags['require-sha256'],
       requireHttps: flags['require-https'],
       allowUnverified: oneOf('unverified-downloads', flags['unverified-downloads'], ['refuse', 'allow']) === 'allow',
-      allowedHosts: flags['allowed-hosts']?.split(','),
+      allowedHosts: flags['allowed-hosts']?.split(',').map((host) => host.trim().toLowerCase()),
       lowestVersion: toVersion('lowest-version', flags['lowest-version']),
       refuseDowngrade: flags['refuse-downgrade'],
       maxSignalAgeMs: flags['max-signal-age'] === '0' ? 0 : toMilliseconds('max-signal-age', flags['max-signal-age']),

@@ -106,9 +106,9 @@ function changeOf({ journal, host: { running, service } }: UpdateInput): string 
     : `the new process reports version ${running.version} instead of ${version}`;
 }
 
-/** A forced update may bring any version, as with the original: there the file is the proof. */
+/** The file at the path runs, in the wanted version; a forced update may bring any version, as with the original. */
 function isWanted({ version, current }: RunningService, journal: UpdateJournal): boolean {
-  return isForced(journal) ? current : version === journal.work.signal.command.version;
+  return current && (isForced(journal) || version === journal.work.signal.command.version);
 }
 
 function isForced({ work }: UpdateJournal): boolean {

@@ -82,7 +82,9 @@ export class ServicePlaces {
     if (now - this.#searchedAt < PAUSE_MS) return this.#place;
     this.#searchedAt = now;
     const { service, isProven, why } = await this.#findOne().catch(unknownBecause);
-    const found = service === undefined ? this.#fallback : { ...placeOf(service), ...this.#parts.flags };
+    // Without proof, a place that was proven before counts: anybody may start a process that looks like the service.
+    const isBelieved = service !== undefined && (isProven || !this.#isFound);
+    const found = !isBelieved ? this.#fallback : { ...placeOf(service), ...this.#parts.flags };
     const hasChanged = !sameJson(found, this.#place);
     if (isProven && service !== undefined) [this.#fallback, this.#isFound] = [found, true];
     this.#place = found;

@@ -30,5 +30,7 @@ function whyAside({ journal, signal, host }: StepInput): string | undefined {
   const status = signal?.status?.status;
   if (isBundle(journal) || status === undefined || NOT_YET_OURS[journal.phase]?.includes(status) !== true)
     return undefined;
+  // Work begun at Cordoning, after a lost journal, is not overtaken: it never was at Downloading.
+  if (status === 'Cordoning' && journal.spent['Downloading'] === undefined) return undefined;
   return `another agent reported ${status}: k0s's own one works on this signal`;
 }

@@ -53,7 +53,8 @@ function takeUpUnknown(input: NewSignalInput): Step {
   const { version, forceupdate } = signal.command;
   const status = signal.status?.status;
   // UnCordoning was reported after the new process was seen; before that, nothing proves a forced update.
-  const isProof = forceupdate === true ? status === 'UnCordoning' : host.running.version === version;
+  const isProof =
+    forceupdate === true ? status === 'UnCordoning' : host.running.version === version && host.running.current;
   if (isProof) return begin(input, { phase: 'proven' });
   const reason = `the update was at ${status}, but the agent's journal of it is gone`;
   return begin(input, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });

@@ -250,3 +250,41 @@ test('what the signal’s policy asked for wins over the flags', () => {
     reason: says('within 0.5 s'),
   });
 });
+
+describe("beside k0s's own agent", () => {
+  const observed: Partial<StepInput> = { beside: 'observe' };
+  const aside = { kind: 'stand-aside', reason: says("k0s's own one works on this signal") };
+  check([
+    [
+      'it overtook us',
+      'Cordoning',
+      { ...observed, journal: journalAt('started', { spent: { Downloading: 9 } }) },
+      aside,
+    ],
+    [
+      'work that began at Cordoning, with the journal lost, goes on',
+      'Cordoning',
+      { ...observed, journal: journalAt('started') },
+      { kind: 'download' },
+    ],
+    [
+      'it overtook us after our drain: our cordon goes first',
+      'Restart',
+      { ...observed, journal: journalAt('ready', { drain: 'done' }) },
+      { kind: 'uncordon' },
+    ],
+    ['then we stand aside', 'Restart', { ...observed, journal: journalAt('ready', { drain: 'undone' }) }, aside],
+  ]);
+});
+
+describe('only the file at the path counts as done', () => {
+  const elsewhere = running(NEW, after, false);
+  check([
+    [
+      'the journal is lost, and the file was put back',
+      'Restart',
+      { journal: { phase: 'idle' }, host: elsewhere },
+      expect.objectContaining({ as: expect.objectContaining({ phase: 'failed' }) }) as object,
+    ],
+  ]);
+});
