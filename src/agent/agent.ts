@@ -5,7 +5,7 @@ import type { SignalData } from '../signal/annotations.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
-import { type ActiveJournal, IDLE, type Journal, type SignalKey } from './journal.ts';
+import { type ActiveJournal, IDLE, type Journal, signalKeyOf } from './journal.ts';
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
 import { withStatus } from './object/report-writer.ts';
 import { changeOrTimeout } from './object/signal-object.ts';
@@ -144,7 +144,7 @@ export class Agent {
   async #remember({ kind }: Step, { work }: ActiveJournal): Promise<void> {
     const { object, finished } = this.#parts;
     const status = object.newest && this.#observer.signalFor(IDLE);
-    const isOver = sameJson(work.signal, status && keyOf(status)) && isFinal(status?.status?.status);
+    const isOver = sameJson(work.signal, status && signalKeyOf(status)) && isFinal(status?.status?.status);
     if (kind === 'stand-aside' || (kind === 'clean-up' && isOver)) await finished?.add(work.signal);
   }
 
@@ -189,10 +189,6 @@ export class Agent {
   #now(): number {
     return this.#epoch + this.#parts.clock.monotonic();
   }
-}
-
-function keyOf({ planId, created, command }: SignalData): SignalKey {
-  return { planId, created, command };
 }
 
 function isFinal(status: string | undefined): boolean {

@@ -98,6 +98,11 @@ export interface BundleJournal extends Progress {
 export type ActiveJournal = UpdateJournal | BundleJournal;
 export type Journal = { readonly phase: 'idle' } | ActiveJournal;
 
+/** The signal without its status. */
+export function signalKeyOf({ planId, created, command }: SignalKey): SignalKey {
+  return { planId, created, command };
+}
+
 export const IDLE: Journal = { phase: 'idle' };
 
 export function isBundle(journal: ActiveJournal): journal is BundleJournal {

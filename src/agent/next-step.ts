@@ -1,7 +1,14 @@
 /** Decides what the agent does next: a pure table over the signal's status, the journal's phase and the host's facts. */
 import type { SignalData } from '../signal/annotations.ts';
 import { sameJson } from '../util/json.ts';
-import { type ActiveJournal, type BundleJournal, isBundle, type Journal, mayBeCordoned } from './journal.ts';
+import {
+  type ActiveJournal,
+  type BundleJournal,
+  isBundle,
+  type Journal,
+  mayBeCordoned,
+  signalKeyOf,
+} from './journal.ts';
 import type { HostFacts } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
 import { besideK0s } from './steps/beside-k0s.ts';
@@ -33,8 +40,7 @@ export function isAtRest(signal: SignalData | undefined, journal: Journal): bool
 /** True while the object carries the signal that the journal is about, with a status that is not final. */
 export function isCurrentSignal(signal: SignalData | undefined, { work }: ActiveJournal): boolean {
   if (!isOpen(signal)) return false;
-  const { planId, created, command } = signal;
-  return sameJson(work.signal, { planId, created, command });
+  return sameJson(work.signal, signalKeyOf(signal));
 }
 
 /** An airgap bundle does not touch the service. */

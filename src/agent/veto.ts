@@ -18,7 +18,8 @@ export interface Veto {
 
 /** Why the command is refused; undefined when it is allowed. `running` is the version that it would replace. */
 export function vetoOf(command: SignalCommand, running: string | undefined, veto: Veto): string | undefined {
-  const { protocol } = new URL(command.url);
+  const address = new URL(command.url);
+  const { protocol } = address;
   const isHttps = protocol === 'https:';
   if (command.sha256 === undefined && veto.requireSha256)
     return 'this agent requires a sha256, and the plan names none';
@@ -26,7 +27,7 @@ export function vetoOf(command: SignalCommand, running: string | undefined, veto
   if (command.sha256 === undefined && !isHttps && !veto.allowUnverified) {
     return `a download over ${protocol} needs a sha256 in the plan; the agent's --unverified-downloads allow accepts it without`;
   }
-  const wrongHost = hostVeto(new URL(command.url), veto.allowedHosts);
+  const wrongHost = hostVeto(address, veto.allowedHosts);
   if (wrongHost !== undefined) return wrongHost;
   return command.kind === 'k0supdate' ? versionVeto(command.version, running, veto) : undefined;
 }

@@ -1,5 +1,5 @@
 /** The first step for a signal that the journal does not know: a new one, or one whose journal was lost. */
-import type { BundleWork, SignalKey, UpdateJournal, Work } from '../journal.ts';
+import { type BundleWork, signalKeyOf, type UpdateJournal, type Work } from '../journal.ts';
 import type { HostFacts } from '../service/host.ts';
 import type { NewSignalInput } from '../step-input.ts';
 import type { Step } from './step.ts';
@@ -71,9 +71,8 @@ function begin(input: NewSignalInput, first: Pick<UpdateJournal, 'phase' | 'fail
   return { kind: 'begin', as: { ...first, work, spent: {} } };
 }
 
-function workOf({ signal: { planId, created, command }, policy }: NewSignalInput): BundleWork {
-  const signal: SignalKey = { planId, created, command };
-  return { signal, ...(Object.keys(policy).length > 0 && { policy }) };
+function workOf({ signal, policy }: NewSignalInput): BundleWork {
+  return { signal: signalKeyOf(signal), ...(Object.keys(policy).length > 0 && { policy }) };
 }
 
 function fromOf({ running }: HostFacts): { from?: string } {
