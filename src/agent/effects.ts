@@ -171,11 +171,12 @@ async function bundleEffectOf(
   abort: AbortSignal,
 ): Promise<StepOutcome> {
   const { url, sha256, version } = work.signal.command;
-  const { imagesDirectory, userAgent, files } = tools;
+  const { imagesDirectory, userAgent, files, fileTrust } = tools;
   const limits = limitsFor(tools.limits, work.policy);
   const { bundleRecord: record, bundles: list } = pathsIn(tools.stateDirectory);
   if (step.kind === 'fetch-bundle') {
-    await placeBundle({ url, sha256, version, imagesDirectory, record, list, userAgent, limits }, { ...tools, abort });
+    const place = { imagesDirectory, record, list, fileTrust };
+    await placeBundle({ url, sha256, version, ...place, userAgent, limits }, { ...tools, abort });
   }
   if (step.kind === 'clean-up') await discardBundle({ imagesDirectory, record }, files);
   return DONE;

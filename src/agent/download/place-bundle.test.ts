@@ -14,6 +14,7 @@ import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';
 import type { Files } from '../state/durable-files.ts';
+import { fileTrust } from '../state/trusted-path.ts';
 import type { BundleRequest } from './place-bundle.ts';
 import { discardBundle, placeBundle } from './place-bundle.ts';
 
@@ -59,6 +60,7 @@ function requestFor(name: string, more: Partial<BundleRequest> = {}): BundleRequ
     imagesDirectory: images,
     record: join(directory, 'download-airgap.json'),
     list: join(directory, 'airgap-bundles.json'),
+    fileTrust,
     userAgent: 'refit-agent/0 (worker1)',
     limits: LIMITS,
     ...more,

@@ -2,6 +2,7 @@
 import { dirname, join } from 'node:path';
 import { isRecord } from '../../util/json.ts';
 import { type Files, syncPath, writeDurably } from '../state/durable-files.ts';
+import type { FileTrust } from '../state/trusted-path.ts';
 import { bundleNameFor, bundleNameIn, isBundleName, PARTIAL_BUNDLE } from './bundle-name.ts';
 import { whenThereIsRoom } from './disk-room.ts';
 import { type FetchRequest, type FetchTools, fetchVerified, type Inspect } from './fetch.ts';
@@ -10,12 +11,13 @@ import { PartialFile } from './partial-file.ts';
 
 export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
   readonly version: string;
-  /** The service imports every file in it as soon as it sees one; its parent must exist. */
+  /** The service imports every file in it as soon as it sees one; its parent must exist, and nobody else may write to it. */
   readonly imagesDirectory: string;
   /** JSON file with the record of an incomplete download. */
   readonly record: string;
   /** JSON file with the list of placed bundles. */
   readonly list: string;
+  readonly fileTrust: Pick<FileTrust, 'assertTrusted'>;
 }
 
 type BundlePlace = Pick<BundleRequest, 'imagesDirectory' | 'record'>;
@@ -38,7 +40,7 @@ export async function placeBundle(asked: BundleRequest, tools: FetchTools): Prom
 async function placeOnce(asked: BundleRequest, tools: FetchTools): Promise<void> {
   const { files } = tools;
   const request = { ...asked, sha256: asked.sha256?.toLowerCase() };
-  await makeDirectory(request.imagesDirectory, files);
+  await makeDirectory(request, files);
   const bundles = await loadBundles(request.list, files);
   const name = (await findWhole(request, bundles, files)) ?? (await fetchBundle(request, bundles, tools));
   // The process that put it there may have ended before it was on the disk.
@@ -126,14 +128,16 @@ async function isPlaced({ name, sha256 }: PlacedBundle, imagesDirectory: string,
   return (await hashFile(join(imagesDirectory, name), files)) === sha256;
 }
 
-async function makeDirectory(path: string, files: Files): Promise<void> {
-  try {
-    await files.mkdir(path, 0o755);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw new Error(`there is no data directory ${dirname(path)}`, { cause: error });
-    if (code !== 'EEXIST') throw error;
-  }
+/** Who may change the data directory, or put a link there, would choose where root writes. */
+async function makeDirectory({ imagesDirectory: path, fileTrust }: BundleRequest, files: Files): Promise<void> {
+  await fileTrust.assertTrusted(dirname(path)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    throw new Error(`there is no data directory ${dirname(path)}`, { cause: error });
+  });
+  await files.mkdir(path, 0o755).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  await fileTrust.assertTrusted(path);
   // The process that made it may have ended before its name was on the disk.
   await syncPath(dirname(path), files);
 }

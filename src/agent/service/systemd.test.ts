@@ -41,9 +41,16 @@ interface UnitFields {
   pid?: number;
   state?: string;
   path?: string;
+  args?: string;
 }
-const unit = ({ id: name = 'k0sworker.service', pid = 0, state = 'active', path = BINARY }: UnitFields): string =>
-  `ExecStart={ path=${path} ; argv[]=${path} worker ; ignore_errors=no ; pid=${pid} ; status=0/0 }\nId=${name}\nMainPID=${pid}\nActiveState=${state}\n`;
+const unit = ({
+  id: name = 'k0sworker.service',
+  pid = 0,
+  state = 'active',
+  path = BINARY,
+  args = 'worker',
+}: UnitFields): string =>
+  `ExecStart={ path=${path} ; argv[]=${path} ${args} ; ignore_errors=no ; pid=${pid} ; status=0/0 }\nId=${name}\nMainPID=${pid}\nActiveState=${state}\n`;
 
 function systemd(cgroup = IN_UNIT): Systemd {
   const env = { ...process.env, PATH: `${directory}:${process.env['PATH']}` };
@@ -93,6 +100,14 @@ test('the unit of a process that is gone is found by its file', async () => {
     'restart --no-block k0sworker.service',
   ]);
 });
+
+test.each(['kubectl proxy', 'etcd backup --save-path /worker', 'status ; ignore_errors=no ; } worker'])(
+  'a unit that starts the file as "%s" is another service',
+  async (args) => {
+    await units(unit({ id: 'other.service', args }));
+    expect(await systemd().find({ ...id, started: 'another boot/1' }, BINARY)).toBeUndefined();
+  },
+);
 
 test('a unit that runs another process already is left alone', async () => {
   await units(unit({ pid: process.ppid }));

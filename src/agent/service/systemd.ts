@@ -17,6 +17,9 @@ interface Unit {
 
 const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart';
 
+/** As in find-services.ts: the first argument, or the second of a script's interpreter. */
+const STARTS_K0S = /argv\[\]=\S+ (?:\S+ )?(?:controller|worker)\s/;
+
 export class Systemd implements ServiceManager {
   readonly #commands: Commands;
   readonly #readCgroup: (pid: number) => Promise<string>;
@@ -49,10 +52,10 @@ export class Systemd implements ServiceManager {
     return unit !== undefined && (await starts(unit, binary)) ? unit : undefined;
   }
 
-  /** After the process is gone, the unit is found by the file that it starts. */
+  /** After the process is gone, the unit is found by the file that it starts, as what: others may use that file, too. */
   async #unitFor(binary: string): Promise<Unit | undefined> {
     const units = parseUnits(await this.#commands.ask('systemctl', 'show', PROPERTIES, '*.service'));
-    return units.find(({ execStart }) => execStart.includes(`path=${binary} ;`));
+    return units.find(({ execStart }) => execStart.includes(`path=${binary} ;`) && STARTS_K0S.test(execStart));
   }
 
   /**

@@ -48,6 +48,8 @@ function isWritable(found: Stats, isLast: boolean): boolean {
 
 /** What the agent asks about the host's files before it changes them. */
 export interface FileTrust {
+  /** Rejects unless only root can change the file or directory; a missing one is an ENOENT. */
+  assertTrusted(path: string): Promise<void>;
   /** Rejects unless only root can change the file and the names in its directory; the file may be missing. */
   assertReplaceable(path: string): Promise<void>;
   /** Makes a directory that nobody else can look into, or checks that it is one. */
@@ -57,6 +59,7 @@ export interface FileTrust {
 }
 
 export const fileTrust: FileTrust = {
+  assertTrusted: assertTrustedPath,
   async assertReplaceable(path) {
     await assertTrustedPath(dirname(path));
     await unless('ENOENT', assertTrustedPath(path));
