@@ -1,6 +1,7 @@
 /** Which versions a plan may lead through: no minor version skipped, no downgrade, no kubelet newer than an API server. */
 import { isNewerMinor, parseVersion, type Version } from '../util/version.ts';
 import { brokenStep } from './kubeadm-rules.ts';
+import { equallyPrecise } from './release-parts.ts';
 
 /** Rules that a policy may lift by name. */
 export type VersionRule = 'SkippedMinor' | 'Downgrade' | 'KubeletAhead';
@@ -73,7 +74,7 @@ function judgeStage(
       findings.leave(text === undefined ? 'its version is unknown' : `its version ${text} is unreadable`, name);
       continue;
     }
-    const broken = brokenStep(...alike(from, wanted), { from: text, to: version });
+    const broken = brokenStep(...equallyPrecise(from, wanted), { from: text, to: version });
     if (broken && !allow.has(broken.rule)) findings.add(broken.rule, broken.message, name);
   }
   const kubelets = targets.filter(({ hasKubelet = role === 'worker' }) => hasKubelet);
@@ -89,18 +90,6 @@ function judgeStage(
 function isBehind(server: string | undefined, kubelet: Version): boolean {
   const at = server === undefined ? undefined : parseVersion(server);
   return at !== undefined && isNewerMinor(kubelet, at);
-}
-
-/** A kubelet reports less of its build suffix than its file name has: ignores what only one of them has. */
-function alike(a: Version, b: Version): [Version, Version] {
-  const hasLess = (one: Version, other: Version): boolean =>
-    one.build === '' || other.build.startsWith(`${one.build}.`);
-  return hasLess(a, b) || hasLess(b, a)
-    ? [
-        { ...a, build: '' },
-        { ...b, build: '' },
-      ]
-    : [a, b];
 }
 
 function keyOf(role: VersionStage['role'], name: string): string {

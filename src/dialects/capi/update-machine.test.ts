@@ -74,6 +74,24 @@ describe('an update from the first call to the last', () => {
   });
 });
 
+test('a release of k0s is done when its kubelet says what it calls itself', async () => {
+  const scene = new MachineScene(['w1']);
+  const release = 'v1.35.1+k0s.2';
+  scene.want('w1', release);
+  await scene.ask('w1', release);
+  await scene.lead('w1');
+  scene.report('w1', 'Completed');
+  await scene.lead('w1');
+  expect(await scene.ask('w1', release)).toMatchObject(
+    underWay('node w1 is updated, but its kubelet still reports v1.35.0 instead of v1.35.1+k0s'),
+  );
+  scene.kubelet('w1', 'v1.35.1+k0s');
+  expect(await scene.ask('w1', release)).toMatchObject(DONE);
+  // The kubelet of v1.35.1+k0s.3 says the same, so the next release is not done before its agent has said so.
+  scene.want('w1', 'v1.35.1+k0s.3');
+  expect(await scene.ask('w1', 'v1.35.1+k0s.3')).toMatchObject(underWay('node w1 is about to start'));
+});
+
 test('another version while one is under way: that one is brought to its end first', async () => {
   const scene = new MachineScene(['w1']);
   await scene.ask('w1');

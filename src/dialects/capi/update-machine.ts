@@ -12,6 +12,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { printableUrl, withoutUserinfo } from '../../util/printable-url.ts';
 import { parseVersion } from '../../util/version.ts';
+import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
 import { isDisabled } from './can-update.ts';
 import { type ProgressParts, progressOf } from './progress.ts';
 import { type MachineUpdate, updateOn, withUpdate } from './rollout.ts';
@@ -64,9 +65,9 @@ async function follow(parts: UpdateParts, wanted: Wanted, found: Found, abort: A
 /** The answer DONE is final, so wait until the kubelet reports the version. */
 function verified(node: Node, { version }: Wanted): UpdateMachineResponse {
   const kubelet = kubeletOf(node) ?? 'no version';
-  if (kubelet === version) return DONE;
+  if (mayBePartOf(kubelet, version)) return DONE;
   return underWay(
-    `node ${node.metadata.name} is updated, but its kubelet still reports ${kubelet} instead of ${version}`,
+    `node ${node.metadata.name} is updated, but its kubelet still reports ${kubelet} instead of ${kubernetesPartOf(version)}`,
   );
 }
 

@@ -1,0 +1,22 @@
+/** Version texts of one k0s release, part by part. */
+import { expect, test } from 'vitest';
+import { kubernetesPartOf, mayBePartOf } from './release-parts.ts';
+
+test.each([
+  ['v1.36.3+k0s.2', 'v1.36.3+k0s'],
+  ['v1.37.0-alpha.1+k0s.0', 'v1.37.0-alpha.1+k0s'],
+  ['v1.36.3+k0s', 'v1.36.3+k0s'],
+  ['v1.36.3', 'v1.36.3'],
+  ['v1.36.3+rke2r1', 'v1.36.3+rke2r1'],
+])('the kubelet of %s reports %s', (release, kubelet) => {
+  expect(kubernetesPartOf(release)).toBe(kubelet);
+  expect(mayBePartOf(kubelet, release)).toBe(true);
+});
+
+test.each([
+  ['v1.36.3+k0s', 'v1.36.4+k0s.0'],
+  ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'],
+  ['v1.36.3', 'v1.36.3+k0s.2'],
+])('%s is no part of %s', (found, release) => {
+  expect(mayBePartOf(found, release)).toBe(false);
+});

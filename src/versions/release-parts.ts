@@ -1,0 +1,23 @@
+/** Knows what each part of a k0s release calls itself: k0s says `v1.36.3+k0s.2`, its kubelet and API server `v1.36.3+k0s`. */
+import type { Version } from '../util/version.ts';
+
+/** What kubelet and API server of a release report; the text itself for other distributions. */
+export function kubernetesPartOf(release: string): string {
+  return release.replace(/(\+k0s)\.\d+$/, '$1');
+}
+
+/** False if a kubelet or API server that reports `found` is surely of another release. */
+export function mayBePartOf(found: string, release: string): boolean {
+  return found === release || found === kubernetesPartOf(release);
+}
+
+/** Both without their build suffixes if one says less of it than the other, as a kubelet does beside its release. */
+export function equallyPrecise(a: Version, b: Version): [Version, Version] {
+  const saysLess = (one: Version, other: Version): boolean =>
+    one.build === '' || other.build.startsWith(`${one.build}.`);
+  if (!saysLess(a, b) && !saysLess(b, a)) return [a, b];
+  return [
+    { ...a, build: '' },
+    { ...b, build: '' },
+  ];
+}
