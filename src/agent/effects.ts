@@ -1,5 +1,5 @@
 /** Carries out steps on the host. Each step may be interrupted anywhere and is then done again. */
-import { writeOwner } from '../drain/cordon.ts';
+import { writeOwner } from '../drain/cordon-marks.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import { type Clock, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';

@@ -1,6 +1,6 @@
 /** Owns the table of the words that name the owner of a cordon, and of what is read from them. */
 import { expect, test } from 'vitest';
-import { readOwner, writeOwner } from './cordon.ts';
+import { readOwner, writeOwner } from './cordon-marks.ts';
 
 const ATTEMPT = '2026-11-20T14:00:00Z';
 

@@ -1,5 +1,4 @@
 /** Writes Events on objects; a repeated Event counts up instead of becoming another object. */
-
 import { TokenBucket } from '../util/backoff.ts';
 import { type Clock, rfc3339, sleep, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';

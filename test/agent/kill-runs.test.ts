@@ -8,7 +8,7 @@ import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { type Plane, startSandboxPlane } from '../../sandbox/cluster/plane.ts';
 import { pathsBeside } from '../../src/agent/state/state-directory.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
-import { CORDON_ANNOTATION } from '../../src/drain/cordon.ts';
+import { CORDON_ANNOTATION } from '../../src/drain/cordon-marks.ts';
 import { nodes as nodeKind } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';

@@ -1,6 +1,6 @@
 /** Owns the proof that an agent that drains its node does it as the policy asks: a real process, under a leader that leaves it to nodes. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cordonOwner } from '../../src/drain/cordon.ts';
+import { cordonOwner } from '../../src/drain/cordon-marks.ts';
 import { namespaces, nodes, pods } from '../../src/kube/resources.ts';
 import type { AgentPolicy } from '../../src/signal/annotations.ts';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';

@@ -1,5 +1,5 @@
 /** Invariants of cordons, pods, and the end of every run. */
-import { cordonOwner, pendingOwner } from '../../src/drain/cordon.ts';
+import { cordonOwner, pendingOwner } from '../../src/drain/cordon-marks.ts';
 import { isInMotion } from './host.ts';
 import { isAtRest, isClosed, isLost, isSwapping, runsAnother } from './node-predicates.ts';
 import type { StatedInvariant } from './stated-invariant.ts';
@@ -27,7 +27,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
   {
     name: 'closed-by-others',
     sentence: 'A Node that somebody else cordoned stays cordoned.',
-    upheldBy: '`src/drain/cordon.ts`: our cordons name their owner, and no other cordon is removed',
+    upheldBy: '`src/drain/cordon-marks.ts`: our cordons name their owner, and no other cordon is removed',
     holds: ({ nodes }) => nodes.every(({ keptClosed, object }) => !keptClosed || isClosed(object)),
   },
   {

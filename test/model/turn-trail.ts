@@ -2,7 +2,7 @@
 import type { Journal } from '../../src/agent/journal.ts';
 import type { HostFacts } from '../../src/agent/service/host.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
-import { cordonOwner, withCordon, withoutCordon } from '../../src/drain/cordon.ts';
+import { cordonOwner, withCordon, withoutCordon } from '../../src/drain/cordon-marks.ts';
 import { StatusError, TransportError } from '../../src/kube/status-error.ts';
 import type { KubeObject, Node } from '../../src/kube/types.ts';
 import { type AgentReport, decodeSignal } from '../../src/signal/annotations.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Host } from '../../sandbox/hosts/host.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
-import { cordonOwner } from '../../src/drain/cordon.ts';
+import { cordonOwner } from '../../src/drain/cordon-marks.ts';
 import { nodes, pods } from '../../src/kube/resources.ts';
 import type { Pod } from '../../src/kube/types.ts';
 import { type MachineCluster, openMachineCluster, TO } from '../capi/machine-cluster.ts';

@@ -1,7 +1,7 @@
 /** Sets drains up: two simulated nodes for each test, workloads that start on the first, and a client that counts requests. */
 import { readFile } from 'node:fs/promises';
 import { expect, vi } from 'vitest';
-import { withCordon } from '../../src/drain/cordon.ts';
+import { withCordon } from '../../src/drain/cordon-marks.ts';
 import { type DrainProgress, drainNode } from '../../src/drain/drain.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import type { KubeClient } from '../../src/kube/client.ts';

@@ -1,6 +1,6 @@
 /** Tests drains: pods of real controllers, real disruption budgets, evictions with only the documented rights. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { cordonOwner, withoutCordon } from '../../src/drain/cordon.ts';
+import { cordonOwner, withoutCordon } from '../../src/drain/cordon-marks.ts';
 import { type DrainPreview, DrainPreviewer } from '../../src/drain/drain-preview.ts';
 import { createDrains, type Drains } from '../../src/drain/drains.ts';
 import { refusalOf } from '../../src/drain/evictions.ts';

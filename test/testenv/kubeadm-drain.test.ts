@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import { reportOn } from '../../src/dialects/kubeadm/signal.ts';
-import { cordonOwner, PENDING_TAINT, pendingOwner } from '../../src/drain/cordon.ts';
+import { cordonOwner, PENDING_TAINT, pendingOwner } from '../../src/drain/cordon-marks.ts';
 import { nodes, pods } from '../../src/kube/resources.ts';
 import type { Node, Pod } from '../../src/kube/types.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';

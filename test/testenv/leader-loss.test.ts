@@ -8,7 +8,7 @@ import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/refit/upgrade-policy.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
-import { cordonOwner, pendingOwner } from '../../src/drain/cordon.ts';
+import { cordonOwner, pendingOwner } from '../../src/drain/cordon-marks.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases, nodes, pods } from '../../src/kube/resources.ts';

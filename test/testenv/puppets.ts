@@ -2,7 +2,7 @@
 import { expect, vi } from 'vitest';
 import { createNode, reportReady } from '../../sandbox/cluster/objects.ts';
 import { type K0sUpdate, type Plan, plans } from '../../src/api/autopilot/plan.ts';
-import { cordonOwner } from '../../src/drain/cordon.ts';
+import { cordonOwner } from '../../src/drain/cordon-marks.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { leases, nodes, pods } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';

@@ -1,6 +1,5 @@
 /** Hashes files without loading them into memory. */
-import type { Hash } from 'node:crypto';
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import type { Files } from '../state/durable-files.ts';
 
 const CHUNK_BYTES = 256 * 1024;

@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { isRecord } from '../../util/json.ts';
-import type { Files } from '../state/durable-files.ts';
-import { writeDurably } from '../state/durable-files.ts';
+import { type Files, writeDurably } from '../state/durable-files.ts';
 import { isBundleName } from './bundle-name.ts';
 import { feed } from './hash-file.ts';
 

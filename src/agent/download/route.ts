@@ -1,5 +1,4 @@
 /** Sends one GET request: directly, or through a proxy, with a tunnel for https. */
-
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
 import { isIP, type Socket } from 'node:net';

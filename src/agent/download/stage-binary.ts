@@ -1,10 +1,8 @@
 /** Downloads a binary to its staging path, verified and executable, and never twice. */
 import { dirname } from 'node:path';
-import type { Files } from '../state/durable-files.ts';
-import { syncPath } from '../state/durable-files.ts';
+import { type Files, syncPath } from '../state/durable-files.ts';
 import { whenThereIsRoom } from './disk-room.ts';
-import type { FetchRequest, FetchTools } from './fetch.ts';
-import { fetchVerified } from './fetch.ts';
+import { type FetchRequest, type FetchTools, fetchVerified } from './fetch.ts';
 import { hashFile } from './hash-file.ts';
 import { PartialFile } from './partial-file.ts';
 

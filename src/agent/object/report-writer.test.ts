@@ -1,6 +1,6 @@
 /** Owns the proof of what a report writes beside its status: the cordon that the leader asked for, and nothing else. */
 import { expect, test } from 'vitest';
-import { CORDON_ANNOTATION } from '../../drain/cordon.ts';
+import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
 import type { Node } from '../../kube/types.ts';
 import { encodeAgentPolicy, encodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';

@@ -1,5 +1,5 @@
 /** Builds the object to write: the last known one, with a new status in its signal and a report beside it. */
-import { withCordon } from '../../drain/cordon.ts';
+import { withCordon } from '../../drain/cordon-marks.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import {

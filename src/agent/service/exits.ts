@@ -1,8 +1,7 @@
 /** Counts how often the service's process ends while a restarted one is waited for or watched. */
 import type { Clock } from '../../util/clock.ts';
 import type { Journal, Work } from '../journal.ts';
-import type { HostFacts, ProcessId } from './host.ts';
-import { isSameProcess } from './host.ts';
+import { type HostFacts, isSameProcess, type ProcessId } from './host.ts';
 
 export interface ExitCountParts {
   /** Finds the service's process when it does not answer. */

@@ -1,11 +1,9 @@
 /** Gathers the facts of the host, anew for every decision. */
 import { messageOf } from '../../util/errors.ts';
-import type { Journal, UpdatePhase, Work } from '../journal.ts';
-import { isBundle } from '../journal.ts';
+import { isBundle, type Journal, type UpdatePhase, type Work } from '../journal.ts';
 import { fileTrust } from '../state/trusted-path.ts';
 import { findServices } from './find-services.ts';
-import type { HostFacts, ProcessId, RunningService } from './host.ts';
-import { isSameProcess } from './host.ts';
+import { type HostFacts, isSameProcess, type ProcessId, type RunningService } from './host.ts';
 import { executableOf, executes, findProcess, findService, wasStartedFrom } from './processes.ts';
 import type { ServicePlaces } from './service-place.ts';
 import { askService, type TrustedAnswer } from './trusted-service.ts';

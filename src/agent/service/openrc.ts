@@ -2,8 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Commands } from './commands.ts';
-import type { ProcessId } from './host.ts';
-import { isSameProcess } from './host.ts';
+import { isSameProcess, type ProcessId } from './host.ts';
 import { argumentsOf, findProcess, variableOf } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
 

@@ -1,7 +1,6 @@
 /** Reads the process table: which process has a PID, which file it executes, and which one is the service. */
 import { readdir, readFile, readlink, stat } from 'node:fs/promises';
-import type { ProcessId } from './host.ts';
-import { isSameProcess } from './host.ts';
+import { isSameProcess, type ProcessId } from './host.ts';
 
 /** The process with this PID; undefined when there is none, or only a zombie. */
 export async function findProcess(pid: number): Promise<ProcessId | undefined> {

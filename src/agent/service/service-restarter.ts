@@ -1,8 +1,7 @@
 /** Restarts the service through its service manager, else with SIGTERM. */
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
-import type { ProcessId } from './host.ts';
-import { isSameProcess } from './host.ts';
+import { isSameProcess, type ProcessId } from './host.ts';
 import { endProcess, findProcess } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
 

@@ -1,8 +1,7 @@
 /** Restarts a service that systemd runs. Finds its unit from the process, else from the binary. */
 import { readFile, realpath } from 'node:fs/promises';
 import type { Commands } from './commands.ts';
-import type { ProcessId } from './host.ts';
-import { isSameProcess } from './host.ts';
+import { isSameProcess, type ProcessId } from './host.ts';
 import { findProcess } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
 

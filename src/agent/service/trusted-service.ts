@@ -1,8 +1,7 @@
 /** Asks a status socket that only root, or the user of the agent, can have made. */
 import { assertTrustedPath } from '../state/trusted-path.ts';
 import { readServiceArguments } from './find-services.ts';
-import type { ProcessId } from './host.ts';
-import { isSameProcess } from './host.ts';
+import { isSameProcess, type ProcessId } from './host.ts';
 import { argumentsOf, findProcess, wasStartedFrom } from './processes.ts';
 import { askStatus, type ServiceStatus } from './status-socket.ts';
 import { whyForeign } from './trusted-process.ts';

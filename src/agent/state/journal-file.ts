@@ -2,10 +2,8 @@
 import * as fsPromises from 'node:fs/promises';
 import { RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
-import type { Journal } from '../journal.ts';
-import { IDLE } from '../journal.ts';
-import type { Files } from './durable-files.ts';
-import { isDiskFull, writeDurably } from './durable-files.ts';
+import { IDLE, type Journal } from '../journal.ts';
+import { type Files, isDiskFull, writeDurably } from './durable-files.ts';
 
 /** Raise it when an older or newer agent could misread what this one writes. */
 const FORMAT = 2;

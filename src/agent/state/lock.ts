@@ -2,8 +2,7 @@
 import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { RefitError } from '../../util/errors.ts';
-import type { ProcessId } from '../service/host.ts';
-import { isSameProcess } from '../service/host.ts';
+import { isSameProcess, type ProcessId } from '../service/host.ts';
 import { findProcess } from '../service/processes.ts';
 
 /**

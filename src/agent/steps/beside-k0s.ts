@@ -1,6 +1,5 @@
 /** Leaves a signal to k0s's own agent, which lives in the service and would race for the same binary. */
-import type { UpdatePhase } from '../journal.ts';
-import { isBundle } from '../journal.ts';
+import { isBundle, type UpdatePhase } from '../journal.ts';
 import type { StepInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 

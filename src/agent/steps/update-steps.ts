@@ -1,6 +1,5 @@
 /** The steps of a k0supdate: one rule for each phase. */
-import type { UpdateJournal, UpdatePhase } from '../journal.ts';
-import { mayBeCordoned } from '../journal.ts';
+import { mayBeCordoned, type UpdateJournal, type UpdatePhase } from '../journal.ts';
 import { afterRestart, isStillThere, provePrevious, runsNew, runsOld, soak } from '../service/proof.ts';
 import type { UpdateInput } from '../step-input.ts';
 import type { Step } from './step.ts';

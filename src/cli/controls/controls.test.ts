@@ -8,7 +8,7 @@ import { buildLooking, recorded, signalled, statusOf } from '../../../test/build
 import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
-import { CORDON_ANNOTATION } from '../../drain/cordon.ts';
+import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION } from '../../engine/model/controls.ts';
 import type { Node } from '../../kube/types.ts';
 import { RefitError } from '../../util/errors.ts';

@@ -8,7 +8,7 @@ import { later, T0 } from '../../../test/builders/times.ts';
 import { recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
-import { CORDON_ANNOTATION, PENDING_TAINT } from '../../drain/cordon.ts';
+import { CORDON_ANNOTATION, PENDING_TAINT } from '../../drain/cordon-marks.ts';
 import type { Drains } from '../../drain/drains.ts';
 import { OwnWrites, viewsOf } from '../../engine/observe/world.ts';
 import { createReconciler } from '../../engine/reconciler.ts';

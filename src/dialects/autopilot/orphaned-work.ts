@@ -1,6 +1,6 @@
 /** Finds what Plans left on nodes: signals of deleted Plans, and cordons and taints of deleted or finished Plans. */
 import { type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
-import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../drain/cordon.ts';
+import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
 import { because } from '../../engine/model/reasons.ts';
 import { pendingOwnerOf, type Role, type Source } from '../../engine/model/recorded.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
-import { CORDON_ANNOTATION } from '../../drain/cordon.ts';
+import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';

@@ -1,5 +1,5 @@
 /** The dialect of `refit kubeadm`: its recorded request as a rollout of the engine. */
-import { pendingOwner } from '../../drain/cordon.ts';
+import { pendingOwner } from '../../drain/cordon-marks.ts';
 import type { Dialect, OrphanedPlan, World } from '../../engine/dialect.ts';
 import { because } from '../../engine/model/reasons.ts';
 import { pendingOwnerOf, type Rollout, type Stage, sourceOf } from '../../engine/model/recorded.ts';

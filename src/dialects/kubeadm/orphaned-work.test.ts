@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildWorld } from '../../../test/builders/worlds.ts';
-import { PENDING_TAINT } from '../../drain/cordon.ts';
+import { PENDING_TAINT } from '../../drain/cordon-marks.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import { NO_CONTROLS } from '../../engine/model/controls.ts';
 import { gatherFacts } from '../../engine/observe/gather.ts';

@@ -1,5 +1,5 @@
 /** Starts the upgrade of a host over SSH, and reads its progress from an annotation of its Node. */
-import { withoutCordon } from '../../drain/cordon.ts';
+import { withoutCordon } from '../../drain/cordon-marks.ts';
 import type { DrainDelegation, Instruction, Signal } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
 import type { Rollout, Stage, Target } from '../../engine/model/recorded.ts';

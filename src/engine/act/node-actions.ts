@@ -5,7 +5,7 @@ import {
   withoutCordon,
   withoutPendingTaint,
   withPendingTaint,
-} from '../../drain/cordon.ts';
+} from '../../drain/cordon-marks.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { settleAll } from '../../util/waits.ts';

@@ -1,5 +1,5 @@
 /** Node actions: for targets that wait for the leader, for those that must stop, and to clean up. */
-import { isPendingFor } from '../../drain/cordon.ts';
+import { isPendingFor } from '../../drain/cordon-marks.ts';
 import { factsOf } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import { isUnanswered, type NodeAction, type NodeView, type Snapshot, type TargetFacts } from '../model/decision.ts';

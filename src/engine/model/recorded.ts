@@ -1,5 +1,5 @@
 /** The record of a rollout: plain data, with how to read and replace its parts. A new leader decides from it and from what it observes. */
-import { readOwner, writeOwner } from '../../drain/cordon.ts';
+import { readOwner, writeOwner } from '../../drain/cordon-marks.ts';
 import { apiVersionOf, type Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Reason } from './reasons.ts';

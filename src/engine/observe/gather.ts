@@ -1,5 +1,5 @@
 /** Gathers the Snapshot of one decision from the watched objects. */
-import { cordonOwner, pendingOwner } from '../../drain/cordon.ts';
+import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainState } from '../../drain/drains.ts';
 import type { Condition, KubeObject, Node } from '../../kube/types.ts';

@@ -21,7 +21,7 @@ import {
   type TargetEvent,
   targetEvents,
 } from './events.ts';
-import { measurePlan, measureSteps } from './metrics.ts';
+import { measurePlan, measureSteps } from './measure-rollout.ts';
 
 /** What one decision is based on. */
 export interface Turn<P extends KubeObject> {

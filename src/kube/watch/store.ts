@@ -1,5 +1,4 @@
 /** The objects of an informer, and the handlers that hear of every change. */
-
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import { untilAborted } from '../../util/waits.ts';

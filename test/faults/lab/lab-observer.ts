@@ -1,7 +1,7 @@
 /** Owns what is seen of a run from outside: hosts as they are and objects as the server holds them, and what is wrong in that. */
 import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
-import { cordonOwner, pendingOwner } from '../../../src/drain/cordon.ts';
+import { cordonOwner, pendingOwner } from '../../../src/drain/cordon-marks.ts';
 import type { KubeObject, Node, Pod } from '../../../src/kube/types.ts';
 import { decodeSignal } from '../../../src/signal/annotations.ts';
 import { SIGNAL_STATUSES } from '../../../src/signal/names.ts';

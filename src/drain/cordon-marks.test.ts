@@ -11,7 +11,7 @@ import {
   withoutCordon,
   withoutPendingTaint,
   withPendingTaint,
-} from './cordon.ts';
+} from './cordon-marks.ts';
 
 const OWNER = 'rollout/1';
 const OURS = { ...PENDING_TAINT, value: 'rollout' };
