@@ -1,5 +1,6 @@
 /** Carries out steps on the host. Each step may be interrupted anywhere and is then done again. */
 import { writeOwner } from '../drain/cordon-marks.ts';
+import type { Environment } from '../http/proxy-choice.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import { type Clock, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
@@ -8,7 +9,6 @@ import { type DownloadLimits, limitsFor } from './download/fetch.ts';
 import { hashFile } from './download/hash-file.ts';
 import { sealedHash } from './download/partial-file.ts';
 import { discardBundle, placeBundle } from './download/place-bundle.ts';
-import type { Environment } from './download/proxy-choice.ts';
 import { discardDownload, download } from './download/stage-binary.ts';
 import { type ActiveJournal, type BundleJournal, isBundle, type UpdateJournal } from './journal.ts';
 import type { Maintenance } from './maintenance/node-maintenance.ts';

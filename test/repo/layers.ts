@@ -1,7 +1,7 @@
 /** Checks who may import whom: layers, cycles, and what the agent may reach. */
 import type { Import, SourceFile } from './tree.ts';
 
-const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'versions', 'kube', 'util'];
+const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'versions', 'kube', 'http', 'util'];
 
 /** What each folder of src/ may import beside itself. `agent` gets the least, because it ships as one file. */
 export const BELOW: Readonly<Record<string, readonly string[]>> = {
@@ -12,11 +12,12 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
   engine: ['runtime', 'api', 'signal', 'drain', 'versions', 'kube', 'util'],
   runtime: ['api', 'kube', 'util'],
   api: ['signal', 'kube', 'util'],
-  agent: ['signal', 'drain', 'kube', 'util'],
+  agent: ['signal', 'drain', 'kube', 'http', 'util'],
   drain: ['kube', 'util'],
   versions: ['util'],
   signal: ['kube', 'util'],
   kube: ['util'],
+  http: ['util'],
   util: [],
 };
 

@@ -9,7 +9,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_650,
+  'src/agent': 5_300,
   'src/api': 890,
   'src/cli': 3_420,
   'src/cmd': 530,
@@ -20,6 +20,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/kubeadm': 1_350,
   'src/drain': 940,
   'src/engine': 4_880,
+  'src/http': 370,
   'src/kube': 3_130,
   'src/process': 200,
   'src/runtime': 810,

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { httpGet } from '../../http/http-get.ts';
 import { bundleNameFor } from './bundle-name.ts';
-import { httpGet } from './http-get.ts';
 
 /** Headers go over a real connection, as parsers differ in what they make of bytes. */
 let dispositions: string[] = [];

@@ -1,5 +1,5 @@
 /** The file name of an airgap bundle: what its server suggests, made safe as the original does. */
-import type { Answer } from './http-get.ts';
+import type { Answer } from '../../http/http-get.ts';
 
 /** Name of a partial bundle: a bundle of this name would be removed with what is left of a download. */
 export const PARTIAL_BUNDLE = '.refit-airgap.part';

@@ -1,16 +1,17 @@
 /** Downloads a payload into a partial file: with retries, resumption, limits and verification. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { dirname } from 'node:path';
+import { type Answer, chunksOf, httpGet, StallGuard, TransientError } from '../../http/http-get.ts';
+import type { Environment } from '../../http/proxy-choice.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { Files } from '../state/durable-files.ts';
+import { hostVeto } from '../veto.ts';
 import { DiskRoom } from './disk-room.ts';
-import { type Answer, chunksOf, httpGet, StallGuard, TransientError } from './http-get.ts';
 import type { PartialFile, PartialPaths } from './partial-file.ts';
-import type { Environment } from './proxy-choice.ts';
 
 export interface FetchRequest {
   readonly url: string;
@@ -113,7 +114,7 @@ async function attempt(
       headers: headersFor(part, request),
       requireHttps: requireHttps ?? (httpsWithoutHash === true && request.sha256 === undefined),
       allowInsecureRedirect,
-      allowedHosts,
+      refuses: (address: URL) => hostVeto(address, allowedHosts),
       environment,
     };
     const answer = await httpGet(asked, guard.abort);

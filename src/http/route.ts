@@ -3,7 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { connect, getCACertificates, type TlsOptions } from 'node:tls';
-import { http } from '../../util/http.ts';
+import { http } from '../util/http.ts';
 
 export interface Route {
   readonly address: URL;

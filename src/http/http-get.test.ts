@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { type HttpsMirror, startHttpsMirror } from '../../../test/agent/https-mirror.ts';
-import { startStubServer } from '../../../test/faults/stub-server.ts';
+import { type HttpsMirror, startHttpsMirror } from '../../test/agent/https-mirror.ts';
+import { startStubServer } from '../../test/faults/stub-server.ts';
 import { type Get, httpGet } from './http-get.ts';
 
 const MODULE = new URL('./http-get.ts', import.meta.url).href;

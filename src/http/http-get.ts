@@ -1,8 +1,7 @@
 /** One GET over HTTP or HTTPS: follows redirects, retries nothing, and says whether a retry can help. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import type { Clock } from '../../util/clock.ts';
-import { http } from '../../util/http.ts';
-import { hostVeto } from '../veto.ts';
+import type { Clock } from '../util/clock.ts';
+import { http } from '../util/http.ts';
 import { type Environment, proxyFor } from './proxy-choice.ts';
 import { get, ProxyRefusal } from './route.ts';
 
@@ -34,24 +33,30 @@ export interface Get {
   readonly requireHttps?: boolean | undefined;
   /** Follows a redirect from https to plain http, as the original does. */
   readonly allowInsecureRedirect?: boolean | undefined;
-  /** Absent: any. */
-  readonly allowedHosts?: readonly string[] | undefined;
+  /** Why nothing may be requested from there; asked about the URL and about each redirect. Absent: anything may. */
+  readonly refuses?: ((address: URL) => string | undefined) | undefined;
+  /** Sent to the host of the URL only, not after a redirect to another one. */
+  readonly secretHeaders?: OutgoingHttpHeaders;
+  /** Who named the URL, for messages; the plan if absent. */
+  readonly source?: string;
   /** Names the proxies. */
   readonly environment: Environment;
 }
 
 /** Resolves with the first answer that is one of `ANSWERS`; `abort` also ends its body. */
 export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer> {
-  const { requireHttps, allowInsecureRedirect, allowedHosts } = request;
+  const { requireHttps, allowInsecureRedirect, headers, secretHeaders } = request;
   let address = new URL(request.url);
-  let from = 'the plan';
+  const { origin } = address;
+  let from = request.source ?? 'the plan';
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     if (requireHttps === true && address.protocol === 'http:') {
       throw new Error(`${from} leads to plain http at ${address.host}, and the policy requires https`);
     }
-    const wrongHost = hostVeto(address, allowedHosts);
+    const wrongHost = request.refuses?.(address);
     if (wrongHost !== undefined) throw new Error(`${from} leads there: ${wrongHost}`);
-    const response = await send(address, request, abort);
+    const told = address.origin === origin ? { ...headers, ...secretHeaders } : headers;
+    const response = await getOnce(address, { ...request, headers: told }, abort);
     const { statusCode = 0, headers: answered } = response;
     if (ANSWERS.includes(statusCode)) return { response, url: address };
     response.destroy();
@@ -77,7 +82,12 @@ export async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffe
   }
 }
 
-async function send(address: URL, { headers, environment }: Get, abort: AbortSignal): Promise<IncomingMessage> {
+/** Resolves with whatever is answered, also a redirect or an error status. */
+export async function getOnce(
+  address: URL,
+  { headers, environment }: Pick<Get, 'headers' | 'environment'>,
+  abort: AbortSignal,
+): Promise<IncomingMessage> {
   const { protocol, host } = address;
   if (protocol !== 'http:' && protocol !== 'https:')
     throw new Error(`cannot download from ${protocol} URLs, only from http: and https:`);

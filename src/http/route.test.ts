@@ -1,7 +1,7 @@
 /** Tests the way through a proxy: plain and in a tunnel, refused, without an answer, and cleaned up. */
 import { expect, test, vi } from 'vitest';
-import { startLoopbackProxy } from '../../../test/agent/loopback-proxy.ts';
-import { startStubServer } from '../../../test/faults/stub-server.ts';
+import { startLoopbackProxy } from '../../test/agent/loopback-proxy.ts';
+import { startStubServer } from '../../test/faults/stub-server.ts';
 import { httpGet, TransientError } from './http-get.ts';
 
 const NEVER = new AbortController().signal;
