@@ -7,7 +7,7 @@ import { listed } from '../../builders/plans.ts';
 import { apply, kubectlAs } from '../control-plane.ts';
 import { PATIENCE } from '../drain-stage.ts';
 import { DrainBlocker } from './drain-blocker.ts';
-import { PAIRS, targetsIn, uniquePrefix, useScene } from './scene.ts';
+import { PAIRS, type Scene, targetsIn, uniquePrefix, useScene } from './scene.ts';
 
 const PREFIX = 'unmarked-';
 const NODE_LEASES = { namespace: 'kube-node-lease' };
@@ -56,6 +56,14 @@ const lift = async (): Promise<void> => {
   for (const kind of [BINDING.kind, POLICY.kind])
     await kubectlAs('admin', ['delete', kind, METADATA.name, '--ignore-not-found']);
 };
+
+/** Every request that may have removed a pod, for a failure's message. */
+async function deletionsOf(at: Scene): Promise<string> {
+  const events = (await at.audited()).filter(
+    ({ verb, requestURI }) => requestURI.includes('/pods') && /create|delete/.test(verb),
+  );
+  return events.map((each) => `${each.responseStatus?.code} ${each.user.username} ${each.requestURI}`).join('\n');
+}
 
 const CORDONING = PAIRS.filter(([, { leader, agents }]) => agents === 'refit' && leader !== '<=1.34');
 
@@ -109,7 +117,7 @@ describe.each(CORDONING)('%s', (_name, combination) => {
     expect(await markOf()).toBeUndefined();
     expect((await at.client.get(nodes, name)).spec?.unschedulable).toBeUndefined();
     const first = await drainers();
-    expect(new Set(first)).toEqual(new Set([`system:node:${name}`]));
+    expect(new Set(first), await deletionsOf(at)).toEqual(new Set([`system:node:${name}`]));
 
     await pod.untilEverywhere();
     await at.deletePlan();
