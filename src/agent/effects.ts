@@ -1,10 +1,11 @@
 /** Carries out steps on the host. Each step may be interrupted anywhere and is then done again. */
+
 import { writeOwner } from '../drain/cordon-marks.ts';
 import type { Environment } from '../http/proxy-choice.ts';
 import { backoffDelay } from '../util/backoff.ts';
-import { type Clock, sleep } from '../util/clock.ts';
+import { sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import type { Logger } from '../util/log.ts';
+import type { Tools } from '../util/tools.ts';
 import { type DownloadLimits, limitsFor } from './download/fetch.ts';
 import { hashFile } from './download/hash-file.ts';
 import { sealedHash } from './download/partial-file.ts';
@@ -21,7 +22,7 @@ import { pathsBeside, pathsIn } from './state/state-directory.ts';
 import type { FileTrust } from './state/trusted-path.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 
-export interface EffectTools {
+export interface EffectTools extends Tools {
   readonly stateDirectory: string;
   /** Directory that the service imports airgap bundles from. */
   readonly imagesDirectory: string;
@@ -34,9 +35,6 @@ export interface EffectTools {
   readonly restarter: Pick<ServiceRestarter, 'restart'>;
   readonly files: Files;
   readonly fileTrust: FileTrust;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
 }
 
 /** Time limit for a binary to print its version. */

@@ -1,21 +1,19 @@
 /** Evicts pods: all at once, but only one at a time of those refused for the same reason. */
+
 import type { KubeClient } from '../kube/client.ts';
 import { keyOf } from '../kube/resources.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { Pod } from '../kube/types.ts';
 import { backoffDelay } from '../util/backoff.ts';
-import { type Clock, sleep } from '../util/clock.ts';
+import { sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import type { Logger } from '../util/log.ts';
+import type { Tools } from '../util/tools.ts';
 import { Semaphore } from '../util/waits.ts';
 import { blockedByBudget, nameSome } from './budgets.ts';
 import type { DrainOptions } from './pods.ts';
 
-export interface EvictionParts {
+export interface EvictionParts extends Tools {
   readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
   /** Ends everything. */
   readonly abort: AbortSignal;
   readonly options: DrainOptions;

@@ -1,4 +1,5 @@
 /** The controller of one dialect: which changes wake it, and the reconciler behind its queue. */
+
 import type { Drains } from '../drain/drains.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { keyOf } from '../kube/resources.ts';
@@ -13,17 +14,16 @@ import {
   type Predicate,
 } from '../runtime/controller.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
-import type { Clock } from '../util/clock.ts';
-import type { Logger } from '../util/log.ts';
+import type { Tools } from '../util/tools.ts';
 import type { Dialect, Watched } from './dialect.ts';
 import type { Prober } from './observe/probes.ts';
-import { OwnWrites, viewsOf } from './observe/world.ts';
+import { freshWorld, OwnWrites, viewsOf } from './observe/world.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import { createReconciler } from './reconciler.ts';
 import type { ReportedEvent } from './report/events.ts';
 import { createReporter } from './report/reporter.ts';
 
-export interface RolloutParts {
+export interface RolloutParts extends Pick<Tools, 'clock' | 'log'> {
   /** For informers, which run on every replica. */
   readonly reader: KubeClient;
   /** Writes only while this process leads. */
@@ -34,8 +34,6 @@ export interface RolloutParts {
   readonly drains?: Drains | undefined;
   /** UpgradePolicies; absent if they are off. */
   readonly policies?: Informer | undefined;
-  readonly clock: Clock;
-  readonly log: Logger;
   readonly metrics?: Metrics | undefined;
   /** `object` is the plan, a Node or what stands for a target. */
   recordEvent(object: KubeObject, announcement: ReportedEvent): void;
@@ -76,13 +74,14 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     const all = plans.list().filter(isPlan).map(keyOf);
     return all.length > 0 || !dialect.orphanedWork ? all : [ORPHANED_WORK];
   };
-  const effects = { dialect, client: writer, ownWrites: new OwnWrites() };
+  const ownWrites = new OwnWrites();
+  const views = viewsOf(watched.map(({ resource, informer }) => [resource, informer]));
+  const effects = { dialect, client: writer, world: freshWorld(views, ownWrites), ownWrites };
   const options = {
     ...parts,
     ...effects,
     reporter: createReporter({ ...parts, ...effects, metrics: parts.metrics ?? noMetrics }),
     plans,
-    views: viewsOf(watched.map(({ resource, informer }) => [resource, informer])),
   };
   let reconcile = createReconciler(options);
   return {

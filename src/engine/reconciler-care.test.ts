@@ -1,5 +1,7 @@
 /** The loop around drains: drain previews, delegations, and drains that start once. */
+
 import { expect, test } from 'vitest';
+import { knowledgeOf } from '../../test/builders/knowledge.ts';
 import { MemoryApi } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { failed, NONE, working } from '../../test/builders/observations.ts';
@@ -14,13 +16,14 @@ import type { DrainPreview } from '../drain/drain-preview.ts';
 import type { DrainState, Drains } from '../drain/drains.ts';
 import { nodes } from '../kube/resources.ts';
 import { TransportError } from '../kube/status-error.ts';
+import type { ReconcileResult } from '../runtime/controller.ts';
 import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Dialect, DrainDelegation } from './dialect.ts';
 import type { Observation } from './model/decision.ts';
 import type { Target } from './model/recorded.ts';
-import { OwnWrites, viewsOf } from './observe/world.ts';
-import { createReconciler, type Recheck } from './reconciler.ts';
+import { viewsOf } from './observe/world.ts';
+import { createReconciler } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
 
 const nodeOf: DrainDelegation['nodeOf'] = (_stage, { name }, world) => world.get(nodes, name);
@@ -40,7 +43,7 @@ function apiWith(workers: readonly string[]): MemoryApi {
 }
 
 interface Leader {
-  look(): Promise<Recheck>;
+  look(): Promise<ReconcileResult>;
   /** How often it looked ahead of a drain. */
   readonly looks: () => number;
   /** In how many looks that was. */
@@ -65,11 +68,10 @@ function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): L
   const told: string[] = [];
   const plans = api.view(spoken.plans);
   const watched = spoken.watched.map(({ resource }) => [resource, api.view(resource)] as const);
-  const effects = { dialect: spoken, client: api.client, ownWrites: new OwnWrites() };
-  const reconcile = createReconciler<TablePlan>({
+  const effects = { dialect: spoken, client: api.client, ...knowledgeOf(viewsOf(watched)) };
+  const reconcile = createReconciler({
     ...effects,
     plans,
-    views: viewsOf(watched),
     policyFor: () => buildPolicy(),
     clock,
     drains,
@@ -85,7 +87,7 @@ function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): L
         return { ahead };
       },
     },
-    reporter: createReporter<TablePlan>({
+    reporter: createReporter({
       ...effects,
       log: silentLogger,
       metrics: noMetrics,

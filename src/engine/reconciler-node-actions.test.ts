@@ -1,5 +1,7 @@
 /** Hundreds of node actions stop when the plan changes, and end with their reconcile. */
+
 import { expect, test } from 'vitest';
+import { knowledgeOf } from '../../test/builders/knowledge.ts';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { failed, sent } from '../../test/builders/observations.ts';
@@ -13,7 +15,7 @@ import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { nodes } from '../kube/resources.ts';
 import type { Dialect } from './dialect.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
-import { OwnWrites, viewsOf } from './observe/world.ts';
+import { viewsOf } from './observe/world.ts';
 import { createReconciler } from './reconciler.ts';
 
 const NAMES = Array.from({ length: 250 }, (_, index) => `w${index}`);
@@ -47,12 +49,11 @@ async function lookAt(api: MemoryApi): Promise<unknown> {
   const plans = api.view(dialect.plans);
   const watched = dialect.watched.map(({ resource }) => [resource, api.view(resource)] as const);
   for (const view of [plans, ...watched.map(([, each]) => each)]) view.catchUp();
-  const reconcile = createReconciler<TablePlan>({
+  const reconcile = createReconciler({
     dialect,
     client: api.client,
-    ownWrites: new OwnWrites(),
     plans,
-    views: viewsOf(watched),
+    ...knowledgeOf(viewsOf(watched)),
     policyFor: () => buildPolicy(),
     clock: new FakeClock(T0),
     prober: { askControlPlane: async () => await Promise.resolve([]) },

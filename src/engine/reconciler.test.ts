@@ -1,5 +1,7 @@
 /** The loop around the decision: the order of writes, and no second write after a conflict. */
+
 import { describe, expect, test } from 'vitest';
+import { knowledgeOf } from '../../test/builders/knowledge.ts';
 import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
 import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
 import { succeeded, working } from '../../test/builders/observations.ts';
@@ -14,13 +16,14 @@ import {
 import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
+import type { ReconcileResult } from '../runtime/controller.ts';
 import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Dialect } from './dialect.ts';
 import type { Observation } from './model/decision.ts';
 import type { Role } from './model/recorded.ts';
-import { OwnWrites, viewsOf } from './observe/world.ts';
-import { createReconciler, type Recheck } from './reconciler.ts';
+import { viewsOf } from './observe/world.ts';
+import { createReconciler } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
 
 /** One leader before one API server; nothing shows in its views until they catch up. */
@@ -35,11 +38,10 @@ class Leader {
     const plans = api.view(spoken.plans);
     const watched = spoken.watched.map(({ resource }) => [resource, api.view(resource)] as const);
     this.#catchUps = [plans, ...watched.map(([, view]) => view)].map((view) => () => view.catchUp());
-    const effects = { dialect: spoken, client: api.client, ownWrites: new OwnWrites() };
-    this.#reconcile = createReconciler<TablePlan>({
+    const effects = { dialect: spoken, client: api.client, ...knowledgeOf(viewsOf(watched)) };
+    this.#reconcile = createReconciler({
       ...effects,
       plans,
-      views: viewsOf(watched),
       policyFor: () => buildPolicy(),
       clock,
       prober: {
@@ -49,7 +51,7 @@ class Leader {
           return await Promise.resolve(health);
         },
       },
-      reporter: createReporter<TablePlan>({
+      reporter: createReporter({
         ...effects,
         log: silentLogger,
         metrics: noMetrics,
@@ -64,12 +66,12 @@ class Leader {
     for (const catchUp of this.#catchUps) catchUp();
   }
 
-  async see(abort?: AbortSignal): Promise<Recheck> {
+  async see(abort?: AbortSignal): Promise<ReconcileResult> {
     this.catchUp();
     return await this.#reconcile('plan', abort ? { abort } : {});
   }
 
-  async lookWithoutNews(): Promise<Recheck> {
+  async lookWithoutNews(): Promise<ReconcileResult> {
     return await this.#reconcile('plan');
   }
 }

@@ -1,6 +1,7 @@
 /** The loop of one plan: gather, decide, act, until nothing is left to do now. */
 import { splitKey } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
+import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';
 import type { Clock } from '../util/clock.ts';
 import { type Effects, isCurrent, send } from './act/effects.ts';
 import { endIdleDrains, prepareNodeActions } from './act/node-actions.ts';
@@ -13,44 +14,30 @@ import type { Decision, NodeAction, Probe } from './model/decision.ts';
 import { gather, type Known } from './observe/gather.ts';
 import { Answers, type DrainDelegations, ProbeBackoff, type Prober } from './observe/probes.ts';
 import { WatchTimes } from './observe/watch-times.ts';
-import { freshWorld, type View, type Views } from './observe/world.ts';
+import type { View } from './observe/world.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import type { Reporter, Turn } from './report/reporter.ts';
 
-export interface ReconcilerOptions<P extends KubeObject> extends Effects<P> {
-  readonly plans: View<P>;
-  readonly views: Views;
-  policyFor(plan: P): RolloutPolicy;
+export interface ReconcilerOptions extends Effects {
+  readonly plans: View<KubeObject>;
+  policyFor(plan: KubeObject): RolloutPolicy;
   readonly clock: Clock;
   readonly prober: Prober;
   /** Without it nothing is reported. */
-  readonly reporter?: Reporter<P> | undefined;
-}
-
-export interface Context {
-  /** Aborts at the time limit, or when the controller stops. Every request gets it. */
-  readonly abort?: AbortSignal;
-}
-
-export interface Recheck {
-  /** Milliseconds after which to reconcile again without an event; absent if watches suffice. */
-  readonly requeueAfterMs?: number | undefined;
-  /** Milliseconds for which events do not cause another reconcile. */
-  readonly restMs?: number | undefined;
+  readonly reporter?: Reporter | undefined;
 }
 
 /** Decisions in one reconcile: more than any plan needs, so that a fault cannot loop forever. */
 const MAX_ROUNDS = 20;
 /** After a conflict the watch brings the other write; this is for a watch that is late. */
 const CONFLICT_RECHECK_MS = 1000;
-const RECHECK_SOON: Recheck = { requeueAfterMs: CONFLICT_RECHECK_MS };
+const RECHECK_SOON: ReconcileResult = { requeueAfterMs: CONFLICT_RECHECK_MS };
+
+type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<ReconcileResult>;
 
 /** For one term of leadership: what it has watched and asked is not valid in another. */
-export function createReconciler<P extends KubeObject>(
-  options: ReconcilerOptions<P>,
-): (key: string, context?: Context) => Promise<Recheck> {
-  const { dialect, ownWrites, plans, views, clock } = options;
-  const world = freshWorld(views, ownWrites);
+export function createReconciler(options: ReconcilerOptions): Reconcile {
+  const { dialect, world, ownWrites, plans, clock } = options;
   const times = new WatchTimes(clock);
   const drainDelegations: DrainDelegations = new Set();
   const backoffs = new Map<string, ProbeBackoff>();
@@ -68,25 +55,21 @@ export function createReconciler<P extends KubeObject>(
         options.reporter?.gone(key);
         drainDelegations.clear();
         backoffs.delete(key);
-        return await cleanUpOrphanedWork(effects, world, plans);
+        return await cleanUpOrphanedWork(effects, plans);
       }
       const policy = options.policyFor(plan);
       const now = clock.now();
       const snapshot = gather(dialect, plan, world, now, knownTo(options, answers, times));
       const evaluations = new Evaluations(snapshot, policy, now);
-      const outcome = await take(effects, answers, { world, plan, policy, snapshot, now, evaluations });
-      if (outcome) return { ...outcome, ...soonest(outcome, await cleanUpOrphanedWork(effects, world, plans)) };
+      const outcome = await take(effects, answers, { plan, policy, snapshot, now, evaluations });
+      if (outcome) return { ...outcome, ...soonest(outcome, await cleanUpOrphanedWork(effects, plans)) };
     }
     return RECHECK_SOON;
   };
 }
 
 /** One decision and its effects; undefined if the next decision can follow at once. */
-async function take<P extends KubeObject>(
-  options: ReconcilerOptions<P>,
-  answers: Answers,
-  turn: Turn<P>,
-): Promise<Recheck | undefined> {
+async function take(options: ReconcilerOptions, answers: Answers, turn: Turn): Promise<ReconcileResult | undefined> {
   const { snapshot, now, evaluations } = turn;
   const decision = decideOn(evaluations);
   if (decision.probes.length > 0) {
@@ -95,7 +78,7 @@ async function take<P extends KubeObject>(
   }
   const heldMs = decision.record ? batchMs(snapshot.rollout, decision.record, now) : 0;
   if (decision.record && heldMs === 0) {
-    if (!(await record(options, turn.world, turn.plan, snapshot.rollout, decision.record, now))) return RECHECK_SOON;
+    if (!(await record(options, turn.plan, snapshot.rollout, decision.record, now))) return RECHECK_SOON;
     options.reporter?.recorded(turn, decision.record, decision.waits);
     return undefined;
   }
@@ -106,26 +89,22 @@ async function take<P extends KubeObject>(
 }
 
 /** A probe without an answer blocks only the targets that need it. It is reported once and asked again later. */
-async function probeAll<P extends KubeObject>(
-  options: ReconcilerOptions<P>,
+async function probeAll(
+  options: ReconcilerOptions,
   answers: Answers,
   probes: readonly Probe[],
-  { world, plan, policy }: Turn<P>,
+  { plan, policy }: Turn,
 ): Promise<void> {
-  const [failure] = await answers.add(probes, world, plan, policy.drain.options, options);
+  const [failure] = await answers.add(probes, options.world, plan, policy.drain.options, options);
   if (failure) options.reporter?.failed(plan, failure);
 }
 
-function soonest(...outcomes: readonly Recheck[]): Pick<Recheck, 'requeueAfterMs'> {
+function soonest(...outcomes: readonly ReconcileResult[]): Pick<ReconcileResult, 'requeueAfterMs'> {
   const times = outcomes.flatMap(({ requeueAfterMs }) => requeueAfterMs ?? []);
   return times.length === 0 ? {} : { requeueAfterMs: Math.min(...times) };
 }
 
-function knownTo<P extends KubeObject>(
-  { drains, prober }: ReconcilerOptions<P>,
-  answers: Answers,
-  times: WatchTimes,
-): Known {
+function knownTo({ drains, prober }: ReconcilerOptions, answers: Answers, times: WatchTimes): Known {
   const { controlPlane, preconditions, drainPreviews } = answers;
   return {
     controlPlane,
@@ -145,15 +124,15 @@ function withoutRecord(decision: Decision, heldMs: number, evaluations: Evaluati
 }
 
 /** Undefined if something was written, or a drain begun, that changes the next decision. */
-async function act<P extends KubeObject>(
-  options: ReconcilerOptions<P>,
-  turn: Turn<P>,
+async function act(
+  options: ReconcilerOptions,
+  turn: Turn,
   { signals, nodeActions, recheckAfterMs }: Decision,
-): Promise<Recheck | undefined> {
-  const { world, plan, snapshot } = turn;
+): Promise<ReconcileResult | undefined> {
+  const { plan, snapshot } = turn;
   const { rollout } = snapshot;
   endIdleDrains(options, snapshot);
-  const sent = await send(options, world, plan, rollout, signals);
+  const sent = await send(options, plan, rollout, signals);
   options.reporter?.sent(turn, sent);
   if (sent.some(({ result }) => result === 'outdated')) return RECHECK_SOON;
   if (nodeActions.length === 0) return { requeueAfterMs: recheckAfterMs };
@@ -161,16 +140,16 @@ async function act<P extends KubeObject>(
 }
 
 /** True if anything was done, and the plan stayed as decided on to the end. */
-async function runNodeActions<P extends KubeObject>(
-  options: ReconcilerOptions<P>,
-  turn: Turn<P>,
+async function runNodeActions(
+  options: ReconcilerOptions,
+  turn: Turn,
   nodeActions: readonly NodeAction[],
 ): Promise<boolean> {
-  const { world, plan, snapshot } = turn;
+  const { plan, snapshot } = turn;
   let isDone = false;
-  for (const batch of prepareNodeActions(options, world, snapshot.rollout, nodeActions, options.clock.now())) {
+  for (const batch of prepareNodeActions(options, snapshot.rollout, nodeActions, options.clock.now())) {
     const targets = batch.nodeActions.map(({ target }) => target);
-    if (!(await isCurrent(options, world, plan, targets))) return false;
+    if (!(await isCurrent(options, plan, targets))) return false;
     isDone = (await batch.run((nodeAction) => options.reporter?.ran(turn, nodeAction))) || isDone;
   }
   return isDone;

@@ -1,4 +1,5 @@
 /** Composes a controller process: what `refit controller` and every other process that carries out plans have in common. */
+
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type UpgradePolicy, upgradePolicies } from '../api/refit/upgrade-policy.ts';
@@ -30,6 +31,7 @@ import { type Clock, systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
 import { printableUrl } from '../util/printable-url.ts';
+import type { Tools } from '../util/tools.ts';
 
 export interface ControllerProcessOptions {
   /** Names the process in Events and in the log. */
@@ -150,12 +152,13 @@ async function checkAccess(
   if (lease) await ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort }));
 }
 
-interface ControllerParts extends Omit<ControllerProcessOptions, 'policies' | 'dialects'>, LeaderTools {
+interface ControllerParts
+  extends Omit<ControllerProcessOptions, 'policies' | 'dialects'>,
+    LeaderTools,
+    Pick<Tools, 'clock' | 'random'> {
   readonly dialects: readonly Dialect[];
   readonly policies: Informer<UpgradePolicy> | undefined;
   readonly reader: KubeClient;
-  readonly clock: Clock;
-  readonly random: () => number;
   readonly metrics: Metrics;
   readonly abort: AbortSignal;
   policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;

@@ -1,10 +1,10 @@
 /** The work queue of a controller: each key at most once in it and never twice at work, with delays and retries. */
+
 import { type BucketSize, backoffDelay, TokenBucket } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
+import type { Tools } from '../util/tools.ts';
 
-export interface QueueOptions {
-  readonly clock: Clock;
-  readonly random: () => number;
+export interface QueueOptions extends Pick<Tools, 'clock' | 'random'> {
   /** Milliseconds before the first retry of a key, doubled with each further one up to `retryCapMs`. */
   readonly retryBaseMs?: number;
   readonly retryCapMs?: number;

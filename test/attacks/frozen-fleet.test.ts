@@ -2,10 +2,11 @@
  * One kubelet writes signals on its own Node to hold up all others. The API server in memory enforces nothing, so the attacker
  * here writes only what NodeRestriction leaves to it: annotations. test/testenv/roles.test.ts shows that labels are refused.
  */
+
 import { describe, expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import { OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
+import { viewsOf } from '../../src/engine/observe/world.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
 import { failedInFlightIn } from '../../src/engine/schedule/slots.ts';
 import { nodes } from '../../src/kube/resources.ts';
@@ -13,6 +14,7 @@ import type { Node } from '../../src/kube/types.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import { ATTEMPT_LABEL, ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
+import { knowledgeOf } from '../builders/knowledge.ts';
 import { MemoryApi } from '../builders/memory-api.ts';
 import { buildNode } from '../builders/nodes.ts';
 import { working } from '../builders/observations.ts';
@@ -72,12 +74,11 @@ class Fleet {
   }
 
   #newLeader() {
-    return createReconciler<Plan>({
+    return createReconciler({
       dialect,
       client: this.api.client,
-      ownWrites: new OwnWrites(),
       plans: this.#plans,
-      views: viewsOf(this.#views),
+      ...knowledgeOf(viewsOf(this.#views)),
       policyFor: () => buildPolicy(),
       clock: this.clock,
       prober: { askControlPlane: async () => await Promise.resolve([]) },

@@ -1,4 +1,5 @@
 /** A Machine, its Node and the leader with an API server in memory, for tests of UpdateMachine. */
+
 import { identityOf } from '../../sandbox/cluster/machines.ts';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
@@ -6,11 +7,12 @@ import { capi } from '../../src/dialects/capi/dialect.ts';
 import { type UpdateParts, updateMachine } from '../../src/dialects/capi/update-machine.ts';
 import { CONTROL_PLANE } from '../../src/dialects/node-endpoints.ts';
 import type { EndpointHealth } from '../../src/engine/model/decision.ts';
-import { OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
+import { viewsOf } from '../../src/engine/observe/world.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import type { Node } from '../../src/kube/types.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
+import { knowledgeOf } from '../builders/knowledge.ts';
 import { MemoryApi } from '../builders/memory-api.ts';
 import { buildNode } from '../builders/nodes.ts';
 import { buildPolicy } from '../builders/rollout-policies.ts';
@@ -71,9 +73,8 @@ export class MachineScene {
     await createReconciler({
       dialect: capi,
       client: this.api.client,
-      ownWrites: new OwnWrites(),
+      ...knowledgeOf(viewsOf([[nodes, view]])),
       plans: view,
-      views: viewsOf([[nodes, view]]),
       policyFor: () => POLICY,
       clock: this.clock,
       prober: { askControlPlane: async () => await Promise.resolve(this.health) },

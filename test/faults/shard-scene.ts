@@ -2,11 +2,12 @@
  * Owns a small plan that is too large for one object, carried out by leaders that die between any two requests: every
  * write is checked as it lands, against what must hold whatever dies and whatever lags.
  */
+
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { Dialect } from '../../src/engine/dialect.ts';
-import { OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
+import { viewsOf } from '../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -14,6 +15,7 @@ import { nodes, type Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { controlNodes } from '../../src/signal/names.ts';
+import { knowledgeOf } from '../builders/knowledge.ts';
 import { type LaggingView, MemoryApi } from '../builders/memory-api.ts';
 import { buildControlNode, buildNode } from '../builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
@@ -60,12 +62,11 @@ export class ShardScene {
 
   leader(death?: Death): Leader {
     const views = new Map(KINDS.map((resource) => [resource, this.api.view(resource)]));
-    const reconcile = createReconciler<Plan>({
+    const reconcile = createReconciler({
       dialect: this.#dialect,
       client: this.#mortal(death),
-      ownWrites: new OwnWrites(),
       plans: views.get(plans) as LaggingView<Plan>,
-      views: viewsOf(views),
+      ...knowledgeOf(viewsOf(views)),
       policyFor: () => DEFAULT_POLICY,
       clock: this.#clock,
       prober: {

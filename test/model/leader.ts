@@ -1,4 +1,5 @@
 /** Runs the real reconciler once on a chosen view of the cluster, and records its writes. */
+
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { DrainState, Drains } from '../../src/drain/drains.ts';
@@ -12,6 +13,7 @@ import { leases, nodes, type Resource } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import type { KubeList, KubeObject } from '../../src/kube/types.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../src/signal/names.ts';
+import { knowledgeOf } from '../builders/knowledge.ts';
 
 /** All that one decision depends on: which process decides makes no difference. */
 export interface LeaderView {
@@ -59,12 +61,11 @@ export function leaderWith(dialect: Dialect<Plan>): Leader {
     const deeds = { writes: [] as KubeObject[], begun: [] as string[] };
     let elapsedMs = 0;
     let over = new AbortController();
-    const reconcile = createReconciler<Plan>({
+    const reconcile = createReconciler({
       dialect,
       client: catchingClient(view, deeds.writes, () => over.abort()),
-      ownWrites: new NoMemory(),
       plans: viewOf([view.plan]),
-      views: viewsOfRoles(view.objects),
+      ...knowledgeOf(viewsOfRoles(view.objects), new NoMemory()),
       policyFor: () => view.policy,
       drains: drainsIn(view, deeds),
       clock: { now: () => view.now, monotonic: () => elapsedMs, schedule: () => () => undefined },

@@ -1,8 +1,9 @@
 /** Keeps downloads from filling the disk: a reserve stays free, and without room a download waits. */
+
 import { backoffDelay } from '../../util/backoff.ts';
-import { type Clock, sleep } from '../../util/clock.ts';
+import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import { type Files, isDiskFull } from '../state/durable-files.ts';
 
 /** There is no room now; it may come. */
@@ -64,10 +65,7 @@ export class DiskRoom {
   }
 }
 
-interface WaitTools {
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
+interface WaitTools extends Tools {
   readonly abort: AbortSignal;
 }
 

@@ -1,13 +1,14 @@
 /** Downloads a payload into a partial file: with retries, resumption, limits and verification. */
+
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { dirname } from 'node:path';
 import { type Answer, chunksOf, httpGet, StallGuard, TransientError } from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import { backoffDelay } from '../../util/backoff.ts';
-import { type Clock, sleep } from '../../util/clock.ts';
+import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import type { Files } from '../state/durable-files.ts';
 import { hostVeto } from '../veto.ts';
 import { DiskRoom } from './disk-room.ts';
@@ -24,10 +25,7 @@ export interface FetchRequest {
   readonly limits: DownloadLimits;
 }
 
-export interface FetchTools {
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
+export interface FetchTools extends Tools {
   readonly files: Files;
   /** Names the proxies. */
   readonly environment: Environment;

@@ -1,12 +1,12 @@
 /** Labels the node's own lease: only a node whose lease has the label is drained by a leader that cordons centrally. */
+
 import type { KubeClient } from '../../kube/client.ts';
 import { leases } from '../../kube/resources.ts';
 import { isForbidden, isInvalid, isNotFound, isRefusal } from '../../kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { backoffDelay } from '../../util/backoff.ts';
-import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import { changeOrTimeout, type SignalObject } from '../object/signal-object.ts';
 
 const NODE_LEASES = 'kube-node-lease';
@@ -52,13 +52,10 @@ export class LeaseDelegation {
   }
 }
 
-export interface DelegationParts {
+export interface DelegationParts extends Tools {
   /** The Node; somebody else follows it. */
   readonly node: SignalObject;
   readonly offer: (abort: AbortSignal) => Promise<void>;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Cordons and drains the agent's own node before an update, and uncordons it after. */
+
 import { cordonOwner, withCordon, withoutAnyCordon, withoutCordon } from '../../drain/cordon-marks.ts';
 import { DrainRefusedError } from '../../drain/drain.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
@@ -7,21 +8,18 @@ import { ifFound, isConflict, isRefusal } from '../../kube/status-error.ts';
 import type { KubeObject, Lease, Node } from '../../kube/types.ts';
 import type { AgentDrain } from '../../signal/annotations.ts';
 import { backoffDelay } from '../../util/backoff.ts';
-import { type Clock, sleep } from '../../util/clock.ts';
+import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import { type Cordoner, LeaseObserver } from './cordoner.ts';
 import type { LeaseDelegation } from './lease-delegation.ts';
 import { OwnDrain } from './own-drain.ts';
 
-export interface MaintenanceParts {
+export interface MaintenanceParts extends Tools {
   readonly client: KubeClient;
   /** Name of the host's Node; undefined when no pods run on the host. */
   readonly nodeName: () => string | undefined;
   readonly delegation: Pick<LeaseDelegation, 'isExpected'>;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
 }
 
 /** What a host without a Node answers: nothing is cordoned, and nothing is to be done. */

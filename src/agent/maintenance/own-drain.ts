@@ -1,17 +1,14 @@
 /** A drain of the agent's own node, with the options and the time limit of the signal's policy. */
+
 import { type DrainProgress, drainNode } from '../../drain/drain.ts';
 import { DEFAULT_DRAIN, type DrainOptions } from '../../drain/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { AgentDrain } from '../../signal/annotations.ts';
-import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 
-interface OwnDrainParts {
+interface OwnDrainParts extends Tools {
   readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
 }
 
 /** The drain took longer than the policy allows; the message names what is left. */

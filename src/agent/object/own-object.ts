@@ -1,20 +1,17 @@
 /** The one object that carries the agent's signals: watched by name, and written as a whole. */
+
 import type { KubeClient } from '../../kube/client.ts';
 import { compareResourceVersions, type Resource } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
-import type { Clock } from '../../util/clock.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import type { RegisteredObject } from './signal-object.ts';
 
-export interface OwnObjectParts {
+export interface OwnObjectParts extends Tools {
   readonly client: KubeClient;
   readonly resource: Resource;
   readonly name: string;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
 }
 
 /**

@@ -1,20 +1,17 @@
 /** Keeps a controller registered: creates its ControlNode and corrects it when it differs from the service. */
+
 import type { ControlNode } from '../../signal/names.ts';
 import { backoffDelay } from '../../util/backoff.ts';
-import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import { changeOrTimeout, type RegisteredObject } from '../object/signal-object.ts';
 import { type ControllerFacts, missingFields, withTrueStatus } from './control-node.ts';
 
-export interface RegistrationParts {
+export interface RegistrationParts extends Tools {
   /** Somebody else follows it; it stays unknown until the API server knows its kind. */
   readonly object: RegisteredObject;
   /** Undefined while the role of this host is unknown. */
   readonly describe: () => Promise<ControllerFacts | undefined>;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
 }
 
 /** Polled, because nothing signals that the service answers, or that another version was started. */

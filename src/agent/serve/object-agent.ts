@@ -1,11 +1,11 @@
 /** Creates the agent of one object, with everything it needs from the host. */
+
 import * as files from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes, type Resource } from '../../kube/resources.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
-import type { Clock } from '../../util/clock.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import { Agent } from '../agent.ts';
 import { perform } from '../effects.ts';
 import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
@@ -23,7 +23,7 @@ import type { StatePaths } from '../state/state-directory.ts';
 import { fileTrust } from '../state/trusted-path.ts';
 
 /** Shared by all agents of one host. */
-export interface HostParts {
+export interface HostParts extends Tools {
   readonly client: KubeClient;
   readonly options: AgentOptions;
   readonly paths: StatePaths;
@@ -33,9 +33,6 @@ export interface HostParts {
   readonly restarter: ServiceRestarter;
   /** Sent to download servers. */
   readonly userAgent: string;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
 }
 
 interface NodeAgentOptions {

@@ -1,8 +1,8 @@
 /** Tells whether the node's Ready condition is from after the restart, or a leftover of the kubelet before it. */
+
 import type { Node } from '../../kube/types.ts';
-import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import type { Journal, UpdateJournal } from '../journal.ts';
 import type { Maintenance } from '../maintenance/node-maintenance.ts';
 import type { OwnNodeFacts } from '../step-input.ts';
@@ -16,12 +16,10 @@ interface HeartbeatInput {
   readonly steady: () => number;
 }
 
-export interface KubeletHeartbeatParts {
+export interface KubeletHeartbeatParts extends Pick<Tools, 'clock' | 'log'> {
   readonly maintenance: Pick<Maintenance, 'readNode'>;
   /** Milliseconds since the process started; any number when unknown. */
   readonly ageOf: (process: ProcessId) => Promise<number>;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /**

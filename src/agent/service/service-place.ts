@@ -1,8 +1,9 @@
 /** Finds status socket and data directory of the service: from flags, else from the running service, else the defaults. */
-import { type Clock, sleep } from '../../util/clock.ts';
+
+import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import { DEFAULT_DATA_DIRECTORY, DEFAULT_STATUS_SOCKET, type FoundService } from './find-services.ts';
 import type { ServiceStatus } from './status-socket.ts';
 
@@ -18,12 +19,10 @@ export interface ServicePlace {
 /** From flags: they override what is found. */
 export type PlaceFlags = Partial<Pick<ServicePlace, 'statusSocket' | 'dataDirectory'>>;
 
-export interface PlaceParts {
+export interface PlaceParts extends Pick<Tools, 'clock' | 'log'> {
   readonly flags: PlaceFlags;
   readonly findServices: () => Promise<readonly FoundService[]>;
   readonly askStatus: (statusSocket: string) => Promise<ServiceStatus>;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 const PAUSE_MS = 1_000;

@@ -1,4 +1,5 @@
 /** The session of `refit kubeadm`: manifest, API connection and shells on the hosts, and the survey through them. */
+
 import { randomBytes } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 import { parse } from 'yaml';
@@ -18,9 +19,10 @@ import { leaderIdentity } from '../../kube/election/lease-record.ts';
 import { nodes } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
-import { type Clock, systemClock } from '../../util/clock.ts';
+import { systemClock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
-import { type Logger, stderrLogger } from '../../util/log.ts';
+import { stderrLogger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Output, plainOutput } from '../output.ts';
 
@@ -34,10 +36,8 @@ export interface KubeadmApplyFlags extends KubeadmFlags {
   readonly leaseDuration: number;
 }
 
-export interface KubeadmSession {
-  readonly clock: Clock;
+export interface KubeadmSession extends Pick<Tools, 'clock' | 'log'> {
   readonly output: Output;
-  readonly log: Logger;
   readonly abort: AbortSignal;
   readonly manifest: Manifest;
   readonly config: ClusterConfig;

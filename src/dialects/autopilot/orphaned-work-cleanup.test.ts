@@ -1,5 +1,7 @@
 /** Proves that the next leader removes what deleted Plans left on nodes, and nothing else. */
+
 import { expect, test } from 'vitest';
+import { knowledgeOf } from '../../../test/builders/knowledge.ts';
 import { MemoryApi } from '../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan } from '../../../test/builders/plans.ts';
@@ -10,7 +12,7 @@ import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from '../../drain/cordon-marks.ts';
 import type { Drains } from '../../drain/drains.ts';
-import { OwnWrites, viewsOf } from '../../engine/observe/world.ts';
+import { viewsOf } from '../../engine/observe/world.ts';
 import { createReconciler } from '../../engine/reconciler.ts';
 import { createReporter } from '../../engine/report/reporter.ts';
 import { nodes } from '../../kube/resources.ts';
@@ -43,12 +45,12 @@ interface Cared {
 async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Cared> {
   const api = new MemoryApi();
   const told: string[] = [];
-  const effects = { dialect: autopilot, client: api.client, ownWrites: new OwnWrites() };
   api.put(nodes, node);
   if (plan) api.put(plans, plan);
   const seen = api.view(plans);
   const watched = autopilot.watched.map(({ resource }) => [resource, api.view(resource)] as const);
-  const reconcile = createReconciler<Plan>({
+  const effects = { dialect: autopilot, client: api.client, ...knowledgeOf(viewsOf(watched)) };
+  const reconcile = createReconciler({
     ...effects,
     reporter: createReporter({
       ...effects,
@@ -59,7 +61,6 @@ async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Care
       },
     }),
     plans: seen,
-    views: viewsOf(watched),
     policyFor: () => buildPolicy(),
     clock: new FakeClock(T0),
     drains,

@@ -1,4 +1,5 @@
 /** Keeps a Plan's latest version as its channel says: requests the channel at once, then once per interval. */
+
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { basename } from 'node:path/posix';
@@ -8,9 +9,8 @@ import { keyOf, splitKey } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import { type Controller, fromObject, generationChanged, type ReconcileResult } from '../../runtime/controller.ts';
-import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import { type ConditionUpdate, says, withVerdicts } from './conditions.ts';
 import { mungeVersion } from './latest.ts';
 
@@ -63,14 +63,12 @@ function lastPart(path: string): string {
   return basename(path) || '/';
 }
 
-export interface ChannelParts {
+export interface ChannelParts extends Pick<Tools, 'clock' | 'log'> {
   readonly reader: KubeClient;
   readonly writer: KubeClient;
   readonly namespace: string;
   /** Milliseconds between two requests to a channel that answered. */
   readonly intervalMs: number;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** Rejects if the channel returns no version. */
   readonly ask: (channel: string, latestVersion: string) => Promise<string>;
 }

@@ -1,13 +1,14 @@
 /** Runs the steps of one host in order and reports each on its Node. A later run continues after the last finished step. */
+
 import type { Drains } from '../../drain/drains.ts';
 import { ownerOf } from '../../engine/model/recorded.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
 import { isConflict, StatusError, TransportError } from '../../kube/status-error.ts';
 import type { Node } from '../../kube/types.ts';
-import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
+import { rfc3339, sleep } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
-import type { Logger } from '../../util/log.ts';
+import type { Tools } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 import { configMaps } from './plan-object.ts';
@@ -33,15 +34,13 @@ import {
 } from './signal.ts';
 import type { ShellResult, Shells } from './ssh.ts';
 
-export interface ProcedureParts {
+export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
   readonly manifest: Manifest;
   readonly shells: Shells;
   /** Writes only while this process holds the lease. */
   readonly writer: KubeClient;
   /** To report what blocks a drain. */
   readonly drains: Drains;
-  readonly clock: Clock;
-  readonly log: Logger;
   readonly abort: AbortSignal;
 }
 

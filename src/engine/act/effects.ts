@@ -9,9 +9,10 @@ import type { Signalling } from '../model/decision.ts';
 import type { Rollout, Target } from '../model/recorded.ts';
 import type { OwnWrites } from '../observe/world.ts';
 
-export interface Effects<P extends KubeObject> {
-  readonly dialect: Dialect<P>;
+export interface Effects {
+  readonly dialect: Dialect;
   readonly client: KubeClient;
+  readonly world: World;
   readonly ownWrites: OwnWrites;
   /** Without it nothing is drained. */
   readonly drains?: Drains | undefined;
@@ -20,7 +21,7 @@ export interface Effects<P extends KubeObject> {
 }
 
 /** False if the object has changed since it was observed; nothing is written then. */
-export async function carryOut<P extends KubeObject>(effects: Effects<P>, instruction: Instruction): Promise<boolean> {
+export async function carryOut(effects: Effects, instruction: Instruction): Promise<boolean> {
   if (instruction.kind === 'begin') {
     await instruction.begin();
     return true;
@@ -40,10 +41,9 @@ export async function carryOut<P extends KubeObject>(effects: Effects<P>, instru
 }
 
 /** Asks the API server, not a cache, whether the plan and the status shards of these targets are as observed. */
-export async function isCurrent<P extends KubeObject>(
-  { dialect, client, abort }: Effects<P>,
-  world: World,
-  plan: P,
+export async function isCurrent(
+  { dialect, client, world, abort }: Effects,
+  plan: KubeObject,
   targets: readonly Target[],
 ): Promise<boolean> {
   const holding = dialect.shards?.holding(plan, targets, world) ?? [];
@@ -79,10 +79,9 @@ const SIGNALS_AT_ONCE = 100;
  * command has signalled. So the plan and the targets' status shards are read again from the API server before the writes:
  * if they are unchanged, nobody can have signalled an object that is unchanged too.
  */
-export async function send<P extends KubeObject>(
-  effects: Effects<P>,
-  world: World,
-  plan: P,
+export async function send(
+  effects: Effects,
+  plan: KubeObject,
   rollout: Rollout,
   signals: readonly Signalling[],
 ): Promise<Sent[]> {
@@ -91,10 +90,10 @@ export async function send<P extends KubeObject>(
     const batch = signals.slice(first, first + SIGNALS_AT_ONCE);
     const prepared = batch.map((signalling) => ({
       signalling,
-      instruction: effects.dialect.signal.send(world, rollout, signalling, plan),
+      instruction: effects.dialect.signal.send(effects.world, rollout, signalling, plan),
     }));
     const targets = batch.map(({ target }) => target);
-    const isPlanCurrent = await isCurrent(effects, world, plan, targets);
+    const isPlanCurrent = await isCurrent(effects, plan, targets);
     const results = prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
       const isWritten = isPlanCurrent && instruction !== undefined && (await carryOut(effects, instruction));
       return { signalling, result: isWritten ? 'written' : 'outdated' };

@@ -18,11 +18,11 @@ const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('
 
 test('a cancel that the dialect cannot write counts as nothing done, so that the next decision waits', async () => {
   const dialect = { signal: {} } as unknown as Dialect;
-  const effects = { dialect, client: {} as KubeClient, ownWrites: new OwnWrites() };
+  const effects = { dialect, client: {} as KubeClient, world: buildWorld([], []), ownWrites: new OwnWrites() };
   const reason = because('Aborted', 'stopped by order');
   const target = buildTarget('w1', 'intended');
   const nodeActions = [{ kind: 'cancel', stage, target, reason } as const];
-  const [batch] = prepareNodeActions(effects, buildWorld([], []), buildRollout([stage]), nodeActions, 0);
+  const [batch] = prepareNodeActions(effects, buildRollout([stage]), nodeActions, 0);
   expect(await batch?.run(() => undefined)).toBe(false);
 });
 
@@ -47,13 +47,13 @@ test('thousands of node actions are run a hundred at a time, each on its object 
       return object;
     },
   } as unknown as KubeClient;
-  const effects = { dialect: tableDialect as unknown as Dialect, client, ownWrites: new OwnWrites() };
   const moving: World = { get: (...args) => world.get(...args), list: (resource) => world.list(resource) };
+  const effects = { dialect: tableDialect as unknown as Dialect, client, world: moving, ownWrites: new OwnWrites() };
   const large = buildStage('worker', names);
   const nodeActions = large.targets.map(
     (target) => ({ kind: 'taint', stage: large, target, node: target.name }) as const,
   );
-  const batches = prepareNodeActions(effects, moving, buildRollout([large]), nodeActions, 0);
+  const batches = prepareNodeActions(effects, buildRollout([large]), nodeActions, 0);
   for (const batch of batches) expect(await batch.run(() => undefined)).toBe(true);
   expect(batches.flatMap((batch) => batch.nodeActions)).toEqual(nodeActions);
   expect(most).toBe(100);

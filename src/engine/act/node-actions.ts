@@ -7,9 +7,9 @@ import {
   withPendingTaint,
 } from '../../drain/cordon-marks.ts';
 import { nodes } from '../../kube/resources.ts';
-import type { KubeObject, Node } from '../../kube/types.ts';
+import type { Node } from '../../kube/types.ts';
 import { settleAll } from '../../util/waits.ts';
-import type { Dialect, Instruction, World } from '../dialect.ts';
+import type { Instruction } from '../dialect.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Snapshot } from '../model/decision.ts';
 import { ownerOf, pendingOwnerOf, type Rollout } from '../model/recorded.ts';
@@ -29,16 +29,15 @@ export interface NodeActionBatch {
  * Run the batches in order, each only if the plan is unchanged. All writes are prepared now: a late batch must not act on
  * an object that has changed in between. `now` (ms) is written to the targets.
  */
-export function prepareNodeActions<P extends KubeObject>(
-  effects: Effects<P>,
-  world: World,
+export function prepareNodeActions(
+  effects: Effects,
   rollout: Rollout,
   nodeActions: readonly NodeAction[],
   now: number,
 ): NodeActionBatch[] {
   const prepared = nodeActions.map((nodeAction) => ({
     nodeAction,
-    run: prepareNodeAction(effects, world, rollout, nodeAction, now),
+    run: prepareNodeAction(effects, rollout, nodeAction, now),
   }));
   return Array.from({ length: Math.ceil(nodeActions.length / NODE_ACTIONS_AT_ONCE) }, (_, index) => {
     const [first, end] = [index * NODE_ACTIONS_AT_ONCE, (index + 1) * NODE_ACTIONS_AT_ONCE];
@@ -55,22 +54,21 @@ export function prepareNodeActions<P extends KubeObject>(
   });
 }
 
-function prepareNodeAction<P extends KubeObject>(
-  effects: Effects<P>,
-  world: World,
+function prepareNodeAction(
+  effects: Effects,
   rollout: Rollout,
   nodeAction: NodeAction,
   now: number,
 ): () => Promise<boolean> {
   if (nodeAction.kind === 'drain') {
-    const object = world.get(nodes, nodeAction.node);
+    const object = effects.world.get(nodes, nodeAction.node);
     return async () => object !== undefined && (await beginDrain(effects, rollout, nodeAction, object));
   }
   const endsDrain =
     nodeAction.kind === 'acknowledge' ||
     nodeAction.kind === 'cancel' ||
     (nodeAction.kind === 'clean-up' && nodeAction.cordon);
-  const instructions = instructionsFor(effects.dialect, world, rollout, nodeAction, now);
+  const instructions = instructionsFor(effects, rollout, nodeAction, now);
   return async () => {
     if (endsDrain && nodeAction.node !== undefined) effects.drains?.forget(nodeAction.node);
     // In order: each is right only after the one before.
@@ -82,8 +80,8 @@ function prepareNodeAction<P extends KubeObject>(
 }
 
 /** A cache may show the cordon of a node that was uncordoned since: pods are only evicted from a cordoned node. */
-async function beginDrain<P extends KubeObject>(
-  { client, drains, abort }: Effects<P>,
+async function beginDrain(
+  { client, drains, abort }: Effects,
   rollout: Rollout,
   { node, target, options }: Extract<NodeAction, { kind: 'drain' }>,
   object: Node,
@@ -95,7 +93,7 @@ async function beginDrain<P extends KubeObject>(
 }
 
 /** Ends drains that no target waits for any more, as after a failure: an uncordoned node keeps the pods that it gets. */
-export function endIdleDrains({ drains }: Pick<Effects<never>, 'drains'>, snapshot: Snapshot): void {
+export function endIdleDrains({ drains }: Pick<Effects, 'drains'>, snapshot: Snapshot): void {
   for (const target of snapshot.rollout.stages.flatMap(({ targets }) => targets)) {
     const { drain, node, observation } = factsOf(snapshot, target);
     const isAsking = observation.kind === 'working' && observation.waitsFor === 'drain';
@@ -105,8 +103,7 @@ export function endIdleDrains({ drains }: Pick<Effects<never>, 'drains'>, snapsh
 
 /** What the node action writes, in as few writes as possible. */
 function instructionsFor(
-  { signal }: Pick<Dialect, 'signal'>,
-  world: World,
+  { dialect: { signal }, world }: Effects,
   rollout: Rollout,
   nodeAction: Exclude<NodeAction, { kind: 'drain' }>,
   now: number,

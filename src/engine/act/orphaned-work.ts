@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../util/clock.ts';
 import { decide } from '../decide/decide.ts';
-import type { OrphanedPlan, World } from '../dialect.ts';
+import type { OrphanedPlan } from '../dialect.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { NodeAction } from '../model/decision.ts';
 import { gatherFacts } from '../observe/gather.ts';
@@ -12,9 +12,9 @@ import type { Reporter } from '../report/reporter.ts';
 import type { Effects } from './effects.ts';
 import { prepareNodeActions } from './node-actions.ts';
 
-interface Parts<P extends KubeObject> extends Effects<P> {
+interface Parts extends Effects {
   readonly clock: Clock;
-  readonly reporter?: Pick<Reporter<P>, 'cleared'> | undefined;
+  readonly reporter?: Pick<Reporter, 'cleared'> | undefined;
 }
 
 /** After a conflicting write, or while a node has yet to answer. */
@@ -24,30 +24,28 @@ const RECHECK_MS = 1000;
  * A plan that is gone is decided on as a rollout that has ended. The API server is asked whether it is gone: a node may
  * show the signal of a plan that no cache shows yet.
  */
-export async function cleanUpOrphanedWork<P extends KubeObject>(
-  parts: Parts<P>,
-  world: World,
-  cached: Pick<View<P>, 'list'>,
+export async function cleanUpOrphanedWork(
+  parts: Parts,
+  cached: Pick<View<KubeObject>, 'list'>,
 ): Promise<{ readonly requeueAfterMs?: number }> {
-  const { dialect, client, clock, reporter, abort } = parts;
-  const nodeActionsAmong = (plans: readonly P[]) =>
-    (dialect.orphanedWork?.plans(world, plans) ?? []).map((orphanedPlan) => nodeActionsFor(parts, world, orphanedPlan));
+  const { dialect, client, world, clock, reporter, abort } = parts;
+  const nodeActionsAmong = (plans: readonly KubeObject[]) =>
+    (dialect.orphanedWork?.plans(world, plans) ?? []).map((orphanedPlan) => nodeActionsFor(parts, orphanedPlan));
   if (nodeActionsAmong(cached.list()).every(({ nodeActions }) => nodeActions.length === 0)) return {};
   const { plans, scope: { namespace, fieldSelector } = {} } = dialect;
   const { items } = await client.listAll(plans, { abort, namespace, fieldSelector });
   const left = nodeActionsAmong(items).filter(({ nodeActions }) => nodeActions.length > 0);
   for (const { rollout, nodeActions } of left) {
-    for (const batch of prepareNodeActions(parts, world, rollout, nodeActions, clock.now())) {
-      await batch.run((nodeAction) => reporter?.cleared(world, rollout, nodeAction));
+    for (const batch of prepareNodeActions(parts, rollout, nodeActions, clock.now())) {
+      await batch.run((nodeAction) => reporter?.cleared(rollout, nodeAction));
     }
   }
   return left.length > 0 ? { requeueAfterMs: RECHECK_MS } : {};
 }
 
-function nodeActionsFor<P extends KubeObject>(
-  { dialect, clock, drains }: Parts<P>,
-  world: World,
-  { rollout, plan }: OrphanedPlan<P>,
+function nodeActionsFor(
+  { dialect, world, clock, drains }: Parts,
+  { rollout, plan }: OrphanedPlan,
 ): { readonly rollout: OrphanedPlan['rollout']; readonly nodeActions: readonly NodeAction[] } {
   const now = clock.now();
   const known = { drainOf: (node: string, owner: string) => drains?.stateOf(node, owner) };

@@ -9,6 +9,7 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Dialect, Instruction, World } from '../dialect.ts';
 import type { RecordedState, Rollout } from '../model/recorded.ts';
+import { OwnWrites } from '../observe/world.ts';
 import { areNotYetSignalled } from './record.ts';
 
 const WORLD: World = { get: () => undefined, list: () => [] };
@@ -22,8 +23,8 @@ function telling(instruction: Instruction | undefined): Dialect<ReturnType<typeo
 }
 
 async function mayRelease(api: MemoryApi, instruction: Instruction | undefined, after: RecordedState) {
-  const parts = { dialect: telling(instruction), client: api.client };
-  return await areNotYetSignalled(parts, WORLD, buildTablePlan({}), rolloutWith('intended'), rolloutWith(after));
+  const parts = { dialect: telling(instruction), client: api.client, world: WORLD, ownWrites: new OwnWrites() };
+  return await areNotYetSignalled(parts, buildTablePlan({}), rolloutWith('intended'), rolloutWith(after));
 }
 
 test('an object that is as it was seen was told nothing; one that was written since may have been', async () => {

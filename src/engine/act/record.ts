@@ -3,29 +3,28 @@ import type { KubeClient } from '../../kube/client.ts';
 import { ifFound, isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { settleAll } from '../../util/waits.ts';
-import type { Dialect, Instruction, Split, World } from '../dialect.ts';
+import type { Instruction, Split } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
 import { type Rollout, stateChanges, type Target } from '../model/recorded.ts';
 import { areUnchanged, carryOut, type Effects } from './effects.ts';
 import { restingOn } from './status-shards.ts';
 
 /** False if the plan, or an object that must be finished first, has changed: nothing is recorded then. `now` in ms. */
-export async function record<P extends KubeObject>(
-  effects: Effects<P>,
-  world: World,
-  plan: P,
+export async function record(
+  effects: Effects,
+  plan: KubeObject,
   before: Rollout,
   after: Rollout,
   now: number,
 ): Promise<boolean> {
-  const { dialect } = effects;
-  if (!(await areNotYetSignalled(effects, world, plan, before, after))) return false;
-  for (const instruction of finishing(dialect, world, plan, before, after)) {
+  const { dialect, world } = effects;
+  if (!(await areNotYetSignalled(effects, plan, before, after))) return false;
+  for (const instruction of finishing(effects, plan, before, after)) {
     if (!(await carryOut(effects, instruction))) return false;
   }
   const projected = dialect.project(after, plan, now);
   const split = dialect.shards?.split(plan, projected, world, now) ?? { plan: projected, writes: [] };
-  if (!(await writeShards(effects, world, plan, split, restingOn(before, after)))) return false;
+  if (!(await writeShards(effects, plan, split, restingOn(before, after)))) return false;
   return await writePlan(effects, split);
 }
 
@@ -33,14 +32,13 @@ export async function record<P extends KubeObject>(
  * Shards are written before the plan, so that a target which ends is always recorded somewhere. Their versions and the
  * plan's are independent: the plan is read again before a shard is written, and the shards before the plan is.
  */
-async function writeShards<P extends KubeObject>(
-  effects: Effects<P>,
-  world: World,
-  plan: P,
-  { writes }: Split<P>,
+async function writeShards(
+  effects: Effects,
+  plan: KubeObject,
+  { writes }: Split<KubeObject>,
   targets: readonly Target[],
 ): Promise<boolean> {
-  const { dialect, client, abort } = effects;
+  const { dialect, client, world, abort } = effects;
   const holding = dialect.shards?.holding(plan, targets, world) ?? [];
   const basis = writes.length > 0 ? [{ resource: dialect.plans, object: plan }, ...holding] : holding;
   if (!(await areUnchanged(client, basis, abort))) return false;
@@ -48,9 +46,9 @@ async function writeShards<P extends KubeObject>(
   return written.every(Boolean);
 }
 
-async function writePlan<P extends KubeObject>(
-  { dialect, client, ownWrites, abort }: Effects<P>,
-  { plan, counted }: Split<P>,
+async function writePlan(
+  { dialect, client, ownWrites, abort }: Effects,
+  { plan, counted }: Split<KubeObject>,
 ): Promise<boolean> {
   const options = { abort, ...(dialect.statusRecord ? { subresource: 'status' } : {}) };
   try {
@@ -63,10 +61,9 @@ async function writePlan<P extends KubeObject>(
   }
 }
 
-function finishing<P extends KubeObject>(
-  { signal }: Dialect<P>,
-  world: World,
-  plan: P,
+function finishing(
+  { dialect: { signal }, world }: Effects,
+  plan: KubeObject,
   before: Rollout,
   after: Rollout,
 ): Instruction[] {
@@ -79,10 +76,9 @@ function finishing<P extends KubeObject>(
  * An abort releases targets that show no signal. A stale cache may hide a signal that another leader sent: the plan would
  * end while the node still works. False if an object that a signal would be written to has changed.
  */
-export async function areNotYetSignalled<P extends KubeObject>(
-  { dialect, client, abort }: Pick<Effects<P>, 'dialect' | 'client' | 'abort'>,
-  world: World,
-  plan: P,
+export async function areNotYetSignalled(
+  { dialect, client, world, abort }: Effects,
+  plan: KubeObject,
   before: Rollout,
   after: Rollout,
 ): Promise<boolean> {

@@ -54,9 +54,9 @@ async function sendBoth(server: Server, objects = [buildNode('w1'), buildNode('w
       },
     },
   };
-  const effects = { dialect: dialect as unknown as Dialect, client, ownWrites: new OwnWrites() };
   const world = buildWorld([], objects);
-  const sent = await send(effects, world, plan, buildRollout([stage]), signals);
+  const effects = { dialect: dialect as unknown as Dialect, client, world, ownWrites: new OwnWrites() };
+  const sent = await send(effects, plan, buildRollout([stage]), signals);
   return { asked, results: sent.map(({ signalling, result }) => `${signalling.target.name} ${result}`) };
 }
 
@@ -111,10 +111,10 @@ test('every request ends with the signal of its reconcile', async () => {
     },
   } as unknown as KubeClient;
   const { signal: abort } = new AbortController();
-  const effects = { dialect: tableDialect as unknown as Dialect, client, ownWrites: new OwnWrites(), abort };
   const world = buildWorld([], [buildNode('w1')]);
+  const effects = { dialect: tableDialect as unknown as Dialect, client, world, ownWrites: new OwnWrites(), abort };
   const rollout = buildRollout([stage]);
-  await record(effects, world, buildTablePlan({ workers: ['w1'] }), rollout, rollout, 0);
-  await send(effects, world, plan, rollout, signals.slice(0, 1));
+  await record(effects, buildTablePlan({ workers: ['w1'] }), rollout, rollout, 0);
+  await send(effects, plan, rollout, signals.slice(0, 1));
   expect(given.map((options) => options.abort)).toEqual([abort, abort, abort]);
 });

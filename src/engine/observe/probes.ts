@@ -18,8 +18,8 @@ export interface Prober {
   previewDrains?(abort?: AbortSignal): Pick<DrainPreviewer, 'ahead'>;
 }
 
-export interface ProbeParts<P extends KubeObject> {
-  readonly dialect: Dialect<P>;
+export interface ProbeParts {
+  readonly dialect: Dialect;
   readonly client: KubeClient;
   readonly prober: Prober;
   readonly abort?: AbortSignal | undefined;
@@ -59,12 +59,12 @@ export class Answers {
   }
 
   /** Resolves with a reason for each probe that newly fails; rejects only on abort. */
-  async add<P extends KubeObject>(
+  async add(
     probes: readonly Probe[],
     world: World,
-    plan: P,
+    plan: KubeObject,
     options: DrainOptions,
-    parts: ProbeParts<P>,
+    parts: ProbeParts,
   ): Promise<readonly Reason[]> {
     const { backoffs } = this.#memory;
     const asked = probes.map(async (probe) => {
@@ -89,13 +89,7 @@ export class Answers {
     return (await settleAll(asked)).flat();
   }
 
-  async #ask<P extends KubeObject>(
-    probe: Probe,
-    world: World,
-    plan: P,
-    options: DrainOptions,
-    parts: ProbeParts<P>,
-  ): Promise<void> {
+  async #ask(probe: Probe, world: World, plan: KubeObject, options: DrainOptions, parts: ProbeParts): Promise<void> {
     const { dialect, client, prober, abort } = parts;
     switch (probe.kind) {
       case 'control-plane':

@@ -79,9 +79,9 @@ const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
  * Writes the conditions if a status or reason changed. A conflict is ignored: the watch brings the other write, and the
  * decision is taken again. Returns the milliseconds after which a new wait has lasted long enough to be reported.
  */
-export async function writeConditions<P extends KubeObject>(
-  { client, ownWrites, plans, abort, onEvent }: Writing<P>,
-  plan: P,
+export async function writeConditions(
+  { client, ownWrites, plans, abort, onEvent }: Writing,
+  plan: KubeObject,
   rollout: Rollout,
   waits: readonly Wait[],
   now: number,
@@ -104,10 +104,10 @@ export async function writeConditions<P extends KubeObject>(
   return laterMs;
 }
 
-interface Writing<P extends KubeObject> {
+interface Writing {
   readonly client: KubeClient;
   readonly ownWrites: OwnWrites;
-  readonly plans: Resource<P>;
+  readonly plans: Resource;
   readonly abort?: AbortSignal | undefined;
   readonly onEvent: (event: ReportedEvent) => void;
 }

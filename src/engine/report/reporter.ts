@@ -6,7 +6,6 @@ import type { LogFields, Logger } from '../../util/log.ts';
 import type { Effects, Sent } from '../act/effects.ts';
 import { uncheckedReason } from '../decide/advance.ts';
 import type { Evaluations } from '../decide/evaluate-target.ts';
-import type { Dialect, World } from '../dialect.ts';
 import type { Decision, NodeAction, Snapshot, Wait } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
 import { isFinal, type Rollout } from '../model/recorded.ts';
@@ -24,9 +23,8 @@ import {
 import { measurePlan, measureSteps } from './measure-rollout.ts';
 
 /** What one decision is based on. */
-export interface Turn<P extends KubeObject> {
-  readonly world: World;
-  readonly plan: P;
+export interface Turn {
+  readonly plan: KubeObject;
   readonly policy: RolloutPolicy;
   readonly snapshot: Snapshot;
   /** Of this snapshot, policy and time: each target is evaluated once. */
@@ -35,36 +33,35 @@ export interface Turn<P extends KubeObject> {
   readonly now: number;
 }
 
-export interface Reporter<P extends KubeObject> {
-  recorded(turn: Turn<P>, after: Rollout, waits: readonly Wait[]): void;
-  sent(turn: Turn<P>, sent: readonly Sent[]): void;
-  ran(turn: Turn<P>, nodeAction: NodeAction): void;
+export interface Reporter {
+  recorded(turn: Turn, after: Rollout, waits: readonly Wait[]): void;
+  sent(turn: Turn, sent: readonly Sent[]): void;
+  ran(turn: Turn, nodeAction: NodeAction): void;
   /** Nothing is left to do now. Resolves with the milliseconds after which there may be more to report. */
-  decided(turn: Turn<P>, decision: Decision): Promise<number | undefined>;
+  decided(turn: Turn, decision: Decision): Promise<number | undefined>;
   /** Orphaned work on a node was ended or removed. */
-  cleared(world: World, rollout: Rollout, nodeAction: NodeAction): void;
-  failed(plan: P, reason: Reason): void;
+  cleared(rollout: Rollout, nodeAction: NodeAction): void;
+  failed(plan: KubeObject, reason: Reason): void;
   /** The plan does not exist any more. */
   gone(key: string): void;
 }
 
-export interface ReporterParts<P extends KubeObject> extends Pick<Effects<P>, 'client' | 'ownWrites'> {
-  readonly dialect: Dialect<P>;
+export interface ReporterParts extends Pick<Effects, 'dialect' | 'client' | 'world' | 'ownWrites'> {
   readonly log: Logger;
   readonly metrics: Metrics;
   /** `object` is the plan, a Node or what stands for a target. */
   recordEvent(object: KubeObject, announcement: ReportedEvent): void;
 }
 
-export function createReporter<P extends KubeObject>(parts: ReporterParts<P>): Reporter<P> {
-  const { dialect, metrics } = parts;
+export function createReporter(parts: ReporterParts): Reporter {
+  const { dialect, world, metrics } = parts;
   const log = ({ type, reason }: ReportedEvent, fields: LogFields): void =>
     parts.log[type === 'Warning' ? 'warn' : 'info'](reason.message, { ...fields, reason: reason.code });
-  const onPlan = (plan: P, event: ReportedEvent): void => {
+  const onPlan = (plan: KubeObject, event: ReportedEvent): void => {
     log(event, { plan: nameOf(plan) });
     parts.recordEvent(plan, event);
   };
-  const onTargets = ({ plan, world }: Turn<P>, events: readonly TargetEvent[]): void => {
+  const onTargets = ({ plan }: Turn, events: readonly TargetEvent[]): void => {
     for (const { stage, target, ...event } of events) {
       const object = dialect.objectOf(stage, target, world);
       if (object) parts.recordEvent(object, event);
@@ -99,7 +96,7 @@ export function createReporter<P extends KubeObject>(parts: ReporterParts<P>): R
       const writing = { ...parts, plans: dialect.plans, onEvent: (event: ReportedEvent) => onPlan(plan, event) };
       return await writeConditions(writing, plan, snapshot.rollout, decision.waits, now);
     },
-    cleared(world, rollout, nodeAction) {
+    cleared(rollout, nodeAction) {
       for (const { node, ...event } of cleanUpEvents(rollout, nodeAction)) {
         const object = world.get(nodes, node);
         if (object) parts.recordEvent(object, event);

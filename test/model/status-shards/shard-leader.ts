@@ -1,4 +1,5 @@
 /** Runs the real reconciler once for a plan with status shards, on a chosen view, and records its requests. */
+
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../../src/api/refit/status-shard.ts';
 import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
@@ -13,6 +14,7 @@ import { StatusError } from '../../../src/kube/status-error.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
 import { sameJson } from '../../../src/util/json.ts';
+import { knowledgeOf } from '../../builders/knowledge.ts';
 import { NOW } from '../cluster.ts';
 import { NoMemory } from '../leader.ts';
 
@@ -49,12 +51,14 @@ export function shardLeaderWith(dialect: Dialect<Plan>): ShardLeader {
   return async ({ seen, current }) => {
     const round = { first: [] as Request[], next: [] as Request[] };
     const over = new AbortController();
-    const reconcile = createReconciler<Plan>({
+    const reconcile = createReconciler({
       dialect,
       client: catching(current, round, () => over.abort()),
-      ownWrites: new NoMemory(),
       plans: viewOf<Plan>(seen, plans.plural),
-      views: viewsOf([controlNodes, nodes, statusShards].map((kind) => [kind, viewOf(seen, kind.plural)])),
+      ...knowledgeOf(
+        viewsOf([controlNodes, nodes, statusShards].map((kind) => [kind, viewOf(seen, kind.plural)])),
+        new NoMemory(),
+      ),
       policyFor: () => ({ ...DEFAULT_POLICY, targetDeadlineMs: Infinity }),
       clock: { now: () => NOW, monotonic: () => 0, schedule: () => () => undefined },
       prober: { askControlPlane: async () => await Promise.resolve([]) },

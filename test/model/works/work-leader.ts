@@ -1,11 +1,13 @@
 /** Runs the real reconciler once for a family of works, on a chosen view. */
-import { OwnWrites, type View, viewsOf } from '../../../src/engine/observe/world.ts';
+
+import { type View, viewsOf } from '../../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import { createReconciler } from '../../../src/engine/reconciler.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { jobs, nodes } from '../../../src/kube/resources.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
+import { knowledgeOf } from '../../builders/knowledge.ts';
 import { buildNode } from '../../builders/nodes.ts';
 import { NOW } from '../cluster.ts';
 import type { WorkFamily, WorkPlan } from './families.ts';
@@ -46,15 +48,16 @@ export const realWorkLeader: WorkLeader = async (family, { plan, current, target
     },
   };
   const plain = targets.map((name) => buildNode(name));
-  const reconcile = createReconciler<WorkPlan>({
+  const reconcile = createReconciler({
     dialect: family.dialect((target) => asked.push(target)),
     client: client as KubeClient,
-    ownWrites: new OwnWrites(),
     plans: viewOf([plan]),
-    views: viewsOf([
-      [jobs, viewOf(family.answers === jobs ? answers : [])],
-      [nodes, viewOf(family.answers === nodes ? answers : plain)],
-    ]),
+    ...knowledgeOf(
+      viewsOf([
+        [jobs, viewOf(family.answers === jobs ? answers : [])],
+        [nodes, viewOf(family.answers === nodes ? answers : plain)],
+      ]),
+    ),
     policyFor: () => ({ ...DEFAULT_POLICY, targetDeadlineMs: Infinity }),
     clock: { now: () => NOW, monotonic: () => 0, schedule: () => () => undefined },
     prober: { askControlPlane: async () => await Promise.resolve([]) },
