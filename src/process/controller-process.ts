@@ -27,13 +27,12 @@ import type { Controller } from '../runtime/controller.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { Manager } from '../runtime/manager.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
-import { type Clock, systemClock } from '../util/clock.ts';
+import { systemClock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import type { Logger } from '../util/log.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
 
-export interface ControllerProcessOptions {
+export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Omit<Tools, 'log'>> {
   /** Names the process in Events and in the log. */
   readonly component: string;
   readonly config: ClusterConfig;
@@ -56,9 +55,6 @@ export interface ControllerProcessOptions {
   /** `host:port` for /healthz, /readyz and /metrics. */
   readonly healthAddress?: string | undefined;
   readonly metrics?: Metrics;
-  readonly clock?: Clock;
-  readonly random?: () => number;
-  readonly log: Logger;
 }
 
 export type LeaseOptions = Pick<
@@ -153,9 +149,9 @@ async function checkAccess(
 }
 
 interface ControllerParts
-  extends Omit<ControllerProcessOptions, 'policies' | 'dialects'>,
+  extends Omit<ControllerProcessOptions, 'policies' | 'dialects' | keyof Tools>,
     LeaderTools,
-    Pick<Tools, 'clock' | 'random'> {
+    Tools {
   readonly dialects: readonly Dialect[];
   readonly policies: Informer<UpgradePolicy> | undefined;
   readonly reader: KubeClient;
