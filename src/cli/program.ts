@@ -1,6 +1,7 @@
 /** Builds the command tree and the help of `refit` from a list of commands, and runs one command line. */
 import { type Argument, Command, CommanderError, type Option } from 'commander';
 import { RefitError } from '../util/errors.ts';
+import { VERSION } from './version.ts';
 
 /** What a command gets beside its flags. */
 export interface CommandCall {
@@ -32,6 +33,7 @@ export async function runProgram(
   let exitCode = 0;
   const program = new Command('refit')
     .description('Upgrades the nodes of a running Kubernetes cluster in place.')
+    .version(VERSION, '-V, --version', 'print the version')
     .exitOverride()
     .configureOutput({ writeOut: call.write, outputError: () => undefined })
     .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage, 3 unreachable, 4 denied, 130 interrupted.');

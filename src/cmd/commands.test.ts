@@ -152,6 +152,10 @@ test.each(['--help', 'status --help', 'help controller', '-h'])('refit %s is no 
   expect({ exitCode, called }).toEqual({ exitCode: 0, called: [] });
 });
 
+test('--version prints nothing but the version', async () => {
+  expect((await run('--version')).written).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
 test('version', async () => {
   expect((await run('version')).written).toMatch(/^refit \d+\.\d+\.\d+\n$/);
 });

@@ -36,6 +36,12 @@ export const COMMANDS: readonly CommandSpec[] = [
     run: async (flags: ExtensionFlags, { abort }) =>
       await (await import('./capi-extension.ts')).runCapiExtension(flags, abort),
   },
+  {
+    name: 'system-upgrade-controller',
+    summary: "Carries out Rancher's Plans in place of that controller, configured by its environment variables.",
+    run: async (_flags, { abort }) =>
+      await (await import('./system-upgrade-controller.ts')).runSystemUpgradeController(process.env, abort),
+  },
   // Never gets here: refit.ts runs it without loading this list.
   { name: 'agent', summary: 'Upgrades the node it runs on; see refit agent --help.' },
   {

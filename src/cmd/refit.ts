@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The `refit` executable: handles SIGINT and SIGTERM, prints one line for an error, and sets the exit code. */
+import { basename } from 'node:path';
 import { EXIT, RefitError } from '../util/errors.ts';
 
 const interrupted = new AbortController();
@@ -24,12 +25,19 @@ async function run([command, ...rest]: readonly string[]): Promise<number> {
   return await runProgram(command === undefined ? ['--help'] : [command, ...rest], COMMANDS, { abort, write });
 }
 
-try {
-  process.exitCode = await run(process.argv.slice(2));
-} catch (thrown) {
-  const { describeProblem } = await import('../kube/status-error.ts');
-  const error = thrown instanceof RefitError ? thrown : describeProblem(thrown);
-  if (!interrupted.signal.aborted) process.stderr.write(`${error.line}\n`);
-  // Work that did not stop in time must not continue after the error is printed.
-  process.exit(interrupted.signal.aborted ? EXIT.interrupted : error.exitCode);
-}
+/** Under this name it takes no arguments, as in the image of the original. */
+const STAND_IN = 'system-upgrade-controller';
+const args = basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2);
+
+run(args).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  async (thrown: unknown) => {
+    const { describeProblem } = await import('../kube/status-error.ts');
+    const error = thrown instanceof RefitError ? thrown : describeProblem(thrown);
+    if (!interrupted.signal.aborted) process.stderr.write(`${error.line}\n`);
+    // Work that did not stop in time must not continue after the error is printed.
+    process.exit(interrupted.signal.aborted ? EXIT.interrupted : error.exitCode);
+  },
+);

@@ -1,5 +1,4 @@
-#!/usr/bin/env node
-/** The executable for the Deployment of Rancher's system-upgrade-controller: configured by its environment, no arguments. */
+/** Runs `refit system-upgrade-controller`, for the Deployment of Rancher's controller: configured by its environment. */
 import { cattlePlanKind } from '../api/cattle/plan.ts';
 import { VERSION } from '../cli/version.ts';
 import { askChannel, channelController } from '../dialects/cattle/channel-controller.ts';
@@ -8,7 +7,6 @@ import { cattle } from '../dialects/cattle/dialect.ts';
 import { installMissing } from '../dialects/cattle/install-crd.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { namespaces } from '../kube/resources.ts';
-import { describeProblem } from '../kube/status-error.ts';
 import { createClient } from '../kube/transport/http-client.ts';
 import { prepareControllerProcess } from '../process/controller-process.ts';
 import { createMetrics } from '../runtime/metrics.ts';
@@ -22,7 +20,7 @@ const CHANNEL_TIMEOUT_MS = 30_000;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Runs until `abort`. Rejects at once if a variable is missing or the API server cannot be used. */
-async function run(env: Environment, abort: AbortSignal): Promise<void> {
+export async function runSystemUpgradeController(env: Environment, abort: AbortSignal): Promise<number> {
   const [name, namespace] = [required(env, 'NAME'), required(env, 'NAMESPACE')];
   const log = stderrLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
   const metrics = createMetrics(VERSION);
@@ -63,6 +61,7 @@ async function run(env: Environment, abort: AbortSignal): Promise<void> {
       abort,
     );
     await controller.run(abort);
+    return EXIT.ok;
   } finally {
     client.close();
   }
@@ -86,15 +85,4 @@ function required(env: Environment, name: string): string {
 
 function isSet(env: Environment, name: string): boolean {
   return flag(env[`${PREFIX}${name}`] ?? '') === true;
-}
-
-const interrupted = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupted.abort(new Error(name)));
-try {
-  await run(process.env, interrupted.signal);
-  process.exitCode = EXIT.ok;
-} catch (thrown) {
-  const error = describeProblem(thrown);
-  process.stderr.write(`${error.line}\n`);
-  process.exitCode = interrupted.signal.aborted ? EXIT.ok : error.exitCode;
 }

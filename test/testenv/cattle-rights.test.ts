@@ -8,7 +8,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { apply, controlPlane, kubectlAs } from './control-plane.ts';
 
-const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'system-upgrade-controller.ts');
+const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 const NAMESPACE = 'system-upgrade';
 const USER = 'original-rights';
 const OURS = 'upgrade.refit.dev';
@@ -72,7 +72,7 @@ test('it leads without UpgradePolicies, says once that they are off, and ends we
   const path = join(directory, 'kubeconfig');
   await grantOriginalRights();
   await writeKubeconfig(path);
-  const child = spawn(process.execPath, [ENTRY], {
+  const child = spawn(process.execPath, [ENTRY, 'system-upgrade-controller'], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {
       ...process.env,

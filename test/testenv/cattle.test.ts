@@ -24,7 +24,7 @@ import { apply as applyManifest, kubeconfigFor, kubectlAs } from './control-plan
 import { runRefit } from './refit-process.ts';
 
 const NAMESPACE = 'system-upgrade';
-const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'system-upgrade-controller.ts');
+const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
 /** The hash of the published version and service account. */
 const HASH = '0e4e3f4e3f8b1e811d841099cb49e4712b93833bee0604115b9a141c';
 const SERVERS = ['turing-node-1', ...Array.from({ length: 10 }, (_, index) => `server-${index + 1}`)];
@@ -61,7 +61,7 @@ beforeAll(async () => {
   controller = await startProcess({
     name: 'system-upgrade-controller',
     command: process.execPath,
-    args: [ENTRY],
+    args: [ENTRY, 'system-upgrade-controller'],
     environment: {
       SYSTEM_UPGRADE_CONTROLLER_KUBE_CONFIG: await kubeconfigFor('cattle'),
       SYSTEM_UPGRADE_CONTROLLER_NAME: 'system-upgrade-controller',

@@ -1,6 +1,6 @@
 /** Tests that the built command needs no packages: every subcommand loads without any, the agent with its flags. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -9,6 +9,7 @@ import { VERSION } from '../../src/cli/version.ts';
 import { EXIT } from '../../src/util/errors.ts';
 import { AGENT_FLAGS, buildRefit } from './refit.ts';
 
+const ROOT = join(import.meta.dirname, '..', '..');
 let directory = '';
 let command = '';
 
@@ -28,11 +29,48 @@ test('an agent starts with the flags that keep it small', () => {
   expect(execFileSync(process.execPath, args, { encoding: 'utf8' })).toBe(AGENT_HELP);
 });
 
+test('an older Node.js says in one line that it is too old, and does nothing else', () => {
+  const pretend = join(directory, 'pretend.cjs');
+  writeFileSync(pretend, "Object.defineProperty(process, 'versions', { value: { node: '24.9.1' } });\n");
+  const ran = spawnSync(process.execPath, ['--require', pretend, command, 'controller'], { encoding: 'utf8' });
+  expect([ran.status, ran.stdout]).toEqual([EXIT.usage, '']);
+  expect(ran.stderr).toMatch(/^refit needs Node\.js 26 or newer, and this is v[^\n]+\n$/);
+});
+
+test('that line needs no syntax of newer Node.js', () => {
+  const text = readFileSync(command, 'utf8').replaceAll(/\/\*.*?\*\/|'[^']*'/gs, '');
+  expect(text).toContain('var ');
+  expect(text).not.toMatch(/\b(?:const|let|class|async|await|import)\b|=>|`|\?\.|\?\?/);
+});
+
+test('the npm package starts where nothing but it is unpacked', () => {
+  const packed = join(directory, 'packed');
+  const { filename, files } = pack(packed);
+  expect(
+    files.filter(({ path }) => !/^(?:dist\/[^/]+\.(?:js|json)|[A-Z]+(?:\.md)?|package\.json)$/.test(path)),
+  ).toEqual([]);
+  execFileSync('tar', ['-xf', join(packed, filename), '-C', packed]);
+  const manifest = JSON.parse(readFileSync(join(packed, 'package', 'package.json'), 'utf8')) as {
+    bin: { refit: string };
+  };
+  const installed = join(packed, 'package', manifest.bin.refit);
+  expect(execFileSync(process.execPath, [installed, '--version'], { encoding: 'utf8' })).toBe(`${VERSION}\n`);
+});
+
+/** What `npm pack` wrote into `to`. */
+function pack(to: string): { readonly filename: string; readonly files: readonly { readonly path: string }[] } {
+  mkdirSync(to);
+  const out = execFileSync('npm', ['pack', '--json', '--pack-destination', to], { cwd: ROOT, encoding: 'utf8' });
+  const [packed] = JSON.parse(out.slice(out.indexOf('[\n'))) as [ReturnType<typeof pack>];
+  return packed;
+}
+
 test.each([
   ['controller', ['--kubeconfig', 'missing'], /^REFIT_KUBECONFIG/],
   ['agent', ['--kubeconfig', 'missing'], /^REFIT_KUBECONFIG/],
   ['status', ['--kubeconfig', 'missing'], /^REFIT_KUBECONFIG/],
   ['validate', ['missing'], /^REFIT_FILE/],
+  ['system-upgrade-controller', [], /^REFIT_USAGE: SYSTEM_UPGRADE_CONTROLLER_NAME is not set/],
 ])('%s comes as far as its first file', (subcommand, args, line) => {
   const { status, stderr } = spawnSync(process.execPath, [command, subcommand, ...args], {
     cwd: directory,
