@@ -1,32 +1,90 @@
 /** The service's binary lies where others may write: they could put their own file in its place after any check. */
-import { chmod } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { chmod, chown } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
-import { NEW } from '../agent/rig.ts';
-import { startNode, useCluster } from './rig.ts';
+import { NEW, type Rig } from '../agent/rig.ts';
+import { attackAsNobody, NOBODY, startNode, useCluster } from './rig.ts';
 
 useCluster();
+
+/** The node fails untouched, and says how to mend it. */
+async function expectRefused(node: Rig, mend: string): Promise<void> {
+  const before = await node.installed();
+  node.startAgent();
+  await node.send('/new', NEW);
+  await node.end();
+  expect(node.statuses).toEqual(['FailedDownload']);
+  expect((await node.report())?.reason).toContain(`: run "${mend}"`);
+  expect(node.server.requests).toEqual([]);
+  expect(await node.installed()).toBe(before);
+  expect(node.host.starts).toBe(1);
+}
 
 test.each([
   ['its directory', 0o777],
   ['its directory, though it is sticky', 0o1777],
 ])('%s is open to others: nothing is downloaded, swapped or restarted', async (_name, mode) => {
   await using node = await startNode();
-  const before = await node.installed();
-  await chmod(dirname(node.host.binary), mode);
-  const agent = node.startAgent();
-  await node.send('/new', NEW);
-  await node.until(() => expect(agent.log.join('\n')).toContain('others may write to'));
-  expect(node.server.requests).toEqual([]);
-  expect(await node.installed()).toBe(before);
-  expect(node.host.starts).toBe(1);
+  const directory = dirname(node.host.binary);
+  await chmod(directory, mode);
+  await expectRefused(node, `chmod go-w ${directory}`);
 });
 
 test('the binary itself is open to others', async () => {
   await using node = await startNode();
   await chmod(node.host.binary, 0o777);
-  const agent = node.startAgent();
+  await expectRefused(node, `chmod go-w ${node.host.binary}`);
+});
+
+attackAsNobody('its directory belongs to another user', async () => {
+  await using node = await startNode();
+  const directory = dirname(node.host.binary);
+  await chown(directory, NOBODY, 0);
+  await expectRefused(node, `chown -h root ${directory}`);
+});
+
+attackAsNobody('its directory is open to a group with a user in it', async () => {
+  await using node = await startNode();
+  const directory = dirname(node.host.binary);
+  await chown(directory, 0, NOBODY);
+  await chmod(directory, 0o2775);
+  await expectRefused(node, `chmod go-w ${directory}`);
+});
+
+/** As Debian has it in /usr/local: its group staff, with nobody in it. */
+const staff = /^staff:x:(\d+):$/m.exec(readFileSync('/etc/group', 'utf8'))?.[1];
+if (staff === undefined)
+  process.stdout.write('skipped: a directory of the group staff, which is not empty on this host\n');
+const attackWithStaff = staff === undefined ? test.skipIf(true) : attackAsNobody;
+
+attackWithStaff('a group that nobody is in does not count', async () => {
+  await using node = await startNode();
+  const directory = dirname(node.host.binary);
+  await chown(directory, 0, Number(staff));
+  await chmod(directory, 0o2775);
+  node.startAgent();
   await node.send('/new', NEW);
-  await node.until(() => expect(agent.log.join('\n')).toContain(`others may write to ${node.host.binary}`));
-  expect(node.server.requests).toEqual([]);
+  await node.end();
+  expect(node.statuses.at(-1)).toBe('Completed');
+});
+
+test('it is opened while the agent works: the update ends before the swap, and once mended a retry succeeds', async () => {
+  await using node = await startNode();
+  const directory = dirname(node.host.binary);
+  node.onStatus = (status) => {
+    if (status === 'Downloading') void chmod(directory, 0o777);
+  };
+  const before = await node.installed();
+  node.startAgent();
+  await node.send('/new', NEW);
+  await node.end();
+  expect(['Failed', 'FailedDownload']).toContain(node.statuses.at(-1));
+  expect((await node.report())?.reason).toContain(`run "chmod go-w ${directory}"`);
+  expect(await node.installed()).toBe(before);
+  await chmod(directory, 0o755);
+  node.onStatus = () => undefined;
+  await node.send('/new', NEW);
+  await node.end();
+  expect(node.statuses.at(-1)).toBe('Completed');
 });

@@ -22,6 +22,8 @@ export interface HostFacts {
   readonly running?: RunningService;
   /** Why `running` is absent, for people. */
   readonly problem?: string;
+  /** Why a path of the service is not trusted, and how to mend it: set beside `problem` when waiting does not help. */
+  readonly distrust?: string;
   /** The service's living process: from the socket, else from the process table. */
   readonly service?: ProcessId;
   /** Absolute path of the service's binary; undefined when it cannot be found out. */

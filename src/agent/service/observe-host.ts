@@ -1,7 +1,7 @@
 /** Gathers the facts of the host, anew for every decision. */
 import { messageOf } from '../../util/errors.ts';
 import { isBundle, type Journal, type UpdatePhase, type Work } from '../journal.ts';
-import { fileTrust } from '../state/trusted-path.ts';
+import { DistrustError, fileTrust } from '../state/trusted-path.ts';
 import { findServices } from './find-services.ts';
 import { type HostFacts, isSameProcess, type ProcessId, type RunningService } from './host.ts';
 import { executableOf, executes, findProcess, findService, wasStartedFrom } from './processes.ts';
@@ -36,7 +36,12 @@ export async function observeHost({ places, binary: configured }: HostPlace, jou
   } catch (error) {
     const service = await findUnresponsiveService(journal);
     const problem = `no status from ${places.current.statusSocket}: ${messageOf(error)}`;
-    return { problem, ...(service && { service }), ...(known !== undefined && { binary: known }) };
+    return {
+      problem,
+      ...(error instanceof DistrustError && { distrust: error.message }),
+      ...(service && { service }),
+      ...(known !== undefined && { binary: known }),
+    };
   }
 }
 

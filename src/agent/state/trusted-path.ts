@@ -3,11 +3,17 @@ import { constants, type Stats } from 'node:fs';
 import { lstat, mkdir, open, readlink, rmdir } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { syncPath } from './durable-files.ts';
+import { isEmptyGroup } from './empty-group.ts';
 
 const OTHERS_WRITE = 0o002;
 const GROUP_WRITES = 0o020;
 const STICKY = 0o1000;
 const MAX_LINKS = 40;
+
+/** Somebody else could change a path. It stays so until a person mends it; the message says how. */
+export class DistrustError extends Error {
+  override readonly name = 'DistrustError';
+}
 
 export function isTrustedUser(uid: number): boolean {
   return uid === 0 || uid === process.getuid?.();
@@ -25,7 +31,10 @@ export async function assertTrustedPath(path: string): Promise<void> {
     if (name === '..') at = dirname(at);
     const next = name === '..' ? at : join(at, name);
     const found = await lstat(next);
-    if (!isTrustedUser(found.uid)) throw new Error(`${next} belongs to user ${found.uid}: it must belong to root`);
+    if (!isTrustedUser(found.uid)) {
+      const mend = `run "chown -h root ${next}"`;
+      throw new DistrustError(`${next} belongs to user ${found.uid}: it must belong to root: ${mend}`);
+    }
     if (found.isSymbolicLink()) {
       if (++links > MAX_LINKS) throw new Error(`${path} has too many symbolic links`);
       const target = await readlink(next);
@@ -33,17 +42,19 @@ export async function assertTrustedPath(path: string): Promise<void> {
       rest.unshift(...target.split('/').filter((part) => part !== ''));
       continue;
     }
-    if (isWritable(found, rest.length === 0)) throw new Error(`others may write to ${next}: run "chmod go-w ${next}"`);
+    if (await isWritable(found, rest.length === 0))
+      throw new DistrustError(`others may write to ${next}: run "chmod go-w ${next}"`);
     at = next;
   }
 }
 
 /** A socket's mode says who may connect, not who answers. Members of the agent's own group count as the agent. */
-function isWritable(found: Stats, isLast: boolean): boolean {
+async function isWritable(found: Stats, isLast: boolean): Promise<boolean> {
+  const { mode, gid } = found;
   if (found.isSocket()) return false;
-  if (found.isDirectory() && !isLast && (found.mode & STICKY) !== 0) return false;
-  const group = found.gid === process.getgid?.() ? 0 : GROUP_WRITES;
-  return (found.mode & (OTHERS_WRITE | group)) !== 0;
+  if (found.isDirectory() && !isLast && (mode & STICKY) !== 0) return false;
+  if ((mode & OTHERS_WRITE) !== 0) return true;
+  return (mode & GROUP_WRITES) !== 0 && gid !== process.getgid?.() && !(await isEmptyGroup(gid));
 }
 
 /** What the agent asks about the host's files before it changes them. */

@@ -22,12 +22,13 @@ function isLate(status: string | undefined): boolean {
   return status === 'ApplyingUpdate' || status === 'Restart' || status === 'UnCordoning';
 }
 
-function refusalOf({ signal: { command, status }, accepts, veto }: NewSignalInput): string | undefined {
+function refusalOf({ signal: { command, status }, accepts, veto, host }: NewSignalInput): string | undefined {
   if (!accepts.includes(command.kind)) {
     return `this agent cannot carry out ${command.kind} here, only ${accepts.join(' and ')}`;
   }
   // Nothing is downloaded for an update that got further.
-  if (command.sha256 === undefined || SHA256.test(command.sha256)) return isLate(status?.status) ? undefined : veto;
+  if (command.sha256 === undefined || SHA256.test(command.sha256))
+    return isLate(status?.status) ? undefined : (veto ?? host.distrust);
   return `sha256 "${command.sha256}" is not 64 hexadecimal digits`;
 }
 

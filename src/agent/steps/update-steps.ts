@@ -74,8 +74,9 @@ function uncordonOrComplete({ journal, node }: UpdateInput): Step {
 }
 
 /** Only a binary that was seen running is kept: it may have to be rolled back to. The wanted version is no way back. */
-function keepPrevious({ host: { running, binary }, journal, beside }: UpdateInput): Step {
-  if (running === undefined) return { kind: 'await-service' };
+function keepPrevious({ host: { running, binary, distrust }, journal, beside }: UpdateInput): Step {
+  if (running === undefined)
+    return distrust === undefined ? { kind: 'await-service' } : { kind: 'give-up', reason: distrust };
   const { version, forceupdate } = journal.work.signal.command;
   if (running.current && forceupdate !== true && running.version === version) {
     const reason = `${version} runs already: another agent put it in place`;
