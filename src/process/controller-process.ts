@@ -90,7 +90,7 @@ export async function prepareControllerProcess(
   const election = lease && createElection({ client, ...lease, identity, clock, random, logger: log });
   const origin = election ?? options.held;
   // Only what may come in bursts is bounded: requests that keep the lease never wait.
-  const writer = boundedClient(origin ? guardedClient(client, origin) : client, REQUESTS_AT_ONCE);
+  const writer = boundedClient(origin ? guardedClient(client, origin, clock) : client, REQUESTS_AT_ONCE);
   const manager = new Manager({ ...(election ? { election } : {}), clock, random, logger: log, metrics });
   const drains = createDrains({ client: writer, clock, random, log });
   const tools = { writer, drains };

@@ -80,17 +80,11 @@ async function listAll(client: KubeClient): Promise<Left[]> {
     });
     return items.map((item: Lease) => {
       const { name, namespace } = item.metadata;
-      return { resource, name, namespace, isReleased: resource === leases && !isHeld(item) };
+      return { resource, name, namespace, isReleased: resource === leases && !item.spec?.holderIdentity };
     });
   });
   const all = (await Promise.all(lists)).flat();
   return all.filter(({ namespace }) => namespace === undefined || !PLANE_NAMESPACES.includes(namespace));
-}
-
-/** A leader that stops while one of its writes may still arrive lets its lease expire instead of releasing it. */
-function isHeld({ spec }: Lease): boolean {
-  const { holderIdentity, renewTime, leaseDurationSeconds = 0 } = spec ?? {};
-  return Boolean(holderIdentity) && Date.now() < Date.parse(renewTime ?? '') + leaseDurationSeconds * 1000;
 }
 
 async function remove(client: KubeClient, left: readonly Left[]): Promise<void> {

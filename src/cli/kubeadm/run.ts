@@ -39,7 +39,7 @@ export async function carryOut(
   try {
     await locked(election, session);
     const { request, resumes } = await decide();
-    const writer = guardedClient(client, election);
+    const writer = guardedClient(client, election, clock);
     if (!resumes) {
       if (hostsOf(request).length === 0) {
         session.output.write('Nothing to do: another run has done it.\n');

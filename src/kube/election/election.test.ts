@@ -268,6 +268,34 @@ test('the lease is given back only after the last write ended, and not at all wh
 });
 
 test.each([
+  ['answered in time', 2_000, ''],
+  ['never answered', 10_000, 'one'],
+])('a write that the stop aborts is waited for: %s', async (_what, answerMs, holder) => {
+  const server = new LeaseServer();
+  const clock = new FakeClock();
+  const one = stand(server, clock, 'one');
+  await clock.advance(0);
+  const stop = new AbortController();
+  const slow: Link = async (apply, { abort }) => {
+    await new Promise<void>((resolve, reject) => {
+      clock.schedule(answerMs, resolve);
+      abort?.addEventListener('abort', () => reject(new TransportError('aborted')));
+    });
+    return await apply();
+  };
+  const client = guardedClient(leaseClient(server, slow), one.election, clock);
+  const write = client.replace(leases, server.read(), { abort: stop.signal }).catch((thrown: unknown) => thrown);
+  await clock.advance(100);
+  stop.abort();
+  const stopped = one.stop();
+  await clock.advance(1_000);
+  expect(server.lease?.spec?.holderIdentity).toBe('one');
+  await clock.advance(9_000);
+  await Promise.all([write, stopped]);
+  expect(server.lease?.spec?.holderIdentity).toBe(holder);
+});
+
+test.each([
   ['is kept', 30_000, 'one'],
   ['is kept to its end', 59_999, 'one'],
   ['is released', 60_000, ''],

@@ -1,5 +1,5 @@
 /** Lets only the leader write: the term, the writes in progress, and a client that cuts short what could overlap with a successor. */
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, systemClock } from '../../util/clock.ts';
 import type { KubeClient } from '../client.ts';
 import { TransportError } from '../status-error.ts';
 import { aroundRequests } from '../transport/bounded-client.ts';
@@ -31,19 +31,24 @@ export class NotLeaderError extends TransportError {
   }
 }
 
+/** An aborted write may still reach the server, and then the lease has to expire: so its answer gets this time to come. */
+const LAST_ANSWER_MS = 3_000;
+
 /**
  * Reads pass. Writes need the lease and end before another can take it. No client can stop a request that the network
  * delays for longer: give every write a precondition (resourceVersion or uid) that a successor invalidates.
  */
-export function guardedClient(client: KubeClient, guard: WriteGuard): KubeClient {
+export function guardedClient(client: KubeClient, guard: WriteGuard, clock: Clock = systemClock): KubeClient {
   return aroundRequests(client, async (what, options, send) => {
     if (what === undefined) return await send(options);
+    options?.abort?.throwIfAborted();
     const write = guard.beginWrite();
     if (!write) throw new NotLeaderError(what);
+    using late = delayed(options?.abort, clock);
     const deadlineMs = Math.min(options?.deadlineMs ?? Number.POSITIVE_INFINITY, write.deadlineMs);
     let known = false;
     try {
-      const result = await send({ ...options, deadlineMs });
+      const result = await send({ ...options, deadlineMs, abort: late.abort });
       known = true;
       return result;
     } catch (error) {
@@ -53,6 +58,19 @@ export function guardedClient(client: KubeClient, guard: WriteGuard): KubeClient
       write.end(known);
     }
   });
+}
+
+/** Aborts some time after `abort`. */
+function delayed(abort: AbortSignal | undefined, clock: Clock): Disposable & { readonly abort: AbortSignal } {
+  const late = new AbortController();
+  let cancel = (): void => undefined;
+  const onAbort = (): void => void (cancel = clock.schedule(LAST_ANSWER_MS, () => late.abort(abort?.reason)));
+  abort?.addEventListener('abort', onAbort, { once: true });
+  const end = (): void => {
+    abort?.removeEventListener('abort', onAbort);
+    cancel();
+  };
+  return { abort: late.signal, [Symbol.dispose]: end };
 }
 
 export interface TermTimes {
