@@ -35,7 +35,7 @@ const RETRY = { base: 50, cap: 2_000 };
 /** Steps that may take minutes and are useless once the signal is over. */
 const LONG_STEPS: readonly Step['kind'][] = ['download', 'trial-run', 'cordon-and-drain', 'fetch-bundle'];
 
-type AwaitStep = Extract<Step, { kind: 'await-service' | 'await-leader' }>;
+type AwaitStep = Extract<Step, { kind: 'await-service' | 'await-leader' | 'await-clock' }>;
 
 export class Agent {
   readonly #parts: AgentParts;
@@ -76,15 +76,14 @@ export class Agent {
     // Read the time again: an unresponsive service takes seconds to ask.
     const input = { ...gathered, now: this.#now() };
     const step = nextStep(input);
-    if (input.isFinished === true && step.kind === 'nothing')
-      this.#warnOnce('ignoring a signal that has come to its end before', signal);
     if (step.kind === 'stand-aside') {
       this.#warnOnce("standing aside for k0s's own agent", signal, step.reason);
       // How k0s was started is not watched.
       if (this.#journal.phase === 'idle') return LEADER_POLL_MS;
     }
     if (step.kind === 'nothing' || (step.kind === 'report' && newest === undefined)) return undefined;
-    if (step.kind === 'await-service' || step.kind === 'await-leader') return this.#await(step, input);
+    if (step.kind === 'await-service' || step.kind === 'await-leader' || step.kind === 'await-clock')
+      return this.#await(step, input);
     this.#awaited = undefined;
     const before = this.#journal;
     await this.#save(journalBefore(step, before, this.#now()));
@@ -101,6 +100,10 @@ export class Agent {
     if (step.kind === 'await-leader') {
       if (isNew) this.#parts.log.info('waiting for the leader', { cordoner: node.cordoner ?? 'unknown' });
       return LEADER_POLL_MS;
+    }
+    if (step.kind === 'await-clock') {
+      if (isNew) this.#parts.log.warn('waiting for the clock', { reason: step.reason });
+      return SLOW_POLL_MS;
     }
     if (step.until === undefined) {
       if (isNew) this.#parts.log.warn('waiting for the service', { reason: host.problem });
@@ -135,7 +138,7 @@ export class Agent {
       await object.refresh();
       throw error;
     }
-    if (after.phase === 'idle' && isFinal(step.status)) await this.#parts.finished?.add(signal);
+    if (after.phase === 'idle' && isFinal(step.status)) await this.#parts.finished?.add(signal, step.status);
     log.info('reported', { status: step.status, ...(step.reason === undefined ? {} : { reason: step.reason }) });
     await this.#save(after);
   }
@@ -144,15 +147,17 @@ export class Agent {
   async #remember({ kind }: Step, { work }: ActiveJournal): Promise<void> {
     const { object, finished } = this.#parts;
     const status = object.newest && this.#observer.signalFor(IDLE);
-    const isOver = sameJson(work.signal, status && signalKeyOf(status)) && isFinal(status?.status?.status);
-    if (kind === 'stand-aside' || (kind === 'clean-up' && isOver)) await finished?.add(work.signal);
+    const isSame = sameJson(work.signal, status && signalKeyOf(status));
+    const end = kind === 'stand-aside' ? 'left' : status?.status?.status;
+    const isOver = kind === 'stand-aside' || (kind === 'clean-up' && isSame);
+    if (isOver && (end === 'left' || isFinal(end))) await finished?.add(work.signal, end);
   }
 
-  #warnOnce(message: string, signal: SignalData | undefined, reason?: string): void {
+  #warnOnce(message: string, signal: SignalData | undefined, reason: string): void {
     const text = `${message} ${signal?.created}`;
     if (this.#warned === text) return;
     this.#warned = text;
-    this.#parts.log.warn(message, { created: signal?.created, ...(reason !== undefined && { reason }) });
+    this.#parts.log.warn(message, { created: signal?.created, reason });
   }
 
   /** Aborts a long step as soon as its signal is over or replaced. */
@@ -191,6 +196,6 @@ export class Agent {
   }
 }
 
-function isFinal(status: string | undefined): boolean {
+function isFinal(status: string | undefined): status is 'Completed' | 'Failed' | 'FailedDownload' {
   return status === 'Completed' || status === 'Failed' || status === 'FailedDownload';
 }

@@ -127,6 +127,7 @@ async function updateEffectOf(
     case 'nothing':
     case 'await-service':
     case 'await-leader':
+    case 'await-clock':
     case 'fetch-bundle':
       return DONE;
   }

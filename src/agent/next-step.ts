@@ -13,14 +13,14 @@ import type { HostFacts } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
 import { besideK0s } from './steps/beside-k0s.ts';
 import type { Step } from './steps/step.ts';
-import { takeUp } from './steps/take-up.ts';
+import { answerEnded, takeUp } from './steps/take-up.ts';
 import { nextUpdateStep, windDown } from './steps/update-steps.ts';
 
 export function nextStep(input: StepInput): Step {
   const { signal, journal } = input;
   if (journal.phase === 'idle') {
-    if (!isOpen(signal) || input.isFinished === true) return { kind: 'nothing' };
-    return besideK0s(input) ?? takeUp({ ...input, signal });
+    if (!isOpen(signal) || input.ended === 'left') return { kind: 'nothing' };
+    return besideK0s(input) ?? (input.ended === undefined ? takeUp : answerEnded)({ ...input, signal });
   }
   const isCurrent = isCurrentSignal(signal, journal);
   if (isBundle(journal)) return isCurrent ? nextBundleStep(journal, signal?.status?.status) : { kind: 'clean-up' };

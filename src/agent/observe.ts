@@ -19,7 +19,7 @@ import type { HostFacts } from './service/host.ts';
 import { KubeletHeartbeat, type KubeletHeartbeatParts } from './service/kubelet-heartbeat.ts';
 import type { FinishedSignals } from './state/finished-signals.ts';
 import type { BesideK0s, OwnNodeFacts, StepInput, Times } from './step-input.ts';
-import { ageVeto, type Veto, vetoOf } from './veto.ts';
+import { ageVeto, futureVeto, type Veto, vetoOf } from './veto.ts';
 
 export interface ObserverParts extends ExitCountParts, KubeletHeartbeatParts {
   readonly object: SignalObject;
@@ -36,10 +36,15 @@ export interface ObserverParts extends ExitCountParts, KubeletHeartbeatParts {
   readonly log: Logger;
 }
 
+/** A clock is often set some time after the host has started. */
+const CLOCK_PATIENCE_MS = 10 * 60_000;
+
 export class StepInputObserver {
   readonly #parts: ObserverParts;
   readonly #exits: ExitCount;
   readonly #heartbeat: KubeletHeartbeat;
+  /** The signal that waits for the clock, and since when (steady milliseconds). */
+  #early: { readonly created: string; readonly since: number } | undefined;
 
   constructor(parts: ObserverParts) {
     this.#parts = parts;
@@ -62,19 +67,32 @@ export class StepInputObserver {
     const known = { signal, journal, host, policy };
     const heartbeat = await this.#heartbeat.check({ newest: object.newest, journal, steady }, stop);
     const node = { ...heartbeat, ...(await this.#cordonFacts(known, stop)) };
-    const veto = signal && this.#vetoOf(signal, journal, host);
-    const isFinished = signal !== undefined && (await finished?.has(signal)) === true;
-    const ours = { ...(veto !== undefined && { veto }), ...(beside && { beside }), ...(isFinished && { isFinished }) };
+    const ended = signal && (await finished?.endOf(signal));
+    const ours = {
+      ...this.#rulingOn(signal, journal, host, steady()),
+      ...(beside && { beside }),
+      ...(ended && { ended }),
+    };
     return { signal, policy, journal, host, node, times, accepts, ...ours };
   }
 
   /** The age counts only for a new signal: its work may take long. */
-  #vetoOf(signal: SignalData, journal: Journal, { running }: HostFacts): string | undefined {
-    const { veto, clock } = this.#parts;
-    if (veto === undefined) return undefined;
+  #rulingOn(
+    signal: SignalData | undefined,
+    journal: Journal,
+    { running }: HostFacts,
+    now: number,
+  ): Pick<StepInput, 'veto' | 'early'> {
+    const { veto: rules, clock } = this.#parts;
+    if (rules === undefined || signal === undefined) return {};
     const isNew = journal.phase === 'idle';
     const from = isNew || isBundle(journal) ? running?.version : journal.work.from;
-    return vetoOf(signal.command, from, veto) ?? (isNew ? ageVeto(signal, clock.now(), veto) : undefined);
+    const veto = vetoOf(signal.command, from, rules) ?? (isNew ? ageVeto(signal, clock.now(), rules) : undefined);
+    if (veto !== undefined) return { veto };
+    const early = isNew ? futureVeto(signal, clock.now(), rules) : undefined;
+    if (early === undefined) return {};
+    if (this.#early?.created !== signal.created) this.#early = { created: signal.created, since: now };
+    return now < this.#early.since + CLOCK_PATIENCE_MS ? { early } : { veto: early };
   }
 
   async #cordonFacts(

@@ -3,6 +3,7 @@ import type { AgentPolicy, SignalCommand, SignalData } from '../signal/annotatio
 import type { Journal, UpdateJournal } from './journal.ts';
 import type { Cordoner } from './maintenance/cordoner.ts';
 import type { HostFacts } from './service/host.ts';
+import type { SignalEnd } from './state/finished-signals.ts';
 
 /** All in milliseconds. */
 export interface Times {
@@ -48,8 +49,10 @@ export interface StepInput {
   readonly accepts: readonly SignalCommand['kind'][];
   /** Why the agent's own rules refuse the signal. */
   readonly veto?: string;
-  /** True when this very signal has come to its end before. */
-  readonly isFinished?: boolean;
+  /** Why a new signal has to wait for this host's clock. */
+  readonly early?: string;
+  /** How this very signal ended before. */
+  readonly ended?: SignalEnd;
   /** From the agent's flags; absent: `replace`. */
   readonly beside?: BesideK0s;
 }

@@ -1,5 +1,6 @@
 /** The agent's own rules for downloads and versions, from its flags: no Plan, policy or annotation overrides them. */
 import type { SignalCommand, SignalData } from '../signal/annotations.ts';
+import { rfc3339 } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { compareVersions, parseVersion } from '../util/version.ts';
 
@@ -59,7 +60,17 @@ export function ageVeto({ created }: SignalData, now: number, { maxSignalAgeMs }
   if (maxSignalAgeMs === 0) return undefined;
   const age = now - Date.parse(created);
   if (Number.isNaN(age)) return `the signal's created "${created}" is no time`;
-  const limit = formatDuration(maxSignalAgeMs);
-  if (age > maxSignalAgeMs) return `the signal was created at ${created}, longer than ${limit} ago`;
-  return age < -maxSignalAgeMs ? `the signal was created at ${created}, longer than ${limit} in the future` : undefined;
+  if (age <= maxSignalAgeMs) return undefined;
+  return `the signal was created at ${created}, longer than ${formatDuration(maxSignalAgeMs)} before ${clockText(now)}`;
+}
+
+/** Why a new signal cannot be from the time that the host's clock shows: that clock may be wrong. */
+export function futureVeto({ created }: SignalData, now: number, { maxSignalAgeMs }: Veto): string | undefined {
+  const ahead = Date.parse(created) - now;
+  if (maxSignalAgeMs === 0 || !(ahead > maxSignalAgeMs)) return undefined;
+  return `the signal was created at ${created}, longer than ${formatDuration(maxSignalAgeMs)} after ${clockText(now)}`;
+}
+
+function clockText(now: number): string {
+  return `${rfc3339(now)}, which this host's clock says`;
 }

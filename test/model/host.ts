@@ -166,6 +166,7 @@ export function afterStep(
     case 'nothing':
     case 'await-service':
     case 'await-leader':
+    case 'await-clock':
       return { host, outcome: DONE };
   }
 }

@@ -4,36 +4,44 @@ import * as fsPromises from 'node:fs/promises';
 import type { SignalKey } from '../journal.ts';
 import { writeDurably } from './durable-files.ts';
 
+/** How a signal ended here: its final status, or it was left to k0s's own agent. */
+export type SignalEnd = 'Completed' | 'Failed' | 'FailedDownload' | 'left';
+
+const ENDS: readonly SignalEnd[] = ['Completed', 'Failed', 'FailedDownload', 'left'];
 const MOST = 64;
 
 export class FinishedSignals {
   readonly #path: string;
-  #keys: Promise<string[]> | undefined;
+  /** Each one a key, a space and the end. */
+  #entries: Promise<string[]> | undefined;
 
   /** `path` names a JSON file in the state directory. */
   constructor(path: string) {
     this.#path = path;
   }
 
-  async has(signal: SignalKey): Promise<boolean> {
-    return (await this.#load()).includes(keyOf(signal));
+  async endOf(signal: SignalKey): Promise<SignalEnd | undefined> {
+    const key = keyOf(signal);
+    const text = (await this.#load()).find((entry) => entry.startsWith(key))?.split(' ')[1];
+    return ENDS.find((end) => end === text);
   }
 
-  async add(signal: SignalKey): Promise<void> {
-    const [keys, key] = [await this.#load(), keyOf(signal)];
-    if (keys.includes(key)) return;
-    const next = [...keys, key].slice(-MOST);
+  /** The first end counts. */
+  async add(signal: SignalKey, end: SignalEnd): Promise<void> {
+    const [entries, key] = [await this.#load(), keyOf(signal)];
+    if (entries.some((entry) => entry.startsWith(key))) return;
+    const next = [...entries, `${key} ${end}`].slice(-MOST);
     await writeDurably(this.#path, `${JSON.stringify(next)}\n`);
-    this.#keys = Promise.resolve(next);
+    this.#entries = Promise.resolve(next);
   }
 
   /** A damaged file only costs the memory. */
   async #load(): Promise<string[]> {
-    this.#keys ??= fsPromises.readFile(this.#path, 'utf8').then(
+    this.#entries ??= fsPromises.readFile(this.#path, 'utf8').then(
       (text) => (JSON.parse(text) as unknown[]).map(String),
       () => [],
     );
-    return await this.#keys.catch(() => []);
+    return await this.#entries.catch(() => []);
   }
 }
 

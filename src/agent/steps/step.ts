@@ -11,6 +11,8 @@ export type Step =
   | { readonly kind: 'await-service'; readonly until?: number }
   /** Waits for the leader to act, or for an answer to the question who cordons. */
   | { readonly kind: 'await-leader' }
+  /** Waits until this host's clock is right; the reason says what it shows. */
+  | { readonly kind: 'await-clock'; readonly reason: string }
   /** Takes a signal up: changes only the journal. */
   | { readonly kind: 'begin'; readonly as: ActiveJournal }
   /** Puts the verified payload at the staging path; fetches only what is missing. */

@@ -9,11 +9,30 @@ export function takeUp(input: NewSignalInput): Step {
   if (refusal !== undefined) {
     return { kind: 'report', status: 'FailedDownload', reason: refusal, ...fromOf(input.host) };
   }
-  const { signal } = input;
+  const { signal, early } = input;
+  if (early !== undefined) return { kind: 'await-clock', reason: early };
   if (signal.command.kind === 'airgapupdate') {
     return { kind: 'begin', as: { phase: 'wanted', work: workOf(input), spent: {} } };
   }
   return isLate(signal.status?.status) ? takeUpUnknown(input) : takeUpNew(input);
+}
+
+/** An old copy of a signal, such as a restored etcd has, is not carried out again, but answered: its leader waits for that. */
+export function answerEnded(input: NewSignalInput): Step {
+  const { signal, host, ended } = input;
+  const { running, distrust } = host;
+  const { kind, version } = signal.command;
+  if (kind === 'airgapupdate' && ended === 'Completed') return { kind: 'report', status: ended };
+  if (kind === 'k0supdate' && running === undefined && distrust === undefined) return { kind: 'await-service' };
+  if (ended === 'Completed' && running?.version === version && running.current) {
+    // The node may have its old cordon again.
+    const isThere = signal.status?.status === 'UnCordoning';
+    return isThere ? takeUp(input) : { kind: 'report', status: 'UnCordoning', ...fromOf(host) };
+  }
+  const now = running === undefined ? '' : `, and ${running.version} runs`;
+  const reason = `this signal has ended before as ${ended}${now}: it is not carried out again, but a retry of the plan is`;
+  if (running?.current !== true) return { kind: 'report', status: 'Failed', reason, ...fromOf(host) };
+  return begin(input, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });
 }
 
 const SHA256 = /^[0-9a-f]{64}$/i;

@@ -1,0 +1,56 @@
+/** The host's clock is wrong, by a bad battery or by who answers its time requests: no signal may be lost, and none be obeyed too late. */
+import { expect, onTestFinished, test } from 'vitest';
+import type { Veto } from '../../src/agent/veto.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { silentLogger } from '../../src/util/log.ts';
+import { Builds, NEW, Place } from '../agent/in-process.ts';
+import { SkewedClock } from '../faults/skewed-clock.ts';
+
+const DAY = 86_400_000;
+const VETO: Veto = {
+  requireSha256: false,
+  requireHttps: false,
+  allowUnverified: false,
+  allowedHosts: undefined,
+  lowestVersion: undefined,
+  refuseDowngrade: false,
+  maxSignalAgeMs: 7 * DAY,
+};
+
+let warnings: string[];
+const log = { ...silentLogger, warn: (message: string): void => void warnings.push(message) };
+
+async function placeAt(clock: SkewedClock): Promise<Place> {
+  warnings = [];
+  const builds = await Builds.start();
+  onTestFinished(async () => await builds[Symbol.asyncDispose]());
+  const place = await Place.start('n1', builds);
+  onTestFinished(async () => await place[Symbol.asyncDispose]());
+  const url = `${builds.server.url}/good`;
+  const command = { id: 0, kind: 'k0supdate', url, version: NEW, sha256: builds.server.sha256('/good') } as const;
+  place.store.send({ planId: 'p', created: new Date().toISOString(), command });
+  place.startAgent(undefined, { veto: VETO, clock, log });
+  return place;
+}
+
+test('in 1970 a signal waits, and is carried out once the clock is right', async () => {
+  const clock = new SkewedClock(systemClock, { rate: 1, offset: -Date.now() });
+  const place = await placeAt(clock);
+  await place.until(() => expect(warnings).toContain('waiting for the clock'));
+  expect(place.store.statuses).toEqual([]);
+  clock.jump(Date.now());
+  await place.ended();
+  expect(place.store.statuses.at(-1)).toBe('Completed');
+});
+
+test.each([
+  ['stays in 1970, after ten minutes', 1_000, -Date.now()],
+  ['is ahead by eight days, at once', 1, 8 * DAY],
+])('a clock that %s: refused, and the clock is named', async (_name, rate, offset) => {
+  const place = await placeAt(new SkewedClock(systemClock, { rate, offset }));
+  await place.ended();
+  expect(place.store.statuses).toEqual(['FailedDownload']);
+  expect(place.store.object.metadata.annotations?.['upgrade.refit.dev/agent-report']).toContain(
+    "which this host's clock says",
+  );
+});
