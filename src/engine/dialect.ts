@@ -2,6 +2,7 @@
 import type { KubeClient } from '../kube/client.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject, Node } from '../kube/types.ts';
+import type { NodeAgent } from '../signal/agent-presence.ts';
 import type { ForeignWork, Observation, Signalling } from './model/decision.ts';
 import type { Reason } from './model/reasons.ts';
 import type { Rollout, Stage, Target } from './model/recorded.ts';
@@ -44,6 +45,8 @@ export interface Capabilities<P extends KubeObject> {
   /** All Nodes of the cluster, for the limit on unavailable nodes. */
   readonly fleet?: { nodes(world: World): readonly Node[] };
   readonly foreignWork?: ForeignWorkFinder;
+  /** Agents on nodes carry out the signals: which one a target's object speaks of. */
+  readonly agents?: { of(object: KubeObject): NodeAgent };
   /** Finds work whose plan is gone, each as a rollout that is over, so that the leader can end it; `plans` still exist. */
   readonly orphanedWork?: { plans(world: World, plans: readonly P[]): readonly OrphanedPlan<P>[] };
 }

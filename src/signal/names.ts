@@ -13,6 +13,8 @@ export const ROLLOUT_ANNOTATION = 'upgrade.refit.dev/rollout';
 export const ATTEMPT_LABEL = 'node-restriction.kubernetes.io/refit-attempt';
 /** Ours: the agent's report, as JSON (see report.ts). */
 export const REPORT_ANNOTATION = 'upgrade.refit.dev/agent-report';
+/** Ours: what the agent of Refit says of itself, as JSON (see agent-presence.ts). */
+export const AGENT_ANNOTATION = 'upgrade.refit.dev/agent';
 /** Ours: the policy for the signal beside it, as JSON (see agent-policy.ts). */
 export const AGENT_POLICY_ANNOTATION = 'upgrade.refit.dev/agent-policy';
 /**

@@ -1,6 +1,7 @@
 /** The agent of k0s itself works on the same signal: exactly one of the two may act, and the way back stays a way back. */
 import { copyFile, rename } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { agentOf } from '../../src/signal/agent-presence.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { NEW, type Rig } from '../agent/rig.ts';
 import { startNode, useCluster } from './rig.ts';
@@ -32,6 +33,7 @@ test("a controller whose command line leaves k0s's agent on is left to it", asyn
   await node.send('/new', NEW);
   await node.until(() => expect(agent.log.join('\n')).toContain(ASIDE));
   expect(node.statuses).toEqual([]);
+  await node.until(async () => expect(agentOf(await node.object()).title).toContain("k0s's own (Refit "));
   expect(node.server.requests).toEqual([]);
   await agent.stop('SIGTERM');
   const refusing = node.startAgent('--beside-k0s', 'refuse');
@@ -43,6 +45,7 @@ test("a controller whose command line leaves k0s's agent on is left to it", asyn
   await node.send('/new', NEW);
   await node.end();
   expect(node.statuses.at(-1)).toBe('Completed');
+  expect(agentOf(await node.object())).toMatchObject({ ours: true });
 });
 
 test('one that was faster during the download is left to finish', async () => {

@@ -135,6 +135,7 @@ const EVERYTHING: Complete<StatusView> = {
               spent: {},
               failure: '',
               rolledBack: true,
+              agent: { ours: true, title: '', lacks: '' },
               drains: 'node',
               gone: true,
             },

@@ -9,9 +9,9 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'src/agent': 5_430,
+  'src/agent': 5_500,
   'src/api': 890,
-  'src/cli': 3_420,
+  'src/cli': 3_450,
   'src/cmd': 530,
   'src/dialects': 260,
   'src/dialects/autopilot': 1_110,
@@ -24,7 +24,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/kube': 3_130,
   'src/process': 200,
   'src/runtime': 810,
-  'src/signal': 290,
+  'src/signal': 345,
   'src/util': 800,
   'src/versions': 610,
 };

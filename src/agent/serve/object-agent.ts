@@ -3,13 +3,16 @@
 import * as files from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { KubeClient } from '../../kube/client.ts';
-import { nodes, type Resource } from '../../kube/resources.ts';
+import type { Resource } from '../../kube/resources.ts';
+import type { AgentPresence } from '../../signal/agent-presence.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import type { Tools } from '../../util/tools.ts';
 import { Agent } from '../agent.ts';
 import { perform } from '../effects.ts';
 import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { NodeMaintenance } from '../maintenance/node-maintenance.ts';
+import { keepAnnounced } from '../object/announce.ts';
 import { OwnObject } from '../object/own-object.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import type { AgentOptions } from '../options.ts';
@@ -17,6 +20,7 @@ import { observeHost, searchService } from '../service/observe-host.ts';
 import { ageOf } from '../service/processes.ts';
 import type { ServicePlaces } from '../service/service-place.ts';
 import type { ServiceRestarter } from '../service/service-restarter.ts';
+import { askService } from '../service/trusted-service.ts';
 import { FinishedSignals } from '../state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../state/journal-file.ts';
 import type { StatePaths } from '../state/state-directory.ts';
@@ -33,6 +37,8 @@ export interface HostParts extends Tools {
   readonly restarter: ServiceRestarter;
   /** Sent to download servers. */
   readonly userAgent: string;
+  /** Version of this program. */
+  readonly version: string;
 }
 
 interface NodeAgentOptions {
@@ -51,14 +57,32 @@ interface ObjectAgentOptions extends NodeAgentOptions {
 /** Works on the Node `name` until `stop` aborts; rejects only when the journal cannot be read. */
 export async function serveNode(
   host: HostParts,
+  node: OwnObject,
   name: string,
   options: NodeAgentOptions,
   stop: AbortSignal,
 ): Promise<void> {
-  const node = createOwnObject(host, nodes, name);
   const agent = createObjectAgent(host, { ...options, object: node, nodeName: () => name });
   const offer = async (abort: AbortSignal): Promise<void> => await options.delegation.offer(name, abort);
   await Promise.all([agent.run(stop), keepDelegated({ ...host, node, offer }, stop)]);
+}
+
+export const STATUS_TIMEOUT_MS = 5_000;
+
+/** Only on the object whose signals restart the service; never rejects. */
+export async function announce(
+  host: HostParts,
+  resource: Resource,
+  object: SignalObject,
+  stop: AbortSignal,
+): Promise<void> {
+  const { version, clock, options, places } = host;
+  const since = rfc3339(clock.now());
+  const presence = async (): Promise<AgentPresence> => {
+    const service = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(() => undefined);
+    return { version, since, ...(options.beside !== 'replace' && service?.ownAgent && { aside: true }) };
+  };
+  await keepAnnounced({ ...host, resource, object, presence }, stop);
 }
 
 export function createOwnObject(host: HostParts, resource: Resource, name: string): OwnObject {

@@ -1,4 +1,5 @@
 /** Runs the agents of a controller: one for its ControlNode, and one for its Node, which gets the airgap bundles. */
+import { nodes } from '../../kube/resources.ts';
 import { type ControlNode, controlNodes, nodeNameOf } from '../../signal/names.ts';
 import { LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import type { OwnObject } from '../object/own-object.ts';
@@ -6,10 +7,15 @@ import { describeController } from '../registration/describe-controller.ts';
 import { kubeletName } from '../registration/host-name.ts';
 import { keepRegistered } from '../registration/keep-registered.ts';
 import { askService } from '../service/trusted-service.ts';
-import { createObjectAgent, createOwnObject, type HostParts, serveNode } from './object-agent.ts';
+import {
+  announce,
+  createObjectAgent,
+  createOwnObject,
+  type HostParts,
+  STATUS_TIMEOUT_MS,
+  serveNode,
+} from './object-agent.ts';
 import { workForValue } from './work-for-value.ts';
-
-const STATUS_TIMEOUT_MS = 5_000;
 
 /** Works until `stop` aborts; rejects only when a journal cannot be read. */
 export async function serveController(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
@@ -30,6 +36,7 @@ export async function serveController(host: HostParts, name: string, stop: Abort
   await Promise.all([
     agent.run(stop),
     register(host, object, name, stop),
+    announce(host, controlNodes, object, stop),
     workForValue(node, async (own, abort) => await serveOwnNode(host, own, delegation, abort), stop),
   ]);
 }
@@ -58,7 +65,7 @@ async function serveOwnNode(
 ): Promise<void> {
   const log = host.log.child({ for: `Node ${name}` });
   const options = { journal: host.paths.airgapJournal, accepts: ['airgapupdate'], delegation } as const;
-  await serveNode({ ...host, log }, name, options, stop);
+  await serveNode({ ...host, log }, createOwnObject(host, nodes, name), name, options, stop);
 }
 
 function newestOf(object: OwnObject): ControlNode | undefined {

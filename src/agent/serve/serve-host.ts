@@ -1,5 +1,6 @@
 /** Runs the agents of this host, and starts them anew when the host gets another name in the cluster. */
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
+import { nodes } from '../../kube/resources.ts';
 import { describeProblem, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { SIGNAL_OBJECTS } from '../../signal/names.ts';
@@ -9,15 +10,13 @@ import type { ErrorCode } from '../../util/errors.ts';
 import { LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { controlNodeName, nodeName } from '../registration/host-name.ts';
 import { loadJournal } from '../state/journal-file.ts';
-import { type HostParts, serveNode } from './object-agent.ts';
+import { announce, createOwnObject, type HostParts, serveNode } from './object-agent.ts';
 import { serveController } from './serve-controller.ts';
 import { workForValue } from './work-for-value.ts';
 
 /** The parts that do not depend on the name of the object. */
 interface HostBasis extends Omit<HostParts, 'client' | 'userAgent'> {
   readonly config: ClusterConfig;
-  /** Version of this program. */
-  readonly version: string;
 }
 
 /** Works until `stop` aborts. Rejects when the object stays unreadable at the start, or a journal cannot be read. */
@@ -66,7 +65,8 @@ async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Pr
     accepts: ['k0supdate', 'airgapupdate'],
     delegation: new LeaseDelegation(host.client),
   } as const;
-  await serveNode(host, name, options, stop);
+  const node = createOwnObject(host, nodes, name);
+  await Promise.all([serveNode(host, node, name, options, stop), announce(host, nodes, node, stop)]);
 }
 
 const RETRY = { base: 500, cap: 15_000 };

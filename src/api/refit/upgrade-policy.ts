@@ -149,6 +149,15 @@ export const upgradePolicySpecSchema = object('The settings for the plans that t
     })
     .exactOptional()
     .describe('Rules for downloads.'),
+  agents: z
+    .strictObject({
+      require: z
+        .enum(['Refit'])
+        .exactOptional()
+        .describe("`Refit`: a node starts only if Refit's agent acts on it, not k0s's own; any agent by default."),
+    })
+    .exactOptional()
+    .describe('Which agents may carry out plans.'),
   windows: z.array(windowSchema).max(MANY).exactOptional().describe('When nodes may start; always by default.'),
   blackouts: z.array(blackoutSchema).max(MANY).exactOptional().describe('When no node starts, even inside a window.'),
 });

@@ -52,6 +52,9 @@ test('500 in flight: how many at what, and who has been there longest', async ()
     '  node-3500 and 499 more  next',
     '  waits   1500 workers queued (500 at a time) (29 min 59 s)',
     '  ends    when the node is Ready',
+    "  agents  k0s's own on node-3001, node-3002, node-3004, node-3005, node-3007,",
+    '            node-3008, node-3010, node-3011 and 325 more: no roll-back, no',
+    '            resumed download, no proof that the node is Ready',
   ]);
 });
 

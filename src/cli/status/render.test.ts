@@ -12,6 +12,8 @@ import type { AskControlPlane } from './answers.ts';
 import type { LeaderView } from './load.ts';
 import { render } from './render.ts';
 
+const THEIRS = (names: string): string =>
+  `  agents  k0s's own on ${names}: no roll-back, no resumed download, no proof that the node is Ready`;
 const PIPE = {
   hasColours: false,
   size: () => ({ columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY }),
@@ -151,6 +153,7 @@ describe('while it runs', () => {
         '  c2    next',
         '  waits   2 controllers queued (1 at a time) (59 s)',
         '          3 workers wait until the controllers are done (59 s)',
+        THEIRS('c1'),
       ],
     ],
     [
@@ -169,6 +172,7 @@ describe('while it runs', () => {
         '  c2    next',
         '  waits   2 controllers queued (1 at a time) (59 s)',
         '  ends    when every API server answers that it is ready',
+        THEIRS('c1'),
       ],
     ],
     [
@@ -181,6 +185,7 @@ describe('while it runs', () => {
         '  NODE  STATE  FOR  MESSAGE',
         '  c2    next',
         '  waits   2 controllers queued (1 at a time) (59 s)',
+        THEIRS('c1'),
       ],
     ],
     [
@@ -323,6 +328,7 @@ describe('at the end', () => {
       '  w1    failed             59 s  FailedDownload: 404',
       '  w2    failed             59 s  Failed: no socket after 90 s (its previous version runs again)',
       '  w3    failed at Restart  59 s',
+      THEIRS('w3'),
       '  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run for each of w1, w2, w3: refit retry NODE',
     ]);
   });
@@ -342,10 +348,10 @@ describe('at the end', () => {
   test('wide: one line for each target', async () => {
     const lines = await textOf({ plans: [buildPlan({}, failed)], workers: failedWorkers }, 'wide');
     expect(lines.slice(2, 6)).toEqual([
-      '  NODE  STATE              FOR   ROLE    FROM           TO             MESSAGE',
-      '  w1    failed             59 s  worker  -              v1.36.3+k0s.2  FailedDownload: 404',
-      '  w2    failed             59 s  worker  v1.35.5+k0s.0  v1.36.3+k0s.2  Failed: no socket after 90 s (its previous version runs again)',
-      '  w3    failed at Restart  59 s  worker  -              v1.36.3+k0s.2',
+      '  NODE  STATE              FOR   ROLE    FROM           TO             AGENT      MESSAGE',
+      '  w1    failed             59 s  worker  -              v1.36.3+k0s.2  unknown    FailedDownload: 404',
+      '  w2    failed             59 s  worker  v1.35.5+k0s.0  v1.36.3+k0s.2  unknown    Failed: no socket after 90 s (its previous version runs again)',
+      "  w3    failed at Restart  59 s  worker  -              v1.36.3+k0s.2  k0s's own",
     ]);
   });
 });

@@ -2,7 +2,7 @@
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../dialects/registry.ts';
 import { mendingOf } from '../operators.ts';
 import type { Medium, Style } from '../output.ts';
-import { age, aligned, table, wrapped } from '../phrases.ts';
+import { age, aligned, listed, table, wrapped } from '../phrases.ts';
 import {
   endLines,
   failedRows,
@@ -26,6 +26,8 @@ export interface Section {
   readonly style?: Style;
 }
 
+/** More names than this are counted. */
+const FEW = 8;
 /** Columns of a heading with the spaces around it. */
 const MARGIN = 10;
 
@@ -40,6 +42,7 @@ export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, m
         { heading: 'why', lines: reasonLines(plan, failed), style: 'red' },
         { heading: 'waits', lines: waitLines(plan, now), style: 'yellow' },
         { heading: 'ends', lines: endLines(plan.waits.filter((wait) => !isRoutine(wait))) },
+        { heading: 'agents', lines: agentLines(plan) },
         { heading: 'to do', lines: toDo(plan) },
       ],
       medium,
@@ -101,6 +104,17 @@ function timesOf(plan: PlanView, now: number): string {
   return ended === undefined ? '' : ` after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`;
 }
 
+/** The nodes on which another agent than ours acts, and what that one does not do. */
+export function agentLines(plan: PlanView): string[] {
+  if (plan.phase === 'done') return [];
+  const others = targetsOf(plan).filter(({ agent }) => agent?.lacks !== undefined);
+  const byAgent = Map.groupBy(others, ({ agent }) => agent?.title);
+  return [...byAgent].map(([title, targets]) => {
+    const names = new Set(targets.map(({ name }) => name));
+    return `${title} on ${listed([...names], FEW)}: ${targets[0]?.agent?.lacks}`;
+  });
+}
+
 /** What a person has to do. */
 export function toDo(plan: PlanView): string[] {
   if (isRefused(plan)) return ['This plan will be refused as it stands. Correct it.'];
@@ -120,13 +134,16 @@ function targetTable(plan: PlanView, failed: readonly TargetRow[], now: number, 
 
 function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
   const waits = waitsByTarget(plan);
+  const hasAgents = targetsOf(plan).some(({ agent }) => agent !== undefined);
   const rows = plan.stages.flatMap(({ role, version, targets }) =>
     targets.map((target) => {
       const { name, state, age: time, message } = rowOf(target, waits.get(target.name), now);
-      return [name, state, time, role, target.from ?? '-', version, message];
+      const agent = hasAgents ? [target.agent?.title ?? '-'] : [];
+      return [name, state, time, role, target.from ?? '-', version, ...agent, message];
     }),
   );
-  return rows.length === 0 ? [] : table(['NODE', 'STATE', 'FOR', 'ROLE', 'FROM', 'TO', 'MESSAGE'], rows, width - 2);
+  const header = ['NODE', 'STATE', 'FOR', 'ROLE', 'FROM', 'TO', ...(hasAgents ? ['AGENT'] : []), 'MESSAGE'];
+  return rows.length === 0 ? [] : table(header, rows, width - 2);
 }
 
 interface Mark {

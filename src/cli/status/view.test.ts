@@ -30,6 +30,13 @@ async function look(now: number): Promise<StatusView> {
   return { leader: { state: 'held', holder: 'abc', since: later(0) }, plans };
 }
 
+const UNKNOWN = { ours: false, title: 'unknown' };
+const THEIRS = {
+  ours: false,
+  title: "k0s's own",
+  lacks: 'no roll-back, no resumed download, no proof that the node is Ready',
+};
+
 const EXPECTED: StatusView = {
   leader: { state: 'held', holder: 'abc', since: '2026-11-20T08:00:00Z' },
   plans: [
@@ -53,6 +60,7 @@ const EXPECTED: StatusView = {
               name: 'c1',
               phase: 'done',
               since: '2026-11-20T08:00:01Z',
+              agent: UNKNOWN,
               from: 'v1.35.5+k0s.0',
               spent: { Downloading: 1200, Restart: 900 },
             },
@@ -65,9 +73,9 @@ const EXPECTED: StatusView = {
           maxInFlight: 1,
           active: true,
           targets: [
-            { name: 'w1', phase: 'working', step: 'Restart', since: '2026-11-20T08:00:40Z' },
-            { name: 'w2', phase: 'pending', since: '2026-11-20T08:00:30Z' },
-            { name: 'w3', phase: 'pending', since: '2026-11-20T08:00:30Z' },
+            { name: 'w1', phase: 'working', step: 'Restart', since: '2026-11-20T08:00:40Z', agent: THEIRS },
+            { name: 'w2', phase: 'pending', since: '2026-11-20T08:00:30Z', agent: UNKNOWN },
+            { name: 'w3', phase: 'pending', since: '2026-11-20T08:00:30Z', agent: UNKNOWN },
           ],
         },
       ],
@@ -111,7 +119,7 @@ test('what a node says after its target was recorded as done is no failure of th
   const failing = signalled(w1, { created: later(30_000), status: 'Failed', timestamp: later(50_000) });
   const done = statusOf('Completed', [], recorded({ w1: 'SignalCompleted' }, later(45_000)));
   const [view] = await lookAt([{ ...plan, status: done }], [], [failing], T0 + MINUTE);
-  expect(view?.stages[1]?.targets).toEqual([{ name: 'w1', phase: 'done', since: later(45_000) }]);
+  expect(view?.stages[1]?.targets).toEqual([{ name: 'w1', phase: 'done', since: later(45_000), agent: THEIRS }]);
 });
 
 test('yaml says the same, one line a value', async () => {

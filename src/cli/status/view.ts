@@ -16,6 +16,7 @@ import {
 } from '../../engine/model/recorded.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
+import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { printable } from '../../util/printable.ts';
 import type { LeaderView } from './load.ts';
@@ -37,6 +38,8 @@ export interface TargetView {
   readonly rolledBack?: boolean | undefined;
   /** Who cordons, drains and uncordons it, while it is at one of these. */
   readonly drains?: 'leader' | 'node' | undefined;
+  /** Whose agent acts on it; absent if its dialect has no agents. */
+  readonly agent?: NodeAgent | undefined;
   /** True if its object does not exist any more. */
   readonly gone?: boolean | undefined;
 }
@@ -177,14 +180,15 @@ function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): s
 }
 
 function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): TargetView {
-  const { exists, observation, drainDelegation } = factsOf(snapshot, target);
-  const gone = exists ? {} : { gone: true };
-  if (observation.kind === 'none') return { name: target.name, phase, since: target.since, ...gone };
+  const { exists, observation, drainDelegation, agent } = factsOf(snapshot, target);
+  const always = { agent, ...(exists ? {} : { gone: true }) };
+  if (observation.kind === 'none') return { name: target.name, phase, since: target.since, ...always };
   const { from, spent, rolledBack } = observation.report ?? {};
   const isOpen = target.state === 'intended' || target.state === 'pending';
   return {
     name: target.name,
     phase,
+    agent,
     ...(observation.kind === 'working' && phase !== 'done' ? { step: observation.step } : {}),
     since: isOpen ? observation.since : target.since,
     from,

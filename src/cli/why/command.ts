@@ -17,7 +17,16 @@ import {
   waitLines,
 } from '../status/sentences.ts';
 import { inSession, lookOnce, type SessionParts } from '../status/session.ts';
-import { header, isOpen, isRefused, noteLines, renderSections, type Section, toDo } from '../status/text.ts';
+import {
+  agentLines,
+  header,
+  isOpen,
+  isRefused,
+  noteLines,
+  renderSections,
+  type Section,
+  toDo,
+} from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
 const MOST_NAMES = 5;
@@ -52,6 +61,7 @@ function planSections(status: StatusView, plan: PlanView, now: number): Section[
     { heading: 'why', lines: [...reasonLines(plan, failed), ...failed.map(sentenceOf)], style: 'red' },
     ...(isOpen(plan) ? progress(plan, now) : []),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next, MOST_NAMES)] : [] },
+    { heading: 'agents', lines: agentLines(plan) },
     { heading: 'to do', lines: toDo(plan) },
     { heading: 'you can', lines: controlsOf(plan) },
   ];
@@ -64,9 +74,16 @@ function nodeBlocks(status: StatusView, plan: PlanView, node: string, now: numbe
       .filter(({ name }) => name === node)
       .map((target) => [
         `${node}  ${stage.role} of ${header(plan, now, medium)}`,
-        ...renderSections(nodeSections(status, plan, stage, target, now), medium),
+        ...renderSections([...nodeSections(status, plan, stage, target, now), agentSection(target)], medium),
       ]),
   );
+}
+
+/** Of an unknown agent there is nothing to say. */
+function agentSection({ agent }: TargetView): Section {
+  const lacks = agent?.lacks === undefined ? '' : `: ${agent.lacks}`;
+  const isKnown = agent?.ours === true || lacks !== '';
+  return { heading: 'agent', lines: isKnown ? [`${agent?.title}${lacks}`] : [] };
 }
 
 function nodeSections(

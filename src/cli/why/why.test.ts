@@ -73,6 +73,7 @@ test('a plan that runs: what is under way, what waits since when, what ends it',
           when a node in progress is done
   fails   w1 at 2026-11-20T08:14:35Z if nothing changes
   next    w2
+  agents  k0s's own on w1: no roll-back, no resumed download, no proof that the node is Ready
   you can refit pause, refit abort`,
   ]);
 });

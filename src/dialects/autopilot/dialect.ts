@@ -5,6 +5,7 @@ import type { Dialect } from '../../engine/dialect.ts';
 import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
+import { agentOf } from '../../signal/agent-presence.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { project } from './project.ts';
@@ -38,6 +39,7 @@ export const autopilot: Dialect<Plan> = {
     })),
   preconditions: { unmet: preconditions },
   versions: { of: versionOf },
+  agents: { of: agentOf },
   foreignWork,
   drainDelegation,
   fleet: { nodes: (world) => world.list(nodes) },

@@ -5,6 +5,7 @@ import type { Rollout } from '../../engine/model/recorded.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
+import { agentOf } from '../../signal/agent-presence.ts';
 import { annotationSignal } from '../annotation-signal.ts';
 import { endpointsOf, isController } from '../node-endpoints.ts';
 import { project, recordOf, resolve, updateOn } from './rollout.ts';
@@ -20,6 +21,7 @@ export const capi: Dialect<Node> = {
   endpoints: endpointsOf,
   foreignWork: { list: controllersAtWork },
   drainDelegation: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
+  agents: { of: agentOf },
   fleet: { nodes: (world) => world.list(nodes) },
   // The leader always cordons and drains.
   signal: annotationSignal({ resourceOf: () => nodes, agent: { cordoning: 'leader' } }),

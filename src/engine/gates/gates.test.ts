@@ -9,6 +9,7 @@ import { NO_CONTROLS } from '../model/controls.ts';
 import type { EndpointHealth, ObservedForeignWork, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Role } from '../model/recorded.ts';
+import { agentAllowed } from './agent-allowed.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
@@ -26,6 +27,7 @@ import type { Gate, GateInput, Verdict } from './types.ts';
 import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
 
+const OURS_ONLY = buildPolicy({ name: 'strict', requireAgent: true });
 const READY: EndpointHealth = { name: 'c1', ready: true };
 const DOWN: EndpointHealth = { name: 'c2', ready: false, detail: '/readyz says 500' };
 const SILENT: EndpointHealth = { name: 'c3', ready: false };
@@ -201,6 +203,20 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
   [restOver, 'the moment it is over', resting(MINUTE, T0 + MINUTE), 'pass'],
   [restOver, 'a time that nobody can read', resting(MINUTE, T0, 'once'), 'pass'],
+  [agentAllowed, 'nobody said anything', input('worker', { agent: { ours: false, title: 'unknown' } }), 'pass'],
+  [
+    agentAllowed,
+    'a policy that requires our agent, on a node that has it',
+    { ...input('worker', { agent: { ours: true, title: 'Refit 1.0.0' } }), policy: OURS_ONLY },
+    'pass',
+  ],
+  [agentAllowed, 'one that requires it, for plans without agents', { ...input('worker'), policy: OURS_ONLY }, 'pass'],
+  [
+    agentAllowed,
+    'one that requires it, and a node with another one',
+    { ...input('worker', { agent: { ours: false, title: "another's" } }), policy: OURS_ONLY },
+    "wait AgentRequired: the agent of n1 is another's, and UpgradePolicy strict requires Refit's",
+  ],
   [downloadsAllowed, 'nobody said anything', input('worker'), 'pass'],
   [
     downloadsAllowed,

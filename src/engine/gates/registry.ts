@@ -1,4 +1,5 @@
 /** The lists of gates and verifiers, in the order in which they are asked: the first that does not pass decides. */
+import { agentAllowed } from './agent-allowed.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
@@ -26,6 +27,7 @@ export const BEFORE: readonly Gate[] = [
   windowOpen,
   targetExists,
   platformSupported,
+  agentAllowed,
   versionsFollow,
   apiServersFirst,
   foreignWork,

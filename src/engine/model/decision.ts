@@ -3,6 +3,7 @@ import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainState } from '../../drain/drains.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { Node } from '../../kube/types.ts';
+import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
@@ -71,6 +72,8 @@ export interface TargetFacts {
   readonly watchedMs?: number | undefined;
   /** Milliseconds for which this leader has watched the attempt, through all its steps. */
   readonly followedMs?: number | undefined;
+  /** Whose agent acts on it; undefined if its dialect has no agents. */
+  readonly agent?: NodeAgent | undefined;
   readonly observation: Observation;
 }
 

@@ -42,6 +42,7 @@ export const REASONS = {
   WindowTooShort: 'the maintenance window would close before a node is done',
   Blackout: 'the policy has a blackout now',
   TooManyUnavailable: 'maxUnavailable nodes are not Ready or unschedulable already',
+  AgentRequired: 'the policy requires the agent of Refit, and the node has another one or none',
   Unverified: 'a download has no sha256, or comes over plain http, although the policy requires them',
   VersionUnchecked: 'version checks were skipped: a version is unknown or unreadable',
   SkippedMinor: 'the plan would skip a minor version',

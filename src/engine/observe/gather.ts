@@ -101,6 +101,7 @@ function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Ta
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
     version: dialect.versions ? dialect.versions.of(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
+    agent: dialect.agents?.of(object),
     ...drainFactsOf(scene, stage, target),
     ...known.watch?.(target, observation),
     observation,

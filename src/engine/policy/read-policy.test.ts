@@ -38,6 +38,7 @@ test('a policy that says everything', () => {
       uncordon: 'Always',
     },
     soak: '30s',
+    agents: { require: 'Refit' },
     versions: { allow: ['Downgrade'] },
     payloads: { requireSha256: true, requireHttps: true, diskReserveMiB: 512 },
     windows: [{ days: ['Monday', 'Sunday'], start: '22:05', length: '4h', timeZone: 'Europe/Berlin' }],
@@ -71,6 +72,7 @@ test('a policy that says everything', () => {
     allow: new Set(['Downgrade']),
     requireSha256: true,
     requireHttps: true,
+    requireAgent: true,
     agent: {
       soakMs: 30 * SECOND,
       restartTimeoutMs: 150 * SECOND,

@@ -58,6 +58,7 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
     allow: new Set(spec.versions?.allow),
     requireSha256: spec.payloads?.requireSha256 ?? DEFAULT_POLICY.requireSha256,
     requireHttps,
+    requireAgent: spec.agents?.require === 'Refit',
     agent: { ...agent, ...(requireHttps && { requireHttps }), ...reserveOf(spec), ...agentDrain },
   };
 }

@@ -51,6 +51,8 @@ export interface RolloutPolicy {
   readonly allow: ReadonlySet<VersionRule>;
   readonly requireSha256: boolean;
   readonly requireHttps: boolean;
+  /** Nodes whose agent is not Refit's do not start. */
+  readonly requireAgent: boolean;
   /** Sent to agents with their signal. */
   readonly agent: AgentPolicy;
 }
@@ -111,6 +113,7 @@ export const DEFAULT_POLICY: RolloutPolicy = {
   allow: new Set(),
   requireSha256: false,
   requireHttps: false,
+  requireAgent: false,
   agent: {},
 };
 

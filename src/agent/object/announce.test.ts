@@ -1,0 +1,97 @@
+/** An agent says who it is on its own object: once, again when somebody removed it, and until it is done. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { nodes } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { AgentPresence } from '../../signal/agent-presence.ts';
+import { AGENT_ANNOTATION } from '../../signal/names.ts';
+import { parseJson } from '../../util/json.ts';
+import { silentLogger } from '../../util/log.ts';
+import { keepAnnounced } from './announce.ts';
+import type { SignalObject } from './signal-object.ts';
+
+/** A Node that changes when the test says so, or when it is patched. */
+class Cell {
+  newest: KubeObject | undefined;
+  version = 0;
+  patches = 0;
+  fails = false;
+  readonly #listeners = new Set<() => void>();
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  set(annotations: Record<string, string>): void {
+    this.newest = { metadata: { name: 'n', annotations } };
+    this.version++;
+    for (const listener of this.#listeners) listener();
+  }
+
+  async patch(_resource: unknown, name: string, { metadata }: { metadata: { annotations: Record<string, string> } }) {
+    this.patches++;
+    if (this.fails) throw new Error('no answer');
+    expect(name).toBe('n');
+    this.set({ ...this.newest?.metadata.annotations, ...metadata.annotations });
+    return await Promise.resolve(this.newest);
+  }
+
+  get said(): unknown {
+    return parseJson(this.newest?.metadata.annotations?.[AGENT_ANNOTATION]);
+  }
+}
+
+const SELF: AgentPresence = { version: '1.2.3', since: '2026-11-20T08:00:00Z' };
+
+let clock: FakeClock;
+let cell: Cell;
+let presence: AgentPresence;
+let stop: AbortController;
+let done: Promise<void>;
+beforeEach(() => {
+  [clock, cell, stop, presence] = [new FakeClock(), new Cell(), new AbortController(), SELF];
+  const object = cell as unknown as SignalObject;
+  const parts = { resource: nodes, object, clock, random: () => 0.5, log: silentLogger };
+  const client = cell as unknown as Parameters<typeof keepAnnounced>[0]['client'];
+  done = keepAnnounced({ ...parts, client, presence: async () => await Promise.resolve(presence) }, stop.signal);
+});
+afterEach(async () => {
+  stop.abort();
+  await done;
+  expect(clock.pending).toBe(0);
+});
+
+test('nothing is written before the object is there, then once, and again only when it is gone', async () => {
+  await clock.advance(120_000);
+  expect(cell.patches).toBe(0);
+  cell.set({ other: 'kept' });
+  await clock.advance(600_000);
+  expect([cell.patches, cell.said]).toEqual([1, SELF]);
+  expect(cell.newest?.metadata.annotations).toHaveProperty('other', 'kept');
+  cell.set({});
+  await clock.advance(1000);
+  expect([cell.patches, cell.said]).toEqual([2, SELF]);
+});
+
+test('k0s was started with its own agent: said within a minute, and no more once it is off', async () => {
+  cell.set({});
+  await clock.advance(1000);
+  presence = { ...SELF, aside: true };
+  await clock.advance(60_000);
+  expect(cell.said).toEqual({ ...SELF, aside: true });
+  presence = SELF;
+  await clock.advance(60_000);
+  expect(cell.said).toEqual(SELF);
+});
+
+test('an API server that does not answer is asked again after growing pauses', async () => {
+  cell.fails = true;
+  cell.set({});
+  await clock.advance(3_600_000);
+  expect(cell.patches).toBeGreaterThan(5);
+  expect(cell.patches).toBeLessThan(20);
+  cell.fails = false;
+  await clock.advance(600_000);
+  expect(cell.said).toEqual(SELF);
+});

@@ -1,0 +1,45 @@
+/** Whose agent a node has, by what agents wrote to its object. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../test/builders/nodes.ts';
+import { later } from '../../test/builders/times.ts';
+import { signalled } from '../../test/builders/views.ts';
+import { type AgentPresence, agentOf, encodePresence } from './agent-presence.ts';
+import { encodeReport } from './annotations.ts';
+import { AGENT_ANNOTATION } from './names.ts';
+
+const created = later(1000);
+const report = encodeReport({ created });
+const presence = (more: Partial<AgentPresence> = {}): Record<string, string> => ({
+  [AGENT_ANNOTATION]: encodePresence({ version: '1.2.3', since: later(10_000), ...more }),
+});
+const titleOf = (status: string | undefined, timestamp: string, ...parts: readonly Record<string, string>[]): string =>
+  agentOf(
+    signalled(
+      buildNode('w1'),
+      { created, ...(status && { status, timestamp }) },
+      Object.fromEntries(parts.flatMap((part) => Object.entries(part))),
+    ),
+  ).title;
+
+test('without a word nothing is known', () => {
+  expect(agentOf(buildNode('w1'))).toEqual({ ours: false, title: 'unknown' });
+  expect(titleOf(undefined, '')).toBe('unknown');
+  expect(titleOf(undefined, '', { [AGENT_ANNOTATION]: '{"version":7}' })).toBe('unknown');
+});
+
+test('a status without our report is of the other agent', () => {
+  expect(titleOf('Downloading', later(2000))).toBe("k0s's own");
+  expect(titleOf('Downloading', later(2000), report)).toBe('unknown');
+});
+
+test('our agent says so, whatever another one reported before its start', () => {
+  expect(titleOf(undefined, '', presence())).toBe('Refit 1.2.3');
+  expect(titleOf('Completed', later(9000), presence())).toBe('Refit 1.2.3');
+  expect(titleOf('Completed', later(20_000), presence(), report)).toBe('Refit 1.2.3');
+});
+
+test('our agent that stands aside does not act, by its own word or by what the other one reports', () => {
+  const aside = "k0s's own (Refit 1.2.3 stands aside)";
+  expect(titleOf('Restart', later(20_000), presence())).toBe(aside);
+  expect(titleOf(undefined, '', presence({ aside: true }))).toBe(aside);
+});

@@ -1,0 +1,57 @@
+/** Encodes what an agent of Refit says of itself on its object, and finds out from the object whose agent a node has. */
+import type { KubeObject } from '../kube/types.ts';
+import { isRecord, parseJson } from '../util/json.ts';
+import { onceForEach } from '../util/memo.ts';
+import { decodeReport, decodeSignal } from './annotations.ts';
+import { AGENT_ANNOTATION } from './names.ts';
+
+export interface AgentPresence {
+  readonly version: string;
+  /** RFC 3339: when the agent started. */
+  readonly since: string;
+  /** True while it leaves every signal to k0s's own agent. */
+  readonly aside?: boolean;
+}
+
+export interface NodeAgent {
+  /** True if Refit's agent acts on this node's signals. */
+  readonly ours: boolean;
+  /** For people, such as `Refit 0.9.0`. */
+  readonly title: string;
+  /** What the agent does not do, if it is known to be another one. */
+  readonly lacks?: string;
+}
+
+export function encodePresence(presence: AgentPresence): string {
+  return JSON.stringify(presence);
+}
+
+const THEIRS = { ours: false, lacks: 'no roll-back, no resumed download, no proof that the node is Ready' } as const;
+
+/**
+ * The last word counts: a status without our report, from after our agent's start, is of k0s's own agent. Without any word
+ * nothing is known.
+ */
+export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
+  const presence = presenceOn(object);
+  const isAside = presence?.aside === true || hasForeignStatus(object, presence);
+  if (isAside && presence !== undefined)
+    return { ...THEIRS, title: `k0s's own (Refit ${presence.version} stands aside)` };
+  if (presence !== undefined) return { ours: true, title: `Refit ${presence.version}` };
+  return isAside ? { ...THEIRS, title: "k0s's own" } : { ours: false, title: 'unknown' };
+});
+
+/** Others may write this annotation too: an invalid one is none. */
+function presenceOn({ metadata: { annotations } }: KubeObject): AgentPresence | undefined {
+  const value = parseJson(annotations?.[AGENT_ANNOTATION]);
+  if (!isRecord(value)) return undefined;
+  const { version, since, aside } = value;
+  if (typeof version !== 'string' || typeof since !== 'string') return undefined;
+  return { version: version.slice(0, 40), since, aside: aside === true };
+}
+
+function hasForeignStatus({ metadata: { annotations } }: KubeObject, presence: AgentPresence | undefined): boolean {
+  const signal = decodeSignal(annotations);
+  if (signal?.status === undefined || decodeReport(annotations, signal.created) !== undefined) return false;
+  return presence === undefined || Date.parse(signal.status.timestamp) > Date.parse(presence.since);
+}
