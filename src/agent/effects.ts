@@ -24,12 +24,10 @@ import type { Step, StepOutcome } from './steps/step.ts';
 
 export interface EffectTools extends Tools {
   readonly stateDirectory: string;
-  /** Directory that the service imports airgap bundles from. */
   readonly imagesDirectory: string;
   /** Sent to download servers: `refit-agent/<version> (<name of the object>)`. */
   readonly userAgent: string;
   readonly limits: DownloadLimits;
-  /** Names the proxies of downloads. */
   readonly environment: Environment;
   readonly maintenance: Maintenance;
   readonly restarter: Pick<ServiceRestarter, 'restart'>;

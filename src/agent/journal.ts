@@ -62,7 +62,6 @@ export interface Failure {
 }
 
 interface Progress {
-  /** Why the work fails, once it does. */
   readonly failure?: Failure;
   /** Current status on the object, and when it was entered (steady milliseconds). */
   readonly entered?: { readonly status: string; readonly at: number };

@@ -27,23 +27,18 @@ export interface OwnNodeFacts {
   readonly staleMs?: number;
 }
 
-/**
- * What to do when k0s runs its own agent. `observe`: leave the signal to it. `refuse`: fail the signal. `replace`: act, as
- * if it were off.
- */
+/** When k0s runs its own agent. `observe`: leave the signal to it. `refuse`: fail the signal. `replace`: act anyway. */
 export type BesideK0s = 'observe' | 'refuse' | 'replace';
 
 export interface StepInput {
   /** Undefined when the object carries no signal, or does not exist. */
   readonly signal: SignalData | undefined;
-  /** The policy annotation for this signal. */
   readonly policy: AgentPolicy;
   readonly journal: Journal;
   readonly host: HostFacts;
   readonly node: OwnNodeFacts;
   /** Steady milliseconds: any start value, and no jumps. */
   readonly now: number;
-  /** From the agent's flags. */
   readonly times: Times;
   /** Kinds of commands that this agent carries out on its object. */
   readonly accepts: readonly SignalCommand['kind'][];

@@ -53,10 +53,7 @@ export function mediumOf({ hasColours, size }: Pick<Output, 'hasColours' | 'size
   return { width: size().columns, paint: hasColours ? paint : (_style, text) => text };
 }
 
-/**
- * What is safe to write: lines, and on a terminal the colours and cursor moves of this file. A last resort for foreign
- * text that came here uncleaned.
- */
+/** A last resort for foreign text: keeps lines, and on a terminal the colours and cursor moves of this file. */
 export function printableText(text: string, isTerminal = false): string {
   return text
     .split(isTerminal ? OWN_SEQUENCE : '\n')

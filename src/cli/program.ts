@@ -3,7 +3,6 @@ import { type Argument, Command, CommanderError, type Option } from 'commander';
 import { RefitError } from '../util/errors.ts';
 import { VERSION } from './version.ts';
 
-/** What a command gets beside its flags. */
 export interface CommandCall {
   /** Of a command with an argument, when it was given. */
   readonly argument?: string | undefined;
@@ -17,7 +16,6 @@ export interface CommandSpec {
   readonly summary: string;
   readonly argument?: Argument;
   readonly options?: readonly Option[];
-  /** Printed below the options. */
   readonly notes?: string;
   readonly commands?: readonly CommandSpec[];
   /** Resolves with the exit code. Absent for a group of commands, and for a command that parses its own options. */

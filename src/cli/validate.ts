@@ -22,12 +22,10 @@ export async function validate(path: string, write: (text: string) => void): Pro
 }
 
 interface Judgement {
-  /** Printed if there are no problems. */
   readonly title: string;
   readonly problems: readonly Reason[];
   /** What is allowed, but dangerous. */
   readonly warnings: readonly string[];
-  /** Documentation to read. */
   readonly page: string;
 }
 

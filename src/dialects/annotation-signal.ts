@@ -101,10 +101,7 @@ function attemptLabel(uid: string, created: string): string {
   return `${uid}.${created.replaceAll(/[^0-9A-Za-z.-]/g, '')}`;
 }
 
-/**
- * True if a leader sent this signal for another rollout. Kubelets can write every annotation of their own Node, so there
- * only the label counts. They cannot write ControlNodes.
- */
+/** True if a leader sent it for another rollout. On Nodes only the label proves that: kubelets write the annotations. */
 function isProven(resource: Resource, { metadata }: KubeObject, { created }: SignalData, { source }: Rollout): boolean {
   if (resource !== nodes) return true;
   const label = metadata.labels?.[ATTEMPT_LABEL];

@@ -9,7 +9,6 @@ export interface BlockingBudget {
   readonly budget: string;
   /** `namespace/name` of the pods that it blocks, in order. */
   readonly pods: readonly string[];
-  /** What the budget demands. */
   readonly reason: string;
 }
 
@@ -20,10 +19,7 @@ export function describeBlockingBudget({ budget, pods, reason }: BlockingBudget)
   return blockedByBudget(budget, nameSome(pods), reason);
 }
 
-/**
- * The budgets that block the eviction of `pods` even when all their pods are healthy. A budget that allows no disruption
- * only at this moment is not included.
- */
+/** The budgets that block the eviction of `pods` even when all their pods are healthy, not only at this moment. */
 export function hopelessBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): BlockingBudget[] {
   return obstaclesFor(pods, budgets, refusalOf);
 }

@@ -1,10 +1,7 @@
 /** Cordons and taints of Refit on a Node, each with its owner. */
 import type { Node } from '../kube/types.ts';
 
-/**
- * The owner of Refit's cordon. Set also after somebody else uncordoned the node: the annotation must be removed all the
- * same, or it would claim a cordon that a person sets later.
- */
+/** Set also after somebody else uncordoned the node: a mark that stays would claim a later cordon of a person. */
 export function cordonOwner({ metadata }: Node): string | undefined {
   return metadata.annotations?.[CORDON_ANNOTATION];
 }
@@ -38,10 +35,7 @@ export function pendingOwner({ spec }: Node): string | undefined {
   return taint && (taint.value ?? '');
 }
 
-/**
- * True when `owner` may remove the taint of `found`: its own, and one without an owner from earlier versions, which nobody
- * else would remove.
- */
+/** True for the taint of `owner`, and for one without an owner, from earlier versions, which nobody else removes. */
 export function isPendingFor(found: string | undefined, owner: string): boolean {
   return found === owner || found === '';
 }
@@ -74,7 +68,6 @@ export const PENDING_TAINT = { key: 'upgrade.refit.dev/pending', effect: 'Prefer
 export interface Owner {
   /** Uid of the plan. A node that cordons itself knows only the signal's planId, which may be any text. */
   readonly plan: string;
-  /** Names the attempt. */
   readonly attempt: string;
   /** Kind of the plan, needed to find out that the plan is gone. Absent when a node cordons itself. */
   readonly kind?: string | undefined;

@@ -138,7 +138,6 @@ interface KnownPod {
 }
 
 class ReturningPods {
-  /** By uid. */
   readonly #present = new Map<string, KnownPod>();
   /** By creator: the rounds of the evicted pods. */
   readonly #rounds = new Map<string, number>();

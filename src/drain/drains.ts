@@ -14,12 +14,8 @@ export type DrainState =
 export interface Drains {
   /** Undefined when no drain was started for `owner`, or it was forgotten. */
   stateOf(node: string, owner: string): DrainState | undefined;
-  /**
-   * Does nothing when the owner's drain is running or has ended: forget it first. Ends the drain of another owner. Starts
-   * nothing outside of a term.
-   */
+  /** Does nothing outside of a term, or while the owner's drain is known: forget it first. Ends another owner's drain. */
   begin(node: string, owner: string, options: DrainOptions): void;
-  /** Ends a running drain and forgets it. */
   forget(node: string): void;
   /** The returned function unsubscribes. `begin` and `forget` do not call the listener. */
   onChange(listener: (node: string) => void): () => void;

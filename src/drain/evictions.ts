@@ -14,7 +14,6 @@ import type { DrainOptions } from './pods.ts';
 
 export interface EvictionParts extends Tools {
   readonly client: KubeClient;
-  /** Ends everything. */
   readonly abort: AbortSignal;
   readonly options: DrainOptions;
   /** Called when `blockedBy` may have changed. */
@@ -41,7 +40,6 @@ export class Evictions {
   readonly #parts: EvictionParts;
   readonly #asking = new Semaphore(PARALLEL);
   readonly #lines = new Map<string, Line>();
-  /** Uids. */
   #wanted: ReadonlySet<string> = new Set();
   readonly #running = new Set<Promise<void>>();
 

@@ -60,7 +60,6 @@ export function sortPods(pods: readonly Pod[], options: DrainOptions, isOrphaned
   };
 }
 
-/** The controller that would create the pod again. */
 export function controllerOf({ metadata }: Pod): OwnerReference | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }

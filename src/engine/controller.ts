@@ -32,7 +32,6 @@ export interface RolloutParts extends Pick<Tools, 'clock' | 'log'> {
   readonly prober: Prober;
   /** Without it nothing is drained. */
   readonly drains?: Drains | undefined;
-  /** UpgradePolicies; absent if they are off. */
   readonly policies?: Informer | undefined;
   readonly metrics?: Metrics | undefined;
   /** `object` is the plan, a Node or what stands for a target. */

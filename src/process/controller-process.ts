@@ -38,9 +38,7 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   readonly config: ClusterConfig;
   readonly client: KubeClient;
   readonly dialects: readonly Dialect[] | ((tools: LeaderTools) => readonly Dialect[]);
-  /** Controllers besides those of the dialects. */
   readonly controllers?: (tools: LeaderTools) => readonly Controller[];
-  /** The lease to stand for election with. */
   readonly lease?: LeaseOptions;
   /** A lease that the caller holds. Without this and without `lease`, the process always leads. */
   readonly held?: WriteGuard;

@@ -21,17 +21,13 @@ export interface ReconcileResult {
   readonly restMs?: number | undefined;
 }
 
-/**
- * Never reconciles a key twice at once. An empty result waits for the next event, and so does a TerminalError; any other
- * error is retried with backoff.
- */
+/** Never reconciles a key twice at once. Every error but a TerminalError is retried with backoff. */
 export interface Controller {
   readonly name: string;
   readonly sources: readonly EventSource[];
   /** Called at the start of each term: what the last one remembered may be outdated. */
   begin?(): void;
   reconcile(key: string, context: ReconcileContext): Promise<ReconcileResult | void>;
-  /** Keys at work at the same time. */
   readonly concurrency: number;
   /** Milliseconds that one reconcile may take. */
   readonly timeoutMs: number;
@@ -51,10 +47,7 @@ export const DEFAULT_PARTS: Required<ControllerParts> = {
   metrics: noMetrics,
 };
 
-/**
- * Milliseconds for which a reconcile may finish after the controller must stop. A write that is cut off may still arrive:
- * the lease could not be released at once then.
- */
+/** Milliseconds in which a reconcile may finish after a stop: a write that is cut off may still arrive. */
 const STOP_GRACE_MS = 5_000;
 
 /** Runs until `abort`, then waits for the reconciles at work. Never rejects. The sources' informers must be synced. */
@@ -163,7 +156,6 @@ export interface EventSource {
 /** Filters changes; `previous` is absent for additions and deletions. */
 export type Predicate<T extends KubeObject> = (object: T, previous?: T) => boolean;
 
-/** Enqueues the object's own key. */
 export function fromObject<T extends KubeObject>(informer: Informer<T>, when?: Predicate<T>): EventSource {
   return fromMapping(informer, (object) => [keyOf(object)], when);
 }

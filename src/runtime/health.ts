@@ -14,7 +14,6 @@ export interface HealthOptions {
 }
 
 export interface HealthServer extends Runnable {
-  /** The address, once it listens. */
   readonly listening: Promise<AddressInfo>;
 }
 

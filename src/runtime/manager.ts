@@ -35,7 +35,6 @@ export class Manager {
     this.#informers.add(informer);
   }
 
-  /** Runs while the lease is held. */
   addController(controller: Controller): void {
     for (const { informer } of controller.sources) this.addInformer(informer);
     const run = async (abort: AbortSignal): Promise<void> => await runController(controller, abort, this.#parts);

@@ -37,10 +37,7 @@ function definitions(registry: Registry) {
   };
 }
 
-/**
- * One for each process. Names without `refit_` are those of client-go, with their meaning. With a version it measures the
- * process itself too.
- */
+/** Names without `refit_` are those of client-go, with their meaning. With a version it measures the process too. */
 export function createMetrics(version?: string) {
   const registry = new Registry();
   const define = definitions(registry);
@@ -53,7 +50,6 @@ export function createMetrics(version?: string) {
     ...workMetrics(define),
     ...requestMetrics(define),
     ...planMetrics(define),
-    /** The answer to `/metrics`. */
     expose: async () => ({ contentType: registry.contentType as string, body: await registry.metrics() }),
   };
 }
@@ -121,9 +117,7 @@ function planMetrics({ gauge, histogram }: Define) {
     for (const wait of before.waits) waits.remove({ dialect, plan, ...wait });
   };
   return {
-    /** Removes what was measured of a plan that is gone. */
     forgetPlan,
-    /** Replaces what was measured of the plan before. */
     plan: (measure: PlanMeasure): void => {
       const { dialect, plan } = measure;
       forgetPlan(dialect, plan);

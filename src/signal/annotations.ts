@@ -139,7 +139,6 @@ function timesIn(spent: Record<string, unknown>): Record<string, number> {
 
 /** Drain options for a node that drains itself; without options every pod is evicted, without a time limit. */
 export interface AgentDrain {
-  /** The node is neither cordoned nor drained. */
   readonly enabled?: false;
   readonly localData?: 'refuse';
   readonly unmanagedPods?: 'refuse';
@@ -164,10 +163,7 @@ export interface AgentPolicy {
   readonly requireHttps?: true;
   /** Bytes that a download leaves free on its disk. */
   readonly diskReserveBytes?: number;
-  /**
-   * Owner of the cordon that the agent sets in the write that reports Cordoning, which saves the leader a write. The
-   * leader drains and uncordons.
-   */
+  /** Owner of the cordon that the agent sets as it reports Cordoning: that saves the leader, which drains, a write. */
   readonly cordonFor?: string;
   /** True when the node was cordoned before it was signalled: that cordon stays. */
   readonly foundCordoned?: true;

@@ -11,16 +11,13 @@ export const ROLLOUT_ANNOTATION = 'upgrade.refit.dev/rollout';
  * NodeRestriction) refuses labels of this prefix to the node's own credentials.
  */
 export const ATTEMPT_LABEL = 'node-restriction.kubernetes.io/refit-attempt';
-/** Ours: the agent's report, as JSON (see report.ts). */
+/** Ours: the agent's report, as JSON. */
 export const REPORT_ANNOTATION = 'upgrade.refit.dev/agent-report';
 /** Ours: what the agent of Refit says of itself, as JSON (see agent-presence.ts). */
 export const AGENT_ANNOTATION = 'upgrade.refit.dev/agent';
-/** Ours: the policy for the signal beside it, as JSON (see agent-policy.ts). */
+/** Ours: the policy for the signal beside it, as JSON. */
 export const AGENT_POLICY_ANNOTATION = 'upgrade.refit.dev/agent-policy';
-/**
- * On the leader's Lease it names the holder that cordons centrally. On a node's Lease it is empty and lets the leader
- * cordon and drain the node.
- */
+/** On the leader's Lease it names who cordons centrally; empty on a node's Lease, it lets the leader drain the node. */
 export const CENTRAL_CORDONING_LABEL = 'autopilot.k0sproject.io/central-cordoning';
 /** On a ControlNode: `controller` or `controller+worker`. */
 export const MODE_ANNOTATION = 'autopilot.k0sproject.io/mode';

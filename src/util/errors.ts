@@ -98,7 +98,6 @@ interface RefitErrorOptions extends ErrorOptions {
   readonly hint?: string;
 }
 
-/** An error with a code from the registry; `cause` is always kept. */
 export class RefitError extends Error {
   readonly code: ErrorCode;
   readonly #hint: string;

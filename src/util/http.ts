@@ -1,8 +1,5 @@
 /** Node's HTTP module without `fetch`, for processes that must stay small. */
 import type * as Http from 'node:http';
 
-/**
- * An ECMAScript import of `node:http` reads every export, `WebSocket` too, and so loads the client behind `fetch`: 10 MiB in
- * each agent. `getBuiltinModule` does not.
- */
+/** An import of `node:http` would load the client behind `fetch` too: 10 MiB in each agent. */
 export const http: typeof Http = process.getBuiltinModule('node:http');

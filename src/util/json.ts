@@ -34,7 +34,6 @@ type Defined<T> = { [K in keyof T as undefined extends T[K] ? K : never]?: Exclu
   [K in keyof T as undefined extends T[K] ? never : K]: T[K];
 };
 
-/** Leaves out undefined members. */
 export function defined<T extends object>(value: T): Defined<T> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Defined<T>;
 }

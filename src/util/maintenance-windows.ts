@@ -45,10 +45,7 @@ export function openAt(timetable: Timetable, now: number): Opening {
   return from === now ? { open: true, until } : { open: false, opensAt: from };
 }
 
-/**
- * The earliest start of work that takes `durationMs` and must end before the window closes; undefined when no window is long
- * enough.
- */
+/** The earliest start of work that must end before its window closes; undefined when no window is long enough. */
 export function nextStart(timetable: Timetable, now: number, durationMs: number): number | undefined {
   // After the last blackout all weeks are alike.
   const end = Math.max(now, ...timetable.blackouts.map(({ to }) => to)) + HORIZON_MS;

@@ -11,10 +11,8 @@ export interface VersionProblem {
   readonly message: string;
 }
 
-/** A stage that changes the version of its targets. */
 export interface VersionStage {
   readonly role: 'controller' | 'worker';
-  /** What every target has afterwards. */
   readonly version: string;
   /** No rule applies. */
   readonly forced: boolean;

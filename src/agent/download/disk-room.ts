@@ -6,7 +6,6 @@ import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import { type Files, isDiskFull } from '../state/durable-files.ts';
 
-/** There is no room now; it may come. */
 class NoRoomError extends Error {
   override readonly name = 'NoRoomError';
   /** True once a whole download fits as far as it is known. */

@@ -27,16 +27,13 @@ export interface FetchRequest {
 
 export interface FetchTools extends Tools {
   readonly files: Files;
-  /** Names the proxies. */
   readonly environment: Environment;
   readonly abort: AbortSignal;
 }
 
-/** What the head of an answer says about the payload. */
 export interface HeadVerdict {
   /** True when the payload is here already: the body is not read. */
   readonly isHere: boolean;
-  /** The payload's file name, if the head decides it. */
   readonly name?: string;
 }
 export type Inspect = (answer: Answer, validator: string | undefined) => Promise<HeadVerdict>;
@@ -204,7 +201,6 @@ function tooBig({ limits }: FetchRequest): Error {
 
 export interface DownloadLimits {
   readonly maxBytes: number;
-  /** Free bytes that a download leaves on its file system. */
   readonly reserveBytes: number;
   /** Milliseconds for all attempts together. */
   readonly totalMs: number;

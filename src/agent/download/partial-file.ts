@@ -15,15 +15,12 @@ export interface PayloadIdentity {
 
 export interface PartialPaths {
   readonly part: string;
-  /** JSON file with the record. */
   readonly record: string;
 }
 
-/** What the server said about the payload. */
 export interface Origin {
   /** Strong ETag or date, for If-Range. */
   readonly validator?: string;
-  /** File name, if the server decides it. */
   readonly name?: string;
 }
 

@@ -15,7 +15,6 @@ export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
   readonly imagesDirectory: string;
   /** JSON file with the record of an incomplete download. */
   readonly record: string;
-  /** JSON file with the list of placed bundles. */
   readonly list: string;
   readonly fileTrust: Pick<FileTrust, 'assertTrusted'>;
 }
@@ -67,7 +66,6 @@ async function findWhole(
   return undefined;
 }
 
-/** Resolves with the file name of the bundle. */
 async function fetchBundle(
   request: BundleRequest,
   bundles: readonly PlacedBundle[],
@@ -157,7 +155,6 @@ function partsFor(imagesDirectory: string): [outside: string, inside: string] {
 }
 
 export interface PlacedBundle {
-  /** File name in the images directory. */
   readonly name: string;
   readonly url: string;
   readonly version: string;

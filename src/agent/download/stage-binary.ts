@@ -50,10 +50,7 @@ export async function discardDownload(
   });
 }
 
-/**
- * The original may have staged the binary, so this makes it executable and syncs it. A symbolic link is refused, because
- * its target may change after this check.
- */
+/** Makes executable and syncs what the original may have staged. A symbolic link is refused: its target may change. */
 async function isStaged(staged: string, wanted: string, files: Files): Promise<boolean> {
   const found = await files.lstat(staged).catch(() => undefined);
   if (found?.isFile() !== true || (await hashFile(staged, files)) !== wanted) return false;

@@ -63,7 +63,6 @@ export class NodeMaintenance {
     return await this.#readNode({ abort, deadlineMs: READ_DEADLINE_MS });
   }
 
-  /** True when Refit cordoned the own node. */
   async hasCordon(abort: AbortSignal): Promise<boolean> {
     const node = await this.#readNode({ abort });
     return node !== undefined && cordonOwner(node) !== undefined;

@@ -14,10 +14,7 @@ export interface OwnObjectParts extends Tools {
   readonly name: string;
 }
 
-/**
- * Longer than a watch lags or an answer takes. Limited, because a cluster restored from a backup starts again with lower
- * versions.
- */
+/** Longer than a watch lags or an answer takes; limited, as a cluster restored from a backup has lower versions. */
 const ECHO_MS = 60_000;
 
 /** The last version from the watch, or from our own writes. */

@@ -15,7 +15,6 @@ export interface SignalObject {
   follow(abort: AbortSignal): Promise<void>;
   /** PUT with the object's resourceVersion: rejects with a conflict when the object has changed. */
   write(object: KubeObject): Promise<void>;
-  /** Reads the object from the API server. */
   refresh(): Promise<void>;
 }
 

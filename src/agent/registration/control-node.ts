@@ -8,7 +8,6 @@ import { sameJson } from '../../util/json.ts';
 export type ControllerMode = 'controller' | 'controller+worker';
 
 export interface ControllerFacts {
-  /** Name of the ControlNode. */
   readonly name: string;
   /** Name of the Node; the name of the ControlNode when no kubelet runs. */
   readonly nodeName: string;

@@ -7,17 +7,13 @@ import { type ControllerFacts, type ControllerMode, isAddress } from './control-
 
 export interface RegistrationFlags {
   readonly mode: ControllerMode | undefined;
-  /** An IP address. */
   readonly apiAddress: string | undefined;
 }
 
 export interface DescriptionParts {
-  /** Name of the ControlNode. */
   readonly name: string;
   readonly flags: RegistrationFlags;
-  /** Path of the status socket. */
   readonly statusSocket: () => string;
-  /** Name of the Node of a kubelet on this host. */
   readonly kubeletName: () => string;
   /** True when the object has an address already: a guess does not replace it. */
   readonly hasAddress: () => boolean;

@@ -9,9 +9,7 @@ export function kubeletName(place: ServicePlace): string {
   return clean(place.hostnameOverride ?? hostname());
 }
 
-/**
- * As in the original: AUTOPILOT_HOSTNAME of the agent, else of the service, else the host's name.
- */
+/** As in the original: AUTOPILOT_HOSTNAME of the agent, else of the service, else the host's name. */
 export function controlNodeName(place: ServicePlace, env: Environment): string {
   return clean(env['AUTOPILOT_HOSTNAME'] || place.hostname || hostname());
 }

@@ -9,7 +9,6 @@ export interface FoundService {
   readonly statusSocket: string;
   readonly dataDirectory: string;
   readonly hostnameOverride?: string;
-  /** AUTOPILOT_HOSTNAME of the service. */
   readonly hostname?: string;
 }
 
@@ -50,7 +49,6 @@ export interface ServiceArguments {
   readonly disabled?: readonly string[];
   /** As given: it may be relative to the process's working directory. */
   readonly statusSocket?: string;
-  /** As given. */
   readonly dataDirectory?: string;
   /** Name that the kubelet was told to register under. */
   readonly hostnameOverride?: string;

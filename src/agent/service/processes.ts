@@ -43,7 +43,6 @@ export async function findService(path: string, parent: number): Promise<Process
   return undefined;
 }
 
-/** Whatever file is there now. */
 export async function wasStartedFrom(pid: number, path: string): Promise<boolean> {
   return (await executableOf(pid)) === path || (await scriptOf(pid)) === path;
 }

@@ -11,8 +11,6 @@ export interface ManagedService {
 }
 
 export interface ServiceManager {
-  /**
-   * The service that `process` is, or was; undefined when another manager runs it. `binary` is the file that it executes.
-   */
+  /** The service that `process` is, or was; undefined when another manager runs it. `binary` is the file that it executes. */
   find(process: ProcessId, binary: string): Promise<ManagedService | undefined>;
 }

@@ -73,9 +73,7 @@ export class ServicePlaces {
     }
   }
 
-  /**
-   * Searches the running processes, at most once a second. Without a result the last proven place counts. Never rejects.
-   */
+  /** Searches the running processes, at most once a second. Without a result the last proven place counts. Never rejects. */
   async search(): Promise<ServicePlace> {
     const now = this.#parts.clock.monotonic();
     if (now - this.#searchedAt < PAUSE_MS) return this.#place;

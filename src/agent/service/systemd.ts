@@ -5,7 +5,6 @@ import { isSameProcess, type ProcessId } from './host.ts';
 import { findProcess } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
 
-/** One unit of `systemctl show`. */
 interface Unit {
   readonly id: string;
   /** 0 when none runs. */
@@ -39,10 +38,7 @@ export class Systemd implements ServiceManager {
     };
   }
 
-  /**
-   * A cgroup also holds children of the service, so the unit must name the process, or the shell around it, and start the
-   * binary.
-   */
+  /** A cgroup also holds children of the service: the unit must name the process or its shell, and start the binary. */
   async #unitOf({ pid, parent }: ProcessId, binary: string): Promise<Unit | undefined> {
     const name = unitNameIn(await this.#readCgroup(pid));
     if (name === undefined) return undefined;

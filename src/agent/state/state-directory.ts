@@ -36,9 +36,7 @@ async function openOwn(path: string): Promise<void> {
   }
 }
 
-/**
- * One level after the other: the recursive mkdir of Node.js never ends when a parent exists but refuses, as in /proc.
- */
+/** One level after the other: the recursive mkdir of Node.js never ends when a parent exists but refuses, as in /proc. */
 async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
@@ -63,10 +61,8 @@ export interface StatePaths {
   /** Journal of the second agent, on a host whose airgap signals are on another object. */
   readonly airgapJournal: string;
   readonly lock: string;
-  /** Records of incomplete downloads. */
   readonly record: string;
   readonly bundleRecord: string;
-  /** List of the placed airgap bundles. */
   readonly bundles: string;
 }
 

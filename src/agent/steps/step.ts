@@ -19,7 +19,6 @@ export type Step =
   | { readonly kind: 'download' }
   /** Runs the staged binary with the argument `version`. */
   | { readonly kind: 'trial-run' }
-  /** Cordons and drains the own node. */
   | { readonly kind: 'cordon-and-drain' }
   /** Makes the previous path a second name of the binary at the target path. */
   | { readonly kind: 'keep-previous' }
@@ -35,7 +34,6 @@ export type Step =
   | { readonly kind: 'soak'; readonly process: ProcessId }
   /** Replaces the binary at the target path by the previous one, in one rename. */
   | { readonly kind: 'roll-back'; readonly reason: string }
-  /** Removes our cordon from the own node. */
   | { readonly kind: 'uncordon' }
   /** Puts the verified bundle into the images directory, and removes older bundles of ours. */
   | { readonly kind: 'fetch-bundle' }

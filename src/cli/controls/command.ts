@@ -14,7 +14,6 @@ import type { PlanView } from '../status/view.ts';
 import type { Control, PlanChange } from './control.ts';
 
 export interface ControlFlags extends ConnectionFlags {
-  /** As `choosePlan` takes it. */
   readonly plan?: string;
 }
 

@@ -78,9 +78,7 @@ function entryOf(rank: number, { dialect, namespace, name }: PlanRef): string {
 }
 
 export interface PlanDrainPreview {
-  /** Nodes that were checked. */
   readonly nodes: number;
-  /** Pods that would be evicted. */
   readonly evictable: number;
   /** Only nodes that cannot be drained now. */
   readonly blocked: readonly BlockedDrain[];
@@ -144,7 +142,6 @@ export interface Download {
   readonly reachable: boolean;
   /** Absent if the server does not say it. */
   readonly bytes?: number;
-  /** What was found instead. */
   readonly problem?: string;
   /** False if the plan has no hash for it. */
   readonly verified: boolean;

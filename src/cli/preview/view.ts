@@ -51,7 +51,6 @@ export function previewOf(plan: PlanView, findings: PreviewFindings = {}, presen
 }
 
 export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight' | 'selection'> {
-  /** How many are done. */
   readonly done: number;
   /** Names of the targets in progress. */
   readonly moving: readonly string[];

@@ -15,7 +15,6 @@ export interface StatusFlags extends ConnectionFlags {
 }
 
 export interface StatusParts extends SessionParts {
-  /** Called with each view of a watch. */
   readonly onView?: ((plans: readonly PlanView[]) => void) | undefined;
 }
 

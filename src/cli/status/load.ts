@@ -162,7 +162,6 @@ export function policyOf(
 }
 
 export type LeaderView =
-  /** The lease cannot be read. */
   | { readonly state: 'unknown' }
   /** Nobody holds it; released at `since`, RFC 3339, if it was ever held. */
   | { readonly state: 'none'; readonly since?: string }

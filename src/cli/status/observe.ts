@@ -20,7 +20,6 @@ export interface Looking {
   readonly policies: Policies;
 }
 
-/** One plan at one moment. */
 export interface Inspection {
   readonly dialect: Dialect;
   readonly plan: KubeObject;
@@ -98,10 +97,7 @@ function keyOf(question: Question): string {
   return 'node' in question ? `${question.kind} ${question.node}` : question.kind;
 }
 
-/**
- * What the leader drains now. Only the leader knows when it began: the time of the node's report is close to that, but never so long ago
- * that the drain would have failed, which only the leader may decide.
- */
+/** What the leader drains now. Only it knows since when: the node's report is close, but must not count as too late here. */
 function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: number): DrainProbe[] {
   if (isFinal(rollout) || !policy.drain.enabled) return [];
   const earliest = now - policy.stepDeadlines.drain + 1000;

@@ -20,7 +20,6 @@ export function sentenceOf({ name, state, age: time, message }: TargetRow): stri
   return `${name} ${state}${time === '' ? '' : ` (${time})`}${message === '' ? '' : `: ${message}`}`;
 }
 
-/** `wait`: the one of this target, if there is one. */
 export function rowOf(target: TargetView, wait: Wait | undefined, now: number): TargetRow {
   const { name, since } = target;
   return { name, state: stateOf(target), age: age(since, now), message: messageOf(target, wait) };
@@ -129,7 +128,6 @@ export function isRoutine({ reason }: Wait): boolean {
   return ROUTINE.has(reason.code);
 }
 
-/** Names of the targets in progress. */
 export function movingNames(plan: PlanView): ReadonlySet<string> {
   const moving = targetsOf(plan).filter(isMoving);
   return new Set(moving.map(({ name }) => name));

@@ -21,7 +21,6 @@ export interface SessionParts {
 
 export interface Session {
   readonly client: KubeClient;
-  /** Notes every request of the client. */
   readonly contact: Contact;
   readonly looking: Looking;
   /** Of each dialect that the cluster has, as of the start. */

@@ -115,7 +115,6 @@ export function agentLines(plan: PlanView): string[] {
   });
 }
 
-/** What a person has to do. */
 export function toDo(plan: PlanView): string[] {
   if (isRefused(plan)) return ['This plan will be refused as it stands. Correct it.'];
   const hasFailed = targetsOf(plan).some(({ phase }) => phase === 'failed');

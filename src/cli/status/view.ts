@@ -24,7 +24,6 @@ import type { LeaderView } from './load.ts';
 export interface TargetView {
   readonly name: string;
   readonly phase: TargetPhase;
-  /** The step that the node reports. */
   readonly step?: string | undefined;
   /** RFC 3339. */
   readonly since: string;
@@ -34,7 +33,6 @@ export interface TargetView {
   readonly spent?: Readonly<Record<string, number>> | undefined;
   /** Why it failed, as its agent says. */
   readonly failure?: string | undefined;
-  /** True if the agent rolled back. */
   readonly rolledBack?: boolean | undefined;
   /** Who cordons, drains and uncordons it, while it is at one of these. */
   readonly drains?: 'leader' | 'node' | undefined;
@@ -49,7 +47,6 @@ export interface StageView {
   readonly role: Role;
   readonly version: string;
   readonly maxInFlight: number;
-  /** True for the stage that is in progress. */
   readonly active: boolean;
   /** The selector, if nothing matched it. */
   readonly selection?: string | undefined;
@@ -73,11 +70,9 @@ export interface PlanView {
   readonly waits: readonly Wait[];
   /** Names of the targets that start next, in order. */
   readonly next: readonly string[];
-  /** Name of its UpgradePolicy. */
   readonly policy?: string | undefined;
   /** What pauses it: its own annotation or the policy. */
   readonly paused?: 'plan' | 'policy' | undefined;
-  /** The reason of the abort. */
   readonly abort?: string | undefined;
   /** What could not be checked, one sentence each. */
   readonly unseen?: readonly string[] | undefined;

@@ -30,9 +30,7 @@ export async function readCertificate(files: CertificateFiles): Promise<SecureCo
   }
 }
 
-/**
- * Calls `renew` after each change to a valid pair. Watches the directories, since files are replaced by renames and links.
- */
+/** Calls `renew` after each change to a valid pair. Watches the directories, since files are replaced by renames and links. */
 export function followCertificate(
   files: CertificateFiles,
   renew: (options: SecureContextOptions) => void,

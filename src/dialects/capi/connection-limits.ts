@@ -13,7 +13,6 @@ export interface Limits {
   /** Connections in their handshake; beyond it the oldest is closed. */
   readonly handshakes: number;
   readonly requests: number;
-  /** Of one body. */
   readonly bodyBytes: number;
   /** Of all bodies that are being read or answered. */
   readonly bytesInFlight: number;

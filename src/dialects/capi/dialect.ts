@@ -27,10 +27,7 @@ export const capi: Dialect<Node> = {
   signal: annotationSignal({ resourceOf: () => nodes, agent: { cordoning: 'leader' } }),
 };
 
-/**
- * Each Machine is its own rollout, so the engine's limit of one controller does not apply across them: it is applied here.
- * Workers are not limited, since Cluster API limits them.
- */
+/** Each Machine is a rollout of its own, so the limit of one controller is applied here. Cluster API limits workers. */
 function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
   if (rollout.stages.some(({ role }) => role === 'worker')) return [];
   return world.list(nodes).flatMap((node) => {

@@ -63,7 +63,6 @@ export async function startExtensionServer(options: ServerOptions): Promise<Exte
   };
 }
 
-/** What all requests hold together. */
 interface Load {
   requests: number;
   bytes: number;

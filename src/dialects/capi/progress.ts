@@ -19,7 +19,6 @@ import { capi } from './dialect.ts';
 export interface ProgressParts {
   /** Of the cluster with the Nodes. */
   readonly workload: KubeClient;
-  /** For updates without an UpgradePolicy. */
   readonly policy: RolloutPolicy;
   readonly clock: Clock;
 }

@@ -11,7 +11,6 @@ import { parseJson } from '../../util/json.ts';
 
 /** The request: makes the Node a plan. Remove it to allow the same update again. */
 export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
-/** The record of the rollout. */
 export const RECORD_ANNOTATION = 'upgrade.refit.dev/machine-update-record';
 
 const ROLES: readonly Role[] = ['controller', 'worker'];
@@ -48,7 +47,6 @@ const recordSchema = z.object({
 export type MachineUpdate = z.infer<typeof updateSchema>;
 export type UpdateRecord = z.infer<typeof recordSchema>;
 
-/** Undefined without a valid request. */
 export function updateOn(node: KubeObject): MachineUpdate | undefined {
   return updateSchema.safeParse(parseJson(node.metadata.annotations?.[UPDATE_ANNOTATION])).data;
 }

@@ -30,9 +30,7 @@ interface Wanted {
   readonly version: string;
 }
 
-/**
- * Idempotent, on any replica: all state is on the Node. Rejects if an API server or the payload's checksum is unavailable.
- */
+/** Idempotent, on any replica: all state is on the Node. Rejects if an API server or the payload's checksum is unavailable. */
 export async function updateMachine(
   parts: UpdateParts,
   { settings, desired: { machine } }: UpdateMachineRequest,

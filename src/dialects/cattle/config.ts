@@ -2,7 +2,6 @@
 import { parseGoDuration } from '../../util/duration.ts';
 import type { Logger } from '../../util/log.ts';
 
-/** How Jobs are rendered, with the defaults. */
 export const DEFAULT_JOB_SETTINGS = {
   activeDeadlineSeconds: 600,
   /** 0 means no limit. */
@@ -49,7 +48,6 @@ export function pollingInterval(env: Environment, log: Logger): number {
   return milliseconds > MINUTE_MS ? milliseconds : 15 * MINUTE_MS;
 }
 
-/** In milliseconds. */
 export function leaseTimes(env: Environment, log: Logger) {
   const read = reader(env, log, 'CATTLE_ELECTION_');
   return {

@@ -8,9 +8,7 @@ const POLL_MS = 200;
 /** As in the original. */
 const PATIENCE_MS = 60_000;
 
-/**
- * Never changes an existing CRD: it may have labels of a package manager, or newer fields. Resolves once Plans are served.
- */
+/** Never changes an existing CRD: it may have labels of a package manager, or newer fields. Resolves once Plans are served. */
 export async function installMissing(
   client: KubeClient,
   kind: CustomKind,

@@ -192,7 +192,6 @@ export const NOT_READY: ConditionUpdate = {
   message: 'plan is not valid and resolved',
 };
 
-/** True if the status already says all of that. */
 export function isRecorded(plan: CattlePlan, { version, hash, problems }: Latest): boolean {
   const { latestVersion = '', latestHash: recordedHash = '' } = plan.status ?? {};
   const wanted = [...conditionsOf(plan, problems), ...(problems.length > 0 ? [NOT_READY] : [])];

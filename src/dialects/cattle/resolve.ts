@@ -65,7 +65,6 @@ function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]
   return isComplete && targets.every(({ state }) => state === 'done') ? 'done' : 'running';
 }
 
-/** The abort is requested and recorded. */
 function isAborted(plan: CattlePlan): boolean {
   return controlsOn(plan).abort !== undefined && conditionOf(plan, ABORTED_TYPE) !== undefined;
 }

@@ -46,7 +46,6 @@ export function jobSignal(config: CattleConfig): Signal<CattlePlan> {
   };
 }
 
-/** The Job for that node and hash, owned by this plan. */
 function jobFor(world: World, { id }: Rollout, nodeName: string, plan: CattlePlan): Job | undefined {
   const { name, namespace } = plan.metadata;
   const job = world.get(jobs, jobNameOf(name, nodeName, id), namespace);

@@ -39,7 +39,6 @@ export interface ProcedureParts extends Pick<Tools, 'clock' | 'log'> {
   readonly shells: Shells;
   /** Writes only while this process holds the lease. */
   readonly writer: KubeClient;
-  /** To report what blocks a drain. */
   readonly drains: Drains;
   readonly abort: AbortSignal;
 }
@@ -53,7 +52,6 @@ const PART_STEPS: Readonly<Record<Part, string>> = { kubeadm: 'Kubeadm', kubelet
 const VERIFY = 'Verify';
 
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
-  /** By target key. */
   const running = new Map<string, Procedure>();
   return {
     isAt: ({ key }) => running.has(key),

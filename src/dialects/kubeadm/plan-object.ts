@@ -40,7 +40,6 @@ export function newPlan(wanted: Request): ConfigMap {
   };
 }
 
-/** Undefined if the ConfigMap holds something else. */
 export function requestOf({ data }: ConfigMap): Request | undefined {
   return request.safeParse(parseJson(data?.['request'])).data;
 }
@@ -56,9 +55,7 @@ export function withRecord(plan: ConfigMap, { phase, blocked, reason, stages }: 
 }
 
 export interface Progress {
-  /** Hosts on which everything has the version. */
   readonly done: ReadonlySet<string>;
-  /** kubeadm-config has the version. */
   readonly leaderIsDone: boolean;
   /** An API server is a minor version behind: no kubelet may be newer than an API server that it can reach. */
   readonly isMinor: boolean;

@@ -10,7 +10,6 @@ export interface HostFacts {
   /** Versions of the binaries, with `v`; undefined if missing or not executable. */
   readonly kubeadm: string | undefined;
   readonly kubelet: string | undefined;
-  /** The host's cgroups, containerd and kernel. */
   readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel'>;
   /** Versions by component; empty on workers. */
   readonly staticPods: Readonly<Record<string, string | undefined>>;

@@ -30,13 +30,11 @@ export interface Report {
   readonly message?: string | undefined;
 }
 
-/** Undefined if there is no valid report. */
 export function reportOn(node: KubeObject | undefined): Report | undefined {
   const value = parseJson(node?.metadata.annotations?.[REPORT]);
   return isRecord(value) && typeof value['attempt'] === 'string' ? (value as unknown as Report) : undefined;
 }
 
-/** A merge patch. */
 export function reportPatch(report: Report): object {
   return { metadata: { annotations: { [REPORT]: JSON.stringify(report) } } };
 }
@@ -44,7 +42,6 @@ export function reportPatch(report: Report): object {
 /** The stage whose host runs `kubeadm upgrade apply`. */
 export const LEADER = 'leader';
 
-/** Step names in reports. */
 export const STAGE = 'Stage';
 export const DRAIN = 'Drain';
 /** The other steps have no deadline of their own, only that of the whole host. */
@@ -64,9 +61,7 @@ export interface HostUpgrade {
 }
 
 export interface HostUpgrades {
-  /** True while this process upgrades the target. */
   isAt(target: Target): boolean;
-  /** True while it waits for the drain of the node. */
   isWaiting(target: Target): boolean;
   /** Resolves once it has started; does nothing if it already runs. */
   begin(work: HostUpgrade): Promise<void>;

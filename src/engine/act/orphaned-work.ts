@@ -20,10 +20,7 @@ interface Parts extends Effects {
 /** After a conflicting write, or while a node has yet to answer. */
 const RECHECK_MS = 1000;
 
-/**
- * A plan that is gone is decided on as a rollout that has ended. The API server is asked whether it is gone: a node may
- * show the signal of a plan that no cache shows yet.
- */
+/** Decides as for a rollout that has ended. Asks the API server first: no cache may show a plan that exists. */
 export async function cleanUpOrphanedWork(
   parts: Parts,
   cached: Pick<View<KubeObject>, 'list'>,

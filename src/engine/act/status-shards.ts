@@ -24,7 +24,6 @@ export function exceedPlan(lists: readonly (readonly Named[])[], most = PLAN_HOL
   return bytes > PLAN_BYTES;
 }
 
-/** True if the record does not fit in its plan. */
 export function isLarge({ stages }: Rollout): boolean {
   return exceedPlan(stages.map(({ targets }) => targets));
 }
@@ -35,10 +34,7 @@ export function mostInFlight(targets: readonly Named[]): number {
   return Math.min(PLAN_HOLDS, Math.floor(PLAN_BYTES / longest));
 }
 
-/**
- * Targets whose previous state the record depends on: those that it newly intends, or intends as a new attempt; all of
- * them if it ends the rollout.
- */
+/** Targets whose previous state the record depends on: those with a new intent; all of them if it ends the rollout. */
 export function restingOn(before: Rollout, after: Rollout): Target[] {
   const all = after.stages.flatMap(({ targets }) => targets);
   if (isFinal(after)) return all;

@@ -1,7 +1,4 @@
-/**
- * The decision: one pure function from the record and the observations to the next record and signals. The controller,
- * `refit status`, the tests and the explorer all run it.
- */
+/** The decision: one pure function, which the controller, `refit status`, the tests and the explorer all run. */
 import { factsOf } from '../gates/types.ts';
 import type { Decision, Signalling, Snapshot } from '../model/decision.ts';
 import { activeStage, isFinal, ownerOf } from '../model/recorded.ts';

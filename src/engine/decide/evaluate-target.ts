@@ -10,10 +10,7 @@ import { freeSlots } from '../schedule/slots.ts';
 import { assist } from './cordon-and-drain.ts';
 import { isSupersededByRetry } from './retry.ts';
 
-/**
- * Milliseconds after which an intent without a signal is recorded again, as after a change of leader. The deadline starts
- * with the intent, and the agent needs all of it.
- */
+/** Milliseconds after which an unsent intent is recorded again: the deadline starts with it, and the agent needs it all. */
 const INTENT_FRESH_MS = 60_000;
 /** Milliseconds: recorded times have no fractions of a second. */
 const SECOND = 1000;
@@ -159,10 +156,7 @@ export function isLate(target: Target, facts: TargetFacts, policy: RolloutPolicy
   return facts.watchedMs !== undefined && timeLeft(target, facts, policy, now) <= 0;
 }
 
-/**
- * Milliseconds until the target is late; Infinity if never. Deadlines count only the time that this leader has watched: one
- * for the whole attempt, one for the current step.
- */
+/** Milliseconds until the target is late; Infinity if never. Only the time that this leader has watched counts. */
 export function timeLeft(target: Target, facts: TargetFacts, policy: RolloutPolicy, now: number): number {
   const { targetDeadlineMs } = policy;
   const { watchedMs, followedMs = watchedMs } = facts;

@@ -15,10 +15,7 @@ function decisive(object: KubeObject): unknown {
   return { labels, annotations, addresses, ready, unschedulable, taints, version: nodeInfo?.kubeletVersion };
 }
 
-/**
- * Without image and volume lists, most of a Node's size. A write to the Node's main part cannot change its status, so the
- * trimmed object can be written back.
- */
+/** Without image and volume lists, most of a Node's size. It can be written back: such a write leaves the status alone. */
 export function trimNode(node: KubeObject & { readonly status?: unknown }): KubeObject {
   const { status } = node;
   if (!isRecord(status)) return node;

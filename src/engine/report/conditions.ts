@@ -51,10 +51,7 @@ function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
   return waits.find((each) => isRemarkable(each) && now - Date.parse(each.since) >= SETTLE_MS);
 }
 
-/**
- * An Event for a wait that the record does not show: of a target in flight, or one that replaced another wait. A drain
- * that takes its time gets none.
- */
+/** An Event for a wait that the record does not show, such as one of a target in flight. A slow drain gets none. */
 export function blockedEvent(
   { blocked }: Rollout,
   waits: readonly Wait[],

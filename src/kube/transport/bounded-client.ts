@@ -9,9 +9,7 @@ type Around = <O extends RequestOptions | undefined, T>(
   send: (options: O) => Promise<T>,
 ) => Promise<T>;
 
-/**
- * Requests beyond `most` wait in order, and their deadlines start with their turn. Watches do not count, because they last.
- */
+/** Requests beyond `most` wait in order, and their deadlines start with their turn. Watches do not count, because they last. */
 export function boundedClient(client: KubeClient, most: number): KubeClient {
   const turns = new Semaphore(most);
   return aroundRequests(client, async (_write, options, send) => await turns.within(async () => await send(options)));

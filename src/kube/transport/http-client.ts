@@ -253,10 +253,7 @@ export interface ReadyzOptions {
   readonly abort?: AbortSignal | undefined;
 }
 
-/**
- * Resolves with the HTTP status; rejects when `host` is no address or does not answer. Each call opens a new connection: an
- * old one does not prove that the server still accepts clients.
- */
+/** Resolves with the HTTP status. Opens a new connection: an old one does not prove that the server accepts clients. */
 export async function askReadyz(config: ClusterConfig, host: string, options: ReadyzOptions): Promise<number> {
   const client = createClient({ ...config, server: originOf(config, host, options) });
   try {

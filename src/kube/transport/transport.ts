@@ -166,10 +166,7 @@ function retire(agent: Agent): void {
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
 }
 
-/**
- * Resets the connection. After an orderly close the kernel still delivers what it holds: after a partition, the server would
- * get a write that its sender gave up long ago.
- */
+/** Resets the connection: an orderly close could still deliver a write that its sender gave up long ago. */
 function cutOff(socket: Socket): void {
   (wires.get(socket) ?? socket).resetAndDestroy();
 }

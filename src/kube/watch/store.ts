@@ -6,10 +6,7 @@ import { keyOf } from '../resources.ts';
 import type { KubeObject } from '../types.ts';
 import type { Sink } from './reflector.ts';
 
-/**
- * Called in the order of the server's changes. For each uid: added, then updated any number of times, then deleted. An object
- * that is deleted and created again under its name is reported as deleted and added, never as updated.
- */
+/** In the server's order. For each uid: added, then updates, then deleted; another uid under a name is another object. */
 export interface Handler<T extends KubeObject> {
   added?(object: T): void;
   updated?(object: T, previous: T): void;

@@ -27,10 +27,7 @@ export interface Sizes {
   readonly failures: number;
 }
 
-/**
- * 15,000 targets need 75 StatusShards of 200; one write is about 5 KiB. More than 1,000 failures are of no use to a
- * reader, and they must fit into the Plan beside the targets in flight.
- */
+/** 15,000 targets need 75 StatusShards, about 5 KiB each. Failures must fit into the Plan beside the targets in flight. */
 const SIZES: Sizes = { plan: PLAN_HOLDS, shard: 200, failures: 1_000 };
 
 export const shards = shardsOfSizes(SIZES);

@@ -36,7 +36,6 @@ export function listsOf({ status }: Plan): TargetList[] {
   );
 }
 
-/** Replaces each list with the result of `replace`. */
 export function withLists(plan: Plan, replace: (list: TargetList) => TargetStatus[]): Plan {
   return withCommands(plan, (command) =>
     LISTS.reduce((next, list) => {
