@@ -1,4 +1,5 @@
-/** Owns one process of the comparison of clients: `time-requests.ts <client> <kubeconfig> <count>` prints milliseconds. */
+/** One process of the comparison: `time-requests.ts <client>[,<client>…] <kubeconfig> <count>` prints the median GET of each. */
+import { median } from './statistics.ts';
 
 /** Sends one request and resolves with the object, as users of the client get it. */
 type Get = () => Promise<unknown>;
@@ -7,7 +8,7 @@ type Get = () => Promise<unknown>;
 const WARM_UP = 20;
 const NAMESPACE = 'default';
 
-/** Each client loads nothing of the other. */
+/** Each client loads only what it needs itself. */
 const CLIENTS: Readonly<Record<string, (kubeconfig: string) => Promise<Get>>> = {
   async refit(kubeconfig) {
     const { createClient } = await import('../src/kube/transport/http-client.ts');
@@ -15,6 +16,26 @@ const CLIENTS: Readonly<Record<string, (kubeconfig: string) => Promise<Get>>> = 
     const { namespaces } = await import('../src/kube/resources.ts');
     const client = createClient(await loadClusterConfig({ path: kubeconfig }));
     return async () => await client.get(namespaces, NAMESPACE);
+  },
+  /** The least that anybody could do with Node.js: one kept connection, the body as text, and JSON. */
+  async bare(kubeconfig) {
+    const { Agent, get: send } = await import('node:https');
+    const { loadClusterConfig } = await import('../src/kube/config/kubeconfig.ts');
+    const { Credentials } = await import('../src/kube/config/credentials.ts');
+    const { systemClock } = await import('../src/util/clock.ts');
+    const config = await loadClusterConfig({ path: kubeconfig });
+    const { headers, tls } = await new Credentials(config, systemClock).current();
+    const agent = new Agent({ ...tls, keepAlive: true });
+    const url = `${config.server}/api/v1/namespaces/${NAMESPACE}`;
+    return async () =>
+      await new Promise((resolve, reject) => {
+        const outgoing = send(url, { agent, headers: { ...headers, accept: 'application/json' } }, (response) => {
+          let body = '';
+          response.setEncoding('utf8').on('data', (text: string) => (body += text));
+          response.once('error', reject).once('end', () => resolve(JSON.parse(body)));
+        });
+        outgoing.once('error', reject);
+      });
   },
   async 'client-node'(kubeconfig) {
     const { CoreV1Api, KubeConfig } = await import('@kubernetes/client-node');
@@ -25,12 +46,20 @@ const CLIENTS: Readonly<Record<string, (kubeconfig: string) => Promise<Get>>> = 
   },
 };
 
-const [client = '', kubeconfig = '', count = '0'] = process.argv.slice(2);
-const get = await CLIENTS[client]?.(kubeconfig);
-if (get === undefined) throw new Error(`${client} is none of ${Object.keys(CLIENTS).join(', ')}`);
-for (let done = 0; done < WARM_UP; done++) await get();
-const startedAt = performance.now();
-for (let done = 0; done < Number(count); done++) await get();
-process.stdout.write(`${performance.now() - startedAt}\n`);
+const [names = '', kubeconfig = '', count = '0'] = process.argv.slice(2);
+const clients: { get: Get; times: number[] }[] = [];
+for (const name of names.split(',')) {
+  const get = await CLIENTS[name]?.(kubeconfig);
+  if (get === undefined) throw new Error(`${name} is none of ${Object.keys(CLIENTS).join(', ')}`);
+  clients.push({ get, times: [] });
+}
+for (let done = -WARM_UP; done < Number(count); done++) {
+  for (const { get, times } of clients) {
+    const startedAt = performance.now();
+    await get();
+    if (done >= 0) times.push(performance.now() - startedAt);
+  }
+}
+process.stdout.write(`${clients.map(({ times }) => median(times)).join(' ')}\n`);
 // Connections that are kept alive would keep the process alive.
 process.exit();

@@ -78,7 +78,7 @@ export class AgentRig implements AsyncDisposable {
 
   async send(command: SignalCommand): Promise<void> {
     this.#seen.clear();
-    this.#sent = { planId: 'bench', created: String(this.clock.monotonic()), command };
+    this.#sent = { planId: 'bench', created: new Date(this.clock.now()).toISOString(), command };
     await this.#write(encodeSignal(this.#sent));
   }
 

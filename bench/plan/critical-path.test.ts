@@ -12,6 +12,6 @@ test.each([
   expect(listSchedule(durations, slots)).toBe(wanted);
 });
 
-test('controllers one after the other, then the workers over the slots', () => {
-  expect(criticalPath({ controllers: [10, 20], workers: [5, 5, 5] }, 2)).toBe(40);
+test('one download, controllers one after the other, then the workers over the slots', () => {
+  expect(criticalPath({ download: 2, controllers: [10, 20], workers: [5, 5, 5] }, 2)).toBe(42);
 });

@@ -1,14 +1,16 @@
 /** Owns the shortest time in which a plan could be done: its unavoidable steps, scheduled without a moment lost. */
 
-/** Milliseconds for each target, in the order in which they start. */
+/** Milliseconds; of the restarts for each target, in the order in which they start. */
 export interface Unavoidable {
+  /** Of the first target. */
+  readonly download: number;
   readonly controllers: readonly number[];
   readonly workers: readonly number[];
 }
 
-/** Controllers one after the other, then workers over so many slots. */
-export function criticalPath({ controllers, workers }: Unavoidable, slots: number): number {
-  return sum(controllers) + listSchedule(workers, slots);
+/** The first download, controllers one after the other, then workers over so many slots. */
+export function criticalPath({ download, controllers, workers }: Unavoidable, slots: number): number {
+  return download + sum(controllers) + listSchedule(workers, slots);
 }
 
 /** Milliseconds until the last is done where each one, in order, takes the slot that is free first (list scheduling). */

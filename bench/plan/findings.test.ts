@@ -9,7 +9,7 @@ function seen(at: number, name: string, status = '') {
   return { at, name, status, planId: 'p' };
 }
 
-/** One controller and two workers, each with 1 s that nobody can avoid; workers move together. */
+/** One controller and two workers, 1 s of restart each, behind one download; workers move together. */
 const RUN: PlanRun = {
   createdAt: 1000,
   completedAt: 3400,
@@ -26,7 +26,7 @@ const RUN: PlanRun = {
     role: name === 'c1' ? 'controller' : 'worker',
     download: 10,
     down: 700,
-    start: 290,
+    start: 300,
   })),
   calls: [
     { side: 'agents on workers', verb: 'update', resource: 'nodes', calls: 12, refused: 0 },
@@ -36,6 +36,7 @@ const RUN: PlanRun = {
   controller: { ...MEMORY, rss: 80 },
   bareNode: { ...MEMORY, rss: 40 },
   echoes: [5, 4, 6],
+  apiGaps: { plan: [900, 1100], bare: 1000 },
 };
 
 test('each figure is what its name says', () => {
@@ -44,8 +45,10 @@ test('each figure is what its name says', () => {
     'plan.mutatingCallsPerNode': 6,
     'plan.nextNodeLatencyMsP50': 40,
     'plan.nextNodeLatencyMsP99': 60,
-    'plan.orchestrationRatio': 1.2,
+    'plan.orchestrationRatio': 2400 / 2010,
+    'plan.apiUnavailableRatio': 1.1,
     'agent.idleRssMiB': 50,
+    'agent.idlePrivateMiB': 10,
     'controller.rssMiB': 80,
   });
 });
@@ -56,8 +59,10 @@ test('each ratio shows its two sides, every other figure something beside it', (
     '18 calls ÷ 3 nodes',
     '8 × one write seen by a watch (5 ms)',
     '12 × one write seen by a watch (5 ms)',
-    '2.400 s from creation to Completed ÷ 2.000 s of downloads and restarts',
+    '2.400 s from creation to Completed ÷ 2.010 s of one download and the restarts',
+    '1.100 s without an answer from one API server ÷ 1.000 s of a bare restart',
     'median of 3 agents; 1.25 × a Node process that does nothing (40 MiB)',
+    'private dirty; 1 × that Node process (10 MiB)',
     '2 × a Node process that does nothing (40 MiB)',
   ]);
 });

@@ -9,7 +9,13 @@ import { stepTimes, successions } from './succession.ts';
 
 export function planFindings(run: PlanRun): Findings {
   return {
-    figures: [callsFigure(run), ...latencyFigures(run), orchestrationFigure(run), ...memoryFigures(run)],
+    figures: [
+      callsFigure(run),
+      ...latencyFigures(run),
+      orchestrationFigure(run),
+      availabilityFigure(run),
+      ...memoryFigures(run),
+    ],
     details: [callsDetail(run), timeDetail(run), stepsDetail(run), memoryDetail(run)],
   };
 }
@@ -51,8 +57,19 @@ function orchestrationFigure({ createdAt, completedAt, hosts }: PlanRun): Figure
     key: 'plan.orchestrationRatio',
     value: took / path,
     unit: '×',
+    goal: { bound: 'most', limit: 1.04 },
+    madeOf: `${seconds(took)} from creation to Completed ÷ ${seconds(path)} of one download and the restarts`,
+  };
+}
+
+function availabilityFigure({ apiGaps: { plan, bare } }: PlanRun): Figure {
+  const longest = Math.max(...plan);
+  return {
+    key: 'plan.apiUnavailableRatio',
+    value: longest / bare,
+    unit: '×',
     goal: { bound: 'most', limit: 1.1 },
-    madeOf: `${seconds(took)} from creation to Completed ÷ ${seconds(path)} of downloads and restarts`,
+    madeOf: `${seconds(longest)} without an answer from one API server ÷ ${seconds(bare)} of a bare restart`,
   };
 }
 
@@ -60,13 +77,20 @@ function memoryFigures({ agents, controller, bareNode }: PlanRun): Figure[] {
   const beside = (rss: number): string =>
     `${formatNumber(rss / bareNode.rss)} × a Node process that does nothing (${formatNumber(bareNode.rss)} MiB)`;
   const idle = median(agents.map(({ rss }) => rss));
+  const own = median(agents.map(({ privateDirty }) => privateDirty));
   return [
     {
       key: 'agent.idleRssMiB',
       value: idle,
       unit: 'MiB',
-      goal: { bound: 'most', limit: 60 },
+      goal: { bound: 'most', limit: 50 },
       madeOf: `median of ${agents.length} agents; ${beside(idle)}`,
+    },
+    {
+      key: 'agent.idlePrivateMiB',
+      value: own,
+      unit: 'MiB',
+      madeOf: `private dirty; ${formatNumber(own / bareNode.privateDirty)} × that Node process (${formatNumber(bareNode.privateDirty)} MiB)`,
     },
     { key: 'controller.rssMiB', value: controller.rss, unit: 'MiB', madeOf: beside(controller.rss) },
   ];
@@ -103,8 +127,8 @@ function timeDetail(run: PlanRun): Detail {
       row('unavoidable: download, at the server', part('download')),
       row('unavoidable: service down', part('down')),
       row('unavoidable: process started to first answer', part('start')),
-      row('unavoidable on a controller, in all', controllers),
-      row('unavoidable on a worker, in all', workers),
+      row('restart of a controller, in all', controllers),
+      row('restart of a worker, in all', workers),
       row('plan created → first signal', [(sightings[0]?.at ?? Number.NaN) - createdAt]),
       row('a node completed → the next is signalled', latenciesOf(run)),
       row('last node completed → plan Completed', [completedAt - (sightings.at(-1)?.at ?? Number.NaN)]),

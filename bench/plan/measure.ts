@@ -34,6 +34,8 @@ export interface PlanRun {
   readonly bareNode: Memory;
   /** Milliseconds of single writes until a watch showed them, while the plan ran. */
   readonly echoes: readonly number[];
+  /** Milliseconds: the longest time without an answer from each controller's API server, and of one that was just restarted. */
+  readonly apiGaps: { readonly plan: readonly number[]; readonly bare: number };
 }
 
 export async function measurePlan(parts: RigParts, say: (line: string) => void): Promise<PlanRun> {
@@ -42,12 +44,16 @@ export async function measurePlan(parts: RigParts, say: (line: string) => void):
     const { directory, clock, abort, plane } = parts;
     say('carrying out the plan');
     const times = await runWithEchoes(rig, clock, abort);
+    const planGaps = rig.apiServers.map((answers) => answers.longestGap());
+    say('restarting one controller by itself');
+    const apiGaps = { plan: planGaps, bare: await rig.restartBare() };
     say('measuring processes at rest');
     const agents = [...rig.cluster.agents.values()].map(({ pid }) => pid);
     await untilAtRest([rig.controller.pid, ...agents], clock, abort);
     const events = parseAuditLog(await readFile(plane.auditLog ?? '', 'utf8'));
     return {
       ...times,
+      apiGaps,
       sightings: rig.sightings,
       hosts: hostTimes(rig),
       calls: countMutatingCalls(sinceCreation(events, 'autopilot')),
@@ -68,10 +74,11 @@ async function runWithEchoes(rig: Rig, clock: Clock, abort: AbortSignal) {
   return { ...times, echoes };
 }
 
+/** The first download; all later ones fit into the restarts before them. */
 export function unavoidable(hosts: readonly HostTime[]): Unavoidable {
   const of = (role: HostTime['role']): number[] =>
-    hosts.filter((host) => host.role === role).map(({ download, down, start }) => download + down + start);
-  return { controllers: of('controller'), workers: of('worker') };
+    hosts.filter((host) => host.role === role).map(({ down, start }) => down + start);
+  return { download: hosts[0]?.download ?? Number.NaN, controllers: of('controller'), workers: of('worker') };
 }
 
 function hostTimes({ cluster, restarts, sightings }: Rig): HostTime[] {

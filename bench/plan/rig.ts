@@ -1,20 +1,23 @@
 /** Owns the cluster that the benchmark's plan upgrades: started, at rest, and watched from outside. */
 import { join } from 'node:path';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
+import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
 import type { Plane } from '../../sandbox/cluster/plane.ts';
+import type { Host } from '../../sandbox/hosts/host.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
-import { createClient } from '../../src/kube/transport/http-client.ts';
+import { askReadyz, createClient } from '../../src/kube/transport/http-client.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
 import { type Sighting, watchSignals } from '../../test/expectations/signal-watch.ts';
 import { AGENT_FLAGS, buildRefit } from '../../tools/build/refit.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
+import { type Answers, watchAnswers } from './answers.ts';
 import { untilAtRest } from './processes.ts';
 import { Restarts } from './restarts.ts';
 
@@ -23,11 +26,14 @@ export const WORKERS = 20;
 export const SLOTS = 5;
 const FROM = 'v1.36.3+k0s.0';
 const TO = 'v1.36.3+k0s.2';
+/** About the size of k0s, compressed as it comes. */
+const PAYLOAD_BYTES = 60 * 1024 * 1024;
 /** As long as the unit of the original waits: RestartSec=10. */
 const RESTART_DELAY_MS = 10_000;
 /** Several times what the plan takes on a machine that does nothing else. */
 const PLAN_TIMEOUT_MS = 300_000;
 const POLL_MS = 100;
+const ANSWER_TIMEOUT_MS = 1_000;
 
 export interface Rig {
   readonly cluster: Cluster;
@@ -35,6 +41,10 @@ export interface Rig {
   readonly restarts: Restarts;
   /** Grows while the plan runs. */
   readonly sightings: readonly Sighting[];
+  /** One for each controller, in their order: its own API server, asked over a new connection each time. */
+  readonly apiServers: readonly Answers[];
+  /** Restarts the first controller's service by itself: the longest time in which its API server gave no answer. */
+  restartBare(): Promise<number>;
   /** Carries the plan out; resolves with its clock times. Throws REFIT_PLAN_FAILED where it does not end well. */
   runPlan(): Promise<{ readonly createdAt: number; readonly completedAt: number }>;
 }
@@ -61,6 +71,7 @@ export async function withRig<T>({ plane, directory, clock, abort }: RigParts, w
     workers: WORKERS,
     version: FROM,
     offers: [TO],
+    payloadBytes: PAYLOAD_BYTES,
     restartDelayMs: RESTART_DELAY_MS,
     onService: (host, running) => restarts.note(host, running),
     refit: { agent: [...AGENT_FLAGS, command], controller: [command] },
@@ -69,7 +80,8 @@ export async function withRig<T>({ plane, directory, clock, abort }: RigParts, w
   abort.throwIfAborted();
   restarts.follow(cluster.hosts);
   const controller = await cluster.startController('refit-controller');
-  const viewer = createClient(await loadClusterConfig({ path: await plane.kubeconfig('viewer') }));
+  const config = await loadClusterConfig({ path: await plane.kubeconfig('viewer') });
+  const viewer = createClient(config);
   started.defer(() => viewer.close());
   started.defer(() => stop.abort());
   const sightings = await watchSignals(viewer, watching);
@@ -79,6 +91,13 @@ export async function withRig<T>({ plane, directory, clock, abort }: RigParts, w
     clock,
     abort,
   );
+  const ask = (index: number, until: AbortSignal): Answers => {
+    const options = { port: cluster.apiPort, timeoutMs: ANSWER_TIMEOUT_MS, abort: until };
+    return watchAnswers(async () => await askReadyz(config, controllerAddress(index + 1), options), clock, until);
+  };
+  const apiServers = Array.from({ length: CONTROLLERS }, (_, index) => ask(index, watching));
+  const restartBare = async () =>
+    await gapOfRestart(cluster.hosts[0], (until) => ask(0, until), { clock, abort: watching });
   const runPlan = async () => {
     const plan = cluster.plan({ id: 'benchmark', version: TO, concurrent: SLOTS });
     const end = await followPlans(viewer, clock, watching);
@@ -86,7 +105,7 @@ export async function withRig<T>({ plane, directory, clock, abort }: RigParts, w
     await cluster.client.create(plans, plan);
     return { createdAt, completedAt: await end.completed };
   };
-  return await work({ cluster, controller, restarts, sightings, runPlan });
+  return await work({ cluster, controller, restarts, sightings, apiServers, restartBare, runPlan });
 }
 
 async function untilLed(client: KubeClient, clock: Clock, abort: AbortSignal): Promise<void> {
@@ -97,6 +116,30 @@ async function untilLed(client: KubeClient, clock: Clock, abort: AbortSignal): P
     });
     if (lease?.spec?.holderIdentity) return;
     await sleep(clock, POLL_MS, abort);
+  }
+}
+
+async function gapOfRestart(
+  host: Host | undefined,
+  ask: (until: AbortSignal) => Answers,
+  { clock, abort }: { clock: Clock; abort: AbortSignal },
+): Promise<number> {
+  if (host?.pid === undefined) throw new RefitError('REFIT_INTERNAL', 'the first controller does not run');
+  const stop = new AbortController();
+  const answers = ask(AbortSignal.any([abort, stop.signal]));
+  const until = async (isSo: () => boolean): Promise<void> => {
+    while (!isSo()) await sleep(clock, POLL_MS, abort);
+  };
+  try {
+    const { starts, pid } = host;
+    await until(() => answers.count() > 0);
+    process.kill(pid, 'SIGTERM');
+    await until(() => host.starts > starts);
+    const answered = answers.count();
+    await until(() => answers.count() > answered);
+    return answers.longestGap();
+  } finally {
+    stop.abort();
   }
 }
 

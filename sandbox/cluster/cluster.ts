@@ -30,6 +30,8 @@ export interface ClusterOptions {
   readonly version: string;
   /** Versions that the download server has. */
   readonly offers: readonly string[];
+  /** Least size of those files. */
+  readonly payloadBytes?: number;
   /** Milliseconds between the end of a service and its next start. */
   readonly restartDelayMs: number;
   /** More that the download server has: from the path of a URL to a file. */
@@ -180,11 +182,12 @@ async function serveVersions({
   offers,
   files: more,
   breakFor = [],
+  payloadBytes,
 }: ClusterOptions): Promise<DownloadServer> {
   const files = await Promise.all(
     offers.map(async (version) => {
       const path = join(directory, 'payloads', version);
-      await buildStandIn({ version, path });
+      await buildStandIn({ version, path, ...(payloadBytes !== undefined && { bytes: payloadBytes }) });
       const sha256 = createHash('sha256')
         .update(await readFile(path))
         .digest('hex');

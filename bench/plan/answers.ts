@@ -1,0 +1,32 @@
+/** Watches one server from outside, and finds the longest time in which it gave no answer. */
+import { type Clock, sleep } from '../../src/util/clock.ts';
+
+const ASK_EVERY_MS = 50;
+
+export interface Answers {
+  /** Milliseconds between two answers in a row, at most; NaN before the second one. */
+  longestGap(): number;
+  /** Answers so far. */
+  count(): number;
+}
+
+/** `ask` rejects when no answer comes; it is called until `abort`. */
+export function watchAnswers(ask: () => Promise<unknown>, clock: Clock, abort: AbortSignal): Answers {
+  let [last, longest, count] = [Number.NaN, Number.NaN, 0];
+  const follow = async (): Promise<void> => {
+    while (!abort.aborted) {
+      const answered = await ask().then(
+        () => true,
+        () => false,
+      );
+      const now = clock.monotonic();
+      if (answered) {
+        if (count++ > 0) longest = Math.max(now - last, longest || 0);
+        last = now;
+      }
+      await sleep(clock, ASK_EVERY_MS, abort).catch(() => undefined);
+    }
+  };
+  void follow();
+  return { longestGap: () => longest, count: () => count };
+}
