@@ -21,6 +21,8 @@ export interface AgentParts extends ObserverParts {
   readonly saveJournal: (journal: Journal) => Promise<void>;
   /** Rejects only when `abort` aborts. */
   readonly perform: (step: Step, journal: ActiveJournal, abort: AbortSignal) => Promise<StepOutcome>;
+  /** Called when nothing is left to do: after the start, and after each signal. */
+  readonly onRest?: () => void;
   readonly random: () => number;
 }
 
@@ -45,6 +47,7 @@ export class Agent {
   #failures = 0;
   #warned = '';
   #awaited: AwaitStep['kind'] | undefined;
+  #isResting = false;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
@@ -70,7 +73,12 @@ export class Agent {
   async #turn(stop: AbortSignal): Promise<number | undefined> {
     const { newest } = this.#parts.object;
     const signal = this.#observer.signalFor(this.#journal);
-    if (isAtRest(signal, this.#journal)) return undefined;
+    const wasResting = this.#isResting;
+    this.#isResting = isAtRest(signal, this.#journal);
+    if (this.#isResting) {
+      if (!wasResting) this.#parts.onRest?.();
+      return undefined;
+    }
     this.#journal = withObservedStatus(this.#journal, signal, this.#now());
     const gathered = await this.#observer.gather(this.#journal, () => this.#now(), stop);
     // Read the time again: an unresponsive service takes seconds to ask.
