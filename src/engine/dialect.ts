@@ -105,10 +105,8 @@ export interface Watched {
   readonly transform?: (object: KubeObject) => KubeObject;
 }
 
-/** The API server of one controller. */
 export interface Endpoint {
   readonly name: string;
-  /** Undefined if the object has no address. */
   readonly host: string | undefined;
   readonly version?: string | undefined;
 }
@@ -150,7 +148,6 @@ export interface Split<P extends KubeObject> {
   readonly counted?: P | undefined;
 }
 
-/** An object, as observed, that a decision rests on. */
 export interface WorldObject {
   readonly resource: Resource;
   readonly object: KubeObject;

@@ -23,7 +23,6 @@ export interface ReconcilerOptions extends Effects {
   policyFor(plan: KubeObject): RolloutPolicy;
   readonly clock: Clock;
   readonly prober: Prober;
-  /** Without it nothing is reported. */
   readonly reporter?: Reporter | undefined;
 }
 

@@ -19,17 +19,14 @@ const TRANSIENT = [408, 425, 429];
 /** A bad certificate stays bad. */
 const CERTIFICATE = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)/;
 
-/** The head of an answer; its body is still to be read. */
 export interface Answer {
   readonly response: IncomingMessage;
-  /** URL after the last redirect. */
   readonly url: URL;
 }
 
 export interface Get {
   readonly url: string;
   readonly headers: OutgoingHttpHeaders;
-  /** Plain http is refused, also after a redirect. */
   readonly requireHttps?: boolean | undefined;
   /** Follows a redirect from https to plain http, as the original does. */
   readonly allowInsecureRedirect?: boolean | undefined;
@@ -39,7 +36,6 @@ export interface Get {
   readonly secretHeaders?: OutgoingHttpHeaders;
   /** Who named the URL, for messages; the plan if absent. */
   readonly source?: string;
-  /** Names the proxies. */
   readonly environment: Environment;
 }
 

@@ -9,7 +9,6 @@ export interface RequestOptions {
   readonly deadlineMs?: number | undefined;
 }
 
-/** Which objects of a kind. */
 export interface Selection {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;

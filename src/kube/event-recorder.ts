@@ -27,7 +27,6 @@ export interface EventRecorderOptions {
   readonly logger?: Logger;
 }
 
-/** One Event on the server, and how often it happened. */
 interface Series {
   readonly event: Event;
   count: number;
@@ -56,7 +55,6 @@ export class EventRecorder {
   readonly #bucket: TokenBucket;
   readonly #series = new Map<string, Series>();
   readonly #unwritten = new Set<Series>();
-  /** Aborts when nothing is written any more. */
   readonly #over = new AbortController();
   #writing: Promise<void> | undefined;
 
@@ -84,7 +82,6 @@ export class EventRecorder {
     });
   }
 
-  /** Resolves when nothing waits to be written. */
   async flush(): Promise<void> {
     await this.#writing;
   }

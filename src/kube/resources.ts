@@ -45,7 +45,6 @@ export interface Address {
   readonly subresource?: string | undefined;
 }
 
-/** The URL path of a collection, an object or a subresource. */
 export function pathOf(resource: Resource, { namespace, name, subresource }: Address = {}): string {
   const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
   const scope = resource.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';

@@ -27,7 +27,6 @@ export function parseLabelSelector(text: string): Matcher {
 /** The fields that selectors of a kind may name, each with the text that an API server compares. */
 export type Fields = Readonly<Record<string, (object: KubeObject) => string>>;
 
-/** The fields of every kind. */
 export const objectFields: Fields = { 'metadata.name': ({ metadata }) => metadata.name };
 export const nodeFields: Fields = {
   ...objectFields,

@@ -114,7 +114,6 @@ export interface PodDisruptionBudget extends KubeObject {
   };
 }
 
-/** The spec is as its creator wrote it. */
 export interface Job extends KubeObject {
   spec?: Record<string, unknown>;
   status?: {
@@ -152,7 +151,6 @@ export interface ObjectReference {
   uid?: string;
 }
 
-/** The core/v1 Event. */
 export interface Event extends KubeObject {
   involvedObject: ObjectReference;
   type?: 'Normal' | 'Warning';

@@ -1,7 +1,8 @@
 /** Serves /healthz (the process runs), /readyz (its caches are synced) and /metrics. */
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { messageOf, RefitError } from '../util/errors.ts';
+import { messageOf } from '../util/errors.ts';
+import { listen } from '../util/listen.ts';
 import type { Runnable } from './manager.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -67,22 +68,4 @@ async function answer(url: string, { waitingFor, metrics }: HealthOptions, respo
 
 function respond(response: ServerResponse, code: number, body: string, contentType = 'text/plain'): void {
   response.writeHead(code, { 'content-type': contentType }).end(body);
-}
-
-async function listen(server: Server, address: string): Promise<AddressInfo> {
-  const match = /^(.*):(\d+)$/.exec(address);
-  if (!match)
-    throw new RefitError('REFIT_USAGE', `"${address}" is not an address: use host:port, such as 127.0.0.1:8080`);
-  const host = (match[1] ?? '').replace(/^\[|\]$/g, '');
-  return await new Promise((resolve, reject) => {
-    server.once('error', (cause) =>
-      reject(
-        new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, {
-          cause,
-          hint: 'choose another address, or stop the process that uses it',
-        }),
-      ),
-    );
-    server.listen(Number(match[2]), host === '' ? undefined : host, () => resolve(server.address() as AddressInfo));
-  });
 }

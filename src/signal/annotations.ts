@@ -1,5 +1,5 @@
 /** Encodes and decodes a signal, two annotations exactly as k0s has them, and our policy and report beside it. */
-import { isRecord, parseJson } from '../util/json.ts';
+import { escapeLikeGo, isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import {
   AGENT_POLICY_ANNOTATION,
@@ -46,11 +46,6 @@ export function encodeSignal({ planId, created, command, status }: SignalData): 
   const body = { url, version, ...(sha256 ? { sha256 } : {}), ...(forceupdate ? { forceupdate } : {}) };
   const data = { planId, created, command: { id, [kind]: body }, ...(status ? { status } : {}) };
   return { [SIGNAL_VERSION_ANNOTATION]: 'v2', [SIGNAL_DATA_ANNOTATION]: escapeLikeGo(JSON.stringify(data)) };
-}
-
-/** Go's encoder escapes these five characters; in JSON they occur only in strings. */
-function escapeLikeGo(json: string): string {
-  return json.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 function toSignal(value: unknown): SignalData | undefined {

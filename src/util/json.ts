@@ -37,3 +37,8 @@ type Defined<T> = { [K in keyof T as undefined extends T[K] ? K : never]?: Exclu
 export function defined<T extends object>(value: T): Defined<T> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Defined<T>;
 }
+
+/** Go's encoder escapes these five characters; in JSON they occur only in strings. */
+export function escapeLikeGo(json: string): string {
+  return json.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

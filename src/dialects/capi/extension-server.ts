@@ -1,13 +1,8 @@
 /** The HTTPS server of the hooks: HTTP/2 and HTTP/1.1 on one port, and limited callers. */
-import {
-  createSecureServer,
-  type Http2SecureServer,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-} from 'node:http2';
+import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { parseGoDuration } from '../../util/duration.ts';
-import { RefitError } from '../../util/errors.ts';
+import { listen } from '../../util/listen.ts';
 import type { Logger } from '../../util/log.ts';
 import { type CertificateFiles, followCertificate, readCertificate } from './certificate.ts';
 import { DEFAULT_LIMITS, type Limits, limitConnections } from './connection-limits.ts';
@@ -145,21 +140,4 @@ async function readBody(
   } finally {
     clearTimeout(late);
   }
-}
-
-async function listen(server: Http2SecureServer, address: string): Promise<AddressInfo> {
-  const [, host = '', port] = /^(.*):(\d+)$/.exec(address) ?? [];
-  if (port === undefined) throw new RefitError('REFIT_USAGE', `"${address}" is not an address; use host:port`);
-  const bare = host.replace(/^\[|\]$/g, '');
-  return await new Promise((resolve, reject) => {
-    server.once('error', (cause) =>
-      reject(
-        new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, {
-          cause,
-          hint: 'choose another address, or stop the process that uses it',
-        }),
-      ),
-    );
-    server.listen(Number(port), bare === '' ? undefined : bare, () => resolve(server.address() as AddressInfo));
-  });
 }

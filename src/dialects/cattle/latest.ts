@@ -5,7 +5,7 @@ import { because, type Reason } from '../../engine/model/reasons.ts';
 import { parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
 import type { Secret } from '../../kube/types.ts';
 import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
-import { isRecord, stableStringify } from '../../util/json.ts';
+import { escapeLikeGo, isRecord, stableStringify } from '../../util/json.ts';
 import { type ConditionUpdate, conditionOf, says } from './conditions.ts';
 import { DIGEST_ANNOTATION, selectorText } from './names.ts';
 import { windowsOf } from './window.ts';
@@ -45,14 +45,9 @@ export function secretHash({ metadata, type = '', data, immutable }: Secret): st
     type,
   };
   const hex = createHash('sha256')
-    .update(escapeAsGo(stableStringify(content)))
+    .update(escapeLikeGo(stableStringify(content)))
     .digest('hex');
   return hex.slice(0, 10).replaceAll(/[013ae]/g, (digit) => LETTERS[digit] ?? digit);
-}
-
-/** Go escapes JSON for HTML. */
-function escapeAsGo(json: string): string {
-  return json.replaceAll(/[<>&\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** The text of the fields that the digest annotation lists: comma-separated paths, without list items; blanks are not trimmed. */

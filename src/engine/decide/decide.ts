@@ -13,7 +13,6 @@ export function decide(snapshot: Snapshot, policy: RolloutPolicy, now: number): 
   return decideOn(new Evaluations(snapshot, policy, now));
 }
 
-/** `evaluations` are of the snapshot to decide on. */
 export function decideOn(evaluations: Evaluations): Decision {
   const settled = settle(evaluations);
   if (settled === evaluations) return { ...explain(settled), ...recordedWork(settled) };

@@ -66,7 +66,6 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
   }
 }
 
-/** The state to record for a target that a gate stopped. */
 export function refusedState({ code }: Reason): RecordedState {
   if (code === 'TargetMissing') return 'missing';
   return code === 'PlatformUnsupported' || code === 'PlatformUnknown' ? 'unsupported' : 'failed';

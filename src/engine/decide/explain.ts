@@ -205,7 +205,6 @@ function lastProgress({ stages, source }: Rollout): string {
   );
 }
 
-/** Each may need a request to the API server. */
 const MAX_TARGETS = 10;
 
 /** Like `explain`, plus what skipped targets would wait for if a slot were free. */

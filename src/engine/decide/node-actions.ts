@@ -61,7 +61,6 @@ function stopReason({ rollout, controls }: Snapshot, { name }: Target): Reason {
   return rollout.reason ?? because('TargetFailed', `${name} failed`);
 }
 
-/** Removes our cordon and taint once the target does not need them. */
 function cleanUp(snapshot: Snapshot, stage: Stage, target: Target, facts: TargetFacts): NodeAction | undefined {
   const { rollout } = snapshot;
   const { node } = facts;

@@ -7,7 +7,6 @@ import { type Gate, PASS, wait } from './types.ts';
 /** No watch shows budgets and pods, so it is asked again. */
 const RECHECK_MS = 5000;
 const REFUSED_ENDS = 'those pods are gone, or spec.drain of the UpgradePolicy allows their eviction';
-/** More pods than this are only counted. */
 const MAX_LISTED = 5;
 
 export const drainPossible: Gate = {

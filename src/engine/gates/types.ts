@@ -10,16 +10,13 @@ export interface GateInput extends Pick<Snapshot, 'controlPlane' | 'apiServers' 
   readonly stage: Stage;
   readonly target: Target;
   readonly facts: TargetFacts;
-  /** Stages of the plan that come before this one. */
   readonly earlier: readonly Stage[];
   /** How many targets of the stage may still start, this one included. */
   readonly room: number;
   readonly policy: RolloutPolicy;
-  /** Undefined if the policy has no maxUnavailable. */
   readonly census: NodeCensus | undefined;
   /** Milliseconds that such a target takes; undefined before one was measured. */
   readonly expectedMs: number | undefined;
-  /** Milliseconds since the Unix epoch. */
   readonly now: number;
 }
 
@@ -42,7 +39,6 @@ export interface Waiting {
   readonly since?: string | undefined;
   /** RFC 3339: when it ends by itself, if known. */
   readonly until?: string | undefined;
-  /** The probe whose answer is missing. */
   readonly probe?: Probe | undefined;
 }
 
@@ -75,11 +71,9 @@ export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): Tar
   return facts.get(target.key) ?? ABSENT;
 }
 
-/** Everything that one decision looks at. */
 export interface DecisionContext {
   readonly snapshot: Snapshot;
   readonly policy: RolloutPolicy;
-  /** Milliseconds since the Unix epoch. */
   readonly now: number;
 }
 
@@ -101,7 +95,6 @@ export function gateInput(
   return { stage, target, earlier, ...observed, room, policy, now };
 }
 
-/** Undefined if the policy has no maxUnavailable. */
 export function censusFor({ fleet, rollout }: Snapshot, { maxUnavailable }: RolloutPolicy): NodeCensus | undefined {
   return fleet && maxUnavailable !== undefined ? censuses(fleet)(rollout) : undefined;
 }
@@ -132,7 +125,6 @@ export function censusOf(nodes: readonly Node[], inFlight: readonly string[]): N
   return { all, unavailable, busy: new Set([...unavailable, ...inFlight.filter((name) => all.has(name))]) };
 }
 
-/** Adds one in flight, if it is a node. */
 export function withBusy(census: NodeCensus, name: string): NodeCensus {
   return census.all.has(name) ? { ...census, busy: new Set([...census.busy, name]) } : census;
 }

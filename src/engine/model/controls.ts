@@ -13,7 +13,6 @@ export interface Controls {
   readonly paused: boolean;
   /** RFC 3339; undefined if the annotation holds no time. */
   readonly pausedSince?: string | undefined;
-  /** The reason, in the user's words. */
   readonly abort?: string | undefined;
   /** By name of the target: milliseconds since the Unix epoch. */
   readonly retries: ReadonlyMap<string, number>;

@@ -31,7 +31,6 @@ interface Working {
   readonly step: string;
   /** The step of the policy whose deadline counts; without it only that of the whole target. */
   readonly part?: TimedStep | undefined;
-  /** What it waits for the leader to do. */
   readonly waitsFor?: 'drain' | 'uncordon' | undefined;
   /** True if the Node was cordoned for this attempt by an agent or leader that cannot name an owner. */
   readonly ownsCordon?: boolean | undefined;
@@ -41,15 +40,12 @@ interface Working {
 
 /** Details of a node's report. Only the expected duration of other targets depends on them. */
 export interface TargetReport {
-  /** The version before the attempt. */
   readonly from?: string | undefined;
   /** Milliseconds spent in each finished step. */
   readonly spent?: Readonly<Record<string, number>> | undefined;
-  /** True if it rolled back. */
   readonly rolledBack?: boolean | undefined;
 }
 
-/** What the API shows of a target at this moment. */
 export interface TargetFacts {
   readonly exists: boolean;
   /** `<os>-<architecture>`; undefined if the object lacks the labels. */
@@ -58,7 +54,6 @@ export interface TargetFacts {
   readonly ready?: boolean | undefined;
   /** RFC 3339: the last transition of that condition. */
   readonly readySince?: string | undefined;
-  /** What runs there now, from its object. */
   readonly version?: string | undefined;
   /** The Node that its pods run on; undefined if the leader must not cordon it. */
   readonly node?: NodeView | undefined;
@@ -66,7 +61,6 @@ export interface TargetFacts {
   readonly drainDelegation?: boolean | 'unasked' | Unanswered | undefined;
   /** Undefined if there is nothing to drain. */
   readonly drainPreview?: DrainPreview | 'unasked' | Unanswered | undefined;
-  /** The drain that this process runs, if any. */
   readonly drain?: DrainState | undefined;
   /** Milliseconds for which this leader has watched the observation stay the same; undefined for read-only commands. */
   readonly watchedMs?: number | undefined;
@@ -77,7 +71,6 @@ export interface TargetFacts {
   readonly observation: Observation;
 }
 
-/** The parts of a Node that decisions on its cordon need. */
 export interface NodeView {
   readonly name: string;
   readonly unschedulable: boolean;
@@ -118,7 +111,6 @@ export interface ObservedForeignWork extends ForeignWork {
 
 export interface Snapshot {
   readonly rollout: Rollout;
-  /** By target key. */
   readonly facts: ReadonlyMap<string, TargetFacts>;
   /** Of every controller of the cluster, in the plan or not; undefined before the probe. */
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
@@ -128,7 +120,6 @@ export interface Snapshot {
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
   /** Of every API server; undefined if the version skew rules do not apply. */
   readonly apiServers?: readonly ApiServerVersion[] | undefined;
-  /** Every Node of the cluster. */
   readonly fleet?: readonly Node[] | undefined;
   /** Milliseconds within which 90 % of the finished targets were done; undefined before the first. */
   readonly paceMs?: number | undefined;
@@ -165,9 +156,7 @@ export type TargetPhase =
 export interface Signalling {
   readonly stage: Stage;
   readonly target: Target;
-  /** Undefined if the stage has none. */
   readonly payload?: Payload | undefined;
-  /** What the policy asks of the agent. */
   readonly agent: AgentPolicy;
 }
 
@@ -183,7 +172,6 @@ export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
     }
   | { readonly kind: 'cancel'; readonly node?: string | undefined; readonly reason: Reason }
   | { readonly kind: 'taint'; readonly node: string }
-  /** Removes our cordon or taint. */
   | { readonly kind: 'clean-up'; readonly node: string; readonly cordon: boolean; readonly taint: boolean }
 );
 
@@ -201,7 +189,6 @@ export interface Decision {
   readonly nodeActions: readonly NodeAction[];
   readonly waits: readonly Wait[];
   readonly phases: ReadonlyMap<string, TargetPhase>;
-  /** Probes that the decision needs. */
   readonly probes: readonly Probe[];
   /** Milliseconds after which to decide again without an event. */
   readonly recheckAfterMs?: number | undefined;
@@ -209,7 +196,6 @@ export interface Decision {
 
 /** A probe without an answer: the targets that need one wait until it is repeated. */
 export interface Unanswered {
-  /** Why there is no answer. */
   readonly unanswered: Reason;
   /** Milliseconds until the probe is repeated. */
   readonly recheckMs: number;

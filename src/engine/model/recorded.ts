@@ -17,7 +17,6 @@ export interface Payload {
 export type RecordedState = 'pending' | 'intended' | 'done' | 'failed' | 'missing' | 'unsupported';
 
 export interface Target {
-  /** Unique in the rollout. */
   readonly key: string;
   readonly name: string;
   readonly state: RecordedState;
@@ -41,7 +40,6 @@ export interface Stage {
   readonly selection?: string | undefined;
   /** What to do with the payload; only the dialect reads it. */
   readonly procedure?: string;
-  /** True if the version of the targets does not change. */
   readonly keepsVersion?: boolean;
   /** Upgrades a target even if it has the version already. */
   readonly forced: boolean;
@@ -63,7 +61,6 @@ export interface Source {
   readonly kind: string;
   readonly name: string;
   readonly uid: string;
-  /** RFC 3339: when the plan was created. */
   readonly created: string;
 }
 
@@ -75,7 +72,6 @@ export interface Rollout {
   readonly phase: RolloutPhase;
   /** True while a slot is free, targets are pending, and a gate lets none of them start. */
   readonly blocked: boolean;
-  /** Why it failed or was refused. */
   readonly reason?: Reason | undefined;
   readonly stages: readonly Stage[];
   /** What is wrong with the plan now: nothing starts until it is corrected. */

@@ -15,7 +15,6 @@ export type Effect =
   | 'signal'
   /** Ask the verifiers; record `done` if they pass. */
   | 'verify'
-  /** Cordon, drain or uncordon for it. */
   | 'assist'
   /** Record as intended: an earlier leader signalled it, but could not record that. */
   | 'adopt'
@@ -30,9 +29,7 @@ export interface Row {
 export interface TargetEvaluation extends Row, Partial<Pick<Waiting, 'ends' | 'recheckMs' | 'until' | 'probe'>> {
   /** The state to record, if it changes. */
   readonly next?: RecordedState;
-  /** Why it failed or waits. */
   readonly reason: Reason;
-  /** The gate or verifier that it waits for. */
   readonly gate?: string;
   readonly nodeAction?: NodeAction | undefined;
 }

@@ -30,7 +30,6 @@ export interface Known {
   readonly drainDelegationOf?: ((target: Target) => boolean | Unanswered | undefined) | undefined;
   /** True for read-only commands: they assume that targets delegate their drain. */
   readonly isReadOnly?: boolean | undefined;
-  /** By node and owner of its cordon. */
   readonly drainOf?: ((node: string, owner: string) => DrainState | undefined) | undefined;
   /** Milliseconds since this process first observed the attempt. */
   readonly watchForeign?: ((work: ForeignWork) => number) | undefined;
@@ -59,7 +58,6 @@ interface Scene<P extends KubeObject> {
   readonly known: Known;
 }
 
-/** Without the plan's controls. */
 export function gatherFacts<P extends KubeObject>(scene: Scene<P>, now: number): Omit<Snapshot, 'controls'> {
   const { dialect, rollout, world, known } = scene;
   const facts = new Map<string, TargetFacts>();

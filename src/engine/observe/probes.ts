@@ -28,13 +28,11 @@ export interface ProbeParts {
 /** Attempts whose nodes delegated their drain; that holds until the attempt ends. */
 export type DrainDelegations = Set<string>;
 
-/** What outlasts a reconcile. */
 interface Memory {
   readonly drainDelegations: DrainDelegations;
   readonly backoffs: ProbeBackoff;
 }
 
-/** The answers of one reconcile. */
 export class Answers {
   controlPlane: readonly EndpointHealth[] | Unanswered | undefined;
   preconditions: readonly Reason[] | Unanswered | undefined;
@@ -53,7 +51,6 @@ export class Answers {
     this.#now = now;
   }
 
-  /** Undefined if it was not asked. */
   drainDelegationOf(target: Target): boolean | Unanswered | undefined {
     return this.#memory.drainDelegations.has(attemptOf(target)) || this.#delegations.get(target.key);
   }
@@ -122,7 +119,6 @@ export class Answers {
   }
 }
 
-/** The question, for people. */
 function questionOf(probe: Probe): string {
   switch (probe.kind) {
     case 'control-plane':
@@ -179,7 +175,6 @@ interface Try {
 export class ProbeBackoff {
   readonly #tries = new Map<string, Try>();
 
-  /** Undefined if the probe may run. */
   of(probe: string, now: number): Unanswered | undefined {
     const last = this.#tries.get(probe);
     return last && last.askAt > now ? { unanswered: last.reason, recheckMs: last.askAt - now } : undefined;

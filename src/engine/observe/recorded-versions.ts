@@ -5,7 +5,6 @@ import { isSettled, type Role, type Stage } from '../model/recorded.ts';
 
 export interface Brought {
   readonly version: string;
-  /** RFC 3339: when that was recorded. */
   readonly since: string;
 }
 

@@ -19,7 +19,6 @@ interface Watched {
 /** For one term of leadership: earlier observations have not been watched since. */
 export class WatchTimes {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** By key of the target. */
   readonly #watched = new Map<string, Watched>();
   /** By role and name: the newest attempt for another rollout. */
   readonly #foreign = new Map<string, { readonly attempt: string; readonly at: number }>();

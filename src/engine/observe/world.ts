@@ -5,7 +5,6 @@ import type { Informer } from '../../kube/watch/informer.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { World } from '../dialect.ts';
 
-/** A view of each kind that the dialect watches. */
 export interface Views {
   of<T extends KubeObject>(resource: Resource<T>): View<T>;
 }
@@ -56,7 +55,6 @@ export class OwnWrites {
     return written;
   }
 
-  /** Like `latest`, for all objects. */
   latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): T[] {
     const own = this.#of(resource);
     if (own.size === 0) return view.list();

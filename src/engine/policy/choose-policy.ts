@@ -30,7 +30,6 @@ export function policyFor(
 
 export interface Covering {
   readonly policy: UpgradePolicy;
-  /** Higher is more specific. */
   readonly rank: number;
 }
 

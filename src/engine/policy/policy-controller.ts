@@ -14,11 +14,9 @@ import { coveringPolicies, type PlanRef } from './choose-policy.ts';
 import { readPolicy } from './read-policy.ts';
 
 export interface PolicyParts {
-  /** Writes only while this process leads. */
   readonly writer: KubeClient;
   readonly clock: Clock;
   readonly policies: Informer<UpgradePolicy>;
-  /** The plans of this process, by dialect. */
   readonly plans: Readonly<Record<string, Informer>>;
   /** False for an object of a plan's kind that is no plan. */
   isPlan(dialect: string, object: KubeObject): boolean;
@@ -77,7 +75,6 @@ function plansOf(parts: PolicyParts): PlanRef[] {
   );
 }
 
-/** What the status of a policy depends on. */
 export interface PolicyContext {
   readonly policies: readonly UpgradePolicy[];
   /** The dialects of this process; it knows no other plans. */

@@ -12,16 +12,13 @@ import type { Stage } from '../model/recorded.ts';
  */
 export type TimedStep = 'answer' | 'download' | 'drain' | 'apply' | 'restart' | 'ready';
 
-/** A number of nodes, or a percentage of all nodes of the cluster. */
 export type NodeLimit = { readonly nodes: number } | { readonly percent: number };
 
 export interface DrainPolicy {
-  /** False: nodes are neither cordoned nor drained. */
   readonly enabled: boolean;
   readonly options: DrainOptions;
   /** wait: without end · stop: the rollout fails · skip: the target fails and counts against the failure budget. */
   readonly onDeadline: 'wait' | 'stop' | 'skip';
-  /** Pending nodes get a soft taint. */
   readonly softTaint: boolean;
   /** ours: only nodes that the rollout cordoned itself · always: any node. */
   readonly uncordon: 'ours' | 'always';
@@ -53,7 +50,6 @@ export interface RolloutPolicy {
   readonly requireHttps: boolean;
   /** Nodes whose agent is not Refit's do not start. */
   readonly requireAgent: boolean;
-  /** Sent to agents with their signal. */
   readonly agent: AgentPolicy;
 }
 

@@ -14,7 +14,6 @@ export interface TargetEvent extends ReportedEvent {
   readonly target: Target;
 }
 
-/** On a Node, by name. */
 export interface NodeEvent extends ReportedEvent {
   readonly node: string;
 }
@@ -102,7 +101,6 @@ function blockedEvents(rollout: Rollout, waits: readonly Wait[]): ReportedEvent[
   return held ? [{ type: 'Warning', reason: held.reason }] : [];
 }
 
-/** One Event when targets start again after a block. */
 function resumedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   const pending = new Set(targetsIn(before, 'pending').map(({ key }) => key));
   const names = targetsIn(after, 'intended').flatMap(({ key, name }) => (pending.has(key) ? [name] : []));

@@ -22,14 +22,12 @@ import {
 } from './events.ts';
 import { measurePlan, measureSteps } from './measure-rollout.ts';
 
-/** What one decision is based on. */
 export interface Turn {
   readonly plan: KubeObject;
   readonly policy: RolloutPolicy;
   readonly snapshot: Snapshot;
   /** Of this snapshot, policy and time: each target is evaluated once. */
   readonly evaluations: Evaluations;
-  /** Milliseconds since the Unix epoch. */
   readonly now: number;
 }
 
@@ -42,7 +40,6 @@ export interface Reporter {
   /** Orphaned work on a node was ended or removed. */
   cleared(rollout: Rollout, nodeAction: NodeAction): void;
   failed(plan: KubeObject, reason: Reason): void;
-  /** The plan does not exist any more. */
   gone(key: string): void;
 }
 

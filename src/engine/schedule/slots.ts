@@ -68,7 +68,6 @@ export interface Choice {
   /** To be recorded as intended, at most `slots` of them. */
   readonly chosen: readonly Target[];
   readonly waiting: readonly GatedTarget[];
-  /** Targets for which waiting cannot help. */
   readonly stopped: readonly GatedTarget[];
   /** What is wrong with the plan. Then nothing is chosen, and the rollout ends once nothing is in flight. */
   readonly refusal?: Reason;

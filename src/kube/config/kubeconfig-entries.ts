@@ -91,7 +91,6 @@ function readImpersonation(entry: Entry): Impersonation | undefined {
   });
 }
 
-/** One named entry and the file it came from. */
 export interface Entry {
   readonly file: string;
   /** Relative paths in the entry start here. */

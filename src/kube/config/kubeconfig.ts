@@ -11,7 +11,6 @@ import { type Entry, readCluster, readUser, section, textField } from './kubecon
 export interface LoadOptions {
   /** One kubeconfig file; otherwise KUBECONFIG, the pod's service account or ~/.kube/config, in this order. */
   readonly path?: string | undefined;
-  /** A context other than the current one. */
   readonly context?: string | undefined;
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -137,7 +136,6 @@ function entryNamed(entries: ReadonlyMap<string, Entry>, kind: string, name: str
   throw new RefitError('REFIT_KUBECONFIG', `${files}: ${kind} "${name}" is not defined (defined: ${known})`, { hint });
 }
 
-/** Undefined outside a pod. */
 async function inCluster(env: Readonly<Record<string, string | undefined>>): Promise<ClusterConfig | undefined> {
   const [host, port] = [env['KUBERNETES_SERVICE_HOST'], env['KUBERNETES_SERVICE_PORT']];
   if (!host || !port) return undefined;

@@ -37,7 +37,6 @@ export interface ElectionOptions {
 
 export interface Election extends WriteGuard {
   readonly identity: string;
-  /** Of the lease. */
   readonly name: string;
   /** Who held the lease when it was last read; empty when nobody did. */
   leader(): string;

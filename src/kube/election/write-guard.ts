@@ -9,7 +9,6 @@ export interface Term {
   readonly number: number;
 }
 
-/** One write that was allowed. */
 export interface GuardedWrite {
   /** Milliseconds within which the write must be over, however it ends. */
   readonly deadlineMs: number;
@@ -20,7 +19,6 @@ export interface GuardedWrite {
 export interface WriteGuard {
   /** Undefined as soon as another could hold the lease; asks nobody. */
   term(): Term | undefined;
-  /** Undefined when no write may begin. */
   beginWrite(): GuardedWrite | undefined;
 }
 
@@ -120,7 +118,6 @@ export class LeadershipTerm implements WriteGuard {
     this.#renewedAt = sentAt;
   }
 
-  /** No write begins from now on. */
   end(): void {
     this.#number = undefined;
   }

@@ -63,7 +63,6 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
   return clientOver(requester, options);
 }
 
-/** A client over another transport. */
 export function clientOver(
   caller: Caller,
   options: Pick<ClientOptions, 'fieldManager' | 'deadlineMs' | 'watchIdleMs'> = {},

@@ -14,9 +14,7 @@ import type { Transport } from './transport.ts';
 /** One attempt, for metrics; `code` is 0 when no answer came. */
 export interface RequestRecord {
   readonly verb: string;
-  /** Of HTTP. */
   readonly method: string;
-  /** Name and port of the server. */
   readonly host: string;
   readonly resource: string;
   readonly code: number;
@@ -28,11 +26,9 @@ export interface RequesterParts {
   readonly transport: Transport;
   readonly credentials: Credentials;
   readonly clock: Clock;
-  /** Base URL, for messages. */
   readonly server: string;
   readonly userAgent: string;
   readonly onRequest: (record: RequestRecord) => void;
-  /** Largest answer that is read. */
   readonly mostBytes: number;
 }
 
@@ -41,7 +37,6 @@ const MOST_EVENT_BYTES = 16 * 1024 * 1024;
 /** A refusal is a short Status; more of it is not read. */
 const MOST_REFUSAL_BYTES = 1024 * 1024;
 
-/** Methods that may be sent again. */
 const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
 
 /** Milliseconds: a server or proxy that asks for an immediate retry must not make us spin. */

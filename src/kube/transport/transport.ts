@@ -11,7 +11,6 @@ import { TransportError } from '../status-error.ts';
 
 export interface WireRequest {
   readonly method: string;
-  /** With the query. */
   readonly path: string;
   readonly headers: OutgoingHttpHeaders;
   readonly tls: TlsMaterial;
@@ -123,7 +122,6 @@ interface Attempt {
   readonly response: Promise<IncomingMessage>;
   /** The server had closed an idle connection at the moment it was used again: a read may simply be sent once more. */
   wasStale(): boolean;
-  /** The request may have left this machine. */
   maybeApplied(): boolean;
 }
 

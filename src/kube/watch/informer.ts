@@ -21,13 +21,11 @@ export interface InformerOptions<T extends KubeObject> extends Selection {
 export interface Informer<T extends KubeObject = KubeObject> {
   readonly resource: Resource<T>;
   get(name: string, namespace?: string): T | undefined;
-  /** In no particular order. */
   list(): T[];
   /** Replays the stored objects as `added`; the returned function removes the handler. Errors of a handler are logged. */
   addHandler(handler: Handler<T>): () => void;
   /** True once the first complete list is in the store. */
   synced(): boolean;
-  /** Rejects with the reason of `abort` when that comes first. */
   whenSynced(abort?: AbortSignal): Promise<void>;
   /** The copy holds everything up to this version; undefined before the first list. Compare with compareResourceVersions. */
   resourceVersion(): string | undefined;

@@ -1,0 +1,18 @@
+/** Makes a server listen at an address that a flag names. */
+import type { AddressInfo, Server } from 'node:net';
+import { RefitError } from './errors.ts';
+
+/** `address` is `host:port`; port 0 takes a free one. Rejects with REFIT_USAGE. */
+export async function listen(server: Server, address: string): Promise<AddressInfo> {
+  const [, host = '', port] = /^(.*):(\d+)$/.exec(address) ?? [];
+  if (port === undefined)
+    throw new RefitError('REFIT_USAGE', `"${address}" is not an address: use host:port, such as 127.0.0.1:8080`);
+  const bare = host.replace(/^\[|\]$/g, '');
+  return await new Promise((resolve, reject) => {
+    server.once('error', (cause) => {
+      const hint = 'choose another address, or stop the process that uses it';
+      reject(new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, { cause, hint }));
+    });
+    server.listen(Number(port), bare === '' ? undefined : bare, () => resolve(server.address() as AddressInfo));
+  });
+}
