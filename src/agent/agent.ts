@@ -5,11 +5,12 @@ import type { SignalData } from '../signal/annotations.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
-import { type ActiveJournal, IDLE, type Journal, signalKeyOf } from './journal.ts';
+import { type ActiveJournal, IDLE, type Journal, signalKeyOf, type UpdateJournal } from './journal.ts';
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
 import { withStatus } from './object/report-writer.ts';
 import { changeOrTimeout } from './object/signal-object.ts';
 import { type ObserverParts, StepInputObserver } from './observe.ts';
+import { type SupervisorAccount, withCrashStory } from './service/crash-story.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 import { journalAfter, journalBefore, resumed, withObservedStatus } from './transitions.ts';
@@ -20,6 +21,8 @@ export interface AgentParts extends ObserverParts {
   /** Resolves once the journal is on the disk. */
   readonly saveJournal: (journal: Journal) => Promise<void>;
   /** Rejects only when `abort` aborts. */
+  /** What the supervisor knows of the service since its restart, `ms` ago. */
+  readonly accountOf?: (journal: UpdateJournal, ms: number) => Promise<SupervisorAccount | undefined>;
   readonly perform: (step: Step, journal: ActiveJournal, abort: AbortSignal) => Promise<StepOutcome>;
   /** Called when nothing is left to do: after the start, and after each signal. */
   readonly onRest?: () => void;
@@ -83,7 +86,7 @@ export class Agent {
     const gathered = await this.#observer.gather(this.#journal, () => this.#now(), stop);
     // Read the time again: an unresponsive service takes seconds to ask.
     const input = { ...gathered, now: this.#now() };
-    const step = nextStep(input);
+    const step = await this.#withStory(nextStep(input), input);
     if (step.kind === 'stand-aside') {
       this.#warnOnce("standing aside for k0s's own agent", signal, step.reason);
       // How k0s was started is not watched.
@@ -99,6 +102,15 @@ export class Agent {
     else if (newest !== undefined && signal !== undefined) await this.#report(step, newest, signal);
     this.#failures = 0;
     return this.#journal === before ? FAST_POLL_MS : 0;
+  }
+
+  /** Why the new version is rolled back, with what its supervisor knows of its end. */
+  async #withStory(step: Step, { host: { exits = 0 }, now }: StepInput): Promise<Step> {
+    const journal = this.#journal;
+    if (step.kind !== 'roll-back' || (journal.phase !== 'restarted' && journal.phase !== 'soaking')) return step;
+    const ms = now - (journal.restartedAt ?? now);
+    const account = await this.#parts.accountOf?.(journal, ms);
+    return { ...step, reason: withCrashStory(step.reason, exits, account, ms) };
   }
 
   /** Milliseconds until the next observation; a wait without a deadline is logged once. */

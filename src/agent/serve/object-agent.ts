@@ -138,6 +138,8 @@ export function createObjectAgent(
     observe: async (current) => await observeHost({ places, binary: host.binary }, current),
     searchService,
     ageOf,
+    accountOf: async ({ fresh, process: ended, work: { original, binary } }, ms) =>
+      await restarter.account(fresh ?? ended ?? original, binary, clock.now() - ms),
     perform: async (step, current, abort) => await perform(step, current, effects, abort),
     maintenance,
     times,

@@ -80,7 +80,7 @@ test.each<[string, Moment[], (number | undefined)[]]>([
   ],
 ])('%s', async (_name, moments, counts) => expect(await countOver(...moments)).toEqual(counts));
 
-test('the process table is searched once a second at most, and only where nothing else is known', async () => {
+test('the process table is searched four times a second at most, and only where nothing else is known', async () => {
   const clock = new FakeClock();
   let searches = 0;
   const searchService = async (): Promise<undefined> => {
@@ -91,7 +91,7 @@ test('the process table is searched once a second at most, and only where nothin
   await count.count(silent, restarted);
   await count.count(silent, restarted);
   expect(searches).toBe(1);
-  await clock.advance(1_000);
+  await clock.advance(250);
   await count.count(hanging(after), restarted);
   await count.count(silent, journalAt('swapped'));
   expect(searches).toBe(1);

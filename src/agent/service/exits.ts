@@ -10,7 +10,7 @@ export interface ExitCountParts {
 }
 
 /** A search is expensive, and the count may miss some. */
-const SEARCH_EVERY_MS = 1_000;
+const SEARCH_EVERY_MS = 250;
 
 export class ExitCount {
   readonly #parts: ExitCountParts;

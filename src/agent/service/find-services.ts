@@ -77,7 +77,7 @@ export function readServiceArguments(argv: readonly string[]): ServiceArguments 
 }
 
 /** The last one wins; an empty value is none. */
-function valueOf(argv: readonly string[], names: readonly string[]): string | undefined {
+export function valueOf(argv: readonly string[], names: readonly string[]): string | undefined {
   return valuesOf(argv, names).at(-1) || undefined;
 }
 

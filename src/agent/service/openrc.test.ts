@@ -1,7 +1,7 @@
 /** Owns the proof that a service under OpenRC is told by its supervisor, with a stand-in for that; test/agent has the real one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -27,10 +27,10 @@ child.once('exit', () => console.log('gone'));
 process.stdin.on('data', () => child.kill('SIGKILL')).on('end', () => process.exit());
 `;
 
-async function supervise(program: string, env: Record<string, string>): Promise<void> {
+async function supervise(program: string, env: Record<string, string>, ...more: string[]): Promise<void> {
   await writeFile(join(directory, 'k0sworker'), PROGRAM);
   await symlink(process.execPath, join(directory, program));
-  supervisor = spawn(join(directory, program), ['k0sworker', '--start'], {
+  supervisor = spawn(join(directory, program), ['k0sworker', '--start', ...more], {
     cwd: directory,
     env: { ...process.env, ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -58,6 +58,30 @@ test.each<[string, Record<string, string>, string]>([
   expect(found).toMatchObject({ title: `OpenRC service ${name}`, isRestarting: false });
   await found?.restart();
   expect(controls).toEqual([`rc-service --nodeps ${name} restart`]);
+});
+
+test('how often OpenRC started it again, and what it logged last', async () => {
+  const log = join(directory, 'k0s.err');
+  await supervise('supervise-daemon', {}, '--stdout', join(directory, 'none'), '--stderr', log);
+  const found = await new OpenRc(commands, directory, directory).find(service, '/k0s');
+  expect(await found?.account(0)).toEqual({ restarts: 0, log: undefined });
+  await writeFile(log, `${'x'.repeat(9000)}\none\ntwo\nthree\n`);
+  await rm(join(directory, 'k0sworker'));
+  await mkdir(join(directory, 'k0sworker'));
+  await writeFile(join(directory, 'k0sworker', 'start_count'), '6');
+  expect(await found?.account(0)).toEqual({ restarts: 6, log: ['one', 'two', 'three'] });
+});
+
+test.each([
+  ['that others may write', async (path: string) => await chmod(path, 0o666)],
+  ['that is a device', async (path: string) => await rm(path).then(async () => await symlink('/dev/zero', path))],
+])('a log %s is not read', async (_name, change) => {
+  const log = join(directory, 'k0s.err');
+  await writeFile(log, 'secret\n');
+  await change(log);
+  await supervise('supervise-daemon', {}, '--stderr', log);
+  const found = await new OpenRc(commands, directory, directory).find(service, '/k0s');
+  expect(await found?.account(0)).toEqual({ restarts: 0, log: undefined });
 });
 
 test('a process under another supervisor is none of OpenRC', async () => {

@@ -1,21 +1,30 @@
 /** Restarts a service that OpenRC supervises. Finds its name from the supervisor, else from the init scripts. */
-import { readdir, readFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { assertTrustedPath } from '../state/trusted-path.ts';
 import type { Commands } from './commands.ts';
+import type { SupervisorAccount } from './crash-story.ts';
+import { valueOf } from './find-services.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
 import { argumentsOf, findProcess, variableOf } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
 
 const SUPERVISOR = 'supervise-daemon';
 const INIT_SCRIPTS = '/etc/init.d';
+/** A directory for each service, with a file for each value that OpenRC keeps of it. */
+const OPTIONS = '/run/openrc/options';
+const MOST_BYTES = 4_096;
 
 export class OpenRc implements ServiceManager {
   readonly #commands: Commands;
   readonly #initScripts: string;
+  readonly #options: string;
 
-  constructor(commands: Commands, initScripts = INIT_SCRIPTS) {
+  constructor(commands: Commands, initScripts = INIT_SCRIPTS, options = OPTIONS) {
     this.#commands = commands;
     this.#initScripts = initScripts;
+    this.#options = options;
   }
 
   async find(process: ProcessId, binary: string): Promise<ManagedService | undefined> {
@@ -29,7 +38,18 @@ export class OpenRc implements ServiceManager {
       isRestarting: !isAlive && supervised !== undefined,
       // Without --nodeps services that need this one stop too, and the agent may be one of them.
       restart: async () => await this.#commands.start('rc-service', '--nodeps', name, 'restart'),
+      account: async () => await this.#account(name, process.parent),
     };
+  }
+
+  /** The supervisor keeps its count of restarts in a file, and the paths of the log on its command line. */
+  async #account(name: string, supervisor: number): Promise<SupervisorAccount> {
+    const count = Number(await readFile(join(this.#options, name, 'start_count'), 'utf8').catch(() => ''));
+    const args = await argumentsOf(supervisor);
+    const logs = await Promise.all(
+      ['--stderr', '--stdout'].map(async (flag) => await lastLines(valueOf(args, [flag]))),
+    );
+    return { restarts: Number.isInteger(count) ? count : 0, log: logs.find((lines) => lines.length > 0) };
   }
 
   /** After the supervisor has given up, only the init script names the binary. */
@@ -47,6 +67,22 @@ async function serviceUnder(supervisor: number): Promise<string | undefined> {
   const [program = '', name] = await argumentsOf(supervisor);
   if (basename(program) !== SUPERVISOR) return undefined;
   return (await variableOf(supervisor, 'RC_SVCNAME')) ?? name;
+}
+
+/** Of a log that only root can write, or put a link in the place of; none otherwise. */
+async function lastLines(path: string | undefined): Promise<string[]> {
+  if (path === undefined) return [];
+  try {
+    await assertTrustedPath(path);
+    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const found = await file.stat();
+    if (!found.isFile()) return [];
+    const bytes = Buffer.alloc(MOST_BYTES);
+    const { bytesRead } = await file.read(bytes, 0, MOST_BYTES, Math.max(0, found.size - MOST_BYTES));
+    return bytes.toString('utf8', 0, bytesRead).split('\n').filter(Boolean).slice(-3);
+  } catch {
+    return [];
+  }
 }
 
 /** As a whole word: `/usr/bin/k0s` does not match `/usr/bin/k0s-old`. */

@@ -22,9 +22,7 @@ export function afterRestart(input: UpdateInput): Step {
   const { restartTimeoutMs } = timesOf(input);
   const until = (journal.since ?? now) + restartTimeoutMs;
   if (now < until) return { kind: 'await-service', until };
-  return rollBack(
-    `the service did not show ${version} within ${seconds(restartTimeoutMs)} of its restart${exitsOf(input)}`,
-  );
+  return rollBack(`the service did not show ${version} within ${seconds(restartTimeoutMs)} of its restart`);
 }
 
 /** The new process has shown the wanted version once, and must keep running. */
@@ -33,8 +31,7 @@ export function soak(input: UpdateInput): Step {
   const { soakMs, readyTimeoutMs } = timesOf(input);
   const began = journal.since ?? now;
   const change = changeOf(input);
-  if (change !== undefined)
-    return rollBack(`${change} ${seconds(now - began)} after its first answer${exitsOf(input)}`);
+  if (change !== undefined) return rollBack(`${change} ${seconds(now - began)} after its first answer`);
   if (host.running === undefined) {
     const until = began + soakMs + UNRESPONSIVE_MS;
     return now < until ? { kind: 'await-service', until } : rollBack('the new process stopped answering');
@@ -125,10 +122,6 @@ function timesOf({ times, journal }: UpdateInput): Times {
 
 function rollBack(reason: string): Step {
   return { kind: 'roll-back', reason };
-}
-
-function exitsOf({ host: { exits = 0 } }: UpdateInput): string {
-  return exits === 0 ? '' : `; its process ended at least ${exits} ${exits === 1 ? 'time' : 'times'} since the restart`;
 }
 
 function seconds(ms: number): string {

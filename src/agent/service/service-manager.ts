@@ -1,4 +1,5 @@
 /** A service manager: it starts the service of this host, and can restart it. */
+import type { SupervisorAccount } from './crash-story.ts';
 import type { ProcessId } from './host.ts';
 
 export interface ManagedService {
@@ -8,6 +9,8 @@ export interface ManagedService {
   readonly isRestarting: boolean;
   /** Orders the restart without waiting for the process to end; rejects with the manager's error. */
   restart(): Promise<void>;
+  /** What it knows of the service since `since` (wall-clock milliseconds). */
+  account(since: number): Promise<SupervisorAccount>;
 }
 
 export interface ServiceManager {

@@ -38,6 +38,7 @@ const managerOf = (service: Partial<ManagedService> | undefined): ServiceManager
         title: 'unit k0s',
         isRestarting: false,
         restart: async () => await Promise.resolve(void restarts++),
+        account: async () => await Promise.resolve({ restarts: 6 }),
         ...service,
       },
     ),
@@ -56,6 +57,15 @@ test('a service that is taken care of is left alone', async () => {
   await new ServiceRestarter([managerOf({ isRestarting: true })], log).restart(id, '/k0s');
   expect([restarts, said]).toEqual([0, []]);
   expect(await findProcess(id.pid)).toEqual(id);
+});
+
+test('how the service ended is told by its manager, or by nobody', async () => {
+  const broken = managerOf({ account: async () => await Promise.reject(new Error('no bus')) });
+  const accountOf = async (...managers: ServiceManager[]) =>
+    await new ServiceRestarter(managers, log).account(id, '/k0s', 0);
+  expect(await accountOf(nobody, managerOf({}))).toEqual({ restarts: 6 });
+  expect(await accountOf(nobody)).toBeUndefined();
+  expect(await accountOf(broken)).toBeUndefined();
 });
 
 test('without a manager the process gets SIGTERM', async () => {

@@ -1,6 +1,7 @@
 /** Restarts the service through its service manager, else with SIGTERM. */
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
+import type { SupervisorAccount } from './crash-story.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
 import { endProcess, findProcess } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
@@ -32,6 +33,14 @@ export class ServiceRestarter {
       });
       await this.#terminate(process);
     }
+  }
+
+  /** Undefined if no service manager knows the service, or does not answer. */
+  async account(process: ProcessId, binary: string, since: number): Promise<SupervisorAccount | undefined> {
+    return await (await this.#find(process, binary))?.account(since).catch((error: unknown) => {
+      this.#log.debug('the service manager does not say how the service ended', { reason: messageOf(error) });
+      return undefined;
+    });
   }
 
   async #find(process: ProcessId, binary: string): Promise<ManagedService | undefined> {

@@ -114,6 +114,33 @@ test('a unit that runs another process already is left alone', async () => {
   expect(await systemd().find({ ...id, started: 'another boot/1' }, BINARY)).toMatchObject({ isRestarting: true });
 });
 
+test.each([
+  ['1', '1', 'exit code 1'],
+  ['2', '9', 'signal 9'],
+  ['0', '0', undefined],
+])('how often systemd started it again, how it ended (%s %s), and what it logged last', async (code, status, end) => {
+  await units(unit({ pid: id.pid }));
+  const service = await systemd().find(id, BINARY);
+  await units(`NRestarts=6\nExecMainCode=${code}\nExecMainStatus=${status}\n`);
+  await writeFile(join(directory, 'journalctl'), `#!/bin/sh\necho "$*" >> ${directory}/calls\nprintf 'one\\ntwo\\n'\n`);
+  await chmod(join(directory, 'journalctl'), 0o755);
+  const account = await service?.account(1_700_000_000_900);
+  expect(account).toEqual({ restarts: 6, end, log: ['one', 'two', ''] });
+  expect((await calls()).slice(1).toSorted()).toEqual([
+    '--lines=3 --output=cat --no-pager --quiet --since=@1700000000 _SYSTEMD_UNIT=k0sworker.service',
+    'show --property=NRestarts,ExecMainCode,ExecMainStatus k0sworker.service',
+  ]);
+});
+
+test('a journal that cannot be read leaves the count', async () => {
+  await units(unit({ pid: id.pid }));
+  const service = await systemd().find(id, BINARY);
+  await units('NRestarts=2\nExecMainCode=1\nExecMainStatus=3\n');
+  await writeFile(join(directory, 'journalctl'), '#!/bin/sh\nexit 1\n');
+  await chmod(join(directory, 'journalctl'), 0o755);
+  expect(await service?.account(0)).toEqual({ restarts: 2, end: 'exit code 3', log: [''] });
+});
+
 test('a refusal is told', async () => {
   await units(unit({ pid: id.pid }));
   await writeFile(join(directory, 'code'), '4');

@@ -1,6 +1,7 @@
 /** Restarts a service that systemd runs. Finds its unit from the process, else from the binary. */
 import { readFile, realpath } from 'node:fs/promises';
 import type { Commands } from './commands.ts';
+import type { SupervisorAccount } from './crash-story.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
 import { findProcess } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
@@ -35,6 +36,7 @@ export class Systemd implements ServiceManager {
       title: `systemd unit ${unit.id}`,
       isRestarting: !isAlive && unit.mainPid !== 0,
       restart: async () => await this.#restart(unit),
+      account: async (since) => await this.#account(unit, since),
     };
   }
 
@@ -62,6 +64,25 @@ export class Systemd implements ServiceManager {
     if (activeState === 'failed') await this.#commands.ask('systemctl', 'reset-failed', id);
     await this.#commands.ask('systemctl', 'restart', '--no-block', id);
   }
+
+  /** systemd counts its own restarts from 0 after each restart by order. */
+  async #account({ id }: Unit, since: number): Promise<SupervisorAccount> {
+    const query = ['--lines=3', '--output=cat', '--no-pager', '--quiet', `--since=@${Math.floor(since / 1000)}`];
+    const [shown, log] = await Promise.all([
+      this.#commands.ask('systemctl', 'show', '--property=NRestarts,ExecMainCode,ExecMainStatus', id),
+      // Only lines of its own processes: `--unit` would add those of systemd.
+      this.#commands.ask('journalctl', ...query, `_SYSTEMD_UNIT=${id}`).catch(() => ''),
+    ]);
+    const fields = fieldsOf(shown);
+    return { restarts: Number(fields.get('NRestarts')) || 0, end: endOf(fields), log: log.split('\n') };
+  }
+}
+
+/** From `systemctl show`: CLD_EXITED of waitid(2) comes with a code, the other ends with a signal; 0 while it runs. */
+function endOf(fields: ReadonlyMap<string, string>): string | undefined {
+  const [code, status] = [Number(fields.get('ExecMainCode')), fields.get('ExecMainStatus')];
+  if (!(code > 0)) return undefined;
+  return code === 1 ? `exit code ${status}` : `signal ${status}`;
 }
 
 /** As program or as argument, such as that of a shell; a symbolic link counts as its target. */
@@ -84,12 +105,16 @@ export function unitNameIn(cgroup: string): string | undefined {
 /** Blocks of `Key=value` lines, with an empty line between units. */
 export function parseUnits(text: string): Unit[] {
   return text.split(/\n\n+/).flatMap((block) => {
-    const fields = new Map(block.split('\n').map((line) => [line.split('=')[0], line.slice(line.indexOf('=') + 1)]));
+    const fields = fieldsOf(block);
     const id = fields.get('Id');
     if (!id) return [];
     const [mainPid, activeState] = [Number(fields.get('MainPID')), fields.get('ActiveState') ?? ''];
     return [{ id, mainPid, activeState, execStart: fields.get('ExecStart') ?? '' }];
   });
+}
+
+function fieldsOf(block: string): Map<string, string> {
+  return new Map(block.split('\n').map((line) => [line.split('=')[0] ?? '', line.slice(line.indexOf('=') + 1)]));
 }
 
 async function readCgroupOf(pid: number): Promise<string> {

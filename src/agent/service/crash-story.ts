@@ -1,0 +1,45 @@
+/** Tells how a service that did not stay up ended: how often it was started, its last exit code, the end of its log. */
+import { printable } from '../../util/printable.ts';
+
+/** What the supervisor of a service knows of it since its last start by order; every part may be missing. */
+export interface SupervisorAccount {
+  /** How often the supervisor started it again by itself. */
+  readonly restarts?: number | undefined;
+  /** Such as `exit code 1`. */
+  readonly end?: string | undefined;
+  /** Last lines of its log. */
+  readonly log?: readonly string[] | undefined;
+}
+
+/** One restart more may be a coincidence. */
+const LOOP_FROM = 3;
+const [MOST_LINES, MOST_CHARACTERS] = [3, 120];
+
+/**
+ * The reason of a roll-back with the story. `exits`: how many processes the agent itself saw end, which may miss some.
+ * `ms`: since the restart.
+ */
+export function withCrashStory(
+  reason: string,
+  exits: number,
+  account: SupervisorAccount | undefined,
+  ms: number,
+): string {
+  const { restarts = 0, end, log = [] } = account ?? {};
+  const starts = Math.max(exits, restarts) + 1;
+  const lines = log.filter((line) => line.trim() !== '').slice(-MOST_LINES);
+  const parts = [
+    ...(starts > 1
+      ? [`started ${restarts >= exits ? '' : 'at least '}${starts} times in ${Math.round(ms / 1000)} s`]
+      : []),
+    ...(end === undefined ? [] : [end]),
+    ...(lines.length === 0 ? [] : [`last lines of its log: ${lines.map(short).join(' | ')}`]),
+  ];
+  const isLoop = starts >= LOOP_FROM && !reason.startsWith('crash loop');
+  return `${isLoop ? 'crash loop: ' : ''}${[reason, ...(parts.length === 0 ? [] : [parts.join(', ')])].join('; ')}`;
+}
+
+function short(line: string): string {
+  const text = printable(line).trim();
+  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS - 1)}…` : text;
+}
