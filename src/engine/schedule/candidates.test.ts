@@ -1,13 +1,17 @@
 /** Which targets get the free slots, which wait for a gate, and which cannot start. */
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
-import { T0 } from '../../../test/builders/times.ts';
+import { later, T0 } from '../../../test/builders/times.ts';
+import { BEFORE } from '../gates/registry.ts';
+import { type Gate, PASS, wait } from '../gates/types.ts';
 import type { TargetFacts } from '../model/decision.ts';
-import { chooseTargets } from './slots.ts';
+import { because } from '../model/reasons.ts';
+import type { Role } from '../model/recorded.ts';
+import { type Choice, chooseTargets } from './slots.ts';
 
 const sick = { ready: false };
 const gone = { exists: false };
@@ -64,3 +68,95 @@ test('a controller that waits holds up those behind it', () => {
   );
   expect({ chosen, waiting: waiting.map(({ target }) => target.name) }).toEqual({ chosen: [], waiting: ['c1'] });
 });
+
+/** The last gate until the test ends. */
+function askLast(gate: Pick<Gate, 'evaluate'> & Partial<Gate>): void {
+  const list = BEFORE as Gate[];
+  const added = { name: 'toy', ...gate };
+  list.push(added);
+  onTestFinished(() => void list.splice(list.indexOf(added), 1));
+}
+
+function choose(role: Role, names: readonly string[], slots: number, facts: Record<string, Partial<TargetFacts>> = {}) {
+  const stage = buildStage(role, names, { maxInFlight: slots });
+  const snapshot = buildSnapshot(buildRollout([stage]), facts);
+  return chooseTargets({ snapshot, policy: buildPolicy(), now: T0 }, stage, stage.targets, slots);
+}
+
+const namesOf = (list: Choice['waiting']): string[] => list.map(({ target }) => target.name);
+const crowd = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index}`);
+
+test('a controller that cannot start holds up nobody', () => {
+  const { chosen, stopped } = choose('controller', ['c1', 'c2'], 1, { c1: gone });
+  expect([chosen.map(({ name }) => name), namesOf(stopped)]).toEqual([['c2'], ['c1']]);
+});
+
+test('each that is chosen takes the room that work of another plan leaves', () => {
+  const stage = buildStage('worker', ['w1', 'w2', 'w3'], { maxInFlight: 2 });
+  const foreign = { name: 'w9', role: 'worker', attempt: later(0), since: later(0), leftMs: 60_000 } as const;
+  const snapshot = { ...buildSnapshot(buildRollout([stage])), foreignWork: [foreign] };
+  const choice = chooseTargets({ snapshot, policy: buildPolicy(), now: T0 }, stage, stage.targets, 2);
+  expect(choice.chosen.map(({ name }) => name)).toEqual(['w1']);
+  expect(namesOf(choice.waiting)).toEqual(['w2', 'w3']);
+});
+
+test('any number that waits without a probe hides nobody behind it', () => {
+  const names = crowd(60);
+  const { chosen } = choose('worker', [...names, 'last'], 1, Object.fromEntries(names.map((name) => [name, sick])));
+  expect(chosen.map(({ name }) => name)).toEqual(['last']);
+});
+
+test('after fifty targets whose probe found them blocked, no further target is asked', () => {
+  askLast({ probesEachTarget: true, evaluate: () => wait('DrainBlocked', 'blocked', 'it is not') });
+  const { waiting } = choose('worker', crowd(60), 1);
+  expect(waiting).toHaveLength(50);
+});
+
+test('a wrong plan starts nothing, also where the target that shows it waits for something else', () => {
+  const why = 'w2 is wrong for this plan';
+  askLast({
+    mayRefusePlan: true,
+    evaluate: ({ facts }) => (facts.version === 'old' ? { ...refusal(why), ofPlan: true } : PASS),
+  });
+  const choice = choose('worker', ['w1', 'w2'], 2, { w2: { version: 'old', ready: false } });
+  const ofRollout = { gate: 'toy', ends: 'the nodes in progress have ended; the plan ends then', ofRollout: true };
+  expect(choice).toMatchObject({ chosen: [], stopped: [], refusal: { message: why } });
+  expect(choice.waiting).toEqual([expect.objectContaining(ofRollout)]);
+});
+
+test('a stop of one target by a gate that may refuse the plan refuses no plan', () => {
+  askLast({ mayRefusePlan: true, evaluate: ({ target }) => (target.name === 'w2' ? refusal('w2 failed') : PASS) });
+  const { chosen, refusal: ofPlan } = choose('worker', ['w1', 'w2'], 1);
+  expect([chosen.map(({ name }) => name), ofPlan]).toEqual([['w1'], undefined]);
+});
+
+test('a plan is judged once for each version, not for each target', () => {
+  const judged: string[] = [];
+  askLast({
+    mayRefusePlan: true,
+    evaluate({ target }) {
+      judged.push(target.name);
+      return PASS;
+    },
+  });
+  choose('worker', ['w1', 'w2', 'w3', 'w4'], 1, { w2: { version: 'b' }, w3: { version: 'b' }, w4: { version: 'c' } });
+  // w1 first as a candidate; then each version of the plan.
+  expect(judged).toEqual(['w1', 'w1', 'w2', 'w4']);
+});
+
+test('a version that a gate refuses for one target is judged again for the next', () => {
+  const judged: string[] = [];
+  askLast({
+    mayRefusePlan: true,
+    evaluate({ target }) {
+      judged.push(target.name);
+      return target.name === 'w1' ? PASS : refusal('failed earlier');
+    },
+  });
+  choose('worker', ['w1', 'w2', 'w3'], 1, { w1: { version: 'a' } });
+  expect(judged).toEqual(['w1', 'w1', 'w2', 'w3']);
+});
+
+function refusal(message: string) {
+  return { kind: 'stop', reason: because('Downgrade', message) } as const;
+}

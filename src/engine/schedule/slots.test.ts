@@ -1,9 +1,13 @@
 /** How many targets of a stage may move, and how many more may start. */
 import { expect, test } from 'vitest';
+import { working } from '../../../test/builders/observations.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
+import { T0 } from '../../../test/builders/times.ts';
 import type { RecordedState, Role } from '../model/recorded.ts';
-import { freeSlots, limitOf } from './slots.ts';
+import { failedInFlightIn, freeSlots, limitOf } from './slots.ts';
 
 test.each<[string, Role, number, RecordedState[], { limit: number; free: number }]>([
   ['workers, none in flight', 'worker', 5, ['pending', 'done'], { limit: 5, free: 5 }],
@@ -19,4 +23,15 @@ test.each<[string, Role, number, RecordedState[], { limit: number; free: number 
   const targets = states.map((state, index) => buildTarget(`n${index}`, state));
   const stage = buildStage(role, targets, { maxInFlight });
   expect({ limit: limitOf(stage), free: freeSlots(stage) }).toEqual(wanted);
+});
+
+test('a failed node at work takes one slot: where failures hold theirs, it does not take a second', () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'failed'), buildTarget('w2', 'failed')], { maxInFlight: 2 });
+  const extra = (failedHoldSlots: boolean): number => {
+    const snapshot = buildSnapshot(buildRollout([{ ...stage, failedHoldSlots }]), {
+      w1: { observation: working('UpdatingConfig') },
+    });
+    return failedInFlightIn(snapshot, T0).length;
+  };
+  expect([extra(false), extra(true)]).toEqual([1, 0]);
 });
