@@ -79,7 +79,7 @@ export interface UpdateJournal extends Progress {
   readonly phase: UpdatePhase;
   readonly work: Work;
   /** Process that the last restart ends. */
-  readonly process?: ProcessId;
+  readonly process?: ProcessId | undefined;
   /** Process of the wanted version, while the agent watches it. */
   readonly fresh?: ProcessId;
   /** Start of the last restart, or of the watch over `fresh` (steady milliseconds). */

@@ -54,6 +54,7 @@ describe('a new signal', () => {
   check([
     ['none', { signal: undefined }, { kind: 'nothing' }],
     ['one', {}, begin()],
+    ['one that the rules of this host refuse', { veto: 'no' }, refused('no')],
     ['one with a policy', { policy }, begin({ work: workFor(key, { policy }) })],
     ['service down', { host: silent }, { kind: 'await-service' }],
     ['for what runs', { signal: same }, report('Completed', { from: OLD })],
@@ -62,6 +63,7 @@ describe('a new signal', () => {
       { signal: same, node: { isCordoned: true } },
       report('UnCordoning', { from: OLD }),
     ],
+    ['one that came to its end before', { isFinished: true }, { kind: 'nothing' }],
     ['for what runs, forced', { signal: sameForced }, begin({ work: workFor(sameForced) })],
     [
       'no path of the binary',
@@ -69,6 +71,11 @@ describe('a new signal', () => {
       failure(says('--binary'), { from: OLD }),
     ],
     ['a short sha256', { signal: signalWith({ sha256: 'abc' }) }, refused('"abc"')],
+    [
+      'a short sha256, service down',
+      { signal: signalWith({ sha256: 'abc' }), host: silent },
+      report('FailedDownload', { reason: says('"abc"') }),
+    ],
     ['a sha256 that is none', { signal: signalWith({ sha256: 'zz'.repeat(32) }) }, refused('"zzzz')],
     [
       'an airgapupdate',
@@ -115,6 +122,7 @@ describe('a signal whose journal was lost', () => {
     ['Restart', { signal: signalAt('Restart'), host: oldLeft }, lost('Restart')],
     ['Restart, new one runs', { signal: signalAt('Restart'), host: newRuns }, proven],
     ['UnCordoning', { signal: signalAt('UnCordoning'), host: newRuns }, proven],
+    ['Restart, service down', { signal: signalAt('Restart'), host: silent }, { kind: 'await-service' }],
     ['UnCordoning, old one runs', { signal: signalAt('UnCordoning') }, lost('UnCordoning')],
   ]);
 
@@ -142,10 +150,27 @@ describe('an airgap bundle', () => {
     ['reported', { signal: downloading, journal: at('wanted') }, { kind: 'fetch-bundle' }],
     ['placed', { signal: downloading, journal: at('placed') }, report('Completed')],
     ['placed before Downloading was seen', { signal: airgap, journal: at('placed') }, report('Completed')],
+    [
+      'missed, by a journal that does not say why',
+      { signal: downloading, journal: at('missed') },
+      report('FailedDownload', { reason: 'the bundle was not placed' }),
+    ],
     ['missed', { signal: downloading, journal: missed }, report('FailedDownload', { reason: 'why' })],
     ['completed', { signal: signalAt('Completed', airgap), journal: at('placed') }, CLEAN_UP],
     ['cancelled', { signal: signalAt('Failed', airgap), journal: at('wanted') }, CLEAN_UP],
     ['replaced', { signal: key, journal: at('wanted') }, CLEAN_UP],
+  ]);
+});
+
+describe('rules of the host that changed while an update is under way', () => {
+  const veto = 'only https is allowed';
+  const giveUp = { kind: 'give-up', reason: veto };
+  const [downloading, applying] = [signalAt('Downloading'), signalAt('ApplyingUpdate')];
+  check([
+    ['before the download', { veto, signal: downloading, journal: journalAt('started') }, giveUp],
+    ['before the swap', { veto, signal: applying, journal: journalAt('kept') }, giveUp],
+    ['between them', { veto, signal: downloading, journal: journalAt('downloaded') }, { kind: 'trial-run' }],
+    ['after the swap', { veto, signal: applying, journal: journalAt('swapped') }, report('Restart')],
   ]);
 });
 
@@ -246,6 +271,9 @@ describe('nobody is asked what cannot matter', () => {
     ['ApplyingUpdate', signalAt('ApplyingUpdate'), journalAt('ready'), false],
     ['UnCordoning', signalAt('UnCordoning'), done, true],
     ['Restart', signalAt('Restart'), done, false],
+    ['no status yet', key, journalAt('ready'), false],
+    ['UnCordoning, before the new version is proven', signalAt('UnCordoning'), journalAt('restarted'), false],
+    ['another signal', signalAt('Cordoning', { ...key, created: 'later' }), journalAt('ready'), false],
     ['over', signalAt('Completed'), done, false],
     ['nothing begun', signalAt('Cordoning'), IDLE, false],
   ])('who cordons: %s', (_name, signal, journal, expected) => expect(asksWhoCordons(signal, journal)).toBe(expected));
@@ -265,7 +293,15 @@ describe('nobody is asked what cannot matter', () => {
     expect(asksForService(key, IDLE)).toBe(true);
     expect(asksForService(key, done)).toBe(true);
     expect(asksForService(airgap, IDLE)).toBe(false);
-    expect(asksForService(airgap, { phase: 'wanted', work: { signal: airgap }, spent: {} })).toBe(false);
+    const bundle: Journal = { phase: 'wanted', work: { signal: airgap }, spent: {} };
+    expect(asksForService(airgap, bundle)).toBe(false);
+    expect(asksForService(key, bundle)).toBe(false);
+  });
+
+  test('without a signal: the service while an update is under way, the cordon never', () => {
+    expect([asksForService(undefined, IDLE), asksForService(undefined, done)]).toEqual([false, true]);
+    expect(asksForCordon(undefined, IDLE, newRuns)).toBe(false);
+    expect(asksForCordon(undefined, IDLE, silent)).toBe(false);
   });
 });
 

@@ -1,12 +1,12 @@
 /** Owns the proof of the journal's transitions, and of one whole update and one whole failure told by them. */
 import { expect, test } from 'vitest';
 import type { SignalData } from '../signal/annotations.ts';
-import { IDLE, type Journal } from './journal.ts';
+import { type BundleJournal, IDLE, type Journal, type UpdateJournal, type UpdatePhase } from './journal.ts';
 import { nextStep } from './next-step.ts';
 import type { HostFacts, ProcessId } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step } from './steps/step.ts';
-import { journalAfter, journalBefore, resumed } from './transitions.ts';
+import { journalAfter, journalBefore, resumed, withObservedStatus } from './transitions.ts';
 
 const id = (pid: number): ProcessId => ({ pid, started: `boot/${pid}`, parent: 1 });
 const key: SignalData = {
@@ -194,4 +194,127 @@ test('a step that changes nothing in the journal gives the same object, so that 
   };
   expect(journalBefore({ kind: 'report', status: 'Cordoning' }, journal, 0)).toBe(journal);
   expect(journalBefore({ kind: 'keep-previous' }, journal, 0)).toBe(journal);
+});
+
+const WORK = { signal: key, binary: '/k0s', from: 'v1', original: id(1) };
+const at = (phase: UpdatePhase, more: Partial<UpdateJournal> = {}): UpdateJournal => ({
+  phase,
+  work: WORK,
+  spent: {},
+  ...more,
+});
+const failed = (reason: string): Pick<UpdateJournal, 'failure'> => ({ failure: { status: 'Failed', reason } });
+const BUNDLE: BundleJournal = { phase: 'wanted', work: { signal: key }, spent: {} };
+
+test.each<[Step, UpdateJournal, Partial<UpdateJournal>]>([
+  [{ kind: 'cordon-and-drain' }, at('ready'), { phase: 'ready', drain: 'started' }],
+  [{ kind: 'swap' }, at('kept'), { phase: 'swapping' }],
+  [{ kind: 'restart', process: id(1) }, at('swapped'), { phase: 'restarting', process: id(1) }],
+  [{ kind: 'restart', process: id(2) }, at('swappedBack'), { phase: 'restartingBack', process: id(2) }],
+  [{ kind: 'restart', process: id(2) }, at('restartedBack'), { phase: 'restartingBack', process: id(2) }],
+  [{ kind: 'give-up', reason: 'why' }, at('ready'), { phase: 'failed', ...failed('why') }],
+  [{ kind: 'roll-back', reason: 'why' }, at('restarted'), { phase: 'swappingBack', ...failed('why') }],
+  [{ kind: 'roll-back', reason: 'later' }, at('swappingBack', failed('why')), failed('why')],
+  [{ kind: 'report', status: 'UnCordoning' }, at('soaking'), { phase: 'proven' }],
+])('what a crash in the middle of a step must know is written before it: %j', (step, journal, written) => {
+  expect(journalBefore(step, journal, 5)).toMatchObject(written);
+});
+
+test('the process that an earlier restart ended is forgotten where a restart finds none', () => {
+  const journal = at('restarting', { process: id(1), fresh: id(2) });
+  expect(journalBefore({ kind: 'restart' }, journal, 5)).toEqual(at('restarting', { since: 5, restartedAt: 5 }));
+});
+
+test.each<[string, Step, Journal]>([
+  ['a drain that goes on', { kind: 'cordon-and-drain' }, at('ready', { drain: 'started' })],
+  ['a report', { kind: 'report', status: 'Restart' }, at('swapped')],
+  ['a step that is no report', { kind: 'await-leader' }, at('ready')],
+  ['a report without work', { kind: 'report', status: 'UnCordoning' }, IDLE],
+  ['a step of a bundle', { kind: 'fetch-bundle' }, BUNDLE],
+])('nothing need be written before %s', (_name, step, journal) => {
+  expect(journalBefore(step, journal, 5)).toBe(journal);
+});
+
+const WELL = { ok: true } as const;
+const BADLY = { ok: false, reason: 'no luck' } as const;
+
+test.each<[string, Step['kind'], UpdateJournal, typeof WELL | typeof BADLY, Partial<UpdateJournal>]>([
+  ['a restart', 'restart', at('restarting'), WELL, { phase: 'restarted' }],
+  ['a restart after a roll-back', 'restart', at('restartingBack'), WELL, { phase: 'restartedBack' }],
+  ['a restart that failed', 'restart', at('restarting'), BADLY, { phase: 'swappingBack', ...failed('no luck') }],
+  [
+    'a restart after a roll-back that failed',
+    'restart',
+    at('restartingBack', failed('why')),
+    BADLY,
+    { phase: 'restartedBack', ...failed('why') },
+  ],
+  ['a cordon removed', 'uncordon', at('proven', { drain: 'done' }), WELL, { phase: 'proven', drain: 'undone' }],
+  [
+    'a cordon stuck, after a failure',
+    'uncordon',
+    at('failed', { ...failed('why'), drain: 'done' }),
+    BADLY,
+    { phase: 'failed', ...failed('why'), drain: 'stuck' },
+  ],
+])('after %s the journal says so', (_name, kind, journal, outcome, expected) => {
+  expect(journalAfter({ kind } as Step, journal, outcome, 5)).toEqual({ ...journal, ...expected });
+});
+
+test.each<[string, Step['kind'], UpdateJournal]>([
+  ['a cordon that stays, after a success', 'uncordon', at('proven', { drain: 'done' })],
+  ['a cordon that is stuck already', 'uncordon', at('failed', { ...failed('why'), drain: 'stuck' })],
+  ['a report that was not written', 'report', at('ready')],
+])('where the step fails it is taken again: %s', (_name, kind, journal) => {
+  expect(journalAfter({ kind } as Step, journal, BADLY, 5)).toBe(journal);
+});
+
+test.each<[string, Step['kind'], object]>([
+  ['leaving the signal to another agent ends the work, also where files are left', 'stand-aside', BADLY],
+  ['cleaning up ends the work, also where files are left', 'clean-up', BADLY],
+])('%s', (_name, kind, outcome) => {
+  expect(journalAfter({ kind } as Step, at('ready'), outcome as typeof BADLY, 5)).toBe(IDLE);
+});
+
+test('a report without work leaves nothing in the journal', () => {
+  expect(journalAfter({ kind: 'report', status: 'Completed' }, IDLE, WELL, 5)).toBe(IDLE);
+});
+
+test('a bundle is placed or missed, and its reports are tried again', () => {
+  expect(journalAfter({ kind: 'fetch-bundle' }, BUNDLE, WELL, 5)).toEqual({ ...BUNDLE, phase: 'placed' });
+  expect(journalAfter({ kind: 'fetch-bundle' }, BUNDLE, BADLY, 5)).toEqual({
+    ...BUNDLE,
+    phase: 'missed',
+    failure: { status: 'FailedDownload', reason: 'no luck' },
+  });
+  expect(journalAfter({ kind: 'report', status: 'Downloading' }, BUNDLE, BADLY, 5)).toBe(BUNDLE);
+});
+
+test.each<[string, Journal]>([
+  ['a bundle, which restarts nothing', BUNDLE],
+  ['an update that restarted nothing yet', at('ready')],
+])('a restarted agent changes no times of %s', (_name, journal) => {
+  expect(resumed(journal, 1_000)).toBe(journal);
+});
+
+test('a status that another writer set counts from when it was observed, and once', () => {
+  const downloading = { ...key, status: { status: 'Downloading', timestamp: 't' } };
+  const first = withObservedStatus(at('started'), downloading, 10);
+  expect(first).toEqual(at('started', { entered: { status: 'Downloading', at: 10 } }));
+  expect(withObservedStatus(first, downloading, 50)).toBe(first);
+  const cordoning = { ...key, status: { status: 'Cordoning', timestamp: 't' } };
+  expect(withObservedStatus(first, cordoning, 70)).toMatchObject({ spent: { Downloading: 60 } });
+});
+
+test.each<[string, Journal, SignalData | undefined]>([
+  ['no signal', at('ready'), undefined],
+  ['a signal without status', at('ready'), key],
+  [
+    'the status of another signal',
+    at('ready'),
+    { ...key, created: 'x', status: { status: 'Cordoning', timestamp: 't' } },
+  ],
+  ['no work', IDLE, { ...key, status: { status: 'Cordoning', timestamp: 't' } }],
+])('the journal takes over no status: %s', (_name, journal, signal) => {
+  expect(withObservedStatus(journal, signal, 10)).toBe(journal);
 });

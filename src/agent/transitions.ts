@@ -108,12 +108,12 @@ function fail(reason: string): Failure {
 }
 
 function restarting(
-  { process: _ended, fresh: _watched, ...journal }: UpdateJournal,
+  { fresh: _watched, ...journal }: UpdateJournal,
   process: ProcessId | undefined,
   now: number,
 ): Journal {
   const phase = isRollingBack(journal) ? 'restartingBack' : 'restarting';
-  return { ...journal, phase, since: now, restartedAt: now, ...(process === undefined ? {} : { process }) };
+  return { ...journal, phase, since: now, restartedAt: now, process };
 }
 
 function entering<J extends ActiveJournal>(journal: J, status: string, now: number): J {

@@ -27,7 +27,7 @@ export type Step =
   /** Fails the work before the service is touched: changes only the journal. */
   | { readonly kind: 'give-up'; readonly reason: string }
   /** Restarts the service: ends its process if it lives, and starts the binary at the target path. */
-  | { readonly kind: 'restart'; readonly process?: ProcessId }
+  | { readonly kind: 'restart'; readonly process?: ProcessId | undefined }
   /** Sends SIGKILL to a process that outlived its restart. */
   | { readonly kind: 'kill'; readonly process: ProcessId }
   /** From now on this process must keep running: changes only the journal. */

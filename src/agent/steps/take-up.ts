@@ -1,6 +1,6 @@
 /** The first step for a signal that the journal does not know: a new one, or one whose journal was lost. */
 import { type BundleWork, signalKeyOf, type UpdateJournal, type Work } from '../journal.ts';
-import type { HostFacts } from '../service/host.ts';
+import type { HostFacts, RunningService } from '../service/host.ts';
 import type { NewSignalInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 
@@ -14,7 +14,9 @@ export function takeUp(input: NewSignalInput): Step {
   if (signal.command.kind === 'airgapupdate') {
     return { kind: 'begin', as: { phase: 'wanted', work: workOf(input), spent: {} } };
   }
-  return isLate(signal.status?.status) ? takeUpUnknown(input) : takeUpNew(input);
+  const { running } = input.host;
+  if (running === undefined) return { kind: 'await-service' };
+  return isLate(signal.status?.status) ? takeUpUnknown(input, running) : takeUpNew(input, running);
 }
 
 /** An old copy of a signal, such as a restored etcd has, is not carried out again, but answered: its leader waits for that. */
@@ -43,7 +45,7 @@ function isLate(status: string | undefined): boolean {
 
 function refusalOf({ signal: { command, status }, accepts, veto, host }: NewSignalInput): string | undefined {
   if (!accepts.includes(command.kind)) {
-    return `this agent cannot carry out ${command.kind} here, only ${accepts.join(' and ')}`;
+    return `this agent cannot carry out ${command.kind} here, only ${accepts.join()}`;
   }
   // Nothing is downloaded for an update that got further.
   if (command.sha256 === undefined || SHA256.test(command.sha256))
@@ -51,10 +53,8 @@ function refusalOf({ signal: { command, status }, accepts, veto, host }: NewSign
   return `sha256 "${command.sha256}" is not 64 hexadecimal digits`;
 }
 
-function takeUpNew(input: NewSignalInput): Step {
-  const { signal, host, node } = input;
-  const { running } = host;
-  if (running === undefined) return { kind: 'await-service' };
+function takeUpNew(input: NewSignalInput, running: RunningService): Step {
+  const { signal, node } = input;
   // A process whose file at the path was replaced runs the wanted version only until its next start.
   const isThere = running.version === signal.command.version && running.current;
   if (isThere && signal.command.forceupdate !== true) {
@@ -63,26 +63,27 @@ function takeUpNew(input: NewSignalInput): Step {
     const isCordoned = signal.status?.status === 'Cordoning' || node.isCordoned === true;
     return { kind: 'report', status: isCordoned ? 'UnCordoning' : 'Completed', from: running.version };
   }
-  return begin(input, { phase: 'started' });
+  return begin(input, running, { phase: 'started' });
 }
 
 /** The target path may hold either binary, and the previous one may not have been kept: touch nothing. */
-function takeUpUnknown(input: NewSignalInput): Step {
-  const { signal, host } = input;
-  if (host.running === undefined) return { kind: 'await-service' };
+function takeUpUnknown(input: NewSignalInput, running: RunningService): Step {
+  const { signal } = input;
   const { version, forceupdate } = signal.command;
   const status = signal.status?.status;
   // UnCordoning was reported after the new process was seen; before that, nothing proves a forced update.
-  const isProof =
-    forceupdate === true ? status === 'UnCordoning' : host.running.version === version && host.running.current;
-  if (isProof) return begin(input, { phase: 'proven' });
+  const isProof = forceupdate === true ? status === 'UnCordoning' : running.version === version && running.current;
+  if (isProof) return begin(input, running, { phase: 'proven' });
   const reason = `the update was at ${status}, but the agent's journal of it is gone`;
-  return begin(input, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });
+  return begin(input, running, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });
 }
 
-function begin(input: NewSignalInput, first: Pick<UpdateJournal, 'phase' | 'failure' | 'drain'>): Step {
-  const { running, binary } = input.host;
-  if (running === undefined) return { kind: 'await-service' };
+function begin(
+  input: NewSignalInput,
+  running: RunningService,
+  first: Pick<UpdateJournal, 'phase' | 'failure' | 'drain'>,
+): Step {
+  const { binary } = input.host;
   if (binary === undefined) {
     const reason = `cannot find the file that PID ${running.process.pid} runs: start the agent with --binary`;
     return { kind: 'report', status: 'Failed', reason, from: running.version };

@@ -2,7 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import {
   after,
+  airgap,
   before,
+  forced,
   hanging,
   journalAt,
   NEW,
@@ -15,7 +17,9 @@ import {
   TIMES,
   third,
   WHY,
+  workFor,
 } from '../../../test/builders/agent-situations.ts';
+import { IDLE } from '../journal.ts';
 import { nextStep } from '../next-step.ts';
 import type { StepInput } from '../step-input.ts';
 
@@ -75,6 +79,22 @@ describe('up to the swap', () => {
       { journal: journalAt('ready'), host: newRuns },
       { kind: 'clean-up' },
     ],
+    [
+      'ApplyingUpdate, forced to the version that runs',
+      'ApplyingUpdate',
+      {
+        signal: signalAt('ApplyingUpdate', forced),
+        journal: journalAt('ready', { work: workFor(forced) }),
+        host: newRuns,
+      },
+      { kind: 'keep-previous' },
+    ],
+    [
+      "ApplyingUpdate, the wanted version runs, put there by k0s's own agent",
+      'ApplyingUpdate',
+      { beside: 'observe', journal: journalAt('ready'), host: newRuns },
+      { kind: 'stand-aside', reason: `${NEW} runs already: another agent put it in place` },
+    ],
     ['previous kept', 'ApplyingUpdate', { journal: journalAt('kept') }, { kind: 'swap' }],
     ['crashed within the swap, before', 'ApplyingUpdate', { journal: journalAt('swapping') }, { kind: 'swap' }],
     [
@@ -91,6 +111,20 @@ describe('up to the swap', () => {
       { journal: journalAt('failed', { ...WHY, drain: 'done' }) },
       { kind: 'uncordon' },
     ],
+    [
+      'failed while the node was being emptied',
+      'Cordoning',
+      { journal: journalAt('failed', { ...WHY, drain: 'started' }) },
+      { kind: 'uncordon' },
+    ],
+    [
+      'failed, and the journal does not say why',
+      'Downloading',
+      { journal: journalAt('failed') },
+      failure('the update failed'),
+    ],
+    ['swapped, the signal has no status', undefined, { journal: journalAt('swapped') }, report('Restart')],
+    ['proven, the signal has no status', undefined, { journal: journalAt('proven') }, report('UnCordoning')],
     [
       'failed, cordon given back',
       'ApplyingUpdate',
@@ -168,6 +202,12 @@ describe('the way back', () => {
       'Restart',
       { journal: journalAt('swappingBack', WHY), host: hangs },
       { kind: 'roll-back', reason: 'why' },
+    ],
+    [
+      'crashed within, and the journal does not say why',
+      'Restart',
+      { journal: journalAt('swappingBack'), host: hangs },
+      { kind: 'roll-back', reason: 'the update failed' },
     ],
     ['swap failed, nothing was restarted', 'ApplyingUpdate', { journal: journalAt('swappedBack', WHY) }, rolledBack],
     [
@@ -254,7 +294,27 @@ test('what the signal’s policy asked for wins over the flags', () => {
 describe("beside k0s's own agent", () => {
   const observed: Partial<StepInput> = { beside: 'observe' };
   const aside = { kind: 'stand-aside', reason: says("k0s's own one works on this signal") };
+  const refusing: Partial<StepInput> = { beside: 'refuse' };
+  const overtaken: Partial<StepInput> = { journal: journalAt('started', { spent: { Downloading: 9 } }) };
+  const itsOwn: Partial<StepInput> = { journal: IDLE, host: { ...running(OLD, before), ownAgent: true } };
+  const bundle: Partial<StepInput> = {
+    signal: signalAt('Downloading', airgap),
+    journal: { phase: 'wanted', work: { signal: airgap }, spent: {} },
+  };
+  const disable = says('start k0s with --disable-components=autopilot');
+  const begin: unknown = expect.objectContaining({ kind: 'begin' });
   check([
+    ['a new signal is left to it', undefined, { ...observed, ...itsOwn }, { kind: 'stand-aside', reason: disable }],
+    [
+      'a new signal is refused',
+      undefined,
+      { ...refusing, ...itsOwn },
+      { kind: 'report', status: 'FailedDownload', reason: disable },
+    ],
+    ['a new signal is taken up as if it were off', undefined, itsOwn, begin as object],
+    ['it is off: a new signal is taken up', undefined, { ...refusing, journal: IDLE }, begin as object],
+    ['it overtook us: the work is given up', 'Cordoning', { ...refusing, ...overtaken }, { ...aside, kind: 'give-up' }],
+    ['it overtook us: we act as if it were off', 'Cordoning', overtaken, { kind: 'download' }],
     [
       'it overtook us',
       'Cordoning',
@@ -273,6 +333,9 @@ describe("beside k0s's own agent", () => {
       { ...observed, journal: journalAt('ready', { drain: 'done' }) },
       { kind: 'uncordon' },
     ],
+    ['our own status', 'Restart', { ...observed, journal: journalAt('swapped') }, { kind: 'restart', process: before }],
+    ['no status yet', undefined, { ...observed, journal: journalAt('started') }, report('Downloading')],
+    ['a bundle', 'Downloading', { ...observed, ...bundle }, { kind: 'fetch-bundle' }],
     ['then we stand aside', 'Restart', { ...observed, journal: journalAt('ready', { drain: 'undone' }) }, aside],
   ]);
 });

@@ -93,7 +93,7 @@ function concludeRollBack(input: UpdateInput): Step {
 }
 
 function restart({ host }: UpdateInput): Step {
-  return host.service === undefined ? { kind: 'restart' } : { kind: 'restart', process: host.service };
+  return { kind: 'restart', process: host.service };
 }
 
 function rollBack(reason: string): Step {
