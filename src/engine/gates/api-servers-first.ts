@@ -11,14 +11,15 @@ const ENDS = 'those API servers are upgraded, or the plan is corrected';
 export const apiServersFirst: Gate = {
   name: 'api-servers-first',
   ofRollout: true,
-  evaluate({ stage, target: { name }, facts, earlier, apiServers = [], policy: { allow }, now }) {
-    if (stage.keepsVersion === true) return PASS;
+  evaluate({ stage, target: { name }, facts, earlier, apiServers, policy: { allow }, now }) {
+    if (!apiServers || stage.keepsVersion === true) return PASS;
     const hasKubelet = stage.role === 'worker' || facts.node !== undefined;
     const judge = (servers: readonly ApiServerVersion[]): Reason | undefined =>
       judgePlan([{ ...stage, targets: [{ name, hasKubelet }] }], servers, allow).problems[0];
     // While controllers are upgraded, the kubelet of one may be ahead of the others.
-    const moving = new Set(stage.role === 'controller' ? stage.targets.map((target) => target.name) : []);
-    const servers = apiServers.filter((server) => !moving.has(server.name));
+    const isMoving = (server: ApiServerVersion): boolean =>
+      stage.role === 'controller' && stage.targets.some((target) => target.name === server.name);
+    const servers = apiServers.filter((server) => !isMoving(server));
     const reason = judge(servers);
     if (!reason) return PASS;
     const brought = servers.map((server) => ({ ...server, ...broughtTo(earlier, 'controller', server.name) }));

@@ -1,14 +1,25 @@
 /** Every gate and verifier, with its sentences. */
 import { describe, expect, test } from 'vitest';
+import {
+  among,
+  CLEAR,
+  DOWN,
+  input,
+  judged,
+  NODE,
+  OBSTACLE,
+  other,
+  refusedPods,
+  resting,
+} from '../../../test/builders/gate-inputs.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { EndpointHealth, ObservedForeignWork, TargetFacts } from '../model/decision.ts';
+import type { EndpointHealth } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { Role } from '../model/recorded.ts';
+import type { Stage } from '../model/recorded.ts';
 import { agentAllowed } from './agent-allowed.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
@@ -29,66 +40,18 @@ import { windowOpen } from './window-open.ts';
 
 const OURS_ONLY = buildPolicy({ name: 'strict', requireAgent: true });
 const READY: EndpointHealth = { name: 'c1', ready: true };
-const DOWN: EndpointHealth = { name: 'c2', ready: false, detail: '/readyz says 500' };
 const SILENT: EndpointHealth = { name: 'c3', ready: false };
-const NODE = { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
-const CLEAR = { evictable: 2, obstacles: [], refused: [] };
-const OBSTACLE = { budget: 'default/web', pods: ['default/web-1'], reason: 'it wants all of them' };
 const NO_DRAIN = { ...buildPolicy().drain, enabled: false };
-const TWO = { 'linux-amd64': PAYLOAD, 'linux-arm64': PAYLOAD };
-
-function input(
-  role: Role,
-  facts: Partial<TargetFacts> = {},
-  controlPlane?: readonly EndpointHealth[],
-  payloads: GateInput['stage']['payloads'] = TWO,
-  more: Partial<Pick<GateInput, 'foreignWork' | 'room'>> = {},
-): GateInput {
-  const stage = buildStage(role, ['n1'], { payloads });
-  const common = { controlPlane, foreignWork: [], controls: NO_CONTROLS, room: 1 };
-  const context = { policy: buildPolicy(), now: T0 };
-  return {
-    stage,
-    target: buildTarget('n1'),
-    facts: buildFacts(facts),
-    earlier: [],
-    ...common,
-    ...context,
-    census: undefined,
-    expectedMs: undefined,
-    ...more,
-  };
-}
+const NO_PAYLOADS = { payloads: undefined } as unknown as Partial<Stage>;
 
 /** As one line: pass, or what the gate answers, its code and its sentence. */
 function said(verdict: Verdict): string {
   return verdict.kind === 'pass' ? 'pass' : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
 }
 
-const other = (name: string, role: Role, since = later(0)): ObservedForeignWork => ({
-  name,
-  role,
-  attempt: since,
-  since,
-  leftMs: 60_000,
-});
-const among = (role: Role, others: readonly ObservedForeignWork[], room = 1): GateInput =>
-  input(role, {}, undefined, TWO, { foreignWork: others, room });
-
-/** Done since T0, or since whatever is said. */
-function resting(restMs: number | undefined, now: number, since = later(0)): GateInput {
-  const given = input('worker', { observation: { kind: 'succeeded', attempt: since, since } });
-  return { ...given, now, stage: { ...given.stage, ...(restMs === undefined ? {} : { restMs }) } };
-}
-
 const withWatched = (given: GateInput, watchedMs: number): GateInput => ({
   ...given,
   facts: { ...given.facts, watchedMs },
-});
-
-const judged = (version: string): GateInput => ({
-  ...input('worker', { version }),
-  apiServers: [{ name: 'c1', version: version }],
 });
 
 const rows: [Gate, string, GateInput, string][] = [
@@ -114,6 +77,12 @@ const rows: [Gate, string, GateInput, string][] = [
     among('worker', [other('w1', 'worker'), other('w2', 'worker')], 2),
     'wait ForeignWork: w1, w2 are still at work for another plan',
   ],
+  [
+    foreignWork,
+    'a controller of its name, before a worker',
+    among('worker', [other('n1', 'controller')]),
+    'wait ForeignWork: n1 is still at work for another plan',
+  ],
   [targetExists, 'an object that is there', input('worker'), 'pass'],
   [
     targetExists,
@@ -128,6 +97,12 @@ const rows: [Gate, string, GateInput, string][] = [
     'stop TargetMissing: controller n1 does not exist',
   ],
   [platformSupported, 'a platform of the plan', input('worker', { platform: 'linux-arm64' }), 'pass'],
+  [
+    platformSupported,
+    'a plan that downloads nothing, and labels that do not tell',
+    { ...input('worker', { platform: undefined }), stage: buildStage('worker', ['n1'], NO_PAYLOADS) },
+    'pass',
+  ],
   [
     platformSupported,
     'another platform',
@@ -187,6 +162,15 @@ const rows: [Gate, string, GateInput, string][] = [
     restOver,
     'at work still',
     { ...resting(MINUTE, T0), facts: { exists: true, observation: { kind: 'none' } } },
+    'pass',
+  ],
+  [
+    restOver,
+    'at work still, since a moment',
+    {
+      ...resting(MINUTE, T0),
+      facts: buildFacts({ observation: { kind: 'working', step: 'x', attempt: later(0), since: later(0) } }),
+    },
     'pass',
   ],
   [
@@ -261,6 +245,7 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
   [drainPossible, 'a target without a Node', input('worker'), 'pass'],
   [drainPossible, 'nothing in the way', input('worker', { node: NODE, drainPreview: CLEAR }), 'pass'],
+  [drainPossible, 'a Node that nobody asks about', input('worker', { node: NODE }), 'pass'],
   [
     drainPossible,
     'drain switched off',
@@ -303,6 +288,27 @@ const rows: [Gate, string, GateInput, string][] = [
     }),
     'wait DrainRefused: n1 cannot be drained: default/db has local data',
   ],
+  [
+    drainPossible,
+    'two budgets',
+    input('worker', {
+      node: NODE,
+      drainPreview: { ...CLEAR, obstacles: [OBSTACLE, { ...OBSTACLE, budget: 'default/db' }] },
+    }),
+    'wait DrainBlocked: n1 cannot be drained: PodDisruptionBudget default/web blocks default/web-1: it wants all of them; PodDisruptionBudget default/db blocks default/web-1: it wants all of them',
+  ],
+  [
+    drainPossible,
+    'many pods that may not go: five are named',
+    input('worker', { node: NODE, drainPreview: { ...CLEAR, refused: refusedPods(7) } }),
+    'wait DrainRefused: n1 cannot be drained: p1 is bare; p2 is bare; p3 is bare; p4 is bare; p5 is bare; and 2 more',
+  ],
+  [
+    drainPossible,
+    'five pods that may not go: all are named',
+    input('worker', { node: NODE, drainPreview: { ...CLEAR, refused: refusedPods(5) } }),
+    'wait DrainRefused: n1 cannot be drained: p1 is bare; p2 is bare; p3 is bare; p4 is bare; p5 is bare',
+  ],
   [versionsFollow, 'the minor version before', judged('v1.35.9'), 'pass'],
   [
     versionsFollow,
@@ -329,15 +335,6 @@ test('every gate of the registry has rows here, for passing and for not passing'
     const answers = rows.filter(([each]) => each === gate).map(([, , , answer]) => answer === 'pass');
     expect([gate.name, answers.includes(true), answers.includes(false)]).toEqual([gate.name, true, true]);
   }
-});
-
-test('API servers are asked again after a while, since no watch tells when they become ready', () => {
-  expect(apiServersReady.evaluate(input('controller', {}, [DOWN]))).toMatchObject({ recheckMs: 1000 });
-});
-
-test('a node that is not Ready tells since when', () => {
-  const given = input('worker', { ready: false, readySince: later(0) });
-  expect(nodeReady.evaluate(given)).toMatchObject({ since: later(0) });
 });
 
 describe('the lists', () => {
@@ -368,10 +365,5 @@ describe('the lists', () => {
 
   test('after a target the same health is asked as before it', () => {
     expect([...names(BEFORE).filter((name) => names(AFTER).includes(name)), 'rest-over']).toEqual(names(AFTER));
-  });
-
-  test('a rest tells when it ends', () => {
-    const verdict = restOver.evaluate(resting(MINUTE, T0 + 30_000));
-    expect(verdict).toMatchObject({ recheckMs: 30_000, until: later(MINUTE) });
   });
 });

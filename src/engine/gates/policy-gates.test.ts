@@ -1,7 +1,11 @@
 /** The gates of a policy, with their sentences. */
 import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, MINUTE, T0 } from '../../../test/builders/times.ts';
+import type { Node } from '../../kube/types.ts';
 import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import { because } from '../model/reasons.ts';
@@ -9,7 +13,7 @@ import { DEFAULT_POLICY, type NodeLimit, type RolloutPolicy } from '../policy/ro
 import { nodesAvailable } from './nodes-available.ts';
 import { notPaused } from './not-paused.ts';
 import { policyReadable } from './policy-readable.ts';
-import { censusOf, type Verdict } from './types.ts';
+import { censusFor, censusOf, type Verdict } from './types.ts';
 import { windowOpen } from './window-open.ts';
 
 function policy(more: Partial<RolloutPolicy> = {}): RolloutPolicy {
@@ -100,6 +104,30 @@ test.each<[string, Partial<RolloutPolicy>, number, number | undefined, string, n
     30 * MINUTE,
   ],
   [
+    'after the window, before a blackout of next week',
+    { windows: [WINDOW], blackouts: [{ from: T0 + 200 * HOUR, to: T0 + 201 * HOUR }] },
+    T0 + HOUR,
+    undefined,
+    'wait WindowClosed: outside of the maintenance windows of UpgradePolicy nightly: nothing starts before 2026-11-21T07:00:00Z',
+    22 * HOUR,
+  ],
+  [
+    'after the window, at the very end of a blackout',
+    { windows: [WINDOW], blackouts: [{ from: T0, to: T0 + HOUR }] },
+    T0 + HOUR,
+    undefined,
+    'wait WindowClosed: outside of the maintenance windows of UpgradePolicy nightly: nothing starts before 2026-11-21T07:00:00Z',
+    22 * HOUR,
+  ],
+  [
+    'the very beginning of a blackout',
+    { blackouts: [{ from: T0, to: T0 + HOUR }] },
+    T0,
+    undefined,
+    'wait Blackout: in a blackout of UpgradePolicy nightly: nothing starts before 2026-11-20T09:00:00Z',
+    HOUR,
+  ],
+  [
     'a blackout that comes before it would be done',
     { blackouts: [{ from: T0 + HOUR, to: T0 + 2 * HOUR }] },
     T0,
@@ -111,6 +139,22 @@ test.each<[string, Partial<RolloutPolicy>, number, number | undefined, string, n
   const verdict = windowOpen.evaluate({ target: buildTarget('w1'), policy: policy(more), now, expectedMs });
   expect(said(verdict)).toBe(answer);
   expect(verdict.kind === 'wait' ? verdict.recheckMs : undefined).toBe(recheckMs);
+});
+
+test.each<[string, Partial<RolloutPolicy>, number, number, string]>([
+  ['a window of the policy', { windows: [WINDOW] }, T0 + HOUR, 0, 'the window opens, at 2026-11-21T07:00:00Z'],
+  ['a window of the plan', { planWindows: [WINDOW] }, T0 + HOUR, 0, 'the window opens, at 2026-11-21T07:00:00Z'],
+  ['a blackout', { blackouts: [DARK] }, T0, 0, 'the blackout is over, at 2026-11-20T08:30:00Z'],
+  [
+    'a window that is too short',
+    { windows: [WINDOW] },
+    T0,
+    61 * MINUTE,
+    'a window opens that is long enough, at 2026-11-21T07:00:00Z',
+  ],
+])('what ends the wait for %s, and when', (_, more, now, expectedMs, ends) => {
+  const verdict = windowOpen.evaluate({ target: buildTarget('w1'), policy: policy(more), now, expectedMs });
+  expect(verdict).toMatchObject({ ends, until: ends.slice(-20) });
 });
 
 interface Cluster {
@@ -178,6 +222,13 @@ test.each<[string, NodeLimit | undefined, string, Cluster, string]>([
   ],
   ['a share of less than a node is one', { percent: 1 }, 'w1', {}, 'pass'],
   [
+    'five: all are named',
+    TWO,
+    'w1',
+    { cordoned: ['w2', 'w3', 'w4', 'w5', 'w6'] },
+    'wait TooManyUnavailable: 5 of 10 nodes are not Ready, unschedulable or at work (w2, w3, w4, w5, w6); UpgradePolicy nightly allows 2',
+  ],
+  [
     'many: five are named',
     TWO,
     'w1',
@@ -190,6 +241,19 @@ test.each<[string, NodeLimit | undefined, string, Cluster, string]>([
   expect(said(verdict)).toBe(answer);
 });
 
-test('a node that never told whether it is Ready is not', () => {
-  expect([...censusOf([{ metadata: { name: 'w1' } }], []).unavailable]).toEqual(['w1']);
+test.each<[string, Node['status']]>([
+  ['says nothing', undefined],
+  ['has no conditions', {}],
+  ['has other conditions', { conditions: [{ type: 'MemoryPressure', status: 'True' }] }],
+])('a node is not Ready as long as its status %s', (_, status) => {
+  const node = { metadata: { name: 'w1' }, ...(status && { status }) };
+  expect([...censusOf([node], []).unavailable]).toEqual(['w1']);
+});
+
+test('nodes are counted only where the policy limits them and the leader watches them', () => {
+  const snapshot = buildSnapshot(buildRollout([]));
+  const fleet = [buildNode('w1')];
+  expect(censusFor({ ...snapshot, fleet }, policy())).toBeUndefined();
+  expect(censusFor(snapshot, policy({ maxUnavailable: TWO }))).toBeUndefined();
+  expect(censusFor({ ...snapshot, fleet }, policy({ maxUnavailable: TWO }))?.all.size).toBe(1);
 });

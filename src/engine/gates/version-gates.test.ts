@@ -133,6 +133,11 @@ const MIXED = { c1: NEXT, c2: NOW };
 test.each<[string, Given, string]>([
   ['API servers of the same minor version', { stage: workers(NEXT), servers: { c1: NEXT } }, 'pass'],
   ['one that is behind', { stage: workers(NEXT), servers: MIXED }, `wait ${ahead(`c2 (${NOW})`)}`],
+  [
+    'one that is behind and has the name of a worker of the stage',
+    { stage: workers(NEXT), servers: { n2: NOW } },
+    `wait ${ahead(`n2 (${NOW})`)}`,
+  ],
   ['allowed by the policy', { stage: workers(NEXT), servers: MIXED, allow: ['KubeletAhead'] }, 'pass'],
   ['forced', { stage: workers(NEXT, { forced: true }), servers: MIXED }, 'pass'],
   ['nothing of the version changes', { stage: workers(NEXT, { keepsVersion: true }), servers: MIXED }, 'pass'],

@@ -1,0 +1,141 @@
+/** What ends each wait of a gate, in words for people; when the gate is asked again; and since when it waits. */
+import { expect, test } from 'vitest';
+import {
+  among,
+  CLEAR,
+  DOWN,
+  input,
+  judged,
+  NODE,
+  OBSTACLE,
+  other,
+  refusedPods,
+  resting,
+} from '../../../test/builders/gate-inputs.ts';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { PAYLOAD } from '../../../test/builders/stages.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { NO_CONTROLS } from '../model/controls.ts';
+import { because } from '../model/reasons.ts';
+import { apiServersFirst } from './api-servers-first.ts';
+import { apiServersReady } from './api-servers-ready.ts';
+import { downloadsAllowed } from './downloads-allowed.ts';
+import { drainPossible } from './drain-possible.ts';
+import { foreignWork } from './foreign-work.ts';
+import { nodeReady } from './node-ready.ts';
+import { nodesAvailable } from './nodes-available.ts';
+import { notPaused } from './not-paused.ts';
+import { policyReadable } from './policy-readable.ts';
+import { restOver } from './rest-over.ts';
+import type { Gate, GateInput } from './types.ts';
+
+const blocked = { ...CLEAR, obstacles: [OBSTACLE] };
+const refused = { ...CLEAR, refused: refusedPods(1) };
+const paused = { ...NO_CONTROLS, paused: true, pausedSince: later(0) };
+
+test.each<[Gate, string, GateInput, object]>([
+  [
+    foreignWork,
+    'several',
+    among('controller', [
+      { ...other('c3', 'controller', later(MINUTE)), leftMs: 9 },
+      { ...other('c2', 'controller', later(0)), leftMs: 7 },
+      { ...other('c4', 'controller', later(HOUR)), leftMs: 8 },
+    ]),
+    {
+      ends: 'those nodes have ended, or two hours after the leader first observed this',
+      since: later(0),
+      recheckMs: 7,
+    },
+  ],
+  [
+    apiServersReady,
+    'nobody has asked',
+    input('controller'),
+    { ends: 'every API server answers that it is ready', probe: { kind: 'control-plane' } },
+  ],
+  [
+    apiServersReady,
+    'one is down: no watch tells when it is ready',
+    input('controller', {}, [DOWN]),
+    { ends: 'every API server answers that it is ready', recheckMs: 1000 },
+  ],
+  [
+    nodeReady,
+    'not Ready',
+    input('worker', { ready: false, readySince: later(0) }),
+    { ends: 'the node is Ready', since: later(0) },
+  ],
+  [
+    downloadsAllowed,
+    'two platforms without https',
+    {
+      ...input('worker', {}, undefined, {
+        'linux-amd64': { ...PAYLOAD, url: 'http://example.com/file' },
+        'linux-arm64': { ...PAYLOAD, url: 'http://example.com/file' },
+      }),
+      policy: buildPolicy({ requireHttps: true }),
+    },
+    {
+      ends: 'the plan meets the rules of the UpgradePolicy for downloads, or those are relaxed',
+      reason: { code: 'Unverified', message: expect.stringMatching(/linux-amd64.*; .*linux-arm64/) as string },
+    },
+  ],
+  [
+    drainPossible,
+    'nobody looked yet',
+    input('worker', { node: NODE, drainPreview: 'unasked' }),
+    { ends: 'the API server answers', probe: { kind: 'drain-preview', node: 'n1' } },
+  ],
+  [
+    drainPossible,
+    'a budget: no watch shows when it lets go',
+    input('worker', { node: NODE, drainPreview: blocked }),
+    { ends: 'the budget allows the eviction: run more replicas, or change the budget', recheckMs: 5000 },
+  ],
+  [
+    drainPossible,
+    'a pod that may not go: no watch shows when it is gone',
+    input('worker', { node: NODE, drainPreview: refused }),
+    { ends: 'those pods are gone, or spec.drain of the UpgradePolicy allows their eviction', recheckMs: 5000 },
+  ],
+  [
+    notPaused,
+    'the plan',
+    { ...input('worker'), controls: paused },
+    { ends: 'the plan is resumed (refit resume)', since: later(0) },
+  ],
+  [
+    notPaused,
+    'the policy',
+    { ...input('worker'), policy: buildPolicy({ name: 'p', paused: true }) },
+    {
+      ends: `UpgradePolicy p is no longer paused (kubectl patch upgradepolicy p --type=merge -p '{"spec":{"paused":false}}')`,
+    },
+  ],
+  [
+    policyReadable,
+    'unreadable',
+    { ...input('worker'), policy: buildPolicy({ name: 'p', problems: [because('PolicyUnreadable', 'x')] }) },
+    { ends: 'UpgradePolicy p is corrected' },
+  ],
+  [
+    restOver,
+    'resting',
+    resting(MINUTE, T0 + 30_000),
+    { ends: 'its rest is over', recheckMs: 30_000, until: later(MINUTE) },
+  ],
+  [
+    nodesAvailable,
+    'too many',
+    {
+      ...input('worker'),
+      policy: buildPolicy({ maxUnavailable: { nodes: 1 } }),
+      census: { all: new Set(['n1', 'n2']), unavailable: new Set(['n2']), busy: new Set(['n2']) },
+    },
+    { ends: 'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised' },
+  ],
+  [apiServersFirst, 'behind', judged('v1.35.9'), { ends: 'those API servers are upgraded, or the plan is corrected' }],
+])('$0.name: $1', (gate, _situation, given, wanted) => {
+  expect(gate.evaluate(given)).toMatchObject({ kind: 'wait', ...wanted });
+});
