@@ -55,6 +55,7 @@ describe('a new signal', () => {
     ['none', { signal: undefined }, { kind: 'nothing' }],
     ['one', {}, begin()],
     ['one that the rules of this host refuse', { veto: 'no' }, refused('no')],
+    ['one from the future', { early: 'wait' }, { kind: 'await-clock', reason: 'wait' }],
     ['one with a policy', { policy }, begin({ work: workFor(key, { policy }) })],
     ['service down', { host: silent }, { kind: 'await-service' }],
     ['for what runs', { signal: same }, report('Completed', { from: OLD })],
@@ -63,7 +64,6 @@ describe('a new signal', () => {
       { signal: same, node: { isCordoned: true } },
       report('UnCordoning', { from: OLD }),
     ],
-    ['one that came to its end before', { isFinished: true }, { kind: 'nothing' }],
     ['for what runs, forced', { signal: sameForced }, begin({ work: workFor(sameForced) })],
     [
       'no path of the binary',
@@ -99,6 +99,45 @@ describe('a new signal', () => {
     ['FailedDownload', { signal: signalAt('FailedDownload') }, { kind: 'nothing' }],
     ['a status that nobody knows', { signal: signalAt('Dancing') }, { kind: 'nothing' }],
     ['an airgapupdate in a status of a k0supdate', { signal: signalAt('Cordoning', airgap) }, { kind: 'nothing' }],
+  ]);
+});
+
+describe('a signal that ended here before comes back', () => {
+  const again = (ended: string, runs: string): unknown => says(`ended before as ${ended}, and ${runs} runs`);
+  const uncordonFirst = (reason: unknown): object => ({
+    kind: 'begin',
+    as: { ...journalAt('failed', { drain: 'started' }), failure: { status: 'Failed', reason } },
+  });
+  const proven = { kind: 'begin', as: journalAt('proven', { work: workFor(key, { from: NEW, original: after }) }) };
+  const hidden = { host: { ...silent, distrust: 'not root' } };
+  check([
+    ['left to another agent', { ended: 'left' }, { kind: 'nothing' }],
+    ['service down', { ended: 'Completed', host: silent }, { kind: 'await-service' }],
+    [
+      'a bundle that was not',
+      { ended: 'FailedDownload', signal: airgap, host: silent },
+      report('Failed', { reason: says('ended before as FailedDownload: it is not carried out again') }),
+    ],
+    ['a bundle that was placed', { ended: 'Completed', signal: airgap, host: silent }, report('Completed')],
+    [
+      'a service that is not trusted',
+      { ended: 'Completed', ...hidden },
+      report('Failed', { reason: says('ended before as Completed: it is not') }),
+    ],
+    ['done, and still so', { ended: 'Completed', host: newRuns }, report('UnCordoning', { from: NEW })],
+    ['done, its cordon reported', { ended: 'Completed', signal: signalAt('UnCordoning'), host: newRuns }, proven],
+    ['done, and another version runs by now', { ended: 'Completed' }, uncordonFirst(again('Completed', OLD))],
+    [
+      'done, and the file was replaced by now',
+      { ended: 'Completed', host: running(NEW, after, false) },
+      report('Failed', { reason: again('Completed', NEW), from: NEW }),
+    ],
+    ['failed', { ended: 'Failed' }, uncordonFirst(again('Failed', OLD))],
+    [
+      'failed, and its version runs',
+      { ended: 'Failed', host: newRuns },
+      expect.objectContaining({ kind: 'begin' }) as object,
+    ],
   ]);
 });
 

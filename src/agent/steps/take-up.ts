@@ -34,7 +34,7 @@ export function answerEnded(input: NewSignalInput): Step {
   const now = running === undefined ? '' : `, and ${running.version} runs`;
   const reason = `this signal has ended before as ${ended}${now}: it is not carried out again, but a retry of the plan is`;
   if (running?.current !== true) return { kind: 'report', status: 'Failed', reason, ...fromOf(host) };
-  return begin(input, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });
+  return begin(input, running, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });
 }
 
 const SHA256 = /^[0-9a-f]{64}$/i;
