@@ -19,11 +19,16 @@ const onNodes: Dialect = {
 
 const KEPT = new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' });
 
-async function installed(groups: readonly string[], name: string, seesNodes = true): Promise<string[]> {
+async function installed(
+  groups: readonly string[],
+  name: string,
+  seesNodes = true,
+  kinds = own.plans.plural,
+): Promise<string[]> {
   const client = {
     raw: async (path: string) => {
       const status = path === '/api/v1' || groups.some((group) => path.includes(`/${group}/`)) ? 200 : 404;
-      return await Promise.resolve({ status, body: '' });
+      return await Promise.resolve({ status, body: `{"resources":[{"name":"${kinds}"}]}` });
     },
     list: async () => (seesNodes ? await Promise.resolve({ items: [], metadata: {} }) : await Promise.reject(KEPT)),
     listAll: async () => await Promise.resolve({ items: [buildNode(name)], metadata: {} }),
@@ -43,4 +48,8 @@ test.each<[string, string[], string, string[]]>([
 
 test('of kinds that every API server has, those that are kept from whoever asks are not there', async () => {
   expect(await installed(['example.com'], 'planned', false)).toEqual(['table']);
+});
+
+test('a group without the kind of the plans is not there', async () => {
+  expect(await installed(['example.com'], 'planned', true, 'others')).toEqual(['on-nodes']);
 });

@@ -41,6 +41,8 @@ export async function follow(
 ): Promise<Loaded> {
   return await load(client, dialect, abort, async (followed) => {
     const { resource, namespace, fieldSelector } = followed;
+    // Fails at once if the kind is missing: an informer would wait for it.
+    await client.list(resource, { limit: 1, namespace, fieldSelector, abort });
     const informer = createInformer(client, resource, { namespace, fieldSelector });
     void informer.run(abort);
     await informer.whenSynced(abort);
@@ -71,10 +73,16 @@ async function load(
   const others = await Promise.all(
     dialect.watched.map(async (followed) => {
       const isThere = followed.optional !== true || (await isReadable(client, followed.resource, {}, abort));
-      return [followed.resource, isThere ? await view(followed) : NOTHING] as const;
+      return [followed.resource, isThere ? await view(followed).catch(nothingIfMissing) : NOTHING] as const;
     }),
   );
   return { plans: () => own.list().filter(isPlan), world: freshWorld(viewsOf(others), new OwnWrites()) };
+}
+
+/** A kind that is not installed has no objects. */
+function nothingIfMissing(error: unknown): View<KubeObject> {
+  if (isNotFound(error)) return NOTHING;
+  throw error;
 }
 
 /** Also false without the right to list it. */
@@ -105,7 +113,8 @@ export async function installedOf(
   const isServed = await Promise.all(
     dialects.map(async ({ plans, scope }) => {
       if (plans.group === '') return await isReadable(client, plans, scope ?? {}, abort);
-      return (await client.raw(`/apis/${plans.group}/${plans.version}`, { abort })).status !== 404;
+      const { status, body } = await client.raw(`/apis/${plans.group}/${plans.version}`, { abort });
+      return status === 200 ? body.includes(`"name":"${plans.plural}"`) : status !== 404;
     }),
   );
   const served = dialects.filter((_dialect, index) => isServed[index]);

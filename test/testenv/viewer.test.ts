@@ -1,0 +1,80 @@
+/** Tests that the role refit-viewer of deploy/rbac.yaml is enough for `refit status`, whichever of the kinds a cluster has. */
+import { globSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
+import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/api/crd.ts';
+import { plainOutput } from '../../src/cli/output.ts';
+import { showStatus } from '../../src/cli/status/command.ts';
+import { DIALECTS } from '../../src/dialects/registry.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { describeProblem } from '../../src/kube/status-error.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { apply, kubeconfigFor } from './control-plane.ts';
+
+/** `refit status` does not read UpdateConfigs. */
+const FILES = globSync('deploy/crds/*.yaml', { exclude: ['**/*updateconfigs.yaml'] }).toSorted((a, b) =>
+  a.localeCompare(b),
+);
+const definitions = FILES.map((file) => readFileSync(file, 'utf8'));
+const names = definitions.map((text) => (parse(text) as CustomResourceDefinition).metadata.name);
+
+const MISSING = /kubectl apply -f deploy\/crds/;
+let admin: KubeClient;
+
+beforeAll(async () => {
+  admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  for (const name of names) await admin.delete(customResourceDefinitions, name).catch(() => undefined);
+  await vi.waitFor(async () => expect((await admin.listAll(customResourceDefinitions)).items).toEqual([]), {
+    timeout: 60_000,
+  });
+});
+
+afterAll(async () => {
+  for (const text of definitions) await apply(text);
+  admin.close();
+});
+
+/** What `refit status` of the viewer printed, or why it failed. */
+async function status(): Promise<string> {
+  let printed = '';
+  const write = (text: string): void => {
+    printed += text;
+  };
+  const flags = { kubeconfig: await kubeconfigFor('viewer'), output: 'text' as const };
+  const output = { ...plainOutput, write };
+  const parts = { dialects: DIALECTS, clock: systemClock, output, abort: new AbortController().signal };
+  const failed = (error: unknown): string => describeProblem(error).line;
+  return await showStatus(flags, parts).then(() => printed, failed);
+}
+
+/** Definitions are served, and no longer served, some time after they were written. */
+async function toggle(index: number, isThere: boolean): Promise<void> {
+  const { metadata, spec } = parse(definitions[index] ?? '') as CustomResourceDefinition;
+  if (isThere) await apply(definitions[index] ?? '');
+  else await admin.delete(customResourceDefinitions, metadata.name);
+  const path = `/apis/${spec.group}/${spec.versions[0]?.name}/${spec.names.plural}`;
+  await vi.waitFor(async () => expect((await admin.raw(path, {})).status === 200).toBe(isThere), { timeout: 60_000 });
+}
+
+test('every subset of the kinds: something is shown, and nothing is denied', async () => {
+  // One definition changes from each number to the next: a Gray code.
+  const present = names.map(() => false);
+  const answers = new Map<string, string>();
+  for (let step = 1; step < 2 ** names.length; step++) {
+    const index = Math.log2(step & -step);
+    present[index] = !present[index];
+    await toggle(index, present[index]);
+    answers.set(names.filter((_, i) => present[i]).join(' '), await status());
+  }
+  expect(answers.size).toBe(2 ** names.length - 1);
+  const hasPlans = (kinds: string): boolean => kinds.includes('plans.');
+  const [shown, hidden] = [
+    [...answers].filter(([kinds]) => hasPlans(kinds)),
+    [...answers].filter(([kinds]) => !hasPlans(kinds)),
+  ];
+  expect(shown.filter(([, text]) => !text.startsWith('There is no plan.'))).toEqual([]);
+  // Without any kind of plans, it says what to install.
+  expect(hidden.filter(([, text]) => !MISSING.test(text))).toEqual([]);
+});
