@@ -10,7 +10,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_500,
-  'src/api': 890,
+  'src/api': 930,
   'src/cli': 3_450,
   'src/cmd': 530,
   'src/dialects': 260,

@@ -61,6 +61,17 @@ const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
   'an offset for a zone': ['windows[0].timeZone', { windows: [{ ...POLICY.windows[0], timeZone: '+02:00' }] }],
   'a window without a zone': ['windows[0].timeZone', { windows: [{ start: '22:00', length: '4h' }] }],
   'a blackout without end': ['blackouts[0].to', { blackouts: [{ from: '2026-12-20' }] }],
+  'no time at all': ['deadlines.restart', { deadlines: { restart: '0s' } }],
+  'a deadline of more than a year': ['deadlines.target', { deadlines: { target: '8761h' } }],
+  'a soak of zero in other words': ['soak', { soak: '0m' }],
+  'a window of more than a week': ['windows[0].length', { windows: [{ ...POLICY.windows[0], length: '169h' }] }],
+  'a window of no length': ['windows[0].length', { windows: [{ ...POLICY.windows[0], length: '0h' }] }],
+  'a day that no calendar has': ['blackouts[0].to', { blackouts: [{ from: '2026-02-01', to: '2026-02-30' }] }],
+  'dates in the wrong order': ['blackouts[0]', { blackouts: [{ from: '2027-01-02', to: '2027-01-01' }] }],
+  'times in the wrong order': [
+    'blackouts[0]',
+    { blackouts: [{ from: '2027-01-01T12:00:00+02:00', to: '2027-01-01T10:00:00Z' }] },
+  ],
   'a time without a zone': ['blackouts[0].from', { blackouts: [{ from: '2026-12-20T18:00:00', to: '2027-01-01' }] }],
 };
 
@@ -179,6 +190,17 @@ test.each<[string, string, unknown, CustomObject['status']?]>([
     },
   ],
   ['UpgradePolicy', 'a number of nodes', { maxUnavailable: 3 }],
+  ['UpgradePolicy', 'no soak', { soak: '0s' }],
+  [
+    'UpgradePolicy',
+    'a blackout of one day, and one from a date to a time',
+    {
+      blackouts: [
+        { from: '2026-12-24', to: '2026-12-24' },
+        { from: '2026-12-31', to: '2027-01-01T06:00:00Z' },
+      ],
+    },
+  ],
 ])('%s with %s is taken, and only defaults are added', async (kind, _, spec, status) => {
   const read = await roundTrip(kind, { metadata: { name: 'odd' }, spec, status });
   const schema = CUSTOM_KINDS.find(({ resource }) => resource.kind === kind)?.schema;

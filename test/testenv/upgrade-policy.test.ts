@@ -75,10 +75,12 @@ test('the status says whether a policy is valid, what it covers, and what is wro
   await apply(PLAN);
   await eventually(async () => expect((await shown('policy-test')).at(-2)).toBe('["autopilot/policy-test"]'));
 
-  await apply(policy('policy-test', '{plans: [{name: policy-test}], soak: 0h}'));
+  await apply(
+    policy('policy-test', '{plans: [{name: policy-test}], windows: [{start: "22:00", length: 4h, timeZone: Nowhere}]}'),
+  );
   await eventually(async () => expect((await shown('policy-test'))[1]).toBe('False'));
   expect((await shown('policy-test', '-o', 'wide')).join(' ')).toContain(
-    'UpgradePolicy policy-test: spec.soak must be a time above zero',
+    'UpgradePolicy policy-test: spec.windows[0].timeZone must be a time zone such as Europe/Berlin',
   );
 });
 

@@ -29,7 +29,23 @@ const MANY = 100;
 /** Policies select plans by these names. */
 export const DIALECT_NAMES = ['autopilot', 'cattle', 'kubeadm', 'capi'] as const;
 
-const duration = (what: string) => z.string().regex(DURATION).exactOptional().describe(what);
+/** What a schema cannot say; the API server refuses an object for which a rule is false, with its message. */
+function rules(...all: readonly (readonly [rule: string, message: string])[]) {
+  return { 'x-kubernetes-validations': all.map(([rule, message]) => ({ rule, message })) };
+}
+
+/** Rules cost time by the length of what they read. */
+const SHORT = 64;
+const isBelow = (longest: string): string =>
+  `duration(self) > duration('0s') && duration(self) <= duration('${longest}')`;
+const TIME = 'must be a time above zero and below a year, such as 90s or 1h30m';
+const durationSchema = z.string().regex(DURATION).max(SHORT);
+
+const duration = (what: string) =>
+  durationSchema
+    .meta(rules([isBelow('8760h'), TIME]))
+    .exactOptional()
+    .describe(what);
 
 const planSchema = object('Every field that is set must match; an entry without fields matches all plans.', {
   dialect: z.enum(DIALECT_NAMES).exactOptional().describe('Plans of this kind only.'),
@@ -91,15 +107,29 @@ const windowSchema = object('One window.', {
     .string()
     .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
     .describe('When the window opens, such as `22:00`.'),
-  length: z.string().regex(DURATION).describe('How long the window stays open, such as `4h`; it may cross midnight.'),
+  length: durationSchema
+    .meta(rules([isBelow('168h'), 'must be a time above zero and up to 168h, such as 4h']))
+    .describe('How long the window stays open, such as `4h`; it may cross midnight.'),
   timeZone: timeZoneSchema,
 });
 
+/** Of the calendar: CEL cannot read the 30th of February. */
+const isMoment = "timestamp(self.contains('T') ? self : self + 'T00:00:00Z') > timestamp('0001-01-01T00:00:00Z')";
+const momentSchema = z
+  .string()
+  .regex(MOMENT)
+  .max(SHORT)
+  .meta(rules([isMoment, 'must be a date of the calendar such as 2026-12-20, or a time such as 2026-12-20T18:00:00Z']));
+/** Where one is a date and the other a time, the time zone decides: the controller checks that. */
+const isInOrder =
+  "self.from.contains('T') != self.to.contains('T') || " +
+  "(self.from.contains('T') ? timestamp(self.from) < timestamp(self.to) : self.from <= self.to)";
+
 const blackoutSchema = object('One period.', {
-  from: z.string().regex(MOMENT).describe('A date such as `2026-12-20`, or a time such as `2026-12-20T18:00:00Z`.'),
-  to: z.string().regex(MOMENT).describe('A date, which is included, or a time.'),
+  from: momentSchema.describe('A date such as `2026-12-20`, or a time such as `2026-12-20T18:00:00Z`.'),
+  to: momentSchema.describe('A date, which is included, or a time.'),
   timeZone: timeZoneSchema.exactOptional().describe('The time zone of the dates; UTC by default.'),
-});
+}).meta(rules([isInOrder, '`to` must be after `from`']));
 
 export const upgradePolicySpecSchema = object('The settings for the plans that the policy covers.', {
   plans: z
@@ -125,7 +155,10 @@ export const upgradePolicySpecSchema = object('The settings for the plans that t
     ),
   deadlines: deadlinesSchema.exactOptional(),
   drain: drainSchema.exactOptional(),
-  soak: duration('How long a restarted service must keep running before its node counts as done; 5s.'),
+  soak: durationSchema
+    .meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME]))
+    .exactOptional()
+    .describe('How long a restarted service must keep running before its node counts as done; 5s.'),
   versions: z
     .strictObject({
       allow: z
