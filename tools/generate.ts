@@ -1,10 +1,11 @@
-/** Runs `npm run generate`: writes the CRDs and the reference pages from the source. */
+/** Runs `npm run generate`: writes the CRDs, the manifests of the chart and the reference pages from the source. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { stringify } from 'yaml';
-import { type CustomKind, definitionOf, structural } from '../src/api/crd.ts';
+import { type CustomKind, structural } from '../src/api/crd.ts';
 import { checkStructural } from './crds/check-structural.ts';
 import { CUSTOM_KINDS } from './crds/registry.ts';
+import { crdYaml, deployFiles } from './deploy/manifests.ts';
+import { fileOf } from './deploy/objects.ts';
 import { crdReference } from './reference/crds.ts';
 import { errorReference } from './reference/errors.ts';
 import { messageReference } from './reference/messages.ts';
@@ -14,7 +15,8 @@ import { reasonReference } from './reference/reasons.ts';
 /** Every generated file: its path from the root of the repository, and its text. A test compares them with the tree. */
 export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
-    ...CUSTOM_KINDS.map((kind): [string, string] => [crdPath(kind), crdYaml(kind)]),
+    ...CUSTOM_KINDS.map((kind): [string, string] => [crdPath(kind), definitionText(kind)]),
+    ...deployFiles(),
     ['docs/reference/crds.md', crdReference(CUSTOM_KINDS)],
     ['docs/reference/errors.md', errorReference()],
     ['docs/reference/messages.md', messageReference()],
@@ -27,11 +29,9 @@ function crdPath({ resource }: CustomKind): string {
   return `deploy/crds/${resource.group}_${resource.plural}.yaml`;
 }
 
-/** kubectl reads YAML 1.1, where an unquoted `no` means false. */
-function crdYaml(kind: CustomKind): string {
+function definitionText(kind: CustomKind): string {
   checkStructural(structural(kind.schema));
-  const text = stringify(definitionOf(kind), { version: '1.1', aliasDuplicateObjects: false, lineWidth: 120 });
-  return `# Made from src/api by \`npm run generate\`: change it there.\n${text}`;
+  return fileOf('src/api', [crdYaml(kind)]);
 }
 
 if (import.meta.main) {

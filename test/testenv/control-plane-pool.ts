@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { buildControlPlane, type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { CONTROLLER_ADDRESSES, type ControlPlaneAccess, type Loan } from './control-plane.ts';
+import { buildHelm } from './helm.ts';
 
 const OPTIONS = {
   components: ['kube-controller-manager', 'kube-scheduler', 'kwok'],
@@ -31,7 +32,12 @@ export class ControlPlanePool {
   constructor(size: number) {
     this.#size = size;
     this.#server.listen(this.address);
-    buildControlPlane({ ...OPTIONS, abort: this.#stopped.signal }).catch((error: unknown) => this.#fail(error));
+    const { signal: abort } = this.#stopped;
+    buildControlPlane({ ...OPTIONS, abort }).then(
+      // After what every file needs. A file that needs it waits, and says what went wrong.
+      () => void buildHelm(abort).catch(() => undefined),
+      (error: unknown) => this.#fail(error),
+    );
   }
 
   /** Call it when no test runs any more. */

@@ -1,14 +1,22 @@
-/** Lists the parts of the control plane: each component's Go module, package, version and build flags. */
+/** Lists the parts of the control plane, and Helm: each component's Go module, package, version and build flags. */
 
 export const KUBERNETES_VERSION = 'v1.36.3';
 const ETCD_VERSION = 'v3.6.14';
 const KWOK_VERSION = 'v0.8.0';
+const HELM_VERSION = 'v4.3.1';
 
-export type Component = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kubectl' | 'kwok';
+export type Component =
+  | 'etcd'
+  | 'kube-apiserver'
+  | 'kube-controller-manager'
+  | 'kube-scheduler'
+  | 'kubectl'
+  | 'kwok'
+  | 'helm';
 
 export interface Recipe {
   /** Folder of the dependency manifest below `tools/`. */
-  readonly module: 'etcd' | 'kube' | 'kwok';
+  readonly module: 'etcd' | 'kube' | 'kwok' | 'helm';
   readonly package: string;
   readonly version: string;
   readonly flags: readonly string[];
@@ -42,5 +50,11 @@ export const RECIPES: Readonly<Record<Component, Recipe>> = {
     package: 'sigs.k8s.io/kwok/cmd/kwok',
     version: KWOK_VERSION,
     flags: ['-ldflags', `-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=${KWOK_VERSION.slice(1)}`],
+  },
+  helm: {
+    module: 'helm',
+    package: 'helm.sh/helm/v4/cmd/helm',
+    version: HELM_VERSION,
+    flags: ['-ldflags', `-s -w -X helm.sh/helm/v4/internal/version.version=${HELM_VERSION}`],
   },
 };

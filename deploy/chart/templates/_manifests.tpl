@@ -1,0 +1,128 @@
+{{/*
+Renders files of manifests/ with the values laid over them. Takes root, folder (k0s, cattle, capi, …) and files.
+The files are plain manifests: `kubectl apply -k deploy/kustomize/k0s` uses the same ones.
+*/}}
+{{- define "refit.manifests" -}}
+{{- $root := .root -}}
+{{- $folder := .folder -}}
+{{- range $file := .files }}
+{{- $text := $root.Files.Get (printf "manifests/%s/%s" $folder $file) | replace "refit-system" $root.Release.Namespace }}
+{{- range $document := regexSplit "(?m)^---$" $text -1 }}
+{{- $object := fromYaml $document }}
+{{- if eq (include "refit.wanted" (dict "root" $root "object" $object)) "yes" }}
+{{- include "refit.labels" (dict "root" $root "object" $object) }}
+{{- include "refit.overlay" (dict "root" $root "object" $object "own" (index $root.Values $folder | default dict)) }}
+---
+{{ toYaml $object }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* "yes" unless the object is switched off, or is there already and not of this release: k0s and the original
+system-upgrade-controller bring some of them along. */}}
+{{- define "refit.wanted" -}}
+{{- $values := .root.Values -}}
+{{- $kind := .object.kind -}}
+{{- $metadata := .object.metadata -}}
+{{- $wanted := true -}}
+{{- if eq $kind "CustomResourceDefinition" }}{{ $wanted = $values.crds.install }}{{ end -}}
+{{- if eq $kind "PodDisruptionBudget" }}{{ $wanted = $values.podDisruptionBudget.enabled }}{{ end -}}
+{{- if eq $kind "NetworkPolicy" }}{{ $wanted = $values.networkPolicy.enabled }}{{ end -}}
+{{- if and $wanted (or (has $kind (list "CustomResourceDefinition" "Namespace")) (eq $metadata.name "system-upgrade")) -}}
+{{- $found := lookup .object.apiVersion $kind ($metadata.namespace | default "") $metadata.name -}}
+{{- $release := dig "metadata" "annotations" "meta.helm.sh/release-name" "" ($found | default dict) -}}
+{{- if and $found (ne $release .root.Release.Name) }}{{ $wanted = false }}{{ end -}}
+{{- end -}}
+{{- if $wanted }}yes{{ end -}}
+{{- end }}
+
+{{/* Definitions stay when the release goes, unless told otherwise: with them, all Plans would go. */}}
+{{- define "refit.labels" -}}
+{{- $metadata := .object.metadata -}}
+{{- $labels := dict "app.kubernetes.io/managed-by" .root.Release.Service "app.kubernetes.io/instance" .root.Release.Name -}}
+{{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_") -}}
+{{- $_ := set $metadata "labels" (mergeOverwrite (dict) ($metadata.labels | default dict) $labels) -}}
+{{- if and (eq .object.kind "CustomResourceDefinition") .root.Values.crds.keep -}}
+{{- $_ := set $metadata "annotations" (dict "helm.sh/resource-policy" "keep") -}}
+{{- end -}}
+{{- end }}
+
+{{- define "refit.overlay" -}}
+{{- $values := .root.Values -}}
+{{- $kind := .object.kind -}}
+{{- if eq $kind "Deployment" }}{{ include "refit.deployment" . }}{{ end -}}
+{{- if has $kind (list "ClusterRoleBinding" "RoleBinding") }}{{ include "refit.subjects" . }}{{ end -}}
+{{- if and (eq $kind "PodDisruptionBudget") $values.podDisruptionBudget.maxUnavailable -}}
+{{- $_ := set .object.spec "maxUnavailable" $values.podDisruptionBudget.maxUnavailable -}}
+{{- end -}}
+{{- if eq $kind "NetworkPolicy" }}{{ include "refit.networkpolicy" . }}{{ end -}}
+{{- if has $kind (list "ServiceMonitor" "PrometheusRule") -}}
+{{- $_ := set .object.metadata "labels" (mergeOverwrite .object.metadata.labels $values.monitoring.labels) -}}
+{{- end -}}
+{{- end }}
+
+{{/* The image: its entry point is `refit`. */}}
+{{- define "refit.image" -}}
+{{- $image := .Values.image -}}
+{{- $name := $image.repository -}}
+{{- if $image.digest }}{{ printf "%s@%s" $name $image.digest }}
+{{- else }}{{ printf "%s:%s" $name ($image.tag | default .Chart.AppVersion) }}{{ end -}}
+{{- end }}
+
+{{- define "refit.deployment" -}}
+{{- $values := .root.Values -}}
+{{- $own := .own -}}
+{{- $_ := set .object.spec "replicas" (int $own.replicas) -}}
+{{- $template := .object.spec.template -}}
+{{- $pod := $template.spec -}}
+{{- $container := first $pod.containers -}}
+{{- $_ := set $container "image" (include "refit.image" .root) -}}
+{{- $_ := set $container "imagePullPolicy" $values.image.pullPolicy -}}
+{{- $_ := set $container "resources" $values.resources -}}
+{{- include "refit.arguments" (dict "container" $container "own" $own) -}}
+{{- range $name, $value := $own.env -}}
+{{- $_ := set $container "env" (append ($container.env | default list) (dict "name" $name "value" $value)) -}}
+{{- end -}}
+{{- range $field := list "imagePullSecrets" "nodeSelector" "tolerations" "affinity" "priorityClassName" -}}
+{{- with index $values $field }}{{ $_ := set $pod $field . }}{{ end -}}
+{{- end -}}
+{{- with $values.podAnnotations }}{{ $_ := set $template.metadata "annotations" . }}{{ end -}}
+{{- range $volume := $pod.volumes -}}
+{{- with index ($own.secrets | default dict) $volume.name }}{{ $_ := set $volume.secret "secretName" . }}{{ end -}}
+{{- end -}}
+{{- end }}
+
+{{/* capi names the addresses of downloads: whoever chooses them chooses what runs on nodes, so there is no default. */}}
+{{- define "refit.arguments" -}}
+{{- $own := .own -}}
+{{- $arguments := .container.args -}}
+{{- if hasKey $own "payloadUrl" -}}
+{{- $kept := list -}}
+{{- range $arguments }}{{ if not (regexMatch "^--(payload|checksum)-url=" .) }}{{ $kept = append $kept . }}{{ end }}{{ end -}}
+{{- $payload := required "capi.payloadUrl is not set: give the URL of a version, with {version}, {os} and {arch}" $own.payloadUrl -}}
+{{- $arguments = append $kept (printf "--payload-url=%s" $payload) -}}
+{{- with $own.checksumUrl }}{{ $arguments = append $arguments (printf "--checksum-url=%s" .) }}{{ end -}}
+{{- end -}}
+{{- $_ := set .container "args" (concat $arguments ($own.extraArgs | default list)) -}}
+{{- end }}
+
+{{/* People: the users refit-viewer and refit-operator of the files stand for the subjects of the values. */}}
+{{- define "refit.subjects" -}}
+{{- $values := .root.Values -}}
+{{- $subjects := list -}}
+{{- range $subject := .object.subjects -}}
+{{- $people := index (dict "refit-viewer" $values.viewers "refit-operator" $values.operators) $subject.name -}}
+{{- if and $people (eq $subject.kind "User") }}{{ $subjects = concat $subjects $people }}
+{{- else }}{{ $subjects = append $subjects $subject }}{{ end -}}
+{{- end -}}
+{{- $_ := set .object "subjects" $subjects -}}
+{{- end }}
+
+{{- define "refit.networkpolicy" -}}
+{{- $policy := .root.Values.networkPolicy -}}
+{{- $ports := list -}}
+{{- range $policy.egressPorts }}{{ $ports = append $ports (dict "protocol" "TCP" "port" (int .)) }}{{ end -}}
+{{- $_ := set (index .object.spec.egress 1) "ports" $ports -}}
+{{- with $policy.metricsFrom }}{{ $_ := set (first $.object.spec.ingress) "from" . }}{{ end -}}
+{{- end }}

@@ -1,0 +1,268 @@
+/** Tests the Helm chart and the kustomize bases on the real API server: same content, and a controller that works with its account. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments, stringify } from 'yaml';
+import { startCluster } from '../../sandbox/cluster/cluster.ts';
+import { plans } from '../../src/api/autopilot/plan.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { freePort } from '../../tools/controlplane/ports.ts';
+import { run } from '../../tools/controlplane/run.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { buildHelm, helm } from './helm.ts';
+
+const CHART = 'deploy/chart';
+const NAMESPACE = 'refit-system';
+const ACCOUNT = 'system:serviceaccount:refit-system:refit-controller';
+const DIALECTS = ['k0s', 'cattle', 'capi', 'kubeadm'];
+/** What has no default: who chooses it chooses what runs on nodes. */
+const REQUIRED = ['payload', 'checksum'].map((name) => {
+  const suffix = name === 'payload' ? '' : '.sha256';
+  return `--set-string=capi.${name}Url=https://mirror.example.com/\\{version\\}/\\{os\\}-\\{arch\\}/k0s${suffix}`;
+});
+const MINUTES = 60_000;
+
+let directory = '';
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-chart-'));
+  await buildHelm();
+}, 15 * MINUTES);
+
+afterAll(async () => await rm(directory, { recursive: true }));
+
+/** Prints what Helm printed; fails with what it said. */
+async function helmed(...args: readonly string[]): Promise<string> {
+  const { ok, stdout, stderr } = await helm(directory, args);
+  expect({ ok, stderr }).toEqual({ ok: true, stderr: expect.any(String) as string });
+  return stdout;
+}
+
+function only(dialect: string): string[] {
+  return DIALECTS.map((each) => `--set=${each}.enabled=${each === dialect}`).concat(REQUIRED);
+}
+
+async function templated(...args: readonly string[]): Promise<KubeObject[]> {
+  return objectsIn(await helmed('template', 'refit', CHART, '--namespace', NAMESPACE, ...args));
+}
+
+async function kustomized(folder: string): Promise<KubeObject[]> {
+  const { ok, stdout, stderr } = await run(controlPlane().kubectl, ['kustomize', folder]);
+  expect({ ok, stderr }).toEqual({ ok: true, stderr: '' });
+  return objectsIn(stdout);
+}
+
+function objectsIn(text: string): KubeObject[] {
+  return parseAllDocuments(text, { version: '1.1' })
+    .map((document) => document.toJS() as KubeObject | null)
+    .filter((object) => object !== null);
+}
+
+const nameOf = ({ kind, metadata }: KubeObject): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+
+/** Without what only one of the two tools writes: labels of the object, and the note that Helm keeps definitions. */
+function compared(objects: readonly KubeObject[]): KubeObject[] {
+  return objects
+    .map(({ metadata: { labels: _labels, annotations: _annotations, ...metadata }, ...rest }) => ({
+      ...rest,
+      metadata,
+    }))
+    .toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)));
+}
+
+describe.each(DIALECTS)('%s', (dialect) => {
+  test('Helm and kustomize install the same', async () => {
+    const both = await Promise.all([templated(...only(dialect)), kustomized(`deploy/kustomize/${dialect}`)]);
+    const [fromHelm, fromKustomize] = both.map(compared);
+    expect(fromHelm?.length).toBeGreaterThan(5);
+    // Helm makes the namespace of a release itself.
+    expect(fromHelm).toEqual(fromKustomize?.filter((object) => nameOf(object) !== `Namespace /${NAMESPACE}`));
+  });
+
+  test('the API server takes every object', async () => {
+    const objects = await kustomized(`deploy/kustomize/${dialect}`);
+    const spaces = objects.filter(({ kind }) => kind === 'Namespace');
+    for (const space of spaces) await apply(JSON.stringify(space));
+    const text = objects.map((object) => stringify(object, { version: '1.1' })).join('---\n');
+    const { ok, stderr, stdout } = await kubectlAs('admin', ['apply', '--dry-run=server', '-f', '-'], text);
+    // Such as a Deployment that breaks the Pod Security Standard of its namespace.
+    expect({ ok, stderr }).toEqual({ ok: true, stderr: '' });
+    expect(stdout.trim().split('\n')).toHaveLength(objects.length);
+  });
+
+  test('only its own definitions', async () => {
+    const kinds = (await templated(...only(dialect))).filter(({ kind }) => kind === 'CustomResourceDefinition');
+    const groups = new Set(kinds.map(({ metadata }) => metadata.name.replace(/^[^.]*\./, '')));
+    const own: Readonly<Record<string, string[]>> = { k0s: ['autopilot.k0sproject.io'], cattle: ['upgrade.cattle.io'] };
+    expect([...groups].toSorted()).toEqual([...(own[dialect] ?? []), 'upgrade.refit.dev']);
+  });
+});
+
+test('the admission policies of the chart are those of deploy/', async () => {
+  const objects = await templated('--set=admission.signals=true', '--set=admission.k0sPlans=true');
+  const policies = objects.filter(({ kind }) => kind?.startsWith('ValidatingAdmission'));
+  const files = ['admission-policy.yaml', 'admission-policy-k0s-plans.yaml'];
+  const texts = await Promise.all(files.map(async (file) => await readFile(`deploy/${file}`, 'utf8')));
+  expect(compared(policies)).toEqual(compared(texts.flatMap(objectsIn)));
+});
+
+test('helm lint finds nothing', async () => {
+  expect(await helmed('lint', '--strict', CHART)).toContain('0 chart(s) failed');
+});
+
+test.each<[string, string[], RegExp]>([
+  ['no dialect', ['--set=k0s.enabled=false'], /nothing is enabled: set k0s.enabled/],
+  ['no address of downloads', ['--set=capi.enabled=true'], /capi.payloadUrl is not set/],
+  ['a value that does not exist', ['--set=k0s.replica=3'], /replica/],
+  ['no replica', ['--set=k0s.replicas=0'], /replicas/],
+  ['an option that is none', ['--set=k0s.extraArgs={debug}'], /extraArgs/],
+  ['capi elsewhere', ['--set=capi.enabled=true', ...REQUIRED, '--namespace=other'], /found other: use --namespace/],
+])('%s: refused with the field', async (_what, args, message) => {
+  const { ok, stderr } = await helm(directory, ['template', 'refit', CHART, '--namespace', NAMESPACE, ...args]);
+  expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringMatching(message) as string });
+});
+
+test('values reach the pods', async () => {
+  const args = ['repository=registry.example.com/refit', 'digest=sha256:' + 'a'.repeat(64)].map(
+    (it) => `--set=image.${it}`,
+  );
+  const objects = await templated(...args, '--set=k0s.replicas=3', '--set=k0s.extraArgs={--log-level=debug}');
+  const found = objects.find(({ kind }) => kind === 'Deployment');
+  expect(found).toMatchObject({
+    spec: {
+      replicas: 3,
+      template: {
+        spec: {
+          containers: [
+            {
+              image: `registry.example.com/refit@sha256:${'a'.repeat(64)}`,
+              args: ['controller', '--health-address=:8080', '--log-level=debug'],
+            },
+          ],
+        },
+      },
+    },
+  });
+});
+
+describe('installed', () => {
+  const release = (...args: readonly string[]): string[] => [...args, '--namespace', NAMESPACE];
+  let roles = '';
+
+  beforeAll(async () => {
+    // As in a cluster that has nothing of Refit yet; the Namespace of the Lease may be there already.
+    const documents = parseAllDocuments(await readFile('deploy/rbac.yaml', 'utf8'));
+    roles = documents.filter((document) => document.get('kind') !== 'Namespace').join('');
+    await kubectlAs('admin', ['delete', '-f', '-'], roles);
+    await apply(await readFile('deploy/chart/manifests/base/namespace.yaml', 'utf8'));
+    const kubeconfig = ['--kubeconfig', await kubeconfigFor('admin')];
+    await helmed('install', 'refit', CHART, ...release('--set=nodeSelector.chart-test=none'), ...kubeconfig);
+  });
+
+  afterAll(async () => {
+    await helmed('uninstall', 'refit', ...release('--wait', '--kubeconfig', await kubeconfigFor('admin')));
+    await kubectlAs('admin', ['delete', 'namespace', NAMESPACE]);
+    for (const file of ['rbac.yaml', 'rbac-capi.yaml']) await apply(await readFile(`deploy/${file}`, 'utf8'));
+  });
+
+  test('both pods pass the Pod Security Standard `restricted`', async () => {
+    const count = async (): Promise<number> => {
+      const { stdout } = await kubectlAs('admin', ['get', 'pods', '-n', NAMESPACE, '-o', 'name']);
+      return stdout.trim().split('\n').filter(Boolean).length;
+    };
+    await expect.poll(count, { timeout: MINUTES }).toBe(2);
+  });
+
+  test('definitions and the namespace of the Lease are there', async () => {
+    const names = [
+      'plans.autopilot.k0sproject.io',
+      'controlnodes.autopilot.k0sproject.io',
+      'upgradepolicies.upgrade.refit.dev',
+    ];
+    expect((await kubectlAs('admin', ['get', 'crd', ...names])).stderr).toBe('');
+    expect((await kubectlAs('admin', ['get', 'namespace', 'k0s-autopilot'])).stderr).toBe('');
+  });
+
+  test('the controller upgrades nodes with the rights of its account and no other', async () => {
+    const kubeconfig = await accountKubeconfig();
+    await using cluster = await runningCluster(kubeconfig);
+    const ports = await Promise.all([freePort(), freePort()]);
+    for (const port of ports) await cluster.startController(`chart-${port}`, ['--health-address', `127.0.0.1:${port}`]);
+    // The one that stands by is ready, too: else a Deployment would never be available.
+    const ready = async (): Promise<number[]> => await Promise.all(ports.map(async (port) => await statusOf(port)));
+    await expect.poll(ready, { timeout: MINUTES }).toEqual([200, 200]);
+    await apply(JSON.stringify(cluster.plan({ id: 'chart', version: TO, concurrent: 1 })));
+    const stateOf = async () => (await cluster.client.get(plans, 'autopilot')).status?.state;
+    await expect.poll(stateOf, { timeout: 2 * MINUTES }).toBe('Completed');
+    expect(await cluster.hosts[1]?.version()).toBe(TO);
+    const asked = await askedBy(ACCOUNT);
+    expect(asked.length).toBeGreaterThan(10);
+    expect(asked.filter((line) => line.startsWith('forbid'))).toEqual([]);
+  });
+});
+
+const [FROM, TO] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];
+
+async function statusOf(port: number): Promise<number> {
+  const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
+  return answer?.status ?? 0;
+}
+
+/** As a pod has it: a bound token, and nothing else. */
+async function accountKubeconfig(): Promise<string> {
+  const { stdout, stderr } = await kubectlAs('admin', ['create', 'token', 'refit-controller', '-n', NAMESPACE]);
+  expect(stderr).toBe('');
+  const { url, caCertificate } = controlPlane();
+  const path = join(directory, 'account.yaml');
+  const authority = Buffer.from(caCertificate).toString('base64');
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'refit', cluster: { server: url, 'certificate-authority-data': authority } }],
+    users: [{ name: 'refit', user: { token: stdout.trim() } }],
+    contexts: [{ name: 'refit', context: { cluster: 'refit', user: 'refit' } }],
+    'current-context': 'refit',
+  };
+  await writeFile(path, stringify(config), { mode: 0o600 });
+  return path;
+}
+
+async function runningCluster(kubeconfig: string) {
+  const cluster = await startCluster({
+    plane: {
+      url: controlPlane().url,
+      kubeconfig: async (user) => (user === 'controller' ? kubeconfig : await kubeconfigFor(user)),
+    },
+    directory: join(directory, 'cluster'),
+    controllers: 1,
+    workers: 1,
+    prefix: 'chart-',
+    version: FROM,
+    offers: [TO],
+    restartDelayMs: 300,
+  });
+  const stop = async (): Promise<void> => {
+    await cluster.client.delete(plans, 'autopilot');
+    await cluster.stop();
+  };
+  return { ...cluster, [Symbol.asyncDispose]: stop };
+}
+
+/** `<decision> <verb> <path>` of each request of a user. */
+async function askedBy(user: string): Promise<string[]> {
+  const lines = (await readFile(controlPlane().auditLog, 'utf8')).split('\n').slice(0, -1);
+  return lines
+    .map((line) => JSON.parse(line) as AuditLine)
+    .filter((event) => event.user.username === user)
+    .map(
+      ({ verb, requestURI, annotations }) => `${annotations?.['authorization.k8s.io/decision']} ${verb} ${requestURI}`,
+    );
+}
+
+interface AuditLine {
+  readonly verb: string;
+  readonly requestURI: string;
+  readonly user: { readonly username: string };
+  readonly annotations?: Readonly<Record<string, string>>;
+}

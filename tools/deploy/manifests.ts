@@ -1,0 +1,87 @@
+/** Every file of deploy/chart that is made: the manifests that the chart and the kustomize bases share. */
+import { readFileSync } from 'node:fs';
+import { type CustomKind, definitionOf } from '../../src/api/crd.ts';
+import { CUSTOM_KINDS } from '../crds/registry.ts';
+import { fileOf, object, REFIT_NAMESPACE, yamlOf } from './objects.ts';
+import { copyOf, rightsOf } from './rights.ts';
+import { CAPI, CATTLE, K0S, workload } from './workloads.ts';
+
+const HERE = 'tools/deploy';
+const CHART = 'deploy/chart';
+
+export function deployFiles(): [string, string][] {
+  const kinds = (group: string, names: string[]): string =>
+    fileOf(
+      'src/api',
+      CUSTOM_KINDS.filter(({ resource }) => resource.group === group && names.includes(resource.kind)).map(crdYaml),
+    );
+  const folders: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    base: {
+      'namespace.yaml': made([namespace()]),
+      'kinds.yaml': kinds('upgrade.refit.dev', ['UpgradePolicy']),
+      'viewer.yaml': rightsOf('rbac.yaml', 'viewer'),
+    },
+    k0s: {
+      'kinds.yaml': kinds('autopilot.k0sproject.io', ['Plan', 'ControlNode', 'UpdateConfig']),
+      'shards.yaml': kinds('upgrade.refit.dev', ['StatusShard']),
+      'rights.yaml': rightsOf('rbac.yaml', 'others'),
+      'controller.yaml': made(workload(K0S)),
+    },
+    cattle: {
+      'kinds.yaml': kinds('upgrade.cattle.io', ['Plan']),
+      'rights.yaml': rightsOf('rbac-cattle.yaml', 'others'),
+      'controller.yaml': made(workload(CATTLE)),
+    },
+    capi: {
+      'rights.yaml': rightsOf('rbac-capi.yaml', 'others'),
+      'controller.yaml': made(workload(CAPI)),
+    },
+    admission: {
+      'signals.yaml': copyOf('admission-policy.yaml'),
+      'k0s-plans.yaml': copyOf('admission-policy-k0s-plans.yaml'),
+    },
+    kubeadm: { 'rights.yaml': rightsOf('rbac-kubeadm.yaml', 'others') },
+  };
+  return [
+    [`${CHART}/Chart.yaml`, chartYaml()],
+    ...Object.entries(folders).flatMap(([folder, files]): [string, string][] => [
+      ...Object.entries(files).map(([name, text]): [string, string] => [`${CHART}/manifests/${folder}/${name}`, text]),
+      [`${CHART}/manifests/${folder}/kustomization.yaml`, kustomization(Object.keys(files))],
+    ]),
+  ];
+}
+
+export function crdYaml(kind: CustomKind): string {
+  return yamlOf(definitionOf(kind));
+}
+
+function made(objects: readonly object[]): string {
+  return fileOf(HERE, objects.map(yamlOf));
+}
+
+function namespace(): object {
+  const { metadata, ...rest } = object('v1', 'Namespace', REFIT_NAMESPACE, undefined, {});
+  return { ...rest, metadata: { ...metadata, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } } };
+}
+
+function kustomization(resources: readonly string[]): string {
+  return made([{ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources }]);
+}
+
+function chartYaml(): string {
+  const { version, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+    description: string;
+  };
+  return made([
+    {
+      apiVersion: 'v2',
+      name: 'refit',
+      description,
+      type: 'application',
+      version,
+      appVersion: version,
+      kubeVersion: '>=1.30.0-0',
+    },
+  ]);
+}

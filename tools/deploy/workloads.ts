@@ -1,0 +1,162 @@
+/** The Deployment of each process of Refit, with what runs beside it: service account, Service, budget and NetworkPolicy. */
+import { VERSION } from '../../src/cli/version.ts';
+import { object, POD_SECURITY, REFIT_NAMESPACE } from './objects.ts';
+
+/** Without a registry: administrators put their own in front. */
+const IMAGE = `refit:${VERSION}`;
+const HEALTH_PORT = 8080;
+/** Where API servers listen, as Services and as hosts; 443 is that of channels and of checksums, too. */
+const HTTPS_PORTS = [443, 6443];
+
+interface Workload {
+  /** Names all of its objects. */
+  readonly name: string;
+  readonly namespace: string;
+  readonly account: string;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** A port that others call, beside the one for health and metrics. */
+  readonly hooks?: number;
+  /** Directory by Secret. */
+  readonly secrets?: Readonly<Record<string, string>>;
+}
+
+export const K0S: Workload = {
+  name: 'refit-controller',
+  namespace: REFIT_NAMESPACE,
+  account: 'refit-controller',
+  args: ['controller', `--health-address=:${HEALTH_PORT}`],
+};
+
+/** The name, the namespace and the account are those of the original. */
+export const CATTLE: Workload = {
+  name: 'system-upgrade-controller',
+  namespace: 'system-upgrade',
+  account: 'system-upgrade',
+  args: ['system-upgrade-controller'],
+  env: {
+    SYSTEM_UPGRADE_CONTROLLER_NAME: 'system-upgrade-controller',
+    SYSTEM_UPGRADE_CONTROLLER_NAMESPACE: 'system-upgrade',
+    SYSTEM_UPGRADE_CONTROLLER_LEADER_ELECT: 'true',
+    SYSTEM_UPGRADE_CONTROLLER_HEALTH_ADDRESS: `:${HEALTH_PORT}`,
+  },
+};
+
+export const CAPI: Workload = {
+  name: 'refit-capi-extension',
+  namespace: REFIT_NAMESPACE,
+  account: 'refit-capi',
+  args: [
+    'capi-extension',
+    `--health-address=:${HEALTH_PORT}`,
+    '--address=:9443',
+    '--cert-dir=/certs',
+    '--client-ca=/managers/ca.crt',
+    '--payload-url=https://mirror.example.com/{version}/{os}-{arch}/k0s',
+    '--checksum-url=https://mirror.example.com/{version}/{os}-{arch}/k0s.sha256',
+  ],
+  hooks: 9443,
+  secrets: { 'refit-capi-extension-tls': '/certs', 'refit-capi-managers': '/managers' },
+};
+
+export function workload(of: Workload): object[] {
+  return [
+    object('v1', 'ServiceAccount', of.account, of.namespace, {}),
+    deployment(of),
+    object('policy/v1', 'PodDisruptionBudget', of.name, of.namespace, {
+      spec: {
+        maxUnavailable: 1,
+        selector: { matchLabels: labelsOf(of) },
+        // A pod that is not ready protects nothing, and must not block the drain of its node.
+        unhealthyPodEvictionPolicy: 'AlwaysAllow',
+      },
+    }),
+    service(of),
+    networkPolicy(of),
+  ];
+}
+
+function labelsOf({ name }: Workload): Record<string, string> {
+  return { 'app.kubernetes.io/name': 'refit', 'app.kubernetes.io/component': name };
+}
+
+function deployment(of: Workload): object {
+  const labels = labelsOf(of);
+  return object('apps/v1', 'Deployment', of.name, of.namespace, {
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          serviceAccountName: of.account,
+          securityContext: POD_SECURITY,
+          affinity: apart(labels),
+          containers: [container(of)],
+          ...(of.secrets && {
+            volumes: Object.keys(of.secrets).map((name) => ({ name, secret: { secretName: name } })),
+          }),
+        },
+      },
+    },
+  });
+}
+
+/** Replicas on different nodes, where there are two. */
+function apart(matchLabels: object): object {
+  const term = { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels } };
+  return {
+    podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: term }] },
+  };
+}
+
+function container({ args, env = {}, hooks, secrets = {} }: Workload): object {
+  const probe = (path: string): object => ({ httpGet: { path, port: 'health' } });
+  const variables = Object.entries(env).map(([name, value]) => ({ name, value }));
+  const mounts = Object.entries(secrets).map(([name, mountPath]) => ({ name, mountPath, readOnly: true }));
+  return {
+    name: 'refit',
+    image: IMAGE,
+    imagePullPolicy: 'IfNotPresent',
+    args,
+    ...(variables.length > 0 && { env: variables }),
+    ports: [
+      { name: 'health', containerPort: HEALTH_PORT },
+      ...(hooks === undefined ? [] : [{ name: 'hooks', containerPort: hooks }]),
+    ],
+    livenessProbe: probe('/healthz'),
+    readinessProbe: probe('/readyz'),
+    resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '512Mi' } },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+    ...(mounts.length > 0 && { volumeMounts: mounts }),
+  };
+}
+
+function service(of: Workload): object {
+  const port = (name: string, number: number): object => ({ name, port: number, targetPort: name });
+  const { metadata, ...rest } = object('v1', 'Service', of.name, of.namespace, {
+    spec: {
+      selector: labelsOf(of),
+      ports: [port('health', HEALTH_PORT), ...(of.hooks === undefined ? [] : [port('hooks', of.hooks)])],
+    },
+  });
+  return { ...rest, metadata: { ...metadata, labels: labelsOf(of) } };
+}
+
+/** In: probes, scrapes and hooks. Out: names, API servers, and what HTTPS serves. */
+function networkPolicy(of: Workload): object {
+  const tcp = (port: number): object => ({ protocol: 'TCP', port });
+  const dns = ['UDP', 'TCP'].map((protocol) => ({ protocol, port: 53 }));
+  return object('networking.k8s.io/v1', 'NetworkPolicy', of.name, of.namespace, {
+    spec: {
+      podSelector: { matchLabels: labelsOf(of) },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [HEALTH_PORT, ...(of.hooks === undefined ? [] : [of.hooks])].map((port) => ({ ports: [tcp(port)] })),
+      egress: [{ ports: dns }, { ports: HTTPS_PORTS.map(tcp) }],
+    },
+  });
+}
