@@ -69,10 +69,7 @@ interface Progress {
   readonly spent: Readonly<Record<string, number>>;
 }
 
-/**
- * Cordon and drain by the agent itself. Absent: it did nothing, for example because the leader cordons. `undone`:
- * uncordoned. `stuck`: could not be uncordoned before the failure was reported.
- */
+/** The agent's own cordon and drain, if any. `undone`: uncordoned. `stuck`: not uncordoned when the failure was reported. */
 export type OwnDrainState = 'started' | 'done' | 'undone' | 'stuck';
 
 export interface UpdateJournal extends Progress {

@@ -19,10 +19,7 @@ export interface DrainPreview {
   readonly refused: readonly RefusedPod[];
 }
 
-/**
- * Observes any number of nodes once. Lists the budgets once for all nodes, and only if a pod must be evicted. Never writes.
- * Rejects when the API server refuses: no answer must not look like no obstacle.
- */
+/** Observes nodes once, and lists the budgets once. Rejects when the API server refuses: that is no "nothing blocks". */
 export class DrainPreviewer {
   readonly #client: KubeClient;
   readonly #abort: AbortSignal;

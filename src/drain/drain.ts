@@ -124,10 +124,7 @@ class Drain {
   }
 }
 
-/**
- * So many successors of a pod are evicted too. A pod that tolerates everything and fits nowhere else would come back for
- * ever, so in the end it stays, as pods of DaemonSets do. (kubectl evicts only the pods that it found first.)
- */
+/** So many successors of a pod are evicted too; then it stays. One that fits nowhere else would come back for ever. */
 const MAX_RETURNS = 3;
 
 interface KnownPod {

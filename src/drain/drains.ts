@@ -19,10 +19,7 @@ export interface Drains {
   forget(node: string): void;
   /** The returned function unsubscribes. `begin` and `forget` do not call the listener. */
   onChange(listener: (node: string) => void): () => void;
-  /**
-   * One term of leadership: drains may start until `abort` aborts. Then all are ended and forgotten, and late decisions of
-   * the term start none. Resolves once nothing runs any more; another term may follow.
-   */
+  /** One term of leadership: drains may start until `abort`. Then all end and are forgotten; resolves once nothing runs. */
   run(abort: AbortSignal): Promise<void>;
 }
 

@@ -28,10 +28,7 @@ export interface SortedPods {
   readonly refused: readonly RefusedPod[];
 }
 
-/**
- * As `kubectl drain` decides, except for finished pods: kubectl deletes them, and their logs are lost. The node comes back,
- * so here they stay. `isOrphaned`: the DaemonSet of the pod is gone, so nothing will create the pod again.
- */
+/** As `kubectl drain`, but finished pods stay with their logs: the node comes back. `isOrphaned`: its DaemonSet is gone. */
 export function judgePod(pod: Pod, options: DrainOptions, isOrphaned: (pod: Pod) => boolean): PodVerdict {
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return left('is run by the kubelet from a file');
   if (isFinished(pod)) return left('has finished');

@@ -1,9 +1,6 @@
 /** When work may start: windows that recur in a time zone, and blackouts. */
 
-/**
- * Opens on each of `days` when the local time first reaches `startMinute`. Closes after `lengthMs` of real time, or when the
- * local time reaches `endMinute`.
- */
+/** Opens on `days` at local `startMinute`; closes after `lengthMs` of real time, or at local `endMinute`. */
 export interface MaintenanceWindow {
   /** 1 for Monday to 7 for Sunday; every day when empty. */
   readonly days: readonly number[];

@@ -1,7 +1,4 @@
-/**
- * Judges the versions of a cluster and of its upgrade. R1 to R14 restate the version skew policy of Kubernetes, Km, Ks and Kd
- * the rules of kubeadm; docs/guides/kubeadm.md has each in one sentence.
- */
+/** Judges versions: R1 to R14 are Kubernetes' skew policy, Km, Ks and Kd kubeadm's rules (docs/guides/kubeadm.md). */
 import { compareVersions, isNewerMinor, minorsBetween, parseVersion, type Version } from '../util/version.ts';
 import {
   brokenStep,

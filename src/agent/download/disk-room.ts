@@ -68,10 +68,7 @@ interface WaitTools extends Tools {
   readonly abort: AbortSignal;
 }
 
-/**
- * Runs `work`, and again each time it finds the disk full: first `discard` frees what the download took, so that the
- * service and the journal can be written. `work` gets the milliseconds that are left of `totalMs`.
- */
+/** Runs `work` with the milliseconds that are left; after each full disk `discard` frees what it took, and it runs again. */
 export async function whenThereIsRoom(
   work: (leftMs: number) => Promise<void>,
   discard: () => Promise<void>,

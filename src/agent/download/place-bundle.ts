@@ -140,10 +140,7 @@ async function makeDirectory({ imagesDirectory: path, fileTrust }: BundleRequest
   await syncPath(dirname(path), files);
 }
 
-/**
- * The service imports every file in the images directory, so incomplete bytes stay outside of it, if both directories
- * are on one file system.
- */
+/** Incomplete bytes stay outside of the images directory, which the service imports, if both are on one file system. */
 async function partFor(imagesDirectory: string, files: Files): Promise<string> {
   const [outside, inside] = partsFor(imagesDirectory);
   const [parent, images] = await Promise.all([files.stat(dirname(imagesDirectory)), files.stat(imagesDirectory)]);

@@ -16,10 +16,7 @@ import type { Step } from '../steps/step.ts';
 
 type ReportStep = Extract<Step, { kind: 'report' }>;
 
-/**
- * Leaves everything but the signal and the report as it is, unknown fields included. `journal` is the one after the
- * step; `now` is wall-clock milliseconds.
- */
+/** Leaves all but signal and report as it is. `journal` is the one after the step; `now` is wall-clock milliseconds. */
 export function withStatus(
   object: KubeObject,
   signal: SignalData,

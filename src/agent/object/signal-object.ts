@@ -41,10 +41,7 @@ export async function changeOrTimeout(
 
 /** An object that its agent also creates and keeps up to date. */
 export interface RegisteredObject extends SignalObject {
-  /**
-   * Server-side apply with force: creates the object if needed, and takes over the fields. Fields that were claimed before
-   * and are missing now are removed.
-   */
+  /** Server-side apply with force: creates the object if needed; fields that were claimed before and are missing now go. */
   claim(fields: KubeObject): Promise<void>;
   /** PUT of the status with the object's resourceVersion: rejects with a conflict when the object has changed. */
   writeStatus(object: KubeObject): Promise<void>;

@@ -5,10 +5,7 @@ import { type Clock, sleep } from '../../util/clock.ts';
 export interface Commands {
   /** Returns its output; rejects with its error message, or after ten seconds. */
   ask(command: string, ...args: readonly string[]): Promise<string>;
-  /**
-   * Resolves once it has ended with 0, or after five seconds; then it keeps running, because half a restart is worse than a
-   * slow one. Rejects with its error message.
-   */
+  /** Resolves once it ended with 0, or after five seconds: half a restart is worse than a slow one. Rejects with its error. */
   start(command: string, ...args: readonly string[]): Promise<void>;
 }
 

@@ -6,10 +6,7 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { takeLock } from './lock.ts';
 import { assertTrustedPath, isTrustedUser } from './trusted-path.ts';
 
-/**
- * Throws REFIT_FILE when it is unusable or others could change it, and REFIT_AGENT when another agent uses it, or works on
- * this host: `runDirectory` holds the lock of the host.
- */
+/** Throws REFIT_FILE when it is unusable or others could change it, REFIT_AGENT when another agent works on this host. */
 export async function openStateDirectory(path: string, runDirectory: string): Promise<StatePaths> {
   const paths = pathsIn(path);
   try {

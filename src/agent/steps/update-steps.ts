@@ -9,10 +9,7 @@ export function nextUpdateStep(input: UpdateInput): Step {
   return ADVANCE[input.journal.phase](input);
 }
 
-/**
- * For work whose signal is over, gone or replaced. An update that touched the service is first brought to a proven end,
- * so that the previous path always names a binary that was seen running. Our cordon is removed, too.
- */
+/** For a signal that is over or replaced. An update that touched the service is brought to a proven end; our cordon goes. */
 export function windDown(input: UpdateInput): Step {
   const { journal } = input;
   const { phase } = journal;

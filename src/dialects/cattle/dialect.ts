@@ -58,10 +58,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
   };
 }
 
-/**
- * Jobs have their own deadlines. As in the original, the window is checked only before the rollout starts: once a node is
- * in progress or failed, the rollout continues after the window closes.
- */
+/** Jobs have deadlines of their own. As in the original, the window is checked only until the first node is in progress. */
 function policyOf({ spec, status }: CattlePlan, policy: RolloutPolicy): RolloutPolicy {
   const windows = spec?.window && !status?.applying ? windowsOf(spec.window) : undefined;
   const planWindows = windows === undefined || typeof windows === 'string' ? {} : { planWindows: windows };

@@ -137,10 +137,7 @@ sync "$RUN.new"
 mv "$RUN.new" "$RUN"
 `;
 
-/**
- * For hosts of the control plane: restores manifests that a killed kubeadm left out, and prints `restored <file>` for each.
- * `byHand` is the backup of a kubeadm that Refit did not start, which a person agreed to.
- */
+/** Restores manifests that a killed kubeadm left out. `byHand`: the backup of another kubeadm, which a person agreed to. */
 export function repairScript(byHand?: string): string {
   const agreed = byHand === undefined ? '' : `BY_HAND=${quoted(byHand)}\n`;
   return detached(`${agreed}${PRELUDE}${RESTORE}`, 5);

@@ -25,10 +25,7 @@ export interface NodeActionBatch {
   run(onDone: (nodeAction: NodeAction) => void): Promise<boolean>;
 }
 
-/**
- * Run the batches in order, each only if the plan is unchanged. All writes are prepared now: a late batch must not act on
- * an object that has changed in between. `now` (ms) is written to the targets.
- */
+/** Run the batches in order, each only if the plan is unchanged. All is prepared now: objects that change later stay. */
 export function prepareNodeActions(
   effects: Effects,
   rollout: Rollout,

@@ -28,10 +28,7 @@ export async function record(
   return await writePlan(effects, split);
 }
 
-/**
- * Shards are written before the plan, so that a target which ends is always recorded somewhere. Their versions and the
- * plan's are independent: the plan is read again before a shard is written, and the shards before the plan is.
- */
+/** Shards come first, so that a target which ends is always recorded. Each write rests on a fresh read of the other. */
 async function writeShards(
   effects: Effects,
   plan: KubeObject,
@@ -72,10 +69,7 @@ function finishing(
     .flatMap(({ stage, target }) => signal.finish?.(world, after, stage, target, plan) ?? []);
 }
 
-/**
- * An abort releases targets that show no signal. A stale cache may hide a signal that another leader sent: the plan would
- * end while the node still works. False if an object that a signal would be written to has changed.
- */
+/** An abort releases targets that show no signal. False if one may have been sent: a stale cache may hide it. */
 export async function areNotYetSignalled(
   { dialect, client, world, abort }: Effects,
   plan: KubeObject,

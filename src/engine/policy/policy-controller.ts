@@ -113,10 +113,7 @@ function readable(policy: UpgradePolicy): ConditionUpdate {
   return { type: 'Accepted', status: 'False', reason: first.code, message, ...more };
 }
 
-/**
- * That a more specific policy applies instead is intended and no conflict. Of two policies with the same entry, the one that
- * does not apply says so. The answer must not depend on plans, because processes know different ones.
- */
+/** Of two policies with the same entry, the one that does not apply says so. Not by plans: processes know different ones. */
 function conflicted(policy: UpgradePolicy, { policies }: PolicyContext): ConditionUpdate {
   const earlier = policies.filter(({ metadata }) => metadata.name < policy.metadata.name);
   const lost = entriesOf(policy).flatMap((entry) => {

@@ -134,10 +134,7 @@ function evictIf(allowed: boolean | undefined, otherwise: 'evict' | 'refuse'): '
   return allowed ? 'evict' : 'refuse';
 }
 
-/**
- * Milliseconds that a node that drains itself waits longer than its leader. So the leader ends the drain; without a leader,
- * or after a change of leader, the node does, and reports it so that `onDeadline` applies.
- */
+/** Milliseconds that a node which drains itself waits longer than its leader, so that a leader, if any, ends the drain. */
 const LEADER_FIRST_MS = 60_000;
 
 /** Drain options for a node that drains itself, where they differ from the agent's defaults. */

@@ -20,10 +20,7 @@ const SETTLE_MS = 10_000;
 /** Waits that every rollout has. */
 const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
 
-/**
- * Progressing: the plan runs. Blocked: targets wait for something other than slots. Degraded: a target failed or the plan
- * was refused. Returns the same list if nothing changed.
- */
+/** Progressing: it runs. Blocked: not only by slots. Degraded: a target failed. The same list if nothing changed. */
 export function conditionsOf(
   rollout: Rollout,
   waits: readonly Wait[],
@@ -72,10 +69,7 @@ const RUNNING = { reason: 'InFlight', message: 'the plan is running' };
 const FREE = { reason: 'NothingWaits', message: 'targets wait only for slots and stages' };
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
-/**
- * Writes the conditions if a status or reason changed. A conflict is ignored: the watch brings the other write, and the
- * decision is taken again. Returns the milliseconds after which a new wait has lasted long enough to be reported.
- */
+/** Writes the conditions if one changed; ignores a conflict. Returns milliseconds until a new wait may be reported. */
 export async function writeConditions(
   { client, ownWrites, plans, abort, onEvent }: Writing,
   plan: KubeObject,

@@ -42,10 +42,7 @@ export interface Election extends WriteGuard {
   leader(): string;
   /** Calls `listener` when a term of ours begins, and with undefined when it ends; the returned function unsubscribes. */
   onChange(listener: (term: Term | undefined) => void): () => void;
-  /**
-   * Stands for election again and again until `abort`. Then waits for the writes in progress and releases the lease,
-   * unless one of them may still reach the server. Never rejects. Call once.
-   */
+  /** Stands for election until `abort`. Then waits for its writes and releases the lease, unless one may still arrive. */
   run(abort: AbortSignal): Promise<void>;
 }
 

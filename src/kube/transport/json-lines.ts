@@ -2,10 +2,7 @@
 
 const NEWLINE = 10;
 
-/**
- * Reads each byte once and copies it at most once, whatever the size of chunks and lines. Throws a SyntaxError when a line is
- * not JSON, longer than `mostBytes`, or the stream ends inside one.
- */
+/** Reads and copies each byte once. Throws a SyntaxError for a line that is not JSON, too long, or cut off by the end. */
 export async function* jsonLines(chunks: AsyncIterable<Buffer>, mostBytes = Infinity): AsyncGenerator {
   let parts: Buffer[] = [];
   let held = 0;
