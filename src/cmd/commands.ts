@@ -1,11 +1,10 @@
 /** Lists the commands of `refit`. Adding one: a file in src/cli, an entry here, and a section in docs/reference/cli.md. */
-import { Argument, Option } from 'commander';
+import { Argument, InvalidArgumentError, Option } from 'commander';
 import type { ControlFlags } from '../cli/controls/command.ts';
 import type { Control } from '../cli/controls/control.ts';
 import type { KubeadmApplyFlags, KubeadmFlags } from '../cli/kubeadm/session.ts';
 import {
   type ConnectionFlags,
-  type ControllerFlags,
   connectionOptions,
   controllerOptions,
   leaseDuration,
@@ -19,15 +18,15 @@ import type { SessionParts } from '../cli/status/session.ts';
 import { VERSION } from '../cli/version.ts';
 import { systemClock } from '../util/clock.ts';
 import type { ExtensionFlags } from './capi-extension.ts';
+import type { UpdateFlags } from './controller.ts';
 
 /** Each command imports what it runs only when it runs. */
 export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'controller',
     summary: 'Carries out Plans. Run two or more: one leads, the others stand by.',
-    options: controllerOptions(),
-    run: async (flags: ControllerFlags, { abort }) =>
-      await (await import('./controller.ts')).runController(flags, abort),
+    options: [...controllerOptions(), ...updateOptions()],
+    run: async (flags: UpdateFlags, { abort }) => await (await import('./controller.ts')).runController(flags, abort),
   },
   {
     name: 'capi-extension',
@@ -151,6 +150,23 @@ function control(name: string, summary: string, { options = [], load, ...rest }:
     return await applyControl(await load(flags, call), flags, await partsOf(call));
   };
   return { name, summary, options: [...connectionOptions(), plan, ...options], run, ...rest };
+}
+
+function updateOptions(): Option[] {
+  return [
+    new Option(
+      '--cluster-info <storage,network>',
+      'tell update servers about the cluster, such as etcd,kuberouter',
+    ).argParser((text) => {
+      const [storage = '', network = '', ...more] = text.split(',');
+      if (storage !== '' && network !== '' && more.length === 0) return { storage, network };
+      throw new InvalidArgumentError('write storage and network, such as etcd,kuberouter');
+    }),
+    new Option(
+      '--insecure-updates',
+      'allow update servers with plain http, and downloads with neither https nor a sha256',
+    ),
+  ];
 }
 
 function extensionOptions(): Option[] {

@@ -1,35 +1,54 @@
 /** Runs `refit controller`. */
 import { setFlagsFromString } from 'node:v8';
+import { updateConfigs } from '../api/autopilot/update-config.ts';
 import type { ControllerFlags } from '../cli/options.ts';
 import { VERSION } from '../cli/version.ts';
+import { phaseOfPlan } from '../dialects/autopilot/states.ts';
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
+import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { createClient } from '../kube/transport/http-client.ts';
-import { prepareControllerProcess } from '../process/controller-process.ts';
-import { createMetrics } from '../runtime/metrics.ts';
+import { type LeaderTools, prepareControllerProcess } from '../process/controller-process.ts';
+import type { Controller } from '../runtime/controller.ts';
+import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import { CENTRAL_CORDONING_LABEL } from '../signal/names.ts';
-import { EXIT } from '../util/errors.ts';
-import { stderrLogger } from '../util/log.ts';
+import type { ClusterInfo } from '../updates/channel/cluster-headers.ts';
+import { updateController } from '../updates/update-controller.ts';
+import { systemClock as clock } from '../util/clock.ts';
+import { parseGoDuration } from '../util/duration.ts';
+import { EXIT, messageOf, RefitError } from '../util/errors.ts';
+import { type Logger, stderrLogger } from '../util/log.ts';
 
 /** Percent by which the heap may grow before V8 collects: with 15,000 nodes it saves 196 of 466 MiB for 7 % more CPU. */
 const HEAP_GROWTH = 30;
 
+export interface UpdateFlags extends ControllerFlags {
+  /** Plain http for update servers, and downloads with neither https nor a sha256. */
+  readonly insecureUpdates?: boolean;
+  /** What update servers are told beside what the API says; nothing at all if not set. */
+  readonly clusterInfo?: ClusterInfo;
+}
+
 /** Runs until `abort`. Rejects at once if the API server cannot be reached or lacks what Refit needs. */
-export async function runController(flags: ControllerFlags, abort: AbortSignal): Promise<number> {
+export async function runController(flags: UpdateFlags, abort: AbortSignal): Promise<number> {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);
   const metrics = createMetrics(VERSION);
   const component = 'refit-controller';
+  const log = stderrLogger(flags.logLevel);
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   const client = createClient(config, { userAgent: component, onRequest: (record) => metrics.requested(record) });
   try {
+    const updates = await prepareUpdates(flags, { client, metrics, log }, abort);
     const controller = await prepareControllerProcess(
       {
         component,
         config,
         client,
         dialects: CONTROLLER_DIALECTS,
+        controllers: updates,
         lease: {
           ...LEADER_LEASE,
           ...timesOf(flags.leaseDuration),
@@ -39,7 +58,8 @@ export async function runController(flags: ControllerFlags, abort: AbortSignal):
         apiPort: flags.apiPort,
         healthAddress: flags.healthAddress,
         metrics,
-        log: stderrLogger(flags.logLevel),
+        clock,
+        log,
       },
       abort,
     );
@@ -48,4 +68,45 @@ export async function runController(flags: ControllerFlags, abort: AbortSignal):
   } finally {
     client.close();
   }
+}
+
+const PERIOD_MS = 10 * 60_000;
+const PROBE_MS = 30 * 60_000;
+
+interface UpdateTools {
+  readonly client: KubeClient;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+/** Automatic updates are off without the kind UpdateConfig, and without the right to read it. */
+async function prepareUpdates(
+  { insecureUpdates = false, clusterInfo }: UpdateFlags,
+  tools: UpdateTools,
+  abort: AbortSignal,
+): Promise<(leader: LeaderTools) => readonly Controller[]> {
+  const { env: environment } = process;
+  const periodMs = intervalIn('K0S_UPDATE_PERIOD', PERIOD_MS);
+  const intervalMs = intervalIn('K0S_UPDATE_CHECK_INTERVAL', PROBE_MS);
+  const server = environment['K0S_UPDATE_SERVER']?.replace(/\/+$/, '');
+  try {
+    await tools.client.list(updateConfigs, { limit: 1, abort });
+  } catch (error) {
+    if (!isNotFound(error) && !isForbidden(error)) throw error;
+    tools.log.warn('automatic updates are off', { problem: messageOf(error) });
+    return () => [];
+  }
+  const own = { clock, random: Math.random, environment, userAgent: `refit/${VERSION}`, clusterInfo, periodMs };
+  const rules = { phaseOf: phaseOfPlan, allowInsecure: insecureUpdates };
+  const probe = server ? { server, intervalMs } : undefined;
+  return ({ writer, events }) => [updateController({ ...tools, ...own, ...rules, writer, events, probe })];
+}
+
+/** The variables of k0s hold durations of Go. */
+function intervalIn(name: string, otherwise: number): number {
+  const text = process.env[name];
+  if (!text) return otherwise;
+  const ms = (parseGoDuration(text) ?? 0) / 1e6;
+  if (ms >= 100) return ms;
+  throw new RefitError('REFIT_USAGE', `${name} is "${text}"; use a duration such as 10m`);
 }

@@ -1,7 +1,7 @@
 /** Runs `refit system-upgrade-controller`, for the Deployment of Rancher's controller: configured by its environment. */
 import { cattlePlanKind } from '../api/cattle/plan.ts';
 import { VERSION } from '../cli/version.ts';
-import { askChannel, channelController } from '../dialects/cattle/channel-controller.ts';
+import { channelController } from '../dialects/cattle/channel-controller.ts';
 import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/cattle/config.ts';
 import { cattle } from '../dialects/cattle/dialect.ts';
 import { installMissing } from '../dialects/cattle/install-crd.ts';
@@ -10,6 +10,7 @@ import { namespaces } from '../kube/resources.ts';
 import { createClient } from '../kube/transport/http-client.ts';
 import { prepareControllerProcess } from '../process/controller-process.ts';
 import { createMetrics } from '../runtime/metrics.ts';
+import { askChannel } from '../updates/channel/redirected-version.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
@@ -51,7 +52,7 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
             clock,
             log,
             ask: async (channel, latestVersion) =>
-              await askChannel(channel, { clusterId, latestVersion, timeoutMs: CHANNEL_TIMEOUT_MS }),
+              await askChannel(channel, { clusterId, latestVersion, timeoutMs: CHANNEL_TIMEOUT_MS, environment: env }),
           }),
         ],
         healthAddress: env[`${PREFIX}HEALTH_ADDRESS`] || undefined,

@@ -81,7 +81,13 @@ export interface Node extends KubeObject {
   status?: {
     conditions?: NodeCondition[];
     addresses?: { type: string; address: string }[];
-    nodeInfo?: { kubeletVersion?: string; operatingSystem?: string; architecture?: string };
+    nodeInfo?: {
+      kubeletVersion?: string;
+      operatingSystem?: string;
+      architecture?: string;
+      osImage?: string;
+      containerRuntimeVersion?: string;
+    };
   };
 }
 

@@ -65,6 +65,7 @@ export interface LeaderTools {
   /** Writes only while the lease is held. */
   readonly writer: KubeClient;
   readonly drains: Drains;
+  readonly events: EventRecorder;
 }
 
 export interface ControllerProcess extends Pick<Manager, 'run'> {
@@ -91,7 +92,8 @@ export async function prepareControllerProcess(
   const writer = boundedClient(origin ? guardedClient(client, origin, clock) : client, REQUESTS_AT_ONCE);
   const manager = new Manager({ ...(election ? { election } : {}), clock, random, logger: log, metrics });
   const drains = createDrains({ client: writer, clock, random, log });
-  const tools = { writer, drains };
+  const events = new EventRecorder({ client, component, clock, random, logger: log });
+  const tools = { writer, drains, events };
   const dialects = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
   await checkAccess(dialects, options, abort);
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
@@ -159,8 +161,7 @@ interface ControllerParts
 }
 
 function addControllers(manager: Manager, parts: ControllerParts): void {
-  const { dialects, client, component, clock, random, log, writer, policies, drainsNodes = true } = parts;
-  const events = new EventRecorder({ client, component, clock, random, logger: log });
+  const { dialects, clock, writer, events, policies, drainsNodes = true } = parts;
   // Stops after the controllers, and writes what they reported last.
   manager.addRunnable(events);
   // Before the controllers, so that a drain never outlives the lease.

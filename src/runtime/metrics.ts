@@ -50,6 +50,7 @@ export function createMetrics(version?: string) {
     ...workMetrics(define),
     ...requestMetrics(define),
     ...planMetrics(define),
+    ...updateMetrics(define),
     expose: async () => ({ contentType: registry.contentType as string, body: await registry.metrics() }),
   };
 }
@@ -127,6 +128,47 @@ function planMetrics({ gauge, histogram }: Define) {
       for (const wait of measure.waits) waits.inc({ dialect, plan, ...wait });
     },
     stepDone: (dialect: string, step: string, seconds: number): void => steps.observe({ dialect, step }, seconds),
+  };
+}
+
+function updateMetrics({ gauge, counter }: Define) {
+  const states = gauge(
+    'refit_update_info',
+    '1 for each UpdateConfig, with what runs, what its channel offers, and why that is not installed.',
+    'config',
+    'reason',
+    'current',
+    'available',
+  );
+  const checked = gauge('refit_update_last_check_timestamp_seconds', 'When the channel was asked last.', 'config');
+  const failed = counter(
+    'refit_update_failed_checks_total',
+    'Questions that the update server did not answer.',
+    'config',
+  );
+  const told = new Map<string, { reason: string; current: string; available: string }>();
+  const forget = (config: string): void => {
+    const before = told.get(config);
+    if (before) states.remove({ config, ...before });
+    told.delete(config);
+  };
+  return {
+    update: (config: string, reason: string, current: string, available: string): void => {
+      forget(config);
+      told.set(config, { reason, current, available });
+      states.set({ config, reason, current, available }, 1);
+    },
+    updateChecked: (config: string, atSeconds: number, isFailed: boolean): void => {
+      checked.set({ config }, atSeconds);
+      if (isFailed) failed.inc({ config });
+    },
+    /** Removes what was measured of the others. */
+    keepUpdates: (configs: readonly string[]): void => {
+      for (const config of [...told.keys()].filter((each) => !configs.includes(each))) {
+        forget(config);
+        checked.remove({ config });
+      }
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 /** Owns the smallest API server there is, for tests of reconcilers: objects under resourceVersions, and views that lag behind. */
-import type { KubeClient, WriteOptions } from '../../src/kube/client.ts';
+import type { DeleteOptions, KubeClient, WriteOptions } from '../../src/kube/client.ts';
 import { compareResourceVersions, pathOf, type Resource } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
@@ -79,6 +79,21 @@ export class MemoryApi {
         ),
       create: async <T extends KubeObject>(resource: Resource<T>, object: T) =>
         await this.#answer(`create ${resource.plural}/${object.metadata.name}`, () => this.#create(resource, object)),
+      delete: async (resource: Resource, name: string, { uid, resourceVersion }: DeleteOptions = {}) =>
+        await this.#answer(`delete ${resource.plural}/${name}`, () => {
+          const { metadata } = this.read(resource, name);
+          const isSame = (wanted: string | undefined, is: string | undefined): boolean => !wanted || wanted === is;
+          if (!isSame(uid, metadata.uid) || !isSame(resourceVersion, metadata.resourceVersion))
+            throw refusal(409, 'Conflict');
+          this.remove(resource, name);
+        }),
+      /** Merges members of `metadata` only; null removes none. */
+      patch: async <T extends KubeObject>(resource: Resource<T>, name: string, patch: Pick<T, 'metadata'>) =>
+        await this.#answer(`patch ${resource.plural}/${name}`, () => {
+          const { metadata, ...rest } = this.read(resource, name);
+          const annotations = { ...metadata.annotations, ...patch.metadata.annotations };
+          return this.put(resource, { ...rest, metadata: { ...metadata, ...patch.metadata, annotations } } as T);
+        }),
     };
     return used as unknown as KubeClient;
   }

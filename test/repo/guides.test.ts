@@ -3,12 +3,14 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { AGENT_HELP } from '../../src/agent/options.ts';
-import type { Plan } from '../../src/api/autopilot/plan.ts';
+import { type Plan, planKind } from '../../src/api/autopilot/plan.ts';
+import { type UpdateConfig, updateConfigKind } from '../../src/api/autopilot/update-config.ts';
 import { readObject } from '../../src/api/read-object.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { COMMANDS } from '../../src/cmd/commands.ts';
 import { problemsOf } from '../../src/dialects/autopilot/problems.ts';
 import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
+import { readUpdateConfig } from '../../src/updates/config/read-config.ts';
 import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
 import { filesOf, ROOT } from './tree.ts';
 
@@ -32,7 +34,8 @@ function problemsIn(text: string, at: string): string[] {
   );
   if (!kind) return object.kind && object.metadata?.name ? [] : ['no object'];
   const read = readObject(text, at, [kind]).object;
-  return object.apiVersion.startsWith('autopilot') ? problemsOf(read as Plan).map(({ message }) => message) : [];
+  if (kind === updateConfigKind) return [...readUpdateConfig(read as UpdateConfig).problems];
+  return kind === planKind ? problemsOf(read as Plan).map(({ message }) => message) : [];
 }
 
 /** Lines of the shell as they are pasted: continued lines joined, comments gone. */

@@ -5,10 +5,11 @@ const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'versions', 'kube',
 
 /** What each folder of src/ may import beside itself. `agent` gets the least, because it ships as one file. */
 export const BELOW: Readonly<Record<string, readonly string[]>> = {
-  cmd: ['cli', 'dialects', 'agent', 'process', ...CORE],
-  cli: ['dialects', 'process', ...CORE],
+  cmd: ['cli', 'dialects', 'agent', 'process', 'updates', ...CORE],
+  cli: ['dialects', 'process', 'updates', ...CORE],
   process: CORE,
   dialects: CORE,
+  updates: CORE,
   engine: ['runtime', 'api', 'signal', 'drain', 'versions', 'kube', 'util'],
   runtime: ['api', 'kube', 'util'],
   api: ['signal', 'kube', 'util'],

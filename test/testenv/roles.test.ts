@@ -24,7 +24,11 @@ const drainers = (verbs: string) => ({ kubeadm: verbs, capi: verbs });
 
 /** All that Refit touches and much that it must not, with each user's verbs. Users that are not listed have none. */
 const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>> = {
-  'autopilot.k0sproject.io/plans': { controller: `${READ} update`, ...LOOK, operator: `${READ} patch` },
+  'autopilot.k0sproject.io/plans': {
+    controller: `${READ} create update patch delete`,
+    ...LOOK,
+    operator: `${READ} patch`,
+  },
   'autopilot.k0sproject.io/plans/status': { controller: 'update' },
   'autopilot.k0sproject.io/controlnodes': { controller: `${READ} update`, ...LOOK },
   'autopilot.k0sproject.io/controlnodes=roles-a': {
@@ -41,7 +45,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     busy: `${READ} create update patch`,
   },
   'autopilot.k0sproject.io/controlnodes/status=roles-busy': { busy: 'update' },
-  'autopilot.k0sproject.io/updateconfigs': {},
+  'autopilot.k0sproject.io/updateconfigs': { controller: `${READ} patch`, ...LOOK, operator: `${READ} patch` },
   'upgrade.refit.dev/upgradepolicies': {
     controller: FOLLOW,
     cattle: FOLLOW,
@@ -120,12 +124,13 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'coordination.k8s.io/leases@refit-system': { capi: 'create', ...LOOK },
   'coordination.k8s.io/leases@refit-system=refit-capi-extension': { capi: 'get create update', ...LOOK },
   'core/namespaces': {},
-  'core/namespaces=kube-system': { cattle: 'get' },
+  'core/namespaces=kube-system': { controller: 'get', cattle: 'get' },
   'core/pods@default': { busy: 'list watch', controller: 'list watch', ...drainers('list watch'), ...LOOK_ONCE },
   'core/pods/eviction@default': { busy: 'create', controller: 'create', ...drainers('create') },
   'core/pods/status@default': {},
   'policy/poddisruptionbudgets@default': { controller: 'list', ...drainers('list'), ...LOOK_ONCE },
   'core/secrets@kube-system': {},
+  'core/secrets@kube-system=update-server-token': { controller: 'get' },
   'core/secrets@system-upgrade': { cattle: 'list watch' },
   'core/configmaps@default': {},
   'core/configmaps@kube-system': { kubeadm: 'create' },

@@ -45,7 +45,7 @@ export interface ControlPlane extends Place {
 
 const DEPLOY = join(import.meta.dirname, '..', '..', 'deploy');
 /** The documented roles except those for a single control node. */
-const ROLES = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-kubeadm.yaml', 'rbac-capi.yaml'];
+const ROLES = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-kubeadm.yaml', 'rbac-capi.yaml', 'rbac-updates.yaml'];
 
 /** Builds what a later start would have to build first; resolves at once when nothing is missing. */
 export async function buildControlPlane({ components = [], log = toStandardError, abort }: ControlPlaneOptions) {

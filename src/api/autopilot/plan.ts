@@ -112,6 +112,9 @@ export type TargetStatus = z.input<typeof targetStatusSchema>;
 export type CommandStatus = z.input<typeof commandStatusSchema>;
 export type Plan = KubeObject & z.input<typeof planSchema>;
 
+/** k0s ignores Plans of any other name. */
+export const PLAN_NAME = 'autopilot';
+
 export const plans = clusterScoped<Plan>('autopilot.k0sproject.io/v1beta2', 'Plan', 'plans');
 
 export const planKind: CustomKind = {

@@ -3,6 +3,7 @@ import { type Plan, plans } from '../../api/autopilot/plan.ts';
 import { statusShards } from '../../api/refit/status-shard.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
+import { withPlanWindows } from '../../engine/policy/plan-windows.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
@@ -38,6 +39,7 @@ export const autopilot: Dialect<Plan> = {
       version: status?.k0sVersion,
     })),
   preconditions: { unmet: preconditions },
+  planRules: { apply: withPlanWindows },
   versions: { of: versionOf },
   agents: { of: agentOf },
   foreignWork,

@@ -1,5 +1,5 @@
 /** Finds what Plans left on nodes: signals of deleted Plans, and cordons and taints of deleted or finished Plans. */
-import { type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
+import { PLAN_NAME, type Plan, plans as planResource } from '../../api/autopilot/plan.ts';
 import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
 import { because } from '../../engine/model/reasons.ts';
@@ -9,7 +9,6 @@ import type { KubeObject, Node } from '../../kube/types.ts';
 import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { belongs, isOver } from '../annotation-signal.ts';
-import { PLAN_NAME } from './problems.ts';
 import { OBJECTS } from './signal.ts';
 import { phaseOfPlan } from './states.ts';
 

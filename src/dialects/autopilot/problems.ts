@@ -1,5 +1,12 @@
 /** Finds what is wrong with a Plan beyond its schema. Each problem names the field, what was found and what would be right. */
-import type { AirgapUpdate, K0sUpdate, Plan, PlanCommand, TargetSpec } from '../../api/autopilot/plan.ts';
+import {
+  type AirgapUpdate,
+  type K0sUpdate,
+  PLAN_NAME,
+  type Plan,
+  type PlanCommand,
+  type TargetSpec,
+} from '../../api/autopilot/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { Role } from '../../engine/model/recorded.ts';
 import { type Matcher, parseFieldSelector, parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
@@ -7,9 +14,6 @@ import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { parseVersion } from '../../util/version.ts';
 import { FIELDS } from './signal.ts';
-
-/** k0s ignores Plans of any other name. */
-export const PLAN_NAME = 'autopilot';
 
 const VERSION = 'v1.36.3+k0s.0';
 

@@ -1,8 +1,7 @@
 /** Owns one run in the lab: a cluster in one process and in made-up time, in which processes die and calls fail. */
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
-import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
+import { PLAN_NAME, type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
-import { PLAN_NAME } from '../../../src/dialects/autopilot/problems.ts';
 import type { StatusSharding } from '../../../src/engine/dialect.ts';
 import { ABORT_ANNOTATION } from '../../../src/engine/model/controls.ts';
 import type { Caller, KubeClient } from '../../../src/kube/client.ts';

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { askChannel, versionIn } from './channel-controller.ts';
+import { askChannel, versionIn } from './redirected-version.ts';
 
 const answer = (statusCode: number, location?: string): Parameters<typeof versionIn>[1] => ({
   statusCode,
@@ -52,7 +52,7 @@ test('the question names the cluster, and the version where one is known, in the
     questions.push(request.rawHeaders.filter((text) => /suc|^uid|^v1$/i.test(text)));
     response.writeHead(302, { location: '/v2' }).end();
   });
-  const asking = { clusterId: 'uid-1', timeoutMs: 10_000 };
+  const asking = { clusterId: 'uid-1', timeoutMs: 10_000, environment: {} };
   expect(await askChannel(channel, { ...asking, latestVersion: '' })).toBe('v2');
   expect(await askChannel(channel, { ...asking, latestVersion: 'v1' })).toBe('v2');
   expect(questions).toEqual([
@@ -63,5 +63,7 @@ test('the question names the cluster, and the version where one is known, in the
 
 test('a silent server is given up', async () => {
   const channel = await serve(() => undefined);
-  await expect(askChannel(channel, { clusterId: 'uid', latestVersion: '', timeoutMs: 50 })).rejects.toThrow('aborted');
+  await expect(
+    askChannel(channel, { clusterId: 'uid', latestVersion: '', timeoutMs: 50, environment: {} }),
+  ).rejects.toThrow('no answer');
 });

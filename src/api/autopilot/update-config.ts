@@ -1,0 +1,57 @@
+/** Schema and types of the autopilot UpdateConfig: the source of new versions, and when Plans may be created from them. */
+import { z } from 'zod';
+import { clusterScoped } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { type CustomKind, flag, object, text } from '../crd.ts';
+import { targetSchema, targetsSchema } from './plan.ts';
+
+const strategySchema = object('When Refit checks for updates.', {
+  type: z.enum(['periodic', 'cron']).exactOptional().describe('Which of the two fields below counts.'),
+  cron: text('Deprecated: the schedule, with six fields, seconds first, or a word such as `@daily`.'),
+  periodic: object('A time window on these days.', {
+    days: z
+      .array(z.string().describe('A weekday in full, such as `Monday`.'))
+      .exactOptional()
+      .describe('The days on which a Plan may be created; every day when empty.'),
+    startTime: text('When the window opens, as `HH:MM`.'),
+    length: text('How long the window stays open, such as `2h30m`.'),
+  }).exactOptional(),
+});
+
+const plannedCommandSchema = object('One step of the Plan to create.', {
+  k0supdate: object('A `k0supdate` without version and platforms.', {
+    forceupdate: flag('As in a Plan.'),
+    targets: targetsSchema,
+  }).exactOptional(),
+  airgapupdate: object('An `airgapupdate` without version and platforms.', { workers: targetSchema }).exactOptional(),
+});
+
+const updateConfigSchema = object('Creates Plans for the versions that an update server offers.', {
+  spec: object('The release channel, and when to check it.', {
+    channel: z.string().default('stable').describe('The release channel to follow.'),
+    updateServer: z
+      .string()
+      .default('https://updates.k0sproject.io')
+      .describe('The server that returns the newest version.'),
+    upgradeStrategy: strategySchema.exactOptional(),
+    planSpec: object('The Plan to create; version and platforms come from the update server.', {
+      commands: z.array(plannedCommandSchema).describe('The steps of the Plan, in order.'),
+    }).exactOptional(),
+  }),
+});
+
+export type PlannedCommand = z.input<typeof plannedCommandSchema>;
+export type UpdateConfig = KubeObject & z.input<typeof updateConfigSchema>;
+
+export const updateConfigs = clusterScoped<UpdateConfig>(
+  'autopilot.k0sproject.io/v1beta2',
+  'UpdateConfig',
+  'updateconfigs',
+);
+
+export const updateConfigKind: CustomKind = {
+  resource: updateConfigs,
+  schema: updateConfigSchema,
+  statusSubresource: false,
+  columns: [],
+};

@@ -1,0 +1,26 @@
+/** Reads the windows that a plan itself is held to, beside those of its UpgradePolicy. */
+import { z } from 'zod';
+import { upgradePolicySpecSchema } from '../../api/refit/upgrade-policy.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { parseJson } from '../../util/json.ts';
+import type { MaintenanceWindow } from '../../util/maintenance-windows.ts';
+import { because } from '../model/reasons.ts';
+import { readWindow } from './read-policy.ts';
+import type { RolloutPolicy } from './rollout-policy.ts';
+
+/** JSON: the same list as `spec.windows` of an UpgradePolicy. */
+export const PLAN_WINDOWS_ANNOTATION = 'upgrade.refit.dev/windows';
+
+const listSchema = z.object({ windows: upgradePolicySpecSchema.shape.windows });
+
+/** Nothing starts while the annotation cannot be read. */
+export function withPlanWindows({ metadata }: KubeObject, policy: RolloutPolicy): RolloutPolicy {
+  const text = metadata.annotations?.[PLAN_WINDOWS_ANNOTATION];
+  if (text === undefined) return policy;
+  const { data } = listSchema.safeParse({ windows: parseJson(text) ?? text });
+  const windows = data?.windows?.map((window) => readWindow(window, '', () => undefined));
+  const known = windows?.filter((window): window is MaintenanceWindow => window !== undefined) ?? [];
+  if (known.length > 0 && known.length === windows?.length) return { ...policy, planWindows: known };
+  const message = `annotation ${PLAN_WINDOWS_ANNOTATION} is no list of windows; write it as spec.windows of an UpgradePolicy, or remove it`;
+  return { ...policy, problems: [...policy.problems, because('PolicyUnreadable', message)] };
+}

@@ -1,0 +1,78 @@
+/** Proves what an update server may answer: hostile ones end with one sentence, and good ones are asked for changes only. */
+import { expect, test } from 'vitest';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { startStubServer } from '../../../test/faults/stub-server.ts';
+import { type Clock, systemClock } from '../../util/clock.ts';
+import { messageOf } from '../../util/errors.ts';
+import { askServer, type ServerAnswer, type ServerQuestion } from './ask-server.ts';
+
+const NEVER = new AbortController().signal;
+type Listener = Parameters<typeof startStubServer>[0];
+
+async function ask(question: ServerQuestion, clock: Clock = systemClock): Promise<ServerAnswer> {
+  return await askServer(question, { clock, environment: {}, userAgent: 'refit-test', abort: NEVER });
+}
+
+async function problemWith(listener: Listener): Promise<string> {
+  await using server = await startStubServer(listener);
+  const answer = await ask({ url: `${server.config.server}/stable/index.yaml` }).catch(messageOf);
+  return typeof answer === 'string' ? answer.replaceAll(String(server.port), 'PORT') : 'an answer';
+}
+
+test.each<readonly [string, Listener, string]>([
+  ['nothing there', (_, response) => response.writeHead(404).end(), '127.0.0.1:PORT answered 404 Not Found'],
+  [
+    'a part only',
+    (_, response) => response.writeHead(206).end('x'),
+    '127.0.0.1:PORT answered 206 instead of the index',
+  ],
+  ['not modified, unasked', (_, response) => response.writeHead(304).end(), 'answered 304 instead of the index'],
+  ['too much', (_, response) => response.end('x'.repeat(1024 * 1024 + 1)), 'is larger than 1 MiB'],
+  ['redirects in a circle', ({ url }, response) => response.writeHead(302, { location: url }).end(), 'more than 10'],
+  ['less than it says', (_, response) => response.writeHead(200, { 'content-length': 9 }).end('x'), 'broke off'],
+])('a server with %s', async (_name, listener, problem) => {
+  expect(await problemWith(listener)).toContain(problem);
+});
+
+test.each(['x', ''])('an answer that comes too slowly is given up: %j each second', async (each) => {
+  const clock = new FakeClock();
+  await using server = await startStubServer((_, response) => {
+    const next = (): void => void clock.schedule(1_000, () => response.write(each) && next());
+    response.writeHead(200, { 'content-length': 1_000 });
+    next();
+  });
+  const asked = clock.runUntil(ask({ url: `${server.config.server}/` }, clock));
+  await expect(asked).rejects.toThrow('the update server did not finish its answer within 10 s');
+  expect(clock.monotonic()).toBe(10_000);
+});
+
+test('an unreachable server is named, without password and token', async () => {
+  const url = 'http://me:secret@127.0.0.1:1/stable/index.yaml';
+  const problem = await ask({ url, secretHeaders: { authorization: 'Bearer t0k3n' } }).catch(messageOf);
+  expect(problem).toContain('no answer from 127.0.0.1:1');
+  expect(problem).not.toMatch(/secret|t0k3n/);
+});
+
+test('an index that is known is not sent again', async () => {
+  await using server = await startStubServer(({ headers }, response) => {
+    if (headers['if-none-match'] === '"1"') response.writeHead(304).end();
+    else response.writeHead(200, { etag: '"1"' }).end('version: v1');
+  });
+  const url = `${server.config.server}/`;
+  const first = await ask({ url });
+  expect(first).toEqual({ text: 'version: v1', etag: '"1"' });
+  expect(await ask({ url, known: '"1"' })).toEqual({ text: undefined, etag: '"1"' });
+});
+
+test('a token is told to the host of the URL, and to no host behind a redirect', async () => {
+  await using other = await startStubServer((_, response) => response.end('version: v1'));
+  await using server = await startStubServer(({ url }, response) => {
+    const location = url === '/' ? '/moved' : `${other.config.server}/index.yaml`;
+    response.writeHead(302, { location }).end();
+  });
+  const question = { url: `${server.config.server}/`, headers: { K0s_arch: 'amd64' } };
+  await ask({ ...question, secretHeaders: { authorization: 'Bearer t0k3n' } });
+  const told = [...server.requests, ...other.requests].map(({ headers }) => headers['authorization']);
+  expect(told).toEqual(['Bearer t0k3n', 'Bearer t0k3n', undefined]);
+  expect(other.requests[0]?.headers).toMatchObject({ k0s_arch: 'amd64', 'user-agent': 'refit-test' });
+});

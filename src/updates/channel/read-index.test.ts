@@ -1,0 +1,62 @@
+/** Proves which answers of update servers are a release: both formats of k0s, and nothing that could mislead. */
+import { expect, test } from 'vitest';
+import { readIndex } from './read-index.ts';
+
+const SHA = 'ab'.repeat(32);
+const LISTED = `
+channel: stable
+eolDate: 2027-06-28
+version: v1.36.4+k0s.0
+downloadURLs:
+- {os: linux, arch: amd64, k0s: "https://example.com/k0s", k0sSha256: ${SHA.toUpperCase()}, airgapBundle: "https://example.com/b"}
+- {arch: arm64, os: linux, url: "https://example.com/older"}
+- {arch: arm, os: linux}
+`;
+const MAPPED = `
+version: 1.36.4+k0s.0
+downloadURLs:
+  k0s: {linux-amd64: "https://example.com/k0s"}
+  airgap: {linux-amd64: "https://example.com/b"}
+`;
+
+test('a list of downloads, as the public index has it', () => {
+  expect(readIndex(LISTED)).toEqual({
+    version: 'v1.36.4+k0s.0',
+    k0s: {
+      'linux-amd64': { url: 'https://example.com/k0s', sha256: SHA },
+      'linux-arm64': { url: 'https://example.com/older' },
+    },
+    airgap: { 'linux-amd64': { url: 'https://example.com/b' } },
+    withdrawn: {},
+  });
+});
+
+test('a map of downloads, as the cron strategy gets it; the version gets its v', () => {
+  expect(readIndex(MAPPED)).toEqual({
+    version: 'v1.36.4+k0s.0',
+    k0s: { 'linux-amd64': { url: 'https://example.com/k0s' } },
+    airgap: { 'linux-amd64': { url: 'https://example.com/b' } },
+    withdrawn: {},
+  });
+});
+
+test('keys in any case, JSON, and releases that were withdrawn', () => {
+  const index = { VERSION: 'v1.2.3', DownloadURLs: [], Withdrawn: { '1.2.2': 'loses\u001b[2J data' } };
+  expect(readIndex(JSON.stringify(index)).withdrawn).toEqual({ 'v1.2.2': expect.stringMatching(/^loses.*data$/) });
+  expect(JSON.stringify(readIndex(JSON.stringify(index)))).not.toContain('u001b');
+});
+
+test.each([
+  ['HTML', '\n<!doctype html><html>', 'sent HTML instead of an index'],
+  ['nothing', '', 'the index is no object'],
+  ['no YAML', '{', 'the index is not YAML'],
+  ['no version', 'downloadURLs: []', 'no valid version'],
+  ['no downloads', 'version: v1.2.3', 'no valid downloadurls'],
+  ['a number as version', 'version: 1.36\ndownloadURLs: []', 'no valid version'],
+  ['a word as version', 'version: latest\ndownloadURLs: []', 'version "latest"; expected one such as v1.36.3+k0s.0'],
+  ['a path', LISTED.replace('https://example.com/k0s', '/k0s'), 'a download that is no URL'],
+  ['a file', LISTED.replace('https://example.com/k0s', 'file:///etc/shadow'), 'a download that is no URL'],
+  ['half a hash', LISTED.replace(SHA.toUpperCase(), 'abab'), 'a sha256 that is not 64'],
+])('%s is refused', (_name, body, problem) => {
+  expect(() => readIndex(body)).toThrow(problem);
+});

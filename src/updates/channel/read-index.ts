@@ -1,0 +1,101 @@
+/** Reads the answer of an update server. It is foreign text: every rule of a Plan is checked here already. */
+import { z } from 'zod';
+import { isRecord } from '../../util/json.ts';
+import { printable } from '../../util/printable.ts';
+import { parseVersion } from '../../util/version.ts';
+import { parseYaml } from '../../util/yaml.ts';
+
+/** By platform, `<os>-<architecture>`. */
+export type Downloads = Readonly<Record<string, { readonly url: string; readonly sha256?: string }>>;
+
+/** The release that a channel offers. */
+export interface Release {
+  /** With `v`: nodes report it so. */
+  readonly version: string;
+  readonly k0s: Downloads;
+  readonly airgap: Downloads;
+  /** Versions that must not run any more, each with the reason. */
+  readonly withdrawn: Readonly<Record<string, string>>;
+}
+
+const text = z.string().optional();
+
+/** Lower-case, because the original ignores case. Others are ignored. */
+const entrySchema = z.object({
+  os: z.string(),
+  arch: z.string(),
+  k0s: text,
+  url: text,
+  k0ssha256: text,
+  airgapbundle: text,
+  airgapsha256: text,
+});
+const byPlatform = z.record(z.string(), z.string()).optional();
+const indexSchema = z.object({
+  version: z.string(),
+  downloadurls: z.union([z.array(entrySchema), z.object({ k0s: byPlatform, airgap: byPlatform })]),
+  withdrawn: z.record(z.string(), z.string()).optional(),
+});
+
+/** Throws an error with one sentence: what the index has, and what would be right. */
+export function readIndex(body: string): Release {
+  if (/^\s*</.test(body)) throw new Error('the update server sent HTML instead of an index; is it a login page?');
+  const fail = (why: string): never => {
+    throw new Error(`the index is not YAML: ${why}`);
+  };
+  const [document] = parseYaml(body, fail);
+  if (!isRecord(document)) throw new Error('the index is no object; it needs version and downloadURLs');
+  const { data, error } = indexSchema.safeParse(withLowerKeys(document));
+  if (error) {
+    const [issue] = error.issues;
+    throw new Error(`the index has no valid ${issue?.path.map(String).join('.')}; it needs version and downloadURLs`);
+  }
+  const { downloadurls: listed, withdrawn = {} } = data;
+  const downloads = Array.isArray(listed)
+    ? { k0s: listedFiles(listed, 'k0s'), airgap: listedFiles(listed, 'airgap') }
+    : { k0s: mappedFiles(listed.k0s), airgap: mappedFiles(listed.airgap) };
+  const release = { version: versionOf(data.version), ...downloads };
+  return { ...release, withdrawn: Object.fromEntries(Object.entries(withdrawn).map(readWithdrawal)) };
+}
+
+type Entry = z.infer<typeof entrySchema>;
+
+function listedFiles(entries: readonly Entry[], kind: 'k0s' | 'airgap'): Downloads {
+  return Object.fromEntries(
+    entries.flatMap(({ os, arch, k0s, url: older, k0ssha256, airgapbundle, airgapsha256 }) => {
+      const [url, sha256] = kind === 'k0s' ? [k0s ?? older, k0ssha256] : [airgapbundle, airgapsha256];
+      return url ? [[`${os}-${arch}`, checked(url, sha256)]] : [];
+    }),
+  );
+}
+
+function mappedFiles(files: Readonly<Record<string, string>> = {}): Downloads {
+  return Object.fromEntries(Object.entries(files).map(([platform, url]) => [platform, checked(url, undefined)]));
+}
+
+function checked(url: string, sha256: string | undefined): Downloads[string] {
+  if (!/^https?:\/\/[^\s/]\S*$/i.test(url) || !URL.canParse(url))
+    throw new Error('the index has a download that is no URL with http or https');
+  if (!sha256) return { url };
+  if (!/^[0-9a-f]{64}$/i.test(sha256)) throw new Error('the index has a sha256 that is not 64 hexadecimal digits');
+  return { url, sha256: sha256.toLowerCase() };
+}
+
+/** The original's own Plans fail without the `v`, which some indexes lack. */
+function versionOf(found: string): string {
+  const version = found.trim();
+  if (!parseVersion(version) || version.length > 64)
+    throw new Error(`the index has version "${printable(found.slice(0, 64))}"; expected one such as v1.36.3+k0s.0`);
+  return version.startsWith('v') ? version : `v${version}`;
+}
+
+function readWithdrawal([version, reason]: [string, string]): [string, string] {
+  return [versionOf(version), printable(reason.slice(0, 200))];
+}
+
+function withLowerKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withLowerKeys);
+  if (!isRecord(value)) return value;
+  // Versions and platforms are lower-case anyway.
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key.toLowerCase(), withLowerKeys(inner)]));
+}

@@ -1,0 +1,75 @@
+/** Reads the cron field of an UpdateConfig, which k0s and crontab read differently. */
+import { Cron } from 'croner';
+import { rfc3339 } from '../../util/clock.ts';
+import { parseGoDuration } from '../../util/duration.ts';
+import { messageOf } from '../../util/errors.ts';
+
+export interface CronSchedule {
+  /** The first moment after `time`, both in milliseconds since the Unix epoch; undefined if none comes. */
+  next(time: number): number | undefined;
+}
+
+/** What robfig/cron v1, the original's library, makes of its words. */
+const WORDS: Readonly<Record<string, string>> = {
+  '@yearly': '0 0 0 1 1 *',
+  '@annually': '0 0 0 1 1 *',
+  '@monthly': '0 0 0 1 * *',
+  '@weekly': '0 0 0 * * 0',
+  '@daily': '0 0 0 * * *',
+  '@midnight': '0 0 0 * * *',
+  '@hourly': '0 0 * * * *',
+};
+const EXAMPLE = 'use six fields, seconds first, such as "0 0 3 * * *" for 03:00 each day';
+/** For the two readings in an error. */
+const SHOWN_FROM = Date.UTC(2026, 0, 1) - 1;
+
+/** Throws an error with one sentence that says what was found and what would be right. */
+export function readCron(text: string, timeZone: string): CronSchedule {
+  const [, every] = /^@every\s+(\S+)$/.exec(text) ?? [];
+  if (every !== undefined) return everyDuration(text, every);
+  const pattern = (WORDS[text.toLowerCase()] ?? text).replaceAll('?', '*').trim();
+  const fields = pattern.split(/\s+/);
+  if (fields.length === 6) return scheduleOf(pattern, timeZone);
+  if (fields.length !== 5) throw new Error(`"${text}" is no cron schedule; ${EXAMPLE}`);
+  const crontab = attempt(`0 ${pattern}`, timeZone);
+  const k0s = attempt(`${pattern} *`, timeZone);
+  const [only] = [crontab, k0s].filter((each) => typeof each !== 'string');
+  if (!only) throw new Error(`"${text}" is no cron schedule; ${EXAMPLE}`);
+  if (typeof crontab === 'string' || typeof k0s === 'string') return only;
+  const shown = (schedule: CronSchedule): string => timesOf(schedule).join(', ');
+  throw new Error(
+    `"${text}" has two readings: k0s takes the first field as seconds (${shown(k0s)}, …), ` +
+      `crontab as minutes (${shown(crontab)}, …); write six fields: "${pattern} *" or "0 ${pattern}"`,
+  );
+}
+
+function everyDuration(text: string, every: string): CronSchedule {
+  const ms = (parseGoDuration(every) ?? 0) / 1e6;
+  if (ms < 1_000) throw new Error(`"${text}" is no cron schedule; use at least a second, such as "@every 6h"`);
+  // From the epoch on, so that every leader has the same moments.
+  return { next: (time) => (Math.floor(time / ms) + 1) * ms };
+}
+
+function attempt(pattern: string, timeZone: string): CronSchedule | string {
+  try {
+    return scheduleOf(pattern, timeZone);
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function scheduleOf(pattern: string, timeZone: string): CronSchedule {
+  try {
+    const cron = new Cron(pattern, { timezone: timeZone, mode: '6-part' });
+    if (!cron.nextRun(new Date(SHOWN_FROM))) throw new Error('no month has such a day');
+    return { next: (time) => cron.nextRun(new Date(time))?.getTime() };
+  } catch (error) {
+    throw new Error(`"${pattern}" is no cron schedule; ${EXAMPLE}`, { cause: error });
+  }
+}
+
+function timesOf(schedule: CronSchedule): string[] {
+  const first = schedule.next(SHOWN_FROM);
+  const second = first === undefined ? undefined : schedule.next(first);
+  return [first, second].flatMap((time) => (time === undefined ? [] : [rfc3339(time)]));
+}

@@ -1,0 +1,91 @@
+/** Proves that what an UpdateConfig cannot mean is refused with what would be right, the documented examples included. */
+import { expect, test } from 'vitest';
+import type { UpdateConfig } from '../../api/autopilot/update-config.ts';
+import { readUpdateConfig } from './read-config.ts';
+
+type Spec = UpdateConfig['spec'];
+const PERIODIC: Spec = {
+  updateServer: 'https://example.com/base/',
+  upgradeStrategy: { type: 'periodic', periodic: { days: ['Monday', 'Sunday'], startTime: '9:30', length: '1.5h' } },
+};
+
+const read = (spec: Spec, annotations: Record<string, string> = {}, allowHttp = false) =>
+  readUpdateConfig({ metadata: { name: 'u', annotations }, spec }, allowHttp);
+const periodic = (fields: Record<string, unknown>): Spec => ({
+  upgradeStrategy: { type: 'periodic', periodic: { startTime: '22:00', length: '2h', ...fields } },
+});
+const cron = (text: string): Spec => ({ upgradeStrategy: { type: 'cron', cron: text } });
+
+test('a window, in the zone of the annotation', () => {
+  const { settings, problems } = read(PERIODIC, { 'upgrade.refit.dev/time-zone': 'Europe/Berlin' });
+  expect(problems).toEqual([]);
+  expect(settings).toMatchObject({
+    channel: 'stable',
+    server: 'https://example.com/base',
+    afterFailure: 'Wait',
+    schedule: {
+      window: { days: [1, 7], startMinute: 570, lengthMs: 5_400_000, timeZone: 'Europe/Berlin' },
+      written: { days: ['Monday', 'Sunday'], start: '09:30', length: '5400000ms', timeZone: 'Europe/Berlin' },
+    },
+  });
+});
+
+test('a server without a scheme is asked over https, and windows are in UTC', () => {
+  const { settings } = read({ ...periodic({}), updateServer: 'example.com' });
+  expect(settings).toMatchObject({
+    server: 'https://example.com',
+    schedule: { window: { days: [], timeZone: 'UTC' } },
+  });
+});
+
+test.each<readonly [string, Spec, string]>([
+  ['Tuesdsay of the documentation', periodic({ days: ['Tuesdsay'] }), 'days[0]: "Tuesdsay" is no weekday; use Tuesday'],
+  ['a plural', periodic({ days: ['Monday', 'Tuesdays'] }), 'days[1]: "Tuesdays" is no weekday; use Tuesday'],
+  ['a day of nowhere', periodic({ days: ['Caturday'] }), 'is no weekday; use Monday, Tuesday,'],
+  ['no start', periodic({ startTime: undefined }), 'startTime: "" is no time of day; use for example 22:00'],
+  ['25 hours', periodic({ startTime: '25:00' }), 'startTime: "25:00" is no time of day'],
+  ['no length', periodic({ length: undefined }), 'length: "" is no length up to 168h; use for example 2h30m'],
+  ['a month', periodic({ length: '720h' }), 'length: "720h" is no length up to 168h'],
+  ['no strategy', {}, 'spec.upgradeStrategy.type: nothing is no strategy; use periodic or cron'],
+  [
+    'five fields',
+    cron('0 3 * * *'),
+    '"0 3 * * *" has two readings: k0s takes the first field as seconds (2026-01-01T00:03',
+  ],
+  ['no day of any month', cron('0 0 0 31 2 *'), 'is no cron schedule; use six fields'],
+  ['plain http', { ...PERIODIC, updateServer: 'http://example.com' }, 'is plain http, so anybody on the way decides'],
+  ['no server', { ...PERIODIC, updateServer: 'ftp://me:secret@example.com' }, '"ftp://***@example.com" is no server'],
+  ['a channel elsewhere', { ...PERIODIC, channel: '../../admin' }, 'spec.channel: "../../admin" is no channel'],
+  ['an empty command', { ...PERIODIC, planSpec: { commands: [{}] } }, 'spec.planSpec.commands[0]: {} has no update'],
+])('%s: refused', (_name, spec, problem) => {
+  const { settings, problems } = read(spec);
+  expect([settings, problems.length]).toEqual([undefined, 1]);
+  expect(problems[0]).toContain(problem);
+});
+
+test('unknown annotations of ours are refused, too', () => {
+  const annotations = { 'upgrade.refit.dev/time-zone': 'Mars/Base', 'upgrade.refit.dev/after-failure': 'newer' };
+  expect(read(PERIODIC, annotations).problems).toEqual([
+    'metadata.annotations[upgrade.refit.dev/time-zone]: "Mars/Base" is no time zone; use for example Europe/Berlin',
+    'metadata.annotations[upgrade.refit.dev/after-failure]: "newer" is unknown; use Wait or Newer',
+  ]);
+});
+
+test('plain http only when it is allowed', () => {
+  expect(read({ ...PERIODIC, updateServer: 'http://10.0.0.1:8080' }, {}, true).problems).toEqual([]);
+});
+
+const AFTER = Date.UTC(2026, 2, 28, 12);
+test.each([
+  ['* * * * * *', '2026-03-28T12:00:01.000Z'],
+  ['0 30 22 * * ?', '2026-03-28T22:30:00.000Z'],
+  ['30 22 * * SUN', '2026-03-29T22:30:00.000Z'],
+  ['0 22 * * 0', '2026-03-29T22:00:00.000Z'],
+  ['@hourly', '2026-03-28T13:00:00.000Z'],
+  ['@every 5h', '2026-03-28T15:00:00.000Z'],
+  ['', '2026-03-28T13:00:00.000Z'],
+])('cron "%s" comes next at %s', (text, next) => {
+  const { schedule } = read(cron(text)).settings ?? {};
+  const time = schedule?.kind === 'cron' ? schedule.cron.next(AFTER) : undefined;
+  expect(new Date(time ?? 0).toISOString()).toBe(next);
+});

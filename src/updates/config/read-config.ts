@@ -1,0 +1,133 @@
+/** Reads an UpdateConfig: every field that cannot work gets one sentence with what was found and what would be right. */
+import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
+import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { readWindow } from '../../engine/policy/read-policy.ts';
+import { parseGoDuration } from '../../util/duration.ts';
+import { messageOf } from '../../util/errors.ts';
+import { isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';
+import { printableUrl } from '../../util/printable-url.ts';
+import { type CronSchedule, readCron } from './cron-schedule.ts';
+
+/** The time zone of windows and schedules, such as `Europe/Berlin`; UTC by default. */
+export const TIME_ZONE_ANNOTATION = 'upgrade.refit.dev/time-zone';
+/** What comes after a failed Plan: `Wait` for a person, or go on with a `Newer` release only. */
+export const AFTER_FAILURE_ANNOTATION = 'upgrade.refit.dev/after-failure';
+
+export interface UpdateSettings {
+  readonly channel: string;
+  /** Without a slash at its end. */
+  readonly server: string;
+  readonly schedule: PeriodicSchedule | { readonly kind: 'cron'; readonly cron: CronSchedule };
+  readonly afterFailure: 'Wait' | 'Newer';
+  /** Undefined: all controllers and all workers. */
+  readonly commands: readonly PlannedCommand[] | undefined;
+}
+
+export interface PeriodicSchedule {
+  readonly kind: 'periodic';
+  readonly window: MaintenanceWindow;
+  /** The same as an UpgradePolicy has it; the Plan is held to it. */
+  readonly written: WrittenWindow;
+}
+
+export type WrittenWindow = NonNullable<UpgradePolicySpec['windows']>[number];
+
+/** Either the settings or, if anything is wrong, only problems. */
+export interface ReadConfig {
+  readonly settings?: UpdateSettings;
+  readonly problems: readonly string[];
+}
+
+type Fail = (field: string, found: unknown, advice: string) => void;
+
+/** `allowHttp`: as the original, which anybody between can change what runs on every node. */
+export function readUpdateConfig({ metadata, spec }: UpdateConfig, allowHttp = false): ReadConfig {
+  const problems: string[] = [];
+  const fail: Fail = (field, found, advice) =>
+    problems.push(`${field}: ${JSON.stringify(found) ?? 'nothing'} ${advice}`);
+  const annotations = metadata.annotations ?? {};
+  const zone = annotations[TIME_ZONE_ANNOTATION] ?? 'UTC';
+  const timeZone = isTimeZone(zone) ? zone : 'UTC';
+  if (zone !== timeZone)
+    fail(`metadata.annotations[${TIME_ZONE_ANNOTATION}]`, zone, 'is no time zone; use for example Europe/Berlin');
+  const afterFailure = annotations[AFTER_FAILURE_ANNOTATION] ?? 'Wait';
+  if (afterFailure !== 'Wait' && afterFailure !== 'Newer')
+    fail(`metadata.annotations[${AFTER_FAILURE_ANNOTATION}]`, afterFailure, 'is unknown; use Wait or Newer');
+  const { channel = 'stable', updateServer = 'https://updates.k0sproject.io', planSpec } = spec;
+  if (!/^[\w][\w.-]*(?:\/[\w][\w.-]*)*$/.test(channel))
+    fail('spec.channel', channel, 'is no channel; use for example stable');
+  const server = serverOf(updateServer, allowHttp, fail);
+  const schedule = scheduleOf(spec.upgradeStrategy, timeZone, fail);
+  for (const [index, { k0supdate, airgapupdate }] of (planSpec?.commands ?? []).entries())
+    if (!k0supdate && !airgapupdate)
+      fail(`spec.planSpec.commands[${index}]`, {}, 'has no update; add k0supdate or airgapupdate');
+  if (problems.length > 0 || !schedule || !server) return { problems };
+  // The original takes a list without commands for none.
+  const commands = planSpec?.commands.length ? planSpec.commands : undefined;
+  return {
+    problems,
+    settings: { channel, server, schedule, afterFailure: afterFailure === 'Newer' ? 'Newer' : 'Wait', commands },
+  };
+}
+
+function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefined {
+  const address = text.includes('://') ? text : `https://${text}`;
+  const shown = printableUrl(text);
+  const { protocol = '', search = '', hash = '' } = URL.parse(address) ?? {};
+  if (!/^https?:$/.test(protocol) || search !== '' || hash !== '') {
+    fail('spec.updateServer', shown, 'is no server; use for example https://updates.k0sproject.io');
+    return undefined;
+  }
+  if (protocol === 'http:' && !allowHttp) {
+    const why = 'is plain http, so anybody on the way decides what runs on every node; use https';
+    fail('spec.updateServer', shown, `${why}, or start the controller with --insecure-updates`);
+  }
+  return address.replace(/\/+$/, '');
+}
+
+function scheduleOf(
+  { type, cron = '', periodic = {} }: NonNullable<UpdateConfig['spec']['upgradeStrategy']> = {},
+  timeZone: string,
+  fail: Fail,
+): UpdateSettings['schedule'] | undefined {
+  if (type === 'periodic') return periodicOf(periodic, timeZone, fail);
+  if (type !== 'cron') {
+    fail('spec.upgradeStrategy.type', type, 'is no strategy; use periodic or cron');
+    return undefined;
+  }
+  try {
+    return { kind: 'cron', cron: readCron(cron || '@hourly', timeZone) };
+  } catch (error) {
+    fail('spec.upgradeStrategy.cron', cron, `cannot be used: ${messageOf(error)}`);
+    return undefined;
+  }
+}
+
+const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const;
+type Day = (typeof DAYS)[number];
+const AT = 'spec.upgradeStrategy.periodic';
+
+function periodicOf(
+  { days = [], startTime = '', length = '' }: { days?: string[]; startTime?: string; length?: string },
+  timeZone: string,
+  fail: Fail,
+): PeriodicSchedule | undefined {
+  const known = days.flatMap((day, index) => {
+    const found = DAYS.find((each) => each === day);
+    if (!found) fail(`${AT}.days[${index}]`, day, `is no weekday; use ${likelyDay(day) ?? DAYS.join(', ')}`);
+    return found ?? [];
+  });
+  const isTime = /^([01]?\d|2[0-3]):[0-5]\d$/.test(startTime);
+  if (!isTime) fail(`${AT}.startTime`, startTime, 'is no time of day; use for example 22:00');
+  const lengthMs = (parseGoDuration(length) ?? 0) / 1e6;
+  const start = startTime.padStart(5, '0');
+  const written = { days: [...new Set(known)], start, length: `${Math.floor(lengthMs)}ms`, timeZone };
+  const complain = (): void => fail(`${AT}.length`, length, 'is no length up to 168h; use for example 2h30m');
+  const window = readWindow(written, '', complain);
+  return window && isTime && known.length === days.length ? { kind: 'periodic', window, written } : undefined;
+}
+
+/** For `Tuesdays`, `tue`, or `Tuesdsay`, as documents of the original have it. */
+function likelyDay(found: string): Day | undefined {
+  return DAYS.find((day) => day.slice(0, 3).toLowerCase() === found.trim().slice(0, 3).toLowerCase());
+}

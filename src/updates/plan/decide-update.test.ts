@@ -1,0 +1,179 @@
+/** Proves which release becomes a Plan: once, in order, in its window, and never over what a person wrote. */
+import { expect, test } from 'vitest';
+import { buildPlan } from '../../../test/builders/plans.ts';
+import type { Plan } from '../../api/autopilot/plan.ts';
+import type { UpdateConfig } from '../../api/autopilot/update-config.ts';
+import { problemsOf } from '../../dialects/autopilot/problems.ts';
+import { phaseOfPlan } from '../../dialects/autopilot/states.ts';
+import type { Release } from '../channel/read-index.ts';
+import { readUpdateConfig, type UpdateSettings } from '../config/read-config.ts';
+import { decideUpdate, type UpdateDecision, type UpdateFacts } from './decide-update.ts';
+import { makePlan, originOf } from './make-plan.ts';
+
+const SHA = 'ab'.repeat(32);
+const MONDAY = Date.UTC(2026, 10, 23, 22, 30);
+
+function config(spec: Partial<UpdateConfig['spec']> = {}, annotations: Record<string, string> = {}): UpdateConfig {
+  const periodic = { days: ['Monday'], startTime: '22:00', length: '2h' };
+  const upgradeStrategy = { type: 'periodic', periodic } as const;
+  return { metadata: { name: 'u', uid: 'uid-u', annotations }, spec: { upgradeStrategy, ...spec } };
+}
+
+function settingsOf(from: UpdateConfig): UpdateSettings {
+  const { settings, problems } = readUpdateConfig(from);
+  if (!settings) throw new Error(problems.join());
+  return settings;
+}
+
+function release(version: string, more: Partial<Release> = {}): Release {
+  const files = { 'linux-amd64': { url: `http://example.com/${version}`, sha256: SHA } };
+  return { version, k0s: files, airgap: {}, withdrawn: {}, ...more };
+}
+
+/** The Plan for a release, as it stands. */
+function planFor(version: string, state?: string): Plan {
+  const made = makePlan(config(), settingsOf(config()), release(version));
+  return { ...made, ...(state ? { status: { state, commands: [] } } : {}) };
+}
+
+function decide(version: string, facts: Partial<UpdateFacts> = {}, more: Partial<Release> = {}): UpdateDecision {
+  return decideUpdate({
+    settings: settingsOf(config()),
+    release: release(version, more),
+    versions: ['v1.36.3+k0s.0', 'v1.36.3+k0s.0'],
+    plan: undefined,
+    phaseOf: phaseOfPlan,
+    allowUnverified: false,
+    now: MONDAY,
+    ...facts,
+  });
+}
+
+const newer = { settings: settingsOf(config({}, { 'upgrade.refit.dev/after-failure': 'Newer' })) };
+const http = { 'linux-amd64': { url: 'http://example.com/k0s' } };
+const https = { 'linux-amd64': { url: 'https://example.com/k0s' } };
+const airgap = {
+  settings: settingsOf(config({ planSpec: { commands: [{ airgapupdate: { workers: { discovery: {} } } }] } })),
+};
+
+test.each<readonly [string, UpdateDecision, string, string]>([
+  ['a newer patch', decide('v1.36.4+k0s.0'), 'create', 'UpdateStarted'],
+  ['a newer build', decide('v1.36.3+k0s.10'), 'create', 'UpdateStarted'],
+  ['the next minor version', decide('v1.37.0+k0s.0'), 'create', 'UpdateStarted'],
+  ['the running version', decide('v1.36.3+k0s.0'), 'none', 'UpToDate'],
+  ['an older one', decide('v1.36.2+k0s.0'), 'none', 'Downgrade'],
+  [
+    'one controller behind',
+    decide('v1.36.3+k0s.0', { versions: ['v1.36.3+k0s.0', 'v1.36.2+k0s.0'] }),
+    'create',
+    'UpdateStarted',
+  ],
+  [
+    'a controller of no known version',
+    decide('v1.36.4+k0s.0', { versions: ['v1.36.3+k0s.0', ''] }),
+    'none',
+    'VersionUnknown',
+  ],
+  ['no controller', decide('v1.36.4+k0s.0', { versions: [] }), 'none', 'VersionUnknown'],
+  ['two minor versions ahead', decide('v1.38.1+k0s.0'), 'ask', 'SkippedMinor'],
+  ['another major version', decide('v2.0.0+k0s.0'), 'ask', 'SkippedMinor'],
+  ['outside of the window', decide('v1.36.4+k0s.0', { now: MONDAY + 2 * 3_600_000 }), 'none', 'WindowClosed'],
+  ['withdrawn', decide('v1.36.4+k0s.0', {}, { withdrawn: { 'v1.36.4+k0s.0': 'loses data' } }), 'none', 'Withdrawn'],
+  ['neither https nor a hash', decide('v1.36.4+k0s.0', {}, { k0s: http }), 'none', 'Unverified'],
+  ['neither, allowed', decide('v1.36.4+k0s.0', { allowUnverified: true }, { k0s: http }), 'create', 'UpdateStarted'],
+  ['https without a hash', decide('v1.36.4+k0s.0', {}, { k0s: https }), 'create', 'UpdateStarted'],
+  ['no binary', decide('v1.36.4+k0s.0', {}, { k0s: {} }), 'none', 'NoDownload'],
+  ['no bundle, but one is planned', decide('v1.36.4+k0s.0', airgap), 'none', 'NoDownload'],
+  [
+    'no binary, and none is planned',
+    decide('v1.36.4+k0s.0', airgap, { k0s: {}, airgap: https }),
+    'create',
+    'UpdateStarted',
+  ],
+])('%s: %s', (_name, { action, reason }, wantedAction, wantedReason) => {
+  expect([action, reason]).toEqual([wantedAction, wantedReason]);
+});
+
+test.each<readonly [string, Plan, Partial<UpdateFacts>, string, string]>([
+  [
+    'a Plan of a person, done',
+    { ...buildPlan({}), status: { state: 'Completed', commands: [] } },
+    {},
+    'none',
+    'ForeignPlan',
+  ],
+  [
+    'a Plan of a person, failed',
+    { ...buildPlan({}), status: { state: 'ApplyFailed', commands: [] } },
+    newer,
+    'none',
+    'ForeignPlan',
+  ],
+  ['our Plan, not seen yet', planFor('v1.36.4+k0s.0'), {}, 'none', 'PlanRunning'],
+  ['our Plan, running', planFor('v1.36.4+k0s.0', 'SchedulableWait'), newer, 'none', 'PlanRunning'],
+  ['our Plan, done', planFor('v1.36.4+k0s.0', 'Completed'), {}, 'create', 'UpdateStarted'],
+  ['our Plan, failed', planFor('v1.36.4+k0s.0', 'ApplyFailed'), {}, 'none', 'PlanFailed'],
+  [
+    'our Plan, failed, and a newer release may follow',
+    planFor('v1.36.4+k0s.0', 'ApplyFailed'),
+    newer,
+    'create',
+    'UpdateStarted',
+  ],
+  ['our newer Plan, failed', planFor('v1.36.6+k0s.0', 'ApplyFailed'), newer, 'none', 'PlanFailed'],
+  ['our Plan for this release, failed', planFor('v1.36.5+k0s.0', 'IncompleteTargets'), newer, 'none', 'PlanFailed'],
+  ['our Plan for this release, done', planFor('v1.36.5+k0s.0', 'Completed'), {}, 'none', 'UpToDate'],
+])('beside %s', (_name, plan, facts, action, reason) => {
+  const decision = decide('v1.36.5+k0s.0', { plan, ...facts });
+  expect([decision.action, decision.reason]).toEqual([action, reason]);
+});
+
+test('a running Plan of a release that was withdrawn is stopped, and the next release may follow it', () => {
+  const withdrawn = { 'v1.36.4+k0s.0': 'loses data' };
+  const running = decide('v1.36.3+k0s.0', { plan: planFor('v1.36.4+k0s.0', 'Schedulable') }, { withdrawn });
+  expect(running).toMatchObject({ action: 'abort', message: 'release v1.36.4+k0s.0 was withdrawn: loses data' });
+  const over = decide('v1.36.5+k0s.0', { plan: planFor('v1.36.4+k0s.0', 'ApplyFailed') }, { withdrawn });
+  expect(over.action).toBe('create');
+});
+
+test('what waits says what ends the wait', () => {
+  expect(decide('v1.38.0+k0s.0')).toMatchObject({
+    minor: 'v1.37',
+    message: expect.stringContaining(
+      'past 1.37 to v1.38.0+k0s.0: the channel would have to offer a release of v1.37 first',
+    ),
+  });
+  expect(decide('v1.36.4+k0s.0', { now: MONDAY + 7_200_000 })).toMatchObject({
+    until: MONDAY - 1_800_000 + 7 * 86_400_000,
+    message: 'v1.36.4+k0s.0 waits for the window, which opens at 2026-11-30T22:00:00Z',
+  });
+});
+
+test('the Plan can be carried out, and says where it comes from; the next one gets another id', () => {
+  const first = planFor('v1.36.4+k0s.0');
+  expect(problemsOf(first)).toEqual([]);
+  expect(originOf(first)).toEqual({ config: 'u', version: 'v1.36.4+k0s.0' });
+  expect(JSON.parse(first.metadata.annotations?.['upgrade.refit.dev/windows'] ?? '')).toEqual([
+    { days: ['Monday'], start: '22:00', length: '7200000ms', timeZone: 'UTC' },
+  ]);
+  const again = makePlan(config(), settingsOf(config()), release('v1.36.4+k0s.0'));
+  const after = makePlan(config(), settingsOf(config()), release('v1.36.4+k0s.0'), {
+    ...first,
+    metadata: { name: 'autopilot', uid: 'p' },
+  });
+  expect([again.spec.id === first.spec.id, after.spec.id === first.spec.id]).toEqual([true, false]);
+});
+
+test('commands of the UpdateConfig are filled in', () => {
+  const discovery = { static: { nodes: ['c1'] } };
+  const commands = [
+    { k0supdate: { forceupdate: true, targets: { controllers: { discovery } } } },
+    { airgapupdate: { workers: { discovery, limits: { concurrent: 2 } } } },
+  ];
+  const from = config({ planSpec: { commands } });
+  const plan = makePlan(from, settingsOf(from), release('v1.36.4+k0s.0', { airgap: https }));
+  expect(plan.spec.commands).toMatchObject([
+    { k0supdate: { forceupdate: true, version: 'v1.36.4+k0s.0', platforms: { 'linux-amd64': { sha256: SHA } } } },
+    { airgapupdate: { version: 'v1.36.4+k0s.0', platforms: https, workers: { limits: { concurrent: 2 } } } },
+  ]);
+});

@@ -1,0 +1,166 @@
+/** Decides what to do about the release that a channel offers. Pure: the same input gives every leader the same answer. */
+import type { Plan } from '../../api/autopilot/plan.ts';
+import type { RolloutPhase } from '../../engine/model/recorded.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { openAt } from '../../util/maintenance-windows.ts';
+import { compareVersions, parseVersion, type Version } from '../../util/version.ts';
+import { brokenStep } from '../../versions/kubeadm-rules.ts';
+import type { Release } from '../channel/read-index.ts';
+import type { UpdateSettings } from '../config/read-config.ts';
+import { originOf } from './make-plan.ts';
+
+/** Why nothing is done, or what is. The words are those of Events, of metrics and of `refit updates`. */
+export type UpdateReason =
+  | 'UpToDate'
+  | 'Downgrade'
+  | 'Withdrawn'
+  | 'ForeignPlan'
+  | 'PlanRunning'
+  | 'PlanFailed'
+  | 'SkippedMinor'
+  | 'NoDownload'
+  | 'Unverified'
+  | 'WindowClosed'
+  | 'VersionUnknown'
+  | 'UpdateStarted';
+
+export interface UpdateDecision {
+  /** create: a Plan for the release · abort: the running Plan · ask: for the newest release of `minor` first. */
+  readonly action: 'none' | 'create' | 'abort' | 'ask';
+  readonly reason: UpdateReason;
+  /** One sentence. */
+  readonly message: string;
+  /** The next minor version, such as `v1.37`. */
+  readonly minor?: string;
+  /** Milliseconds since the Unix epoch: when time alone changes the answer. */
+  readonly until?: number;
+}
+
+export interface UpdateFacts {
+  readonly settings: UpdateSettings;
+  readonly release: Release;
+  /** What runs now, of all controllers. */
+  readonly versions: readonly string[];
+  readonly plan: Plan | undefined;
+  readonly phaseOf: (state: string | undefined) => RolloutPhase;
+  /** As the original: downloads with neither https nor a sha256. */
+  readonly allowUnverified: boolean;
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+}
+
+export function decideUpdate(facts: UpdateFacts): UpdateDecision {
+  const { release, plan, phaseOf } = facts;
+  const [wanted, lowest] = [parseVersion(release.version), lowestOf(facts.versions)];
+  if (!wanted || !lowest) return none('VersionUnknown', 'the controllers report no version that Refit can read');
+  const origin = plan && originOf(plan);
+  const phase = plan && phaseOf(plan.status?.state);
+  const isRunning = phase === 'new' || phase === 'running';
+  const withdrawn = origin && release.withdrawn[origin.version];
+  if (isRunning && withdrawn !== undefined)
+    return { action: 'abort', reason: 'Withdrawn', message: `release ${origin?.version} was withdrawn: ${withdrawn}` };
+  const own = plan && origin?.version === release.version ? planVerdict(facts, plan, wanted) : undefined;
+  if (own) return own;
+  const order = compareVersions(wanted, lowest.version);
+  if (order === 0) return none('UpToDate', `the controllers run ${lowest.text}, the newest release of the channel`);
+  if (order < 0)
+    return none(
+      'Downgrade',
+      `the channel offers ${release.version}, and the controllers run ${lowest.text}: Refit never goes back by itself`,
+    );
+  const gone = release.withdrawn[release.version];
+  if (gone !== undefined) return none('Withdrawn', `release ${release.version} was withdrawn: ${gone}`);
+  return (
+    (plan && planVerdict(facts, plan, wanted)) ??
+    stepVerdict(lowest.version, wanted) ??
+    downloadVerdict(facts) ??
+    windowVerdict(facts) ?? {
+      action: 'create',
+      reason: 'UpdateStarted',
+      message: `upgrading from ${lowest.text} to ${release.version}`,
+    }
+  );
+}
+
+/** What the Plan that is there forbids. */
+function planVerdict(
+  { release, settings, phaseOf }: UpdateFacts,
+  plan: Plan,
+  wanted: Version,
+): UpdateDecision | undefined {
+  const { name } = plan.metadata;
+  const origin = originOf(plan);
+  const phase = phaseOf(plan.status?.state);
+  if (!origin)
+    return none(
+      'ForeignPlan',
+      `Plan ${name} was written by somebody else, and Refit never overwrites it; delete it to let ${release.version} start`,
+    );
+  const same = origin.version === release.version;
+  if (phase === 'new' || phase === 'running') {
+    const later = same ? '' : `; ${release.version} comes afterwards`;
+    return none('PlanRunning', `Plan ${name} upgrades to ${origin.version}${later}`);
+  }
+  if (phase === 'done') return same ? none('UpToDate', `Plan ${name} has installed ${release.version}`) : undefined;
+  const failed = `the Plan for ${origin.version} ended as ${plan.status?.state}`;
+  if (same)
+    return none(
+      'PlanFailed',
+      `${failed}, and the same release is never tried twice; correct the cause and delete Plan ${name}`,
+    );
+  const last = parseVersion(origin.version);
+  const isNewer = last !== undefined && compareVersions(wanted, last) > 0;
+  const mayFollow = settings.afterFailure === 'Newer' || release.withdrawn[origin.version] !== undefined;
+  if (isNewer && mayFollow) return undefined;
+  return none('PlanFailed', `${failed}; correct the cause and delete Plan ${name} to let ${release.version} start`);
+}
+
+/** An update never skips a minor version. */
+function stepVerdict(from: Version, to: Version): UpdateDecision | undefined {
+  const broken = brokenStep(from, to);
+  if (!broken) return undefined;
+  const minor = `v${from.major}.${from.minor + 1}`;
+  const message = `the controllers ${broken.message}: the channel would have to offer a release of ${minor} first`;
+  return { action: 'ask', reason: 'SkippedMinor', message, ...(to.major === from.major ? { minor } : {}) };
+}
+
+function downloadVerdict({ release, settings, allowUnverified }: UpdateFacts): UpdateDecision | undefined {
+  const { commands = [{ k0supdate: {} }] } = settings;
+  for (const kind of ['k0s', 'airgap'] as const) {
+    const isNeeded = commands.some((command) => (kind === 'k0s' ? 'k0supdate' in command : 'airgapupdate' in command));
+    if (!isNeeded) continue;
+    const files = Object.entries(release[kind]);
+    const what = kind === 'k0s' ? 'k0s binary' : 'image bundle';
+    if (files.length === 0) return none('NoDownload', `the index has no ${what} of ${release.version}`);
+    const bad = files.find(([, { url, sha256 }]) => sha256 === undefined && !/^https:/i.test(url));
+    if (bad && !allowUnverified)
+      return none(
+        'Unverified',
+        `the ${what} of ${release.version} for ${bad[0]} has neither https nor a sha256 in the index`,
+      );
+  }
+  return undefined;
+}
+
+function windowVerdict({ settings: { schedule }, release, now }: UpdateFacts): UpdateDecision | undefined {
+  if (schedule.kind === 'cron') return undefined;
+  const opening = openAt({ windows: [schedule.window], blackouts: [] }, now);
+  if (opening.open) return undefined;
+  const message = `${release.version} waits for the window, which opens at ${rfc3339(opening.opensAt)}`;
+  return { ...none('WindowClosed', message), until: opening.opensAt };
+}
+
+/** Undefined if there is none, or if one cannot be read. */
+export function lowestOf(
+  versions: readonly string[],
+): { readonly version: Version; readonly text: string } | undefined {
+  const read = versions.map((text) => ({ text, version: parseVersion(text) }));
+  // An unreadable one could be the lowest.
+  const known = read.flatMap(({ text, version }) => (version ? [{ text, version }] : []));
+  if (known.length < read.length) return undefined;
+  return known.toSorted((a, b) => compareVersions(a.version, b.version))[0];
+}
+
+function none(reason: UpdateReason, message: string): UpdateDecision {
+  return { action: 'none', reason, message };
+}

@@ -1,0 +1,58 @@
+/** Makes the Plan for a release. It says on itself which UpdateConfig and which release it comes from. */
+import { createHash } from 'node:crypto';
+import { PLAN_NAME, type Plan, type PlanCommand } from '../../api/autopilot/plan.ts';
+import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
+import { PLAN_WINDOWS_ANNOTATION } from '../../engine/policy/plan-windows.ts';
+import { isRecord, parseJson } from '../../util/json.ts';
+import type { Downloads, Release } from '../channel/read-index.ts';
+import type { UpdateSettings } from '../config/read-config.ts';
+
+/** JSON on a Plan that Refit created by itself; a Plan without it belongs to a person. */
+const ORIGIN_ANNOTATION = 'upgrade.refit.dev/update';
+
+export interface PlanOrigin {
+  /** Name of the UpdateConfig. */
+  readonly config: string;
+  readonly version: string;
+}
+
+export function originOf({ metadata }: Plan): PlanOrigin | undefined {
+  const value = parseJson(metadata.annotations?.[ORIGIN_ANNOTATION]);
+  if (!isRecord(value)) return undefined;
+  const { config, version } = value;
+  return typeof config === 'string' && typeof version === 'string' ? { config, version } : undefined;
+}
+
+/** `previous` is the Plan that this one replaces. */
+export function makePlan(config: UpdateConfig, settings: UpdateSettings, release: Release, previous?: Plan): Plan {
+  const { name, uid = '' } = config.metadata;
+  const { schedule } = settings;
+  const id = planId([uid, release.version, previous?.metadata.uid ?? '']);
+  const origin: PlanOrigin = { config: name, version: release.version };
+  const windows = schedule.kind === 'periodic' ? { [PLAN_WINDOWS_ANNOTATION]: JSON.stringify([schedule.written]) } : {};
+  return {
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind: 'Plan',
+    metadata: { name: PLAN_NAME, annotations: { [ORIGIN_ANNOTATION]: JSON.stringify(origin), ...windows } },
+    spec: { id, timestamp: id, commands: (settings.commands ?? EVERYTHING).map((command) => filled(command, release)) },
+  };
+}
+
+const ALL = { discovery: { selector: {} } };
+const EVERYTHING: readonly PlannedCommand[] = [{ k0supdate: { targets: { controllers: ALL, workers: ALL } } }];
+
+/** Two leaders that see the same give the same Plan the same id; no later Plan gets it again. */
+function planId(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
+}
+
+function filled({ k0supdate, airgapupdate }: PlannedCommand, { version, k0s, airgap }: Release): PlanCommand {
+  return {
+    ...(k0supdate && { k0supdate: { ...k0supdate, version, platforms: copied(k0s) } }),
+    ...(airgapupdate && { airgapupdate: { ...airgapupdate, version, platforms: copied(airgap) } }),
+  };
+}
+
+function copied(files: Downloads): Record<string, { url: string; sha256?: string }> {
+  return Object.fromEntries(Object.entries(files).map(([platform, file]) => [platform, { ...file }]));
+}

@@ -1,0 +1,35 @@
+/** What is known of an UpdateConfig, as JSON in an annotation: its kind has no status. */
+import { z } from 'zod';
+import type { UpdateConfig } from '../api/autopilot/update-config.ts';
+import { parseJson } from '../util/json.ts';
+
+const STATUS_ANNOTATION = 'upgrade.refit.dev/update-status';
+/** Any new value asks for a check now. */
+export const CHECK_ANNOTATION = 'upgrade.refit.dev/check';
+
+const statusSchema = z.object({
+  /** RFC 3339, as all times here. */
+  checkedAt: z.string().optional(),
+  /** Of the controllers; the lowest one. */
+  current: z.string().optional(),
+  /** The release that the channel offers. */
+  available: z.string().optional(),
+  /** One word: what is done, or why nothing is. */
+  reason: z.string(),
+  message: z.string(),
+  nextCheck: z.string().optional(),
+  nextWindow: z.string().optional(),
+  /** The last value of `CHECK_ANNOTATION` that was obeyed. */
+  obeyed: z.string().optional(),
+});
+
+export type UpdateStatus = z.infer<typeof statusSchema>;
+
+export function statusOf({ metadata }: UpdateConfig): UpdateStatus | undefined {
+  return statusSchema.safeParse(parseJson(metadata.annotations?.[STATUS_ANNOTATION])).data;
+}
+
+/** As a merge patch. */
+export function statusPatch(status: UpdateStatus): unknown {
+  return { metadata: { annotations: { [STATUS_ANNOTATION]: JSON.stringify(status) } } };
+}

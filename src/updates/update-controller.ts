@@ -1,0 +1,58 @@
+/** The controller of UpdateConfigs: which changes wake it, and the follower behind its queue. */
+import { PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
+import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
+import { createInformer, type Informer } from '../kube/watch/informer.ts';
+import { type Controller, type EventSource, fromMapping } from '../runtime/controller.ts';
+import { sameJson } from '../util/json.ts';
+import { AFTER_FAILURE_ANNOTATION, TIME_ZONE_ANNOTATION } from './config/read-config.ts';
+import { CHECK_ANNOTATION } from './status.ts';
+import { UpdateFollower, type UpdateParts } from './update-follower.ts';
+
+/** All UpdateConfigs are one key: only one of them may own the Plan. */
+const KEY = 'updates';
+/** More than a slow server and the writes after it take. */
+const TIMEOUT_MS = 120_000;
+
+export function updateController(parts: UpdateParts): Controller {
+  const { client, log, clock } = parts;
+  const configs = createInformer(client, updateConfigs, { logger: log, clock });
+  const ours = createInformer(client, plans, { logger: log, clock, fieldSelector: `metadata.name=${PLAN_NAME}` });
+  let follower = new UpdateFollower(parts);
+  return {
+    name: 'updates',
+    // The Plan wakes it when it ends.
+    sources: [fromStart(configs), fromMapping(ours, () => [KEY], stateChanged)],
+    begin: () => {
+      follower = new UpdateFollower(parts);
+    },
+    reconcile: async (_key, { abort }) => await follower.followAll(configs.list(), abort),
+    concurrency: 1,
+    timeoutMs: TIMEOUT_MS,
+  };
+}
+
+/** Wakes at the start, too: without an UpdateConfig there may be a new version to tell. */
+function fromStart(configs: Informer<UpdateConfig>): EventSource {
+  const changes = fromMapping(configs, () => [KEY], askedOrChanged);
+  return {
+    informer: configs,
+    start: (enqueue) => {
+      enqueue(KEY);
+      return changes.start(enqueue);
+    },
+  };
+}
+
+/** Our own notes on it wake nobody. */
+function askedOrChanged(config: UpdateConfig, before?: UpdateConfig): boolean {
+  return before === undefined || !sameJson(wishesOf(config), wishesOf(before));
+}
+
+function wishesOf({ metadata: { generation, deletionTimestamp, annotations = {} } }: UpdateConfig): unknown {
+  const names = [CHECK_ANNOTATION, AFTER_FAILURE_ANNOTATION, TIME_ZONE_ANNOTATION];
+  return [generation, deletionTimestamp, ...names.map((name) => annotations[name])];
+}
+
+function stateChanged(plan: Plan, before?: Plan): boolean {
+  return before === undefined || plan.status?.state !== before.status?.state;
+}

@@ -1,0 +1,253 @@
+/** Follows the channel of the UpdateConfig that owns the Plan, and creates a Plan for each new release. One for each term. */
+import { PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
+import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
+import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
+import type { RolloutPhase } from '../engine/model/recorded.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { EventRecorder } from '../kube/event-recorder.ts';
+import { ifFound } from '../kube/status-error.ts';
+import type { ReconcileResult } from '../runtime/controller.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { controlNodes } from '../signal/names.ts';
+import { rfc3339 } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
+import { defined, sameJson } from '../util/json.ts';
+import type { Logger } from '../util/log.ts';
+import { ChannelMemory, type ChannelTools, type Current } from './channel/follow-channel.ts';
+import type { Release } from './channel/read-index.ts';
+import { type CheckPace, nextCheck, nextWindow } from './config/check-times.ts';
+import { readUpdateConfig, type UpdateSettings } from './config/read-config.ts';
+import { NewVersionProbe, type ProbeOptions } from './new-version.ts';
+import { decideUpdate, lowestOf, type UpdateDecision } from './plan/decide-update.ts';
+import { makePlan } from './plan/make-plan.ts';
+import { CHECK_ANNOTATION, statusOf, statusPatch, type UpdateStatus } from './status.ts';
+
+export interface UpdateParts extends ChannelTools, CheckPace {
+  /** Writes only while this process leads. */
+  readonly writer: KubeClient;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly phaseOf: (state: string | undefined) => RolloutPhase;
+  /** As the original: plain http, and downloads with neither https nor a sha256. */
+  readonly allowInsecure: boolean;
+  /** Asks for new versions while there is no UpdateConfig; undefined: no server is asked. */
+  readonly probe: ProbeOptions | undefined;
+}
+
+/** The original's. Refit needs none, but a deleted UpdateConfig must be able to go. */
+const FINALIZER = 'updateconfig.autopilot.k0sproject.io';
+/** A status that differs in its times only is written so often. */
+const REFRESH_MS = 60_000;
+/** Reasons that people should act on, or know of. */
+const NORMAL: ReadonlySet<string> = new Set(['UpToDate', 'UpdateStarted', 'PlanRunning', 'WindowClosed', 'NotOwner']);
+
+interface Memory {
+  release?: Release;
+  last?: number;
+  failures: number;
+  /** The generation that this is about. */
+  readonly generation: number;
+}
+
+export class UpdateFollower {
+  readonly #parts: UpdateParts;
+  readonly #channels: ChannelMemory;
+  readonly #memories = new Map<string, Memory>();
+  readonly #probe: NewVersionProbe | undefined;
+
+  constructor(parts: UpdateParts) {
+    this.#parts = parts;
+    this.#channels = new ChannelMemory(parts);
+    this.#probe = parts.probe && new NewVersionProbe(parts, parts.probe, this.#channels);
+  }
+
+  async followAll(all: readonly UpdateConfig[], abort: AbortSignal): Promise<ReconcileResult> {
+    const { allowInsecure, metrics, clock } = this.#parts;
+    const live = all.filter(({ metadata }) => metadata.deletionTimestamp === undefined).toSorted(byAge);
+    await Promise.all(
+      all.filter((config) => !live.includes(config)).map(async (config) => await this.#release(config, abort)),
+    );
+    metrics.keepUpdates(live.map(({ metadata }) => metadata.name));
+    const current = await this.#look(abort);
+    if (live.length === 0) return { requeueAfterMs: await this.#probe?.probe(current, abort) };
+    const read = live.map((config) => ({ config, ...readUpdateConfig(config, allowInsecure) }));
+    const owner = read.find(({ settings }) => settings !== undefined);
+    let next = Number.POSITIVE_INFINITY;
+    for (const { config, settings, problems } of read) {
+      if (!settings) await this.#tell(config, { reason: 'InvalidConfig', message: problems.join('; ') }, abort);
+      else if (config === owner?.config) next = await this.#follow(config, settings, current, abort);
+      else await this.#tell(config, waitsFor(owner?.config), abort);
+    }
+    return Number.isFinite(next) ? { requeueAfterMs: Math.max(0, next - clock.now()) } : {};
+  }
+
+  /** Resolves with the time of the next check, in milliseconds since the Unix epoch. */
+  async #follow(config: UpdateConfig, settings: UpdateSettings, look: Look, abort: AbortSignal): Promise<number> {
+    const { clock } = this.#parts;
+    const memory = this.#memoryOf(config);
+    const asked = config.metadata.annotations?.[CHECK_ANNOTATION];
+    const isAsked = asked !== undefined && asked !== statusOf(config)?.obeyed;
+    const isDue = isAsked || this.#nextCheck(config, settings, memory) <= clock.now();
+    let problem: string | undefined;
+    if (isDue) {
+      problem = await this.#check(settings, look, memory, abort);
+      this.#parts.metrics.updateChecked(config.metadata.name, clock.now() / 1000, problem !== undefined);
+    }
+    // A schedule starts Plans at its ticks only, a window at any time.
+    const mayCreate = isDue || settings.schedule.kind === 'periodic';
+    const decision = memory.release && (await this.#decide(settings, memory.release, look, abort));
+    if (decision?.action === 'create' && mayCreate) await this.#start(config, settings, decision.release, look, abort);
+    if (decision?.action === 'abort') await this.#withdraw(decision.message, look, abort);
+    const next = Math.min(this.#nextCheck(config, settings, memory), decision?.until ?? Number.POSITIVE_INFINITY);
+    const verdict =
+      problem === undefined
+        ? (decision ?? { reason: 'NotChecked' as const, message: 'the channel was not asked yet' })
+        : { reason: 'CheckFailed' as const, message: problem };
+    const window = nextWindow(settings.schedule, clock.now());
+    const times = defined({
+      checkedAt: memory.last === undefined ? undefined : rfc3339(memory.last),
+      nextCheck: Number.isFinite(next) ? rfc3339(next) : undefined,
+      nextWindow: window === undefined ? undefined : rfc3339(window),
+      current: look.version || undefined,
+      available: memory.release?.version,
+      obeyed: asked,
+    });
+    await this.#tell(config, { reason: verdict.reason, message: verdict.message, ...times }, abort);
+    return next;
+  }
+
+  /** Resolves with what is wrong. */
+  async #check(settings: UpdateSettings, look: Look, memory: Memory, abort: AbortSignal): Promise<string | undefined> {
+    memory.last = this.#parts.clock.now();
+    try {
+      memory.release = await this.#channels.ask(settings, look, abort);
+      memory.failures = 0;
+      return undefined;
+    } catch (error) {
+      abort.throwIfAborted();
+      memory.failures++;
+      return messageOf(error);
+    }
+  }
+
+  /** Asks for a release in between when the channel is more than one minor version ahead. */
+  async #decide(
+    settings: UpdateSettings,
+    release: Release,
+    { versions, plan, ...look }: Look,
+    abort: AbortSignal,
+  ): Promise<UpdateDecision & { readonly release: Release }> {
+    const { clock, phaseOf, allowInsecure } = this.#parts;
+    const facts = { settings, versions, plan, phaseOf, allowUnverified: allowInsecure, now: clock.now() };
+    const decision = decideUpdate({ ...facts, release });
+    if (decision.action !== 'ask' || decision.minor === undefined) return { ...decision, release };
+    try {
+      const between = await this.#channels.ask(settings, look, abort, decision.minor);
+      const { withdrawn } = release;
+      const step = { ...between, withdrawn: { ...between.withdrawn, ...withdrawn } };
+      const { action, ...rest } = decideUpdate({ ...facts, release: step });
+      return action === 'ask' ? { ...decision, action: 'none', release } : { action, ...rest, release: step };
+    } catch (error) {
+      abort.throwIfAborted();
+      return { ...decision, action: 'none', message: `${decision.message} (${messageOf(error)})`, release };
+    }
+  }
+
+  /** Fails if the Plan that is there has changed, or if another one came: the next decision sees it. */
+  async #start(
+    config: UpdateConfig,
+    settings: UpdateSettings,
+    release: Release,
+    { plan }: Look,
+    abort: AbortSignal,
+  ): Promise<void> {
+    const { writer, log } = this.#parts;
+    if (plan) {
+      const { uid, resourceVersion } = plan.metadata;
+      await ifFound(writer.delete(plans, PLAN_NAME, { ...defined({ uid, resourceVersion }), abort }));
+    }
+    const made = await writer.create(plans, makePlan(config, settings, release, plan), { abort });
+    log.info('created a Plan', { config: config.metadata.name, version: release.version, id: made.spec.id });
+  }
+
+  async #withdraw(reason: string, { plan }: Look, abort: AbortSignal): Promise<void> {
+    if (!plan || plan.metadata.annotations?.[ABORT_ANNOTATION] !== undefined) return;
+    const { uid, resourceVersion } = plan.metadata;
+    const metadata = { uid, resourceVersion, annotations: { [ABORT_ANNOTATION]: reason } };
+    await this.#parts.writer.patch(plans, PLAN_NAME, { metadata }, { type: 'merge', abort });
+  }
+
+  /** Writes what changed, and an Event when the reason did. */
+  async #tell(config: UpdateConfig, told: UpdateStatus, abort: AbortSignal): Promise<void> {
+    const { writer, events, metrics, log, clock } = this.#parts;
+    const { name } = config.metadata;
+    metrics.update(name, told.reason, told.current ?? '', told.available ?? '');
+    const before = statusOf(config);
+    const isNews = before?.reason !== told.reason || before.message !== told.message;
+    const isFresh = Date.parse(before?.checkedAt ?? '') > clock.now() - REFRESH_MS && told.checkedAt !== undefined;
+    const lasting = ({ checkedAt: _c, nextCheck: _n, nextWindow: _w, ...rest }: UpdateStatus): unknown => rest;
+    if (before && (sameJson(before, told) || (isFresh && sameJson(lasting(before), lasting(told))))) return;
+    await ifFound(writer.patch(updateConfigs, name, statusPatch(told), { type: 'merge', abort }));
+    if (!isNews) return;
+    log.info('update', { config: name, reason: told.reason, message: told.message });
+    events.record(config, {
+      type: NORMAL.has(told.reason) ? 'Normal' : 'Warning',
+      reason: told.reason,
+      message: told.message,
+    });
+  }
+
+  /** Lets a deleted UpdateConfig go. */
+  async #release({ metadata }: UpdateConfig, abort: AbortSignal): Promise<void> {
+    const { name, finalizers = [], resourceVersion } = metadata;
+    if (!finalizers.includes(FINALIZER)) return;
+    const patch = { metadata: { resourceVersion, finalizers: finalizers.filter((each) => each !== FINALIZER) } };
+    await ifFound(this.#parts.writer.patch(updateConfigs, name, patch, { type: 'merge', abort }));
+  }
+
+  #memoryOf({ metadata: { uid = '', generation = 0, ...metadata } }: UpdateConfig): Memory {
+    const known = this.#memories.get(uid);
+    if (known?.generation === generation) return known;
+    const told = Date.parse(statusOf({ metadata, spec: {} })?.checkedAt ?? '');
+    const memory: Memory = { failures: 0, generation, ...(known || Number.isNaN(told) ? {} : { last: told }) };
+    this.#memories.set(uid, memory);
+    return memory;
+  }
+
+  #nextCheck({ metadata }: UpdateConfig, { schedule }: UpdateSettings, memory: Memory): number {
+    // A window needs a release to decide on, also right after a change of leader.
+    const isUnknown = schedule.kind === 'periodic' && !memory.release && memory.failures === 0;
+    const history = { ...memory, last: isUnknown ? undefined : memory.last };
+    const created = Date.parse(metadata.creationTimestamp ?? '') || 0;
+    return nextCheck(schedule, { ...history, created }, this.#parts, this.#parts.clock.now());
+  }
+
+  async #look(abort: AbortSignal): Promise<Look> {
+    const { client } = this.#parts;
+    const [plan, controllers] = await Promise.all([
+      ifFound(client.get(plans, PLAN_NAME, { abort })),
+      client.listAll(controlNodes, { abort }),
+    ]);
+    const versions = controllers.items.map(({ status }) => status?.k0sVersion ?? '');
+    return { plan, versions, version: lowestOf(versions)?.text ?? '', planState: plan?.status?.state ?? '' };
+  }
+}
+
+/** What the cluster is like. */
+interface Look extends Current {
+  readonly plan: Plan | undefined;
+  /** Of all controllers. */
+  readonly versions: readonly string[];
+}
+
+/** The oldest one owns the Plan. */
+function byAge({ metadata: a }: UpdateConfig, { metadata: b }: UpdateConfig): number {
+  const [left, right] = [a, b].map(({ creationTimestamp = '', name }) => `${creationTimestamp} ${name}`);
+  return (left ?? '') < (right ?? '') ? -1 : 1;
+}
+
+function waitsFor(owner: UpdateConfig | undefined): UpdateStatus {
+  const name = owner?.metadata.name;
+  return { reason: 'NotOwner', message: `UpdateConfig ${name} is older and owns the Plan; delete one of the two` };
+}
