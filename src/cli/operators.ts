@@ -71,7 +71,16 @@ export function mendingOf({ dialect, phase, abort, stages }: PlanView): string {
   const { startOver, again, retry } = operatorOf(dialect);
   if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
   if (phase === 'invalid') return `Refused. Fix the cause, then: ${again}.`;
-  const failed = stages.flatMap(({ targets }) => targets).filter((target) => target.phase === 'failed');
+  const all = stages.flatMap(({ targets }) => targets).filter((target) => target.phase === 'failed');
+  const failed = all.filter(({ isThere }) => isThere !== true);
+  if (failed.length === 0 && all.length > 0) {
+    const others = stages.some(({ targets }) => targets.some((target) => target.phase === 'pending'));
+    const rest = others ? ` For the other nodes: ${startOver}.` : '';
+    return `Nothing to fix: ${listed(
+      all.map(({ name }) => name),
+      MOST_NAMES,
+    )} runs the version now.${rest}`;
+  }
   if (retry || failed.length === 0) return `Failed. Fix the cause, then: ${again}.`;
   const names = listed(
     failed.map(({ name }) => name),

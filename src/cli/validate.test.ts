@@ -54,6 +54,18 @@ test('downloads without sha256: a warning for each', async () => {
   );
 });
 
+test('a later command with an older version: a warning, since only a policy can allow it', async () => {
+  const versions = ['v1.36.3+k0s.2', 'v1.35.7+k0s.0'];
+  const commands = versions.map((version) => ({ k0supdate: buildUpdate({ version }) }));
+  const path = await file(stringify(buildPlan({ commands })));
+  let told = '';
+  expect(await validate(path, (text) => (told += text))).toBe(0);
+  expect(told.split('\n')[1]).toBe(
+    `${path}: warning: spec.commands[1].k0supdate.version: nodes of command 0 would go from v1.36.3+k0s.2 down to v1.35.7+k0s.0: ` +
+      "Refit refuses that unless an UpgradePolicy allows Downgrade; k0s's own leader does not check it, so the plan could end after a change of leader",
+  );
+});
+
 test('two problems: both, each with field, what was found and what would be right', async () => {
   const path = await file(
     stringify(buildPlan({ id: '', commands: [{ k0supdate: buildUpdate({ version: 'latest' }) }] })),

@@ -7,6 +7,8 @@ import type { Reason } from '../engine/model/reasons.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
 import { readBounded } from '../util/bounded-file.ts';
 import { EXIT, messageOf, RefitError } from '../util/errors.ts';
+import { parseVersion } from '../util/version.ts';
+import { brokenStep } from '../versions/kubeadm-rules.ts';
 
 /** Resolves with the exit code; rejects with REFIT_FILE and every wrong field, what was found and what would be right. */
 export async function validate(path: string, write: (text: string) => void): Promise<number> {
@@ -35,7 +37,7 @@ function judgePlan(plan: Plan): Judgement {
   return {
     title: `${title} can be carried out`,
     problems: problemsOf(plan),
-    warnings: unverified(plan),
+    warnings: [...unverified(plan), ...brokenSteps(plan)],
     page: 'docs/guides/k0s.md',
   };
 }
@@ -52,6 +54,23 @@ function unverified({ spec }: Plan): string[] {
       ),
     ),
   );
+}
+
+/** Of a command after an earlier one: what the nodes run before the first is not known here. */
+function brokenSteps({ spec }: Plan): string[] {
+  const updates = spec.commands.flatMap(({ k0supdate }, index) => {
+    const parsed = k0supdate && k0supdate.forceupdate !== true ? parseVersion(k0supdate.version) : undefined;
+    return k0supdate && parsed ? [{ index, version: k0supdate.version, parsed }] : [];
+  });
+  return updates.slice(1).flatMap(({ index, version, parsed }, at) => {
+    const before = updates[at];
+    const broken = before && brokenStep(before.parsed, parsed, { from: before.version, to: version });
+    if (!before || !broken) return [];
+    const field = `spec.commands[${index}].k0supdate.version`;
+    return [
+      `${field}: nodes of command ${before.index} ${broken.message}: Refit refuses that unless an UpgradePolicy allows ${broken.rule}; k0s's own leader does not check it, so the plan could end after a change of leader`,
+    ];
+  });
 }
 
 function judgePolicy(policy: UpgradePolicy): Judgement {

@@ -36,7 +36,11 @@ export interface Capabilities<P extends KubeObject> {
   readonly statusRecord?: StatusRecord;
   readonly shards?: StatusSharding<P>;
   /** The plan's versions are Kubernetes versions, so the version skew rules apply. */
-  readonly versions?: { of(object: KubeObject): string | undefined };
+  readonly versions?: {
+    of(object: KubeObject): string | undefined;
+    /** True if the object proves that its node runs exactly this version. */
+    runs?(object: KubeObject, version: string): boolean;
+  };
   /** Changes the policy by what the plan itself says, or by how its work is done. */
   readonly planRules?: { apply(plan: P, policy: RolloutPolicy): RolloutPolicy };
   /** Checks a new plan by requests to the API server. Rejects when the server gives no answer. */

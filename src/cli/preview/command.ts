@@ -108,8 +108,7 @@ async function previewAt(
   ]);
   const policy = policyRule(looking.policies, dialect.name, plan);
   const stages = view.stages.map(stagePreview);
-  const waves = stages.reduce((sum, stage) => sum + stage.waves.length + (stage.moving.length > 0 ? 1 : 0), 0);
-  const duration = durationOf(waves, inspection);
+  const duration = durationOf(stages, inspection);
   return previewOf(
     view,
     { policy, drains, downloads: downloads.length > 0 ? downloads : undefined, duration },

@@ -25,13 +25,29 @@ export interface Duration {
 /** A node of k0s from its signal to its last report, with nothing to drain and a tiny download: docs/internals/benchmark.md. */
 const ASSUMED_MS = 20_000;
 
-/** Of that many waves, one after the other; undefined if nothing is left to do. */
-export function durationOf(waves: number, inspection: Inspection): Duration | undefined {
-  if (waves === 0) return undefined;
+/** A node that runs the version already: its agent reports that it is done. */
+const THERE_MS = 1000;
+
+/** Of one stage, by name, as a preview has them. */
+interface Waves {
+  readonly waves: readonly (readonly string[])[];
+  readonly moving: readonly string[];
+  /** At the version already. */
+  readonly there: readonly string[];
+}
+
+/** Of all waves, one after the other; undefined if nothing is left to do. */
+export function durationOf(stages: readonly Waves[], inspection: Inspection): Duration | undefined {
+  const waves = stages.flatMap(({ moving, waves, there }) => [
+    ...(moving.length > 0 ? [true] : []),
+    ...waves.map((names) => names.some((name) => !there.includes(name))),
+  ]);
+  if (waves.length === 0) return undefined;
+  const long = waves.filter(Boolean).length;
   const spent = measured(inspection);
   const perTargetMs = spent[Math.ceil(spent.length * 0.9) - 1] ?? ASSUMED_MS;
   const basis = spent.length > 0 ? 'measured' : 'assumed';
-  return { ms: waves * perTargetMs, perTargetMs, basis, samples: spent.length };
+  return { ms: long * perTargetMs + (waves.length - long) * THERE_MS, perTargetMs, basis, samples: spent.length };
 }
 
 /** What each target reported of its last successful update, of this plan or an earlier one; sorted. */

@@ -233,6 +233,24 @@ test('pods that may not be seen: said so, and no drain is called possible', asyn
   expect(textOf(view)).toContain('  unknown  whether nodes can be drained: pods is forbidden\n');
 });
 
+test('nodes that run the version already: told, and a wave of them takes a second', async () => {
+  const updated = (name: string, kubeletVersion: string): Node => {
+    const node = signalled(buildNode(name), {
+      planId: 'last',
+      created: later(-1000),
+      status: 'Completed',
+      timestamp: later(-500),
+    });
+    return { ...node, status: { ...node.status, nodeInfo: { kubeletVersion } } };
+  };
+  const there = [updated('w1', 'v1.36.3+k0s'), updated('w2', 'v1.36.3+k0s')];
+  // The last one was updated by hand since.
+  const view = await previewIn({ workers: [...there, updated('w3', 'v1.36.4+k0s')] });
+  expect(view.stages[1]).toMatchObject({ there: ['w1', 'w2'], waves: [['w1', 'w2'], ['w3']] });
+  expect(view.duration?.ms).toBe(2 * 20_000 + 1000 + 20_000);
+  expect(textOf(view)).toContain('    there    w1, w2: at v1.36.3+k0s.2 already, done within a second\n');
+});
+
 test('how long it takes: by what these nodes told the last time', async () => {
   const told = (name: string, seconds: number): Node =>
     signalled(

@@ -52,6 +52,8 @@ export function previewOf(plan: PlanView, findings: PreviewFindings = {}, presen
 
 export interface StagePreview extends Pick<StageView, 'command' | 'role' | 'version' | 'maxInFlight' | 'selection'> {
   readonly done: number;
+  /** Names of pending targets that run the version already: they are done within a second. */
+  readonly there: readonly string[];
   /** Names of the targets in progress. */
   readonly moving: readonly string[];
   /** Names of the pending targets, in order, as many in a wave as there are slots. */
@@ -64,6 +66,7 @@ export function stagePreview({ targets, active: _active, ...stage }: StageView):
   return {
     ...stage,
     done: targets.filter(({ phase }) => phase === 'done').length,
+    there: targets.filter(({ phase, isThere }) => phase === 'pending' && isThere === true).map(({ name }) => name),
     moving: targets.filter(isMoving).map(({ name }) => name),
     waves: Array.from({ length: Math.ceil(pending.length / size) }, (_, index) =>
       pending.slice(index * size, (index + 1) * size),
@@ -109,12 +112,25 @@ function policyLines({ policy }: PlanPreview): string[] {
   return policy === undefined ? [] : [line('policy', `UpgradePolicy ${policy.name} ${policy.rule}`)];
 }
 
-function stageLines({ command, role, version, maxInFlight, selection, done, moving, waves }: StagePreview): string[] {
+function stageLines({
+  command,
+  role,
+  version,
+  maxInFlight,
+  selection,
+  done,
+  there,
+  moving,
+  waves,
+}: StagePreview): string[] {
   const title = `  ${role}s of command ${command} to ${version}`;
   if (selection !== undefined) return [`${title}: nothing matches ${selection}`];
   const rest = waves.length - MOST_WAVES;
   return [
     `${title}, ${maxInFlight} at a time${done > 0 ? `, ${done} done` : ''}`,
+    ...(there.length > 0
+      ? [`    there    ${listed(there, MOST_NAMES)}: at ${version} already, done within a second`]
+      : []),
     ...(moving.length > 0 ? [`    now      ${listed(moving, MOST_NAMES)}`] : []),
     ...waves
       .slice(0, MOST_WAVES)

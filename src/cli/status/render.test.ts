@@ -320,9 +320,32 @@ describe('at the end', () => {
     ]);
   });
 
+  test("k0s's own leader records no end: the nodes tell when it was", async () => {
+    const status = statusOf('Completed', recorded({ c1: 'SignalCompleted' }), []);
+    const c1 = signalled(C1, { created: later(1000), status: 'Completed', timestamp: later(45_000) });
+    const [header] = await textOf({ plans: [buildPlan({}, status)], controllers: [c1] });
+    expect(header).toBe('Plan autopilot (id1)  done 1/1 after 45 s, 15 s ago  to v1.36.3+k0s.2');
+  });
+
+  test('a failed node that runs the version all the same needs no retry', async () => {
+    const node = signalled(buildNode('w1'), at('Failed'), report({ reason: 'another agent was faster' }));
+    const w1 = { ...node, status: { ...node.status, nodeInfo: { kubeletVersion: 'v1.36.3+k0s.2' } } };
+    const status = statusOf('ApplyFailed', [], recorded({ w1: 'SignalApplyFailed', w2: 'SignalPending' }));
+    const toDo = async (...states: string[]): Promise<string | undefined> => {
+      const [first = '', second] = states;
+      const workers = recorded({ w1: first, ...(second === undefined ? {} : { w2: second }) });
+      const plans = [buildPlan({}, { ...status, ...statusOf('ApplyFailed', [], workers) })];
+      return (await textOf({ plans, workers: [w1, W2] })).find((line) => line.startsWith('  to do'));
+    };
+    expect(await toDo('SignalApplyFailed')).toBe('  to do   Nothing to fix: w1 runs the version now.');
+    expect(await toDo('SignalApplyFailed', 'SignalPending')).toBe(
+      '  to do   Nothing to fix: w1 runs the version now. For the other nodes: delete the Plan and apply it again.',
+    );
+  });
+
   test('every failure with its reason, and what became of the node', async () => {
     expect(await textOf({ plans: [buildPlan({}, failed)], workers: failedWorkers })).toEqual([
-      'Plan autopilot (id1)  failed 0/3 after 1 s, 59 s ago  to v1.36.3+k0s.2',
+      'Plan autopilot (id1)  failed 0/3 after 40 s, 20 s ago  to v1.36.3+k0s.2',
       '  workers  0/3  ✗✗✗',
       '  NODE  STATE              FOR   MESSAGE',
       '  w1    failed             59 s  FailedDownload: 404',

@@ -117,7 +117,7 @@ export function agentLines(plan: PlanView): string[] {
 
 export function toDo(plan: PlanView): string[] {
   if (isRefused(plan)) return ['This plan will be refused as it stands. Correct it.'];
-  const hasFailed = targetsOf(plan).some(({ phase }) => phase === 'failed');
+  const hasFailed = targetsOf(plan).some(({ phase, isThere }) => phase === 'failed' && isThere !== true);
   return hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [mendingOf(plan)] : [];
 }
 

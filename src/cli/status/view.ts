@@ -2,9 +2,10 @@
 import { isStopping } from '../../engine/decide/advance.ts';
 import { stepEnd } from '../../engine/decide/evaluate-target.ts';
 import type { Explanation } from '../../engine/decide/explain.ts';
+import { isOutdone } from '../../engine/decide/retry.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
-import type { Snapshot, TargetPhase, Wait } from '../../engine/model/decision.ts';
+import type { Snapshot, TargetFacts, TargetPhase, Wait } from '../../engine/model/decision.ts';
 import {
   activeStage,
   isFinal,
@@ -14,7 +15,7 @@ import {
   type Stage,
   type Target,
 } from '../../engine/model/recorded.ts';
-import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -34,10 +35,14 @@ export interface TargetView {
   /** Why it failed, as its agent says. */
   readonly failure?: string | undefined;
   readonly rolledBack?: boolean | undefined;
+  /** RFC 3339: when its agent rolls back, if the new version has not answered by then, or the node is not Ready by then. */
+  readonly rollsBack?: { readonly unanswered: string; readonly notReady: string } | undefined;
   /** Who cordons, drains and uncordons it, while it is at one of these. */
   readonly drains?: 'leader' | 'node' | undefined;
   /** Whose agent acts on it; absent if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
+  /** True if nothing is left to do there: it runs the version already, or a later one of the plan. */
+  readonly isThere?: boolean | undefined;
   /** True if its object does not exist any more. */
   readonly gone?: boolean | undefined;
 }
@@ -148,15 +153,24 @@ function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
 }
 
 /** When somebody aborted it is recorded of those that it stopped, and of nothing else. */
-function endOf({ rollout, controls }: Snapshot): string | undefined {
+function endOf(snapshot: Snapshot): string | undefined {
+  const { rollout, controls } = snapshot;
   const targets = rollout.stages.flatMap((stage) => stage.targets);
   const isTold = controls.abort === undefined || targets.some(({ state }) => state === 'failed');
   if (!isFinal(rollout) || !isTold) return undefined;
-  const moments = targets.map(({ since }) => since);
+  // k0s's own leader records only when it signalled a target: when that was done its node says.
+  const moments = targets.flatMap((target) => {
+    const { observation } = factsOf(snapshot, target);
+    return [
+      target.since,
+      ...(observation.kind === 'succeeded' || observation.kind === 'failed' ? [observation.since] : []),
+    ];
+  });
   return moments.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
 }
 
-function stageView(stage: Stage, { snapshot, explanation: { phases } }: ViewInput): StageView {
+function stageView(stage: Stage, look: ViewInput): StageView {
+  const { snapshot, explanation } = look;
   return {
     command: stage.command,
     role: stage.role,
@@ -164,7 +178,9 @@ function stageView(stage: Stage, { snapshot, explanation: { phases } }: ViewInpu
     maxInFlight: limitOf(stage),
     active: !isFinal(snapshot.rollout) && stage === activeStage(snapshot.rollout),
     selection: matchless(stage, snapshot.rollout),
-    targets: stage.targets.map((target) => targetView(target, snapshot, phases.get(target.key) ?? 'pending')),
+    targets: stage.targets.map((target) =>
+      targetView(stage, target, look, explanation.phases.get(target.key) ?? 'pending'),
+    ),
   };
 }
 
@@ -174,26 +190,39 @@ function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): s
   return targets.length === 0 && isKnown ? selection : undefined;
 }
 
-function targetView(target: Target, snapshot: Snapshot, phase: TargetPhase): TargetView {
-  const { exists, observation, drainDelegation, agent } = factsOf(snapshot, target);
-  const always = { agent, ...(exists ? {} : { gone: true }) };
+function targetView(stage: Stage, target: Target, { snapshot, policy }: ViewInput, phase: TargetPhase): TargetView {
+  const facts = factsOf(snapshot, target);
+  const { exists, observation, drainDelegation, agent } = facts;
+  const isThere = facts.isThere === true || isOutdone(snapshot.rollout, stage, target);
+  const isTold = isThere && (phase === 'pending' || phase === 'failed');
+  const always = { agent, ...(isTold ? { isThere } : {}), ...(exists ? {} : { gone: true }) };
   if (observation.kind === 'none') return { name: target.name, phase, since: target.since, ...always };
   const { from, spent, rolledBack } = observation.report ?? {};
   const isOpen = target.state === 'intended' || target.state === 'pending';
   return {
     name: target.name,
     phase,
-    agent,
+    ...always,
     ...(observation.kind === 'working' && phase !== 'done' ? { step: observation.step } : {}),
     since: isOpen ? observation.since : target.since,
     from,
     spent,
     ...(observation.kind === 'failed' && phase === 'failed' ? { failure: observation.message } : {}),
     rolledBack,
+    rollsBack: phase === 'working' ? rollBackTimes(facts, policy) : undefined,
     ...(observation.kind === 'working' && observation.waitsFor !== undefined && isOpen
       ? { drains: drainDelegation === false ? 'node' : 'leader' }
       : {}),
   };
+}
+
+/** Only of our agent: another one does not roll back. Its flags are not known here, so a policy or the defaults count. */
+function rollBackTimes({ agent, observation }: TargetFacts, policy: RolloutPolicy): TargetView['rollsBack'] {
+  if (agent?.ours !== true || observation.kind !== 'working' || observation.part !== 'restart') return undefined;
+  const { restartTimeoutMs, readyTimeoutMs, soakMs } = { ...AGENT_DEFAULTS, ...policy.agent };
+  const unanswered = Date.parse(observation.since) + restartTimeoutMs;
+  if (Number.isNaN(unanswered)) return undefined;
+  return { unanswered: rfc3339(unanswered), notReady: rfc3339(unanswered + Math.max(readyTimeoutMs, soakMs)) };
 }
 
 /** The targets that fill the next free slots; if all are in flight, the first of the next stage. */

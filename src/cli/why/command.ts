@@ -14,6 +14,7 @@ import {
   reasonLines,
   rowOf,
   sentenceOf,
+  targetsOf,
   waitLines,
 } from '../status/sentences.ts';
 import { inSession, lookOnce, type SessionParts } from '../status/session.ts';
@@ -165,11 +166,22 @@ function deadlineLines(plan: PlanView, now: number): string[] {
     .toSorted((a, b) => Date.parse(a.until) - Date.parse(b.until));
   if (!first) return [`a node in progress fails when ${operatorOf(plan.dialect).limit}`];
   const { target, until } = first;
+  const own = targetsOf(plan).flatMap((each) => (each.name === target ? rollBackLine(each, now) : []));
+  if (own.length > 0) return own;
   return [
     Date.parse(until) > now
       ? `${target} at ${until} if nothing changes`
       : `${target} soon: its deadline ${until} passed ${age(until, now)} ago; the leader counts only the time that it has watched`,
   ];
+}
+
+/** Its agent is faster than the deadline of the leader, which is for an agent that says nothing any more. */
+function rollBackLine({ name, rollsBack }: TargetView, now: number): string[] {
+  if (rollsBack === undefined) return [];
+  const { unanswered, notReady } = rollsBack;
+  if (Date.parse(unanswered) > now)
+    return [`${name} rolls back at ${unanswered} if the new version has not answered by then`];
+  return Date.parse(notReady) > now ? [`${name} rolls back by ${notReady} if its node is not Ready by then`] : [];
 }
 
 /** Only of our own controller is it known whether it runs. */

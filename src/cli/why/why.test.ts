@@ -12,6 +12,9 @@ import { newPlan } from '../../dialects/kubeadm/plan-object.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
+import { encodePresence } from '../../signal/agent-presence.ts';
+import { encodeReport } from '../../signal/annotations.ts';
+import { AGENT_ANNOTATION } from '../../signal/names.ts';
 import { mediumOf } from '../output.ts';
 import type { AskControlPlane } from '../status/answers.ts';
 import type { LeaderView } from '../status/load.ts';
@@ -25,8 +28,8 @@ const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };
 const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) });
 
 /** One text for each plan, or each stage with the node. */
-function why(plans: readonly PlanView[], node?: string, leader: LeaderView = HELD): string[] {
-  return explain({ leader, plans }, node, NOW, PIPE).join('\n').split('\n\n');
+function why(plans: readonly PlanView[], node?: string, leader: LeaderView = HELD, now = NOW): string[] {
+  return explain({ leader, plans }, node, now, PIPE).join('\n').split('\n\n');
 }
 
 /** Of the dialects whose objects are Nodes. */
@@ -76,6 +79,24 @@ test('a plan that runs: what is under way, what waits since when, what ends it',
   agents  k0s's own on w1: no roll-back, no resumed download, no proof that the node is Ready
   you can refit pause, refit abort`,
   ]);
+});
+
+test.each([
+  [30, 'w1 rolls back at 2026-11-20T08:02:00Z if the new version has not answered by then'],
+  [100, 'w1 rolls back by 2026-11-20T08:04:00Z if its node is not Ready by then'],
+  [300, 'w1 at 2026-11-20T08:14:35Z if nothing changes'],
+])("at Restart our agent's own roll-back comes first: after %d s", async (seconds, line) => {
+  const announced = { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }) };
+  const report = encodeReport({ created: later(1000), from: 'v1.35.5+k0s.0' });
+  const ours = signalled(
+    W1,
+    { created: later(1000), status: 'Restart', timestamp: later(30_000) },
+    { ...announced, ...report },
+  );
+  const now = T0 + 30_000 + seconds * 1000;
+  expect(why(await lookAt([running], [], [ours, W2, W3], now), 'w1', undefined, now)[0]).toContain(
+    `\n  fails   ${line}\n`,
+  );
 });
 
 test('a gate, a slot and an earlier stage: each node is told what it waits for', async () => {
@@ -180,7 +201,7 @@ test('a plan that failed: why, and what to do; of its nodes too', async () => {
   const views = await lookAt([failed], [], [gone, W2, W3], NOW);
   const advice = '\n  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1';
   expect(why(views)[0]).toContain(
-    'failed 0/3 after 1 s, 59 s ago  to v1.36.3+k0s.2\n  why     w1: Failed: no socket\n',
+    'failed 0/3 after 30 s, 30 s ago  to v1.36.3+k0s.2\n  why     w1: Failed: no socket\n',
   );
   expect(why(views)[0]).toSatisfy((text: string) => text.endsWith(advice));
   expect(why(views, 'w1')[0]).toContain("\n  why     w1 failed (59 s): Failed: see the node's log for the reason\n");

@@ -7,7 +7,9 @@ import { withPlanWindows } from '../../engine/policy/plan-windows.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
+import { decodeSignal } from '../../signal/annotations.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
+import { mayBePartOf } from '../../versions/release-parts.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { project } from './project.ts';
 import { preconditions } from './removed-apis.ts';
@@ -40,7 +42,7 @@ export const autopilot: Dialect<Plan> = {
     })),
   preconditions: { unmet: preconditions },
   planRules: { apply: withPlanWindows },
-  versions: { of: versionOf },
+  versions: { of: versionOf, runs },
   agents: { of: agentOf },
   foreignWork,
   drainDelegation,
@@ -48,6 +50,15 @@ export const autopilot: Dialect<Plan> = {
   orphanedWork: { plans: orphanedPlans },
   signal,
 };
+
+/** A kubelet does not say which build of a release it is, but the last update that its agent completed does. */
+function runs(object: KubeObject, version: string): boolean {
+  const found = versionOf(object);
+  if (found === undefined || found === version) return found === version;
+  const { command, status } = decodeSignal(object.metadata.annotations) ?? {};
+  const isLast = command?.kind === 'k0supdate' && command.version === version && status?.status === 'Completed';
+  return isLast && mayBePartOf(found, version);
+}
 
 function versionOf(object: KubeObject): string | undefined {
   return (object as ControlNode).status?.k0sVersion ?? (object as Node).status?.nodeInfo?.kubeletVersion;

@@ -55,6 +55,8 @@ export interface TargetFacts {
   /** RFC 3339: the last transition of that condition. */
   readonly readySince?: string | undefined;
   readonly version?: string | undefined;
+  /** True if its object proves that it runs the version of its stage already, and nothing is forced. */
+  readonly isThere?: boolean | undefined;
   /** The Node that its pods run on; undefined if the leader must not cordon it. */
   readonly node?: NodeView | undefined;
   /** Whether the leader may cordon, drain and uncordon for it. */

@@ -99,11 +99,18 @@ function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Ta
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
     version: dialect.versions ? dialect.versions.of(object) : (object as Node).status?.nodeInfo?.kubeletVersion,
+    isThere: isThere(dialect, stage, object),
     agent: dialect.agents?.of(object),
     ...drainFactsOf(scene, stage, target),
     ...known.watch?.(target, observation),
     observation,
   };
+}
+
+/** Not for a stage that changes no version, such as one of image bundles. */
+function isThere({ versions }: Pick<Dialect, 'versions'>, stage: Stage, object: KubeObject): boolean | undefined {
+  if (stage.keepsVersion === true || stage.forced) return undefined;
+  return versions?.runs?.(object, stage.version);
 }
 
 type DrainFacts = Pick<TargetFacts, 'node' | 'drainDelegation' | 'drainPreview' | 'drain'>;

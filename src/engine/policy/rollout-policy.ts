@@ -58,7 +58,11 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 /** What an agent does without a policy. */
-export const AGENT_DEFAULTS = { restartTimeoutMs: 90 * SECOND, soakMs: 5 * SECOND } as const;
+export const AGENT_DEFAULTS = {
+  restartTimeoutMs: 90 * SECOND,
+  soakMs: 5 * SECOND,
+  readyTimeoutMs: 2 * MINUTE,
+} as const;
 
 /** Leaves an agent time to fail at the last moment and roll back. */
 export function restartDeadline(restartTimeoutMs: number, readyTimeoutMs: number, soakMs: number): number {
