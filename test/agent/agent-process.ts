@@ -13,14 +13,14 @@ export interface AgentProcess {
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
-/** `entry` is the file with the `refit` command, `args` what follows `refit agent`, `environment` what is added to ours. */
+/** `refit` is how to start the command, `args` what follows `refit agent`, `environment` what is added to ours. */
 export function startAgentProcess(
-  entry: string,
+  [command, ...before]: readonly [string, ...string[]],
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): AgentProcess {
   const env = { ...process.env, ...environment };
-  const child = spawn(process.execPath, [entry, 'agent', ...args], { stdio: ['ignore', 'ignore', 'pipe'], env });
+  const child = spawn(command, [...before, 'agent', ...args], { stdio: ['ignore', 'ignore', 'pipe'], env });
   const log: string[] = [];
   createInterface({ input: child.stderr }).on('line', (line) => log.push(line));
   const exited = once(child, 'close').then(([code]) => code as number | null);

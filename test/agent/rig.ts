@@ -29,7 +29,7 @@ export const OLD = 'v1.36.3+k0s.0';
 export const NEW = 'v1.36.3+k0s.2';
 export const NEXT = 'v1.36.4+k0s.0';
 
-const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
+const FROM_SOURCE = [process.execPath, new URL('../../src/cmd/refit.ts', import.meta.url).pathname] as const;
 const TERMINAL = ['Completed', 'FailedDownload', 'Failed'];
 
 export interface RigOptions extends Partial<Pick<HostOptions, 'restartDelayMs' | 'apiServer' | 'ownAgent'>> {
@@ -49,6 +49,8 @@ export interface RigOptions extends Partial<Pick<HostOptions, 'restartDelayMs' |
   /** Size of the build of NEW. */
   readonly bytes?: number;
   readonly flags?: readonly string[];
+  /** How to start the command; from its source where absent. */
+  readonly refit?: readonly [string, ...string[]];
   /** An empty directory for the host, such as a mounted disk; a temporary one where absent. */
   readonly hostDirectory?: string;
   /** Added to that of the agent. */
@@ -119,8 +121,8 @@ export class Rig implements AsyncDisposable {
   }
 
   startAgent(...more: string[]): AgentProcess {
-    const { kubeconfig, flags = [], environment } = this.#options;
-    const agent = startAgentProcess(ENTRY, [...agentArguments(this.host, kubeconfig), ...flags, ...more], environment);
+    const { kubeconfig, flags = [], environment, refit = FROM_SOURCE } = this.#options;
+    const agent = startAgentProcess(refit, [...agentArguments(this.host, kubeconfig), ...flags, ...more], environment);
     this.#things.defer(async () => void (await agent.stop('SIGKILL')));
     this.agent = agent;
     return agent;

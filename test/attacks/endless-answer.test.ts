@@ -55,15 +55,10 @@ test.each([
     '--status-socket',
     join(directory, 'none'),
   ];
-  const agent = startAgentProcess(ENTRY, [
-    '--name',
-    'n1',
-    '--kubeconfig',
-    kubeconfig,
-    ...files,
-    '--log-level',
-    'debug',
-  ]);
+  const agent = startAgentProcess(
+    [process.execPath, ENTRY],
+    ['--name', 'n1', '--kubeconfig', kubeconfig, ...files, '--log-level', 'debug'],
+  );
   try {
     const complaints = (): string[] => agent.log.filter((line) => line.includes(complaint));
     await vi.waitFor(() => expect(complaints().length).toBeGreaterThan(2), PATIENCE);

@@ -28,7 +28,10 @@ async function startAgent(answer: (response: ServerResponse, asked: number) => v
     join(directory, 'none'),
   ];
   const kubeconfig = await kubeconfigOf(directory, server.config.server);
-  const agent: AgentProcess = startAgentProcess(ENTRY, ['--name', 'n1', '--kubeconfig', kubeconfig, ...files]);
+  const agent: AgentProcess = startAgentProcess(
+    [process.execPath, ENTRY],
+    ['--name', 'n1', '--kubeconfig', kubeconfig, ...files],
+  );
   things.defer(async () => void (await agent.stop('SIGKILL')));
   const owned = things.move();
   return { agent, server, [Symbol.asyncDispose]: async () => await owned.disposeAsync() };

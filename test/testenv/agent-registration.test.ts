@@ -52,7 +52,10 @@ async function startStandIn(name: string, more: Partial<HostOptions> = {}): Prom
 }
 
 async function startAgent(host: Host, user: User, ...more: string[]): Promise<AgentProcess> {
-  const agent = startAgentProcess(ENTRY, [...agentArguments(host, await kubeconfigFor(user)), ...more]);
+  const agent = startAgentProcess(
+    [process.execPath, ENTRY],
+    [...agentArguments(host, await kubeconfigFor(user)), ...more],
+  );
   things.defer(async () => void (await agent.stop('SIGKILL')));
   return agent;
 }
@@ -153,7 +156,7 @@ test('the service gives mode, Node name and bundle directory; a bundle is signal
   const told = agentArguments(host, await kubeconfigFor({ controlNode: name }));
   // All but the data directory, which the agent must find.
   const args = told.filter((word, i) => word !== '--data-dir' && told[i - 1] !== '--data-dir');
-  const agent = startAgentProcess(ENTRY, [...args, '--unverified-downloads', 'allow']);
+  const agent = startAgentProcess([process.execPath, ENTRY], [...args, '--unverified-downloads', 'allow']);
   things.defer(async () => void (await agent.stop('SIGKILL')));
   await shows(name, {
     metadata: {

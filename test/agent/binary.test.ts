@@ -1,0 +1,99 @@
+/** Tests the one-file binary on a host without Node.js: its size, its commands, and an agent's memory and update. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { memoryOf, untilAtRest } from '../../bench/plan/processes.ts';
+import { AGENT_HELP } from '../../src/agent/options.ts';
+import { VERSION } from '../../src/cli/version.ts';
+import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { EXIT } from '../../src/util/errors.ts';
+import { AGENT_FLAGS, buildProgram } from '../../tools/build/refit.ts';
+import { buildBinary } from '../../tools/release/binary.ts';
+import { PLATFORMS, readLock } from '../../tools/release/node-package.ts';
+import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
+import { NEW, Rig } from './rig.ts';
+
+const MIB = 1024 * 1024;
+const NOTHING = { PATH: '/nonexistent' };
+const ROOT = join(import.meta.dirname, '..', '..');
+
+let directory = '';
+let binary = '';
+let cluster: MemoryCluster;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'refit-binary-'));
+  binary = join(directory, 'refit');
+  const platform = PLATFORMS.find(({ arch }) => arch === process.arch);
+  if (platform === undefined) throw new Error(`no binary is made for ${process.arch}`);
+  await buildProgram(join(directory, 'program'));
+  await buildBinary(platform, await readLock(ROOT), join(directory, 'program'), binary);
+  cluster = await startMemoryCluster();
+});
+afterAll(async () => {
+  await cluster.stop();
+  rmSync(directory, { recursive: true });
+});
+
+test('it has at most 130 MiB', () => {
+  expect(statSync(binary).size / MIB).toBeLessThanOrEqual(130);
+});
+
+test('it needs nothing of its environment, and takes no options for Node.js from there', () => {
+  const env = { ...NOTHING, NODE_OPTIONS: '--no-such-option' };
+  expect(execFileSync(binary, ['--version'], { env, cwd: '/', encoding: 'utf8' })).toBe(`${VERSION}\n`);
+});
+
+test.each([
+  ['controller', ['--kubeconfig', '/missing'], /^REFIT_KUBECONFIG/],
+  ['capi-extension', ['--payload-url', 'http://x'], /^REFIT_USAGE: capi-extension needs/],
+  ['system-upgrade-controller', [], /^REFIT_USAGE: SYSTEM_UPGRADE_CONTROLLER_NAME is not set/],
+  ['agent', ['--kubeconfig', '/missing'], /^REFIT_KUBECONFIG/],
+  ['status', ['--kubeconfig', '/missing'], /^REFIT_KUBECONFIG/],
+  ['why', ['--kubeconfig', '/missing'], /^REFIT_KUBECONFIG/],
+  ['preview', ['--kubeconfig', '/missing'], /^REFIT_KUBECONFIG/],
+  ['validate', ['/missing'], /^REFIT_FILE/],
+  ['kubeadm', ['plan', '-m', '/missing'], /^REFIT_FILE/],
+])('%s comes as far as its first file', (command, args, line) => {
+  const { status, stderr } = spawnSync(binary, [command, ...args], { env: NOTHING, encoding: 'utf8' });
+  expect([status, stderr]).toEqual([EXIT.usage, expect.stringMatching(line)]);
+});
+
+test('called by the name of the original controller, it is that', () => {
+  const { stderr } = spawnSync(binary, [], { argv0: '/bin/system-upgrade-controller', env: NOTHING, encoding: 'utf8' });
+  expect(stderr).toMatch(/^REFIT_USAGE: SYSTEM_UPGRADE_CONTROLLER_NAME is not set/);
+});
+
+test('its agent upgrades a node, and has at most 60 MiB when it is idle', async () => {
+  const options = `--node-options=${AGENT_FLAGS.join(' ')}`;
+  expect(execFileSync(binary, [options, 'agent', '--help'], { env: NOTHING, encoding: 'utf8' })).toBe(AGENT_HELP);
+  const { admin, kubeconfig } = cluster;
+  await using rig = await Rig.start({
+    name: 'binary',
+    admin,
+    kubeconfig,
+    refit: [binary, options],
+    environment: NOTHING,
+  });
+  forgetContent(binary);
+  const agent = rig.startAgent();
+  await untilAtRest([agent.pid], systemClock, AbortSignal.timeout(120_000));
+  const { rss } = await memoryOf(agent.pid);
+  expect(rss).toBeLessThanOrEqual(60);
+  await rig.send('/new', NEW);
+  await rig.end();
+  expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
+  expect(await rig.host.version()).toBe(NEW);
+});
+
+/**
+ * As after a boot. The kernel keeps a file that was just written in large pieces of memory, and maps all of a piece where
+ * one page is used: 35 MiB more, which belong to the cache and not to the process.
+ */
+function forgetContent(file: string): void {
+  execFileSync('sync', [file]);
+  execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none']);
+}

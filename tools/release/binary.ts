@@ -1,0 +1,34 @@
+/** Makes the one-file binary `refit`: the program and the Node.js that runs it (a single executable application). */
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { must } from './commands.ts';
+import { withoutUnloaded } from './elf.ts';
+import { type Lock, nodePackage, type Platform } from './node-package.ts';
+
+const MAIN = join(import.meta.dirname, 'one-file.cjs');
+
+/** `program` is the folder that `buildProgram` wrote. */
+export async function buildBinary(platform: Platform, lock: Lock, program: string, output: string): Promise<void> {
+  const node = join(await nodePackage(platform, lock), 'bin', 'node');
+  const staging = await mkdtemp(join(tmpdir(), 'refit-binary-'));
+  try {
+    const executable = join(staging, 'node');
+    await writeFile(executable, withoutUnloaded(await readFile(node)), { mode: 0o755 });
+    const chunks = (await readdir(program)).filter((name) => name.endsWith('.js')).toSorted();
+    const config = {
+      main: MAIN,
+      executable,
+      output,
+      disableExperimentalSEAWarning: true,
+      // The agent gets `--node-options`, which only its unit names; NODE_OPTIONS has no effect.
+      execArgvExtension: 'cli',
+      assets: Object.fromEntries(chunks.map((name) => [name, join(program, name)])),
+    };
+    const file = join(staging, 'config.json');
+    await writeFile(file, JSON.stringify(config));
+    await must(process.execPath, ['--build-sea', file]);
+  } finally {
+    await rm(staging, { recursive: true });
+  }
+}

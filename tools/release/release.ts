@@ -1,0 +1,129 @@
+/** Writes a release: binaries, image, chart, manifests, licences, bill of materials, checksums. The same for the same commit. */
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { VERSION } from '../../src/cli/version.ts';
+import { RefitError } from '../../src/util/errors.ts';
+import { buildProgram } from '../build/refit.ts';
+import { buildBinary } from './binary.ts';
+import { must } from './commands.ts';
+import { type DebianPackage, fetchLibraries } from './debian.ts';
+import { ociArchive } from './image.ts';
+import { type Lock, nodePackage, PLATFORMS, readLock } from './node-package.ts';
+import { type TarEntry, tar } from './tar.ts';
+import { billOfMaterials, bundledPackages, licenceTexts } from './third-party.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const CHART = join(ROOT, 'deploy', 'chart');
+
+export interface ReleaseOptions {
+  /** Emptied first. */
+  readonly output: string;
+  /** Called with one line for each part. */
+  readonly log: (line: string) => void;
+}
+
+export async function writeRelease({ output, log }: ReleaseOptions): Promise<void> {
+  const time = await releaseTime();
+  const lock = await readLock(ROOT);
+  await rm(output, { recursive: true, force: true });
+  await mkdir(output, { recursive: true });
+  await writeBinaries(lock, output, log);
+  const packages = await writeImage(time, output, log);
+  await writePapers({ lock, time, packages }, output);
+  await writeManifests(output, time);
+  await writeFile(join(output, 'SHA256SUMS'), await checksums(output));
+  log(`${relative(process.cwd(), output)}: refit ${VERSION}`);
+}
+
+/** Seconds since 1970: SOURCE_DATE_EPOCH, else when the commit was made. */
+async function releaseTime(): Promise<number> {
+  const text =
+    process.env['SOURCE_DATE_EPOCH'] || (await must('git', ['log', '-1', '--format=%ct'], { cwd: ROOT })).trim();
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new RefitError('REFIT_FILE', `SOURCE_DATE_EPOCH: "${text}" is not a number of seconds since 1970`);
+}
+
+const binaryIn = (output: string, arch: string): string => join(output, `refit-linux-${arch}`);
+
+async function writeBinaries(lock: Lock, output: string, log: ReleaseOptions['log']): Promise<void> {
+  const program = await mkdtemp(join(tmpdir(), 'refit-program-'));
+  try {
+    await buildProgram(program);
+    for (const platform of PLATFORMS) {
+      log(`binary for linux-${platform.arch}`);
+      await buildBinary(platform, lock, program, binaryIn(output, platform.arch));
+    }
+  } finally {
+    await rm(program, { recursive: true });
+  }
+}
+
+async function writeImage(time: number, output: string, log: ReleaseOptions['log']): Promise<readonly DebianPackage[]> {
+  log('image');
+  const platforms = [];
+  for (const platform of PLATFORMS) {
+    const libraries = await fetchLibraries(platform.debianArch);
+    platforms.push({ platform, binary: binaryIn(output, platform.arch), libraries });
+  }
+  await writeFile(join(output, 'refit-image.tar'), await ociArchive({ version: VERSION, time, platforms }));
+  return platforms.flatMap(({ libraries }) => libraries.packages);
+}
+
+interface Papers {
+  readonly lock: Lock;
+  readonly time: number;
+  readonly packages: readonly DebianPackage[];
+}
+
+async function writePapers({ lock, time, packages }: Papers, output: string): Promise<void> {
+  const npm = bundledPackages(lock);
+  const [platform] = PLATFORMS;
+  const node = lock.packages[`node_modules/${platform.package}`];
+  if (node === undefined) throw new RefitError('REFIT_FILE', 'package-lock.json has no Node.js');
+  const bill = billOfMaterials({ version: VERSION, time, node, npm, debian: packages });
+  await writeFile(join(output, 'refit-sbom.cdx.json'), bill);
+  const texts = await licenceTexts(npm, ROOT, await nodePackage(platform, lock));
+  await writeFile(join(output, 'THIRD-PARTY-LICENSES.txt'), texts);
+  await cp(join(ROOT, 'LICENSE'), join(output, 'LICENSE'));
+}
+
+async function writeManifests(output: string, time: number): Promise<void> {
+  const deploy = join(ROOT, 'deploy');
+  const files = await filesBelow(deploy);
+  for (const file of files.filter((path) => path.endsWith('.yaml') && !path.startsWith('chart/'))) {
+    await cp(join(deploy, file), join(output, 'manifests', file));
+  }
+  if (!existsSync(CHART)) return;
+  const entries = await Promise.all(
+    (await filesBelow(CHART)).map(async (file): Promise<TarEntry> => {
+      const content = await readFile(join(CHART, file));
+      return { path: `refit/${file}`, mode: 0o644, content: file === 'Chart.yaml' ? versioned(content) : content };
+    }),
+  );
+  await writeFile(join(output, `refit-${VERSION}.tgz`), gzipSync(tar(entries, time), { level: 9 }));
+}
+
+/** The chart has the version of what it installs. */
+function versioned(chart: Buffer): Buffer {
+  return Buffer.from(chart.toString().replaceAll(/^(version|appVersion):.*$/gm, `$1: "${VERSION}"`));
+}
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = found.filter((entry) => entry.isFile());
+  return files.map((entry) => relative(folder, join(entry.parentPath, entry.name))).toSorted();
+}
+
+/** As `sha256sum` writes and checks them. */
+async function checksums(output: string): Promise<string> {
+  const lines = [];
+  for (const file of await filesBelow(output)) {
+    const hash = createHash('sha256').update(await readFile(join(output, file)));
+    lines.push(`${hash.digest('hex')}  ${file}\n`);
+  }
+  return lines.join('');
+}
