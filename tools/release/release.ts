@@ -1,6 +1,5 @@
 /** Writes a release: binaries, image, chart, manifests, licences, bill of materials, checksums. The same for the same commit. */
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -97,19 +96,12 @@ async function writeManifests(output: string, time: number): Promise<void> {
   for (const file of files.filter((path) => path.endsWith('.yaml') && !path.startsWith('chart/'))) {
     await cp(join(deploy, file), join(output, 'manifests', file));
   }
-  if (!existsSync(CHART)) return;
   const entries = await Promise.all(
     (await filesBelow(CHART)).map(async (file): Promise<TarEntry> => {
-      const content = await readFile(join(CHART, file));
-      return { path: `refit/${file}`, mode: 0o644, content: file === 'Chart.yaml' ? versioned(content) : content };
+      return { path: `refit/${file}`, mode: 0o644, content: await readFile(join(CHART, file)) };
     }),
   );
   await writeFile(join(output, `refit-${VERSION}.tgz`), gzipSync(tar(entries, time), { level: 9 }));
-}
-
-/** The chart has the version of what it installs. */
-function versioned(chart: Buffer): Buffer {
-  return Buffer.from(chart.toString().replaceAll(/^(version|appVersion):.*$/gm, `$1: "${VERSION}"`));
 }
 
 async function filesBelow(folder: string): Promise<string[]> {

@@ -1,0 +1,101 @@
+/** Tests the container image: its controller leads on the real API server, as user 65532 and with nothing to write to. */
+import { globSync } from 'node:fs';
+import { chmod, copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { buildProgram } from '../../tools/build/refit.ts';
+import { freePort } from '../../tools/controlplane/ports.ts';
+import { buildBinary } from '../../tools/release/binary.ts';
+import { fetchLibraries } from '../../tools/release/debian.ts';
+import { ociArchive } from '../../tools/release/image.ts';
+import { PLATFORMS, readLock } from '../../tools/release/node-package.ts';
+import { Container, UnpackedImage, whyNoContainer } from './container.ts';
+import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+
+const PATIENCE = { timeout: 150_000, interval: 100 };
+const USER = 65_532;
+const why = whyNoContainer();
+
+if (why === undefined) describe('the image', suite);
+else test(`the image: left out, since ${why}`, () => expect(process.getuid?.()).toBeDefined());
+
+let directory = '';
+let image: UnpackedImage;
+
+async function unpackImage(): Promise<UnpackedImage> {
+  const platform = PLATFORMS.find(({ arch }) => arch === process.arch);
+  if (platform === undefined) throw new Error(`no image is made for ${process.arch}`);
+  const [program, binary, archive] = ['program', 'refit', 'image.tar'].map((name) => join(directory, name));
+  if (program === undefined || binary === undefined || archive === undefined) throw new Error('unreachable');
+  await buildProgram(program);
+  await buildBinary(platform, await readLock(process.cwd()), program, binary);
+  const libraries = await fetchLibraries(platform.debianArch);
+  await writeFile(
+    archive,
+    await ociArchive({ version: '1.2.3', time: 0, platforms: [{ platform, binary, libraries }] }),
+  );
+  return new UnpackedImage(archive, directory, platform.goArch);
+}
+
+async function holder(): Promise<string> {
+  const { name, namespace } = LEADER_LEASE;
+  const { stdout } = await kubectlAs('admin', [
+    'get',
+    'lease',
+    name,
+    '-n',
+    namespace,
+    '-o',
+    'jsonpath={.spec.holderIdentity}',
+  ]);
+  return stdout;
+}
+
+function suite(): void {
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'refit-image-'));
+    await chmod(directory, 0o755);
+    image = await unpackImage();
+    for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  });
+  afterAll(async () => await rm(directory, { recursive: true }));
+
+  test('it has a user of its own, and no shell', () => {
+    expect(image.config).toMatchObject({ User: `${USER}:${USER}`, Entrypoint: ['/usr/bin/refit'] });
+    expect(globSync('{usr/bin,usr/sbin,sbin}/*', { cwd: image.root }).toSorted()).toEqual([
+      'usr/bin/refit',
+      'usr/bin/system-upgrade-controller',
+    ]);
+  });
+
+  test('its controller leads, and releases the lease when it is stopped', async () => {
+    const kubeconfig = join(directory, 'kubeconfig');
+    await copyFile(await kubeconfigFor('controller'), kubeconfig);
+    await chmod(kubeconfig, 0o444);
+    const address = `127.0.0.1:${await freePort()}`;
+    await using controller = new Container(image, directory, {
+      args: ['controller', '--kubeconfig', '/etc/kubeconfig', '--health-address', address],
+      files: { '/etc/kubeconfig': kubeconfig },
+    });
+    await vi.waitFor(async () => expect(await holder(), controller.output.join('\n')).not.toBe(''), PATIENCE);
+    expect((await fetch(`http://${address}/readyz`)).status).toBe(200);
+
+    const status = await readFile(`/proc/${controller.pid}/status`, 'utf8');
+    expect(status).toMatch(new RegExp(`^Uid:(\\s${USER}){4}$`, 'm'));
+    expect(status).toMatch(/^CapEff:\s0+$/m);
+    expect(status).toMatch(/^NoNewPrivs:\s1$/m);
+    expect(await readFile(`/proc/${controller.pid}/mounts`, 'utf8')).toMatch(/^\S+ \/ \S+ ro,/m);
+
+    expect(await controller.stop()).toBe(0);
+    expect(await holder()).toBe('');
+  });
+
+  test('it takes the place of the original by its command', async () => {
+    const entrypoint = ['/bin/system-upgrade-controller'];
+    await using controller = new Container(image, directory, { entrypoint, args: [] });
+    expect(await controller.ended).toBe(2);
+    expect(controller.output.join()).toContain('SYSTEM_UPGRADE_CONTROLLER_NAME is not set');
+  });
+}
