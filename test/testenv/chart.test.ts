@@ -107,6 +107,14 @@ test('the admission policies of the chart are those of deploy/', async () => {
   expect(compared(policies)).toEqual(compared(texts.flatMap(objectsIn)));
 });
 
+test('monitoring: Helm and kustomize install the same', async () => {
+  const without = new Set((await templated()).map(nameOf));
+  const parts = ['serviceMonitor', 'rules', 'dashboard'].map((name) => `--set=monitoring.${name}=true`);
+  const added = (await templated(...parts)).filter((object) => !without.has(nameOf(object)));
+  expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/monitoring')));
+  expect(new Set(added.map(({ kind }) => kind))).toEqual(new Set(['ConfigMap', 'PrometheusRule', 'ServiceMonitor']));
+});
+
 test('helm lint finds nothing', async () => {
   expect(await helmed('lint', '--strict', CHART)).toContain('0 chart(s) failed');
 });

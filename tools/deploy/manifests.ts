@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { type CustomKind, definitionOf } from '../../src/api/crd.ts';
 import { CUSTOM_KINDS } from '../crds/registry.ts';
+import { dashboard, rules, serviceMonitor } from './monitoring.ts';
 import { fileOf, object, REFIT_NAMESPACE, yamlOf } from './objects.ts';
 import { copyOf, rightsOf } from './rights.ts';
 import { CAPI, CATTLE, K0S, workload } from './workloads.ts';
@@ -40,13 +41,18 @@ export function deployFiles(): [string, string][] {
       'signals.yaml': copyOf('admission-policy.yaml'),
       'k0s-plans.yaml': copyOf('admission-policy-k0s-plans.yaml'),
     },
+    monitoring: {
+      'service-monitor.yaml': made([serviceMonitor()]),
+      'rules.yaml': made([rules()]),
+    },
     kubeadm: { 'rights.yaml': rightsOf('rbac-kubeadm.yaml', 'others') },
   };
   return [
     [`${CHART}/Chart.yaml`, chartYaml()],
+    [`${CHART}/manifests/monitoring/dashboard.json`, dashboard()],
     ...Object.entries(folders).flatMap(([folder, files]): [string, string][] => [
       ...Object.entries(files).map(([name, text]): [string, string] => [`${CHART}/manifests/${folder}/${name}`, text]),
-      [`${CHART}/manifests/${folder}/kustomization.yaml`, kustomization(Object.keys(files))],
+      [`${CHART}/manifests/${folder}/kustomization.yaml`, kustomization(Object.keys(files), EXTRAS[folder])],
     ]),
   ];
 }
@@ -64,8 +70,16 @@ function namespace(): object {
   return { ...rest, metadata: { ...metadata, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } } };
 }
 
-function kustomization(resources: readonly string[]): string {
-  return made([{ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources }]);
+/** Grafana's sidecar looks for the label. */
+const EXTRAS: Readonly<Record<string, object>> = {
+  monitoring: {
+    configMapGenerator: [{ name: 'refit-dashboard', namespace: REFIT_NAMESPACE, files: ['dashboard.json'] }],
+    generatorOptions: { disableNameSuffixHash: true, labels: { grafana_dashboard: '1' } },
+  },
+};
+
+function kustomization(resources: readonly string[], more: object = {}): string {
+  return made([{ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources, ...more }]);
 }
 
 function chartYaml(): string {
