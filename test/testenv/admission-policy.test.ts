@@ -4,9 +4,14 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { nodes } from '../../src/kube/resources.ts';
+import { nodes, type Resource } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { SIGNAL_DATA_ANNOTATION as DATA, ROLLOUT_ANNOTATION, SIGNAL_STATUSES } from '../../src/signal/names.ts';
+import {
+  controlNodes,
+  SIGNAL_DATA_ANNOTATION as DATA,
+  ROLLOUT_ANNOTATION,
+  SIGNAL_STATUSES,
+} from '../../src/signal/names.ts';
 import { NEW, Rig } from '../agent/rig.ts';
 import { apply, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
 
@@ -18,15 +23,15 @@ let probes = 0;
 const clientOf = async (user: User): Promise<KubeClient> =>
   createClient(await loadClusterConfig({ path: await kubeconfigFor(user) }));
 
-const annotate = async (user: User, node: string, ...pairs: string[]) =>
-  await kubectlAs(user, ['annotate', '--overwrite', 'node', node, ...pairs]);
+const annotate = async (user: User, name: string, pairs: readonly string[], kind = 'node') =>
+  await kubectlAs(user, ['annotate', '--overwrite', kind, name, ...pairs]);
 
-/** As the leader: it may replace a Node, not patch it. */
-async function signal(name: string, annotations: Record<string, string>): Promise<void> {
-  const node = await leader.get(nodes, name);
-  const { metadata } = node;
-  await leader.replace(nodes, {
-    ...node,
+/** As the leader: it may replace an object, not patch it. */
+async function signal(name: string, annotations: Record<string, string>, kind: Resource = nodes): Promise<void> {
+  const object = await leader.get(kind, name);
+  const { metadata } = object;
+  await leader.replace(kind, {
+    ...object,
     metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } },
   });
 }
@@ -35,10 +40,11 @@ beforeAll(async () => {
   for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
   [admin, leader] = await Promise.all([clientOf('admin'), clientOf('controller')]);
   await admin.create(nodes, { metadata: { name: 'policy-probe' } });
+  await admin.create(controlNodes, { metadata: { name: 'policy-probe' } });
   await apply(await readFile(POLICY, 'utf8'));
   // The API server takes a policy up some time after it was written.
   await vi.waitFor(
-    async () => expect((await annotate('admin', 'policy-probe', `${DATA}=${++probes}`)).ok).toBe(false),
+    async () => expect((await annotate('admin', 'policy-probe', [`${DATA}=${++probes}`])).ok).toBe(false),
     {
       timeout: 30_000,
     },
@@ -48,48 +54,60 @@ beforeAll(async () => {
 afterAll(async () => {
   await kubectlAs('admin', ['delete', '-f', POLICY]);
   await admin.delete(nodes, 'policy-probe');
+  await admin.delete(controlNodes, 'policy-probe');
   admin.close();
   leader.close();
 });
 
-test('an update by leader and agent passes with every write that they make', async () => {
-  const name = 'policy-agent';
-  const writeSignal = async (annotations: Record<string, string>): Promise<void> => await signal(name, annotations);
-  await using rig = await Rig.start({ name, admin, writeSignal, kubeconfig: await kubeconfigFor({ node: name }) });
-  rig.startAgent();
-  await rig.send('/new', NEW);
-  await rig.end();
-  expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
-});
+test.each([
+  ['worker', 'policy-agent', { node: 'policy-agent' }, nodes],
+  ['controller', 'policy-controller', { controlNode: 'policy-controller' }, controlNodes],
+] as const)(
+  'on a %s an update by leader and agent passes with every write that they make',
+  async (role, name, user, kind) => {
+    const writeSignal = async (annotations: Record<string, string>): Promise<void> =>
+      await signal(name, annotations, kind);
+    await using rig = await Rig.start({ name, role, admin, writeSignal, kubeconfig: await kubeconfigFor(user) });
+    rig.startAgent();
+    await rig.send('/new', NEW);
+    await rig.end();
+    expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
+  },
+);
 
-describe('refused', () => {
+describe.each([
+  ['node', nodes, (name: string): User => ({ node: name })],
+  ['controlnode', controlNodes, (name: string): User => ({ controlNode: name })],
+] as const)('on a %s is refused', (kind, resource, agentOf) => {
   const data = '{"planId":"id1","created":"now","command":{"id":0}}';
   const withStatus = (status: string): string => `${data.slice(0, -1)},"status":${status}}`;
   const reported = withStatus('{"status":"Completed","timestamp":"now"}');
+  const own = agentOf('policy-probe');
 
   beforeAll(async () => {
-    await signal('policy-probe', { [DATA]: data });
+    await signal('policy-probe', { [DATA]: data }, resource);
   });
 
   test.each<[string, User, string]>([
-    ['a signal of an operator', 'operator', `${DATA}=${data.replace('id1', 'id2')}`],
-    ['a report by an operator', 'operator', `${DATA}=${reported}`],
-    ['an end of a signal by an operator', 'operator', `${DATA}-`],
-    ['a rollout by the node itself', { node: 'policy-probe' }, `${ROLLOUT_ANNOTATION}=x`],
-    ['another signal by the node itself', { node: 'policy-probe' }, `${DATA}=${reported.replace('id1', 'id2')}`],
+    ['a signal of an operator', 'admin', `${DATA}=${data.replace('id1', 'id2')}`],
+    ['a report by an operator', 'admin', `${DATA}=${reported}`],
+    ['an end of a signal by an operator', 'admin', `${DATA}-`],
+    ['a rollout by the agent itself', own, `${ROLLOUT_ANNOTATION}=x`],
+    ['another signal by the agent itself', own, `${DATA}=${reported.replace('id1', 'id2')}`],
     [
-      'more than a status by the node itself',
-      { node: 'policy-probe' },
+      'more than a status by the agent itself',
+      own,
       `${DATA}=${withStatus('{"status":"Completed","timestamp":"now","url":"x"}')}`,
     ],
-    ['a report by another node', { node: 'policy-other' }, `${DATA}=${reported}`],
+    ['a report by another agent', agentOf('policy-other'), `${DATA}=${reported}`],
   ])('%s', async (_name, user, pair) => {
-    const { ok, stderr } = await annotate(user, 'policy-probe', pair);
+    const { ok, stderr } = await annotate(user, 'policy-probe', [pair], kind);
     expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringContaining('orbidden') as string });
   });
 
-  test('but not the report of the node itself, a control, or what is of others', async () => {
-    expect((await annotate({ node: 'policy-probe' }, 'policy-probe', `${DATA}=${reported}`)).stderr).toBe('');
-    expect((await annotate('admin', 'policy-probe', 'upgrade.refit.dev/pause=true', 'team=blue')).stderr).toBe('');
+  test('but not the report of the agent itself, a control, or what is of others', async () => {
+    expect((await annotate(own, 'policy-probe', [`${DATA}=${reported}`], kind)).stderr).toBe('');
+    const theirs = ['upgrade.refit.dev/pause=true', 'team=blue'];
+    expect((await annotate('admin', 'policy-probe', theirs, kind)).stderr).toBe('');
   });
 });

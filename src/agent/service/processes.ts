@@ -93,7 +93,8 @@ async function stringsIn(path: string): Promise<string[]> {
   return text.split('\0').slice(0, -1);
 }
 
-async function identityOf(path: string): Promise<string | undefined> {
+/** Device and number of a file or directory; a link counts as its target. */
+export async function identityOf(path: string): Promise<string | undefined> {
   const file = await stat(path, { bigint: true }).catch(() => undefined);
   return file === undefined ? undefined : `${file.dev}:${file.ino}`;
 }

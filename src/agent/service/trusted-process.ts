@@ -1,6 +1,7 @@
 /** Decides which processes the agent believes: those of root, or of its own user, outside of containers. */
-import { readFile, readlink } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { isTrustedUser } from '../state/trusted-path.ts';
+import { identityOf } from './processes.ts';
 
 /** Why a process cannot be this host's service; undefined when it can. */
 export async function whyForeign(pid: number): Promise<string | undefined> {
@@ -18,13 +19,16 @@ export async function usersOf(pid: number): Promise<number[] | undefined> {
   return /^Uid:\s+(.*)$/m.exec(text)?.[1]?.split(/\s+/).map(Number);
 }
 
+/**
+ * Two kinds of evidence: the cgroup that a container runtime made, and a root directory that is not the host's. Mounts of its
+ * own prove nothing: systemd's PrivateTmp gives them to a service, too.
+ */
 async function isElsewhere(pid: number): Promise<boolean> {
   const [own, theirs] = await Promise.all([containerOf('self'), containerOf(pid)]);
   if (theirs !== undefined && theirs !== own) return true;
-  const mounts = await mountsOf(pid);
-  // An agent with private mounts, such as systemd's PrivateTmp, finds the service in those of PID 1.
-  const known = await Promise.all([mountsOf('self'), mountsOf(1)]);
-  return mounts !== undefined && known[1] !== undefined && !known.includes(mounts);
+  const root = await rootOf(pid);
+  // An agent in a container that sees the host's processes finds the host's root with PID 1.
+  return root !== undefined && !(await Promise.all([rootOf('self'), rootOf(1)])).includes(root);
 }
 
 async function containerOf(pid: number | 'self'): Promise<string | undefined> {
@@ -37,6 +41,6 @@ export function cgroupContainer(cgroup: string): string | undefined {
   return /[0-9a-f]{64}/g[Symbol.match](cgroup)?.at(-1) ?? /kubepods/.exec(cgroup)?.[0];
 }
 
-async function mountsOf(pid: number | 'self'): Promise<string | undefined> {
-  return await readlink(`/proc/${pid}/ns/mnt`).catch(() => undefined);
+async function rootOf(pid: number | 'self'): Promise<string | undefined> {
+  return await identityOf(`/proc/${pid}/root`);
 }
