@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { nodes, type Resource } from '../../src/kube/resources.ts';
+import { apiVersionOf, nodes, type Resource } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import {
   controlNodes,
@@ -40,7 +40,11 @@ beforeAll(async () => {
   for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
   [admin, leader] = await Promise.all([clientOf('admin'), clientOf('controller')]);
   await admin.create(nodes, { metadata: { name: 'policy-probe' } });
-  await admin.create(controlNodes, { metadata: { name: 'policy-probe' } });
+  await admin.create(controlNodes, {
+    apiVersion: apiVersionOf(controlNodes),
+    kind: controlNodes.kind,
+    metadata: { name: 'policy-probe' },
+  });
   await apply(await readFile(POLICY, 'utf8'));
   // The API server takes a policy up some time after it was written.
   await vi.waitFor(
