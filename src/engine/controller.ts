@@ -5,6 +5,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { keyOf } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
+import { createNamedInformer } from '../kube/watch/named-informer.ts';
 import {
   type Controller,
   type EventSource,
@@ -54,19 +55,8 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   const { namespace, fieldSelector } = dialect.scope ?? {};
   const plans = createInformer(reader, dialect.plans, { logger: log, clock, namespace, fieldSelector });
   const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
-  const watched = dialect.watched.map((each) => ({
-    ...each,
-    // Plans that are targets too share one informer: two would be stale at different times.
-    informer:
-      each.resource === dialect.plans
-        ? plans
-        : createInformer(reader, each.resource, {
-            logger: log,
-            clock,
-            namespace: each.namespace,
-            transform: each.transform,
-          }),
-  }));
+  const watched = dialect.watched.map((each) => ({ ...each, informer: informerOf(each, plans, parts) }));
+  const named = watched.filter(({ namesIn }) => namesIn !== undefined).map(({ informer }) => informer);
   // A relevant change wakes every plan: they are few, and a decision is cheap. Without plans it wakes the clean-up of
   // orphaned work.
   const keys = (): string[] => {
@@ -95,10 +85,26 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     begin: () => {
       reconcile = createReconciler(options);
     },
-    reconcile: async (key, context) => await reconcile(key, context),
+    reconcile: async (key, context) => {
+      // What a new plan names may not have been read yet.
+      for (const informer of named) await informer.whenSynced(context.abort);
+      return await reconcile(key, context);
+    },
     concurrency: CONCURRENCY,
     timeoutMs: TIMEOUT_MS,
   };
+}
+
+function informerOf(
+  { resource, namespace, transform, namesIn }: Watched,
+  plans: Informer,
+  { reader, log, clock }: Pick<RolloutParts, 'reader' | 'log' | 'clock'>,
+): Informer {
+  // Plans that are targets too share one informer: two would be stale at different times.
+  if (resource === plans.resource) return plans;
+  const options = { logger: log, clock, namespace, transform };
+  if (namesIn === undefined) return createInformer(reader, resource, options);
+  return createNamedInformer(reader, resource, { ...options, owners: plans, namesIn });
 }
 
 function whenRelevant(watched: Watched): Predicate<KubeObject> {

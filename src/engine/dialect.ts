@@ -101,6 +101,8 @@ export interface Watched {
   readonly resource: Resource;
   /** All namespaces if absent. */
   readonly namespace?: string | undefined;
+  /** Only the objects that plans name are watched, one by one, so that a role can name them. */
+  readonly namesIn?: (plan: KubeObject) => readonly string[];
   /** True if read-only commands work without it, when the kind or the right to read it is missing. */
   readonly optional?: boolean;
   /** False for a change that no decision depends on, such as a heartbeat. */

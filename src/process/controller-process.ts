@@ -139,7 +139,8 @@ async function checkAccess(
   abort: AbortSignal,
 ): Promise<void> {
   for (const { plans, scope: { namespace: home, fieldSelector } = {}, watched } of dialects) {
-    for (const { resource, namespace } of [{ resource: plans, namespace: home }, ...watched]) {
+    const whole = watched.filter(({ namesIn }) => namesIn === undefined);
+    for (const { resource, namespace } of [{ resource: plans, namespace: home }, ...whole]) {
       const own = resource === plans ? fieldSelector : undefined;
       await client.list(resource, { limit: 1, abort, namespace, fieldSelector: own });
     }

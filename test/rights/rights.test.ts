@@ -22,6 +22,7 @@ const MOST_UNUSED = 0.1;
 
 const LOST = 'asked when a recorded start must be undone before its signal was sent';
 const SHARDS = 'a plan of more than 5,000 targets that run: the tests record one, and the lab runs it in memory';
+const NAMED = 'stands for the names of Secrets, which tests have in a role of their own';
 const OLD = 'asked only of API servers that still serve removed kinds: Kubernetes before 1.32';
 
 /** Grants that no test needs, and what needs them. */
@@ -32,6 +33,8 @@ const UNUSED: Readonly<Record<string, string>> = {
   'refit-controller: update statusshards.upgrade.refit.dev': SHARDS,
   'refit-controlnode-workloads:CONTROL_NODE: get leases.coordination.k8s.io NODE in kube-node-lease':
     'asked after the API server refused a mark on the lease',
+  'refit-cattle: list secrets SECRET in system-upgrade': NAMED,
+  'refit-cattle: watch secrets SECRET in system-upgrade': NAMED,
   'refit-kubeadm: patch events in kube-system': 'counts an Event that repeats within ten minutes',
   ...Object.fromEntries(
     ['refit-controller', 'refit-viewer'].flatMap((role) =>

@@ -19,6 +19,7 @@ import { systemClock } from '../../src/util/clock.ts';
 import { type Process, startProcess } from '../../tools/controlplane/process.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import type { CattleSpec } from '../builders/cattle-plans.ts';
+import { secretReader } from '../builders/secret-reader.ts';
 import { followUnfinished, type Unfinished } from '../expectations/unfinished.ts';
 import { apply as applyManifest, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
@@ -323,7 +324,20 @@ test('neither channel nor version', async () => {
   expect(conditionOf(failed, 'LatestResolved').message).toBe('cannot resolve plan: missing channel and version');
 });
 
-test('the plan waits for a Secret of its hash', async () => {
+test('a Secret that no role names holds up its own plan only', async () => {
+  const metadata = { name: 'unnamed', namespace: NAMESPACE };
+  await admin.create(secrets, { metadata });
+  const pool = { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' };
+  await apply(planOf('unnamed', { ...pool, secrets: [{ name: 'unnamed', path: 'x' }] }));
+  await apply(planOf('beside', pool));
+  const refused = await until('unnamed', 'Validated', 'False', 'Error');
+  expect(conditionOf(refused, 'Validated').message).toBe('secrets "unnamed" not found');
+  await until('beside', 'Complete', 'True', 'Complete');
+  await admin.delete(secrets, 'unnamed', { namespace: NAMESPACE });
+});
+
+test('the plan waits for a Secret of its hash, and takes a new version of it', async () => {
+  await applyManifest(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: secretReader(NAMESPACE, 'bionic') }));
   const named = { secrets: [{ name: 'bionic', path: 'bionic' }], version: 'bionic' };
   await apply(planOf('bionic', { nodeSelector: { matchLabels: { pool: 'nobody' } }, ...named }));
   const refused = await until('bionic', 'Validated', 'False', 'Error');
@@ -331,6 +345,12 @@ test('the plan waits for a Secret of its hash', async () => {
   const secret = { metadata: { name: 'bionic', namespace: NAMESPACE }, data: { curl: 'Ny41OC4w' } };
   await admin.create(secrets, secret);
   const done = await until('bionic', 'Complete', 'True', 'Complete');
+  const found = await admin.get(secrets, 'bionic', { namespace: NAMESPACE });
+  await admin.replace(secrets, { ...found, data: { curl: 'Ny42OS4w' } });
+  await vi.waitFor(async () => {
+    const plan = await admin.get(cattlePlans, 'bionic', { namespace: NAMESPACE });
+    expect(plan.status?.latestHash).not.toBe(done.status?.latestHash);
+  }, PATIENCE);
   await admin.delete(secrets, 'bionic', { namespace: NAMESPACE });
   expect(done.status?.latestHash).toBe('1ac8a41bfd33d8a67c53f18cc8bd0d6b911340a696231125cc7d931a');
 });

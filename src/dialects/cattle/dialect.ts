@@ -7,6 +7,7 @@ import { jobs, nodes, secrets } from '../../kube/resources.ts';
 import type { Job, KubeObject, Secret } from '../../kube/types.ts';
 import { sameJson } from '../../util/json.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
+import { hashedSecrets } from './latest.ts';
 import { project } from './project.ts';
 import { resolve } from './resolve.ts';
 import { jobSignal } from './signal.ts';
@@ -21,7 +22,12 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
     watched: [
       { resource: nodes, isRelevant },
       { resource: jobs, namespace, isRelevant: isRelevantJobChange },
-      { resource: secrets, namespace, isRelevant: isRelevantSecretChange },
+      {
+        resource: secrets,
+        namespace,
+        isRelevant: isRelevantSecretChange,
+        namesIn: (plan: CattlePlan) => hashedSecrets(plan),
+      },
     ],
     resolve: (plan, world, now) => resolve(plan, world, now, (name) => world.get(secrets, name, namespace)),
   };
