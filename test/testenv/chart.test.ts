@@ -59,6 +59,13 @@ function objectsIn(text: string): KubeObject[] {
     .filter((object) => object !== null);
 }
 
+test('the role of system-upgrade-controller names the Secrets of the Plans', async () => {
+  const objects = await templated(...only('cattle'), '--set=cattle.planSecrets={one,two}');
+  const rules = objects.flatMap((object) => (object as { rules?: { resources?: string[] }[] }).rules ?? []);
+  const found = rules.filter(({ resources }) => resources?.includes('secrets'));
+  expect(found).toMatchObject([{ resourceNames: ['one', 'two'], verbs: ['list', 'watch'] }]);
+});
+
 const nameOf = ({ kind, metadata }: KubeObject): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 
 /** Without what only one of the two tools writes: labels of the object, and the note that Helm keeps definitions. */

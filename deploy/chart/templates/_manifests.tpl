@@ -57,6 +57,10 @@ system-upgrade-controller bring some of them along. */}}
 {{- $_ := set .object.spec "maxUnavailable" $values.podDisruptionBudget.maxUnavailable -}}
 {{- end -}}
 {{- if eq $kind "NetworkPolicy" }}{{ include "refit.networkpolicy" . }}{{ end -}}
+{{- $planSecrets := .own.planSecrets -}}
+{{- if and (eq $kind "Role") $planSecrets }}{{ range $rule := .object.rules }}
+{{- if has "SECRET" ($rule.resourceNames | default list) }}{{ $_ := set $rule "resourceNames" $planSecrets }}{{ end -}}
+{{- end }}{{ end -}}
 {{- if has $kind (list "ServiceMonitor" "PrometheusRule") -}}
 {{- $_ := set .object.metadata "labels" (mergeOverwrite .object.metadata.labels $values.monitoring.labels) -}}
 {{- end -}}

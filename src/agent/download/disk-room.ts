@@ -20,6 +20,10 @@ class NoRoomError extends Error {
 /** So many bytes may arrive between two looks at the free space. */
 const STEP_BYTES = 4 * 1024 * 1024;
 const RETRY = { base: 1_000, cap: 30_000 };
+/** A server that never says how much it sends could have the same disk filled for hours: with the pauses about half an hour. */
+const MOST_FILLS = 10;
+/** Nothing tells when a quota has room again, so each trial is a whole download. */
+const BLIND_CAP_MS = 600_000;
 
 export class DiskRoom {
   readonly #directory: string;
@@ -77,19 +81,20 @@ export async function whenThereIsRoom(
 ): Promise<void> {
   const deadline = clock.monotonic() + totalMs;
   let waits = 0;
-  const pause = async (error: unknown): Promise<void> => {
-    const waitMs = backoffDelay(waits++, { ...RETRY, random });
+  const pause = async (error: unknown, cap = RETRY.cap): Promise<void> => {
+    const waitMs = backoffDelay(waits++, { ...RETRY, cap, random });
     if (clock.monotonic() + waitMs > deadline) throw new Error('the disk stayed full', { cause: error });
     await sleep(clock, waitMs, abort);
   };
-  for (;;) {
+  for (let fills = 1; ; fills++) {
     try {
       return await work(deadline - clock.monotonic());
     } catch (error) {
       if (!(error instanceof NoRoomError) && !isDiskFull(error)) throw error;
       await discard();
+      if (fills === MOST_FILLS) throw new Error(`the disk was full ${fills} times`, { cause: error });
       log.warn('the disk is full: the download was removed and waits for room', { reason: messageOf(error) });
-      await pause(error);
+      await pause(error, error instanceof NoRoomError ? RETRY.cap : BLIND_CAP_MS);
       if (error instanceof NoRoomError) while (!(await error.hasRoom())) await pause(error);
     }
   }

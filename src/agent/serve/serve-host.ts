@@ -41,12 +41,13 @@ function nameFor({ options: { name, object }, places }: HostBasis): string {
 
 /** The agent reads single objects, and the pods of its own node in pages. */
 const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
+const MOST_ITEMS = 10_000;
 
 async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): Promise<void> {
   const { options, paths, clock, config, version } = basis;
   const log = basis.log.child({ node: name });
   const userAgent = `refit-agent/${version} (${name})`;
-  const client = createClient(config, { clock, userAgent, mostBytes: MOST_ANSWER_BYTES });
+  const client = createClient(config, { clock, userAgent, mostBytes: MOST_ANSWER_BYTES, mostItems: MOST_ITEMS });
   const host = { ...basis, client, userAgent, log };
   try {
     const { phase } = await loadJournal(paths.journal);

@@ -19,6 +19,7 @@ import type {
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import { Credentials } from '../config/credentials.ts';
 import { apiVersionOf, pathOf, pods, type Resource } from '../resources.ts';
+import { TransportError } from '../status-error.ts';
 import type { KubeList, KubeObject } from '../types.ts';
 import { Requester, type RequestRecord } from './requester.ts';
 import { Transport } from './transport.ts';
@@ -34,6 +35,8 @@ export interface ClientOptions {
   readonly watchIdleMs?: number;
   /** Bytes of the largest answer that is read; 128 MiB by default, for pages of large objects. */
   readonly mostBytes?: number;
+  /** Objects of the longest list over all its pages; a million by default. */
+  readonly mostItems?: number;
   /** Called for each attempt, including retries. */
   readonly onRequest?: (record: RequestRecord) => void;
 }
@@ -48,6 +51,8 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
 
 /** Objects per page, as in client-go: small enough not to block the event loop. */
 const PAGE_SIZE = 500;
+/** A server may find nothing that matches in a page. */
+const MOST_EMPTY_PAGES = 1_000;
 
 export function createClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient {
   const clock = options.clock ?? systemClock;
@@ -65,7 +70,7 @@ export function createClient(config: ClusterConfig, options: ClientOptions = {})
 
 export function clientOver(
   caller: Caller,
-  options: Pick<ClientOptions, 'fieldManager' | 'deadlineMs' | 'watchIdleMs'> = {},
+  options: Pick<ClientOptions, 'fieldManager' | 'deadlineMs' | 'watchIdleMs' | 'mostItems'> = {},
 ): KubeClient {
   return new HttpClient(caller, options);
 }
@@ -105,10 +110,14 @@ class HttpClient implements KubeClient {
   }
 
   async listAll<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> {
+    const { mostItems = 1_000_000 } = this.#options;
     const items: T[] = [];
     let page = await this.list(resource, { limit: PAGE_SIZE, ...options });
     items.push(...page.items);
-    while (page.metadata.continue) {
+    for (let pages = 1; page.metadata.continue; pages++) {
+      // Many more pages than objects: nobody pages like that but to keep us busy.
+      if (items.length > mostItems || pages > items.length + MOST_EMPTY_PAGES)
+        throw new TransportError(`the list of ${resource.plural} does not end: ${items.length} in ${pages} pages`);
       // The token implies the version; the server refuses both together.
       const { resourceVersion: _, resourceVersionMatch: __, ...rest } = options;
       page = await this.list(resource, { limit: PAGE_SIZE, ...rest, continue: page.metadata.continue });

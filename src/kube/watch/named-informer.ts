@@ -11,7 +11,7 @@ export interface NamedInformerOptions<T extends KubeObject, O extends KubeObject
   extends Omit<InformerOptions<T>, 'fieldSelector' | 'labelSelector'> {
   /** Its objects name those to follow. */
   readonly owners: Informer<O>;
-  namesIn(owner: O): readonly string[];
+  readonly namesIn: (owner: O) => readonly string[];
 }
 
 interface Member<T extends KubeObject> {
