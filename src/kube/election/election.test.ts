@@ -1,46 +1,16 @@
 /** Shows what a candidate writes into the lease, when it may, and how it hands over. */
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { cuttable, direct, PLACE, stand } from '../../../test/builders/elections.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { LeaseServer, type Link, leaseClient } from '../../../test/faults/lease-server.ts';
 import recorded from '../../../test/fixtures/autopilot/objects.json' with { type: 'json' };
 import { leases } from '../resources.ts';
-import { TransportError } from '../status-error.ts';
+import { StatusError, TransportError } from '../status-error.ts';
 import type { Lease } from '../types.ts';
-import { createElection, type Election, type ElectionOptions } from './election.ts';
+import { createElection, timesOf } from './election.ts';
 import { guardedClient, NotLeaderError } from './write-guard.ts';
 
-const PLACE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
-const TIMES = { leaseDurationMs: 60_000, renewDeadlineMs: 15_000, retryPeriodMs: 5_000 };
 const LABEL = 'autopilot.k0sproject.io/central-cordoning';
-
-const direct: Link = async (apply) => await Promise.resolve().then(apply);
-
-interface Candidate {
-  readonly election: Election;
-  /** Fencing numbers of the terms that began, and `end`. */
-  readonly heard: (number | 'end')[];
-  stop(): Promise<void>;
-}
-
-function stand(
-  server: LeaseServer,
-  clock: FakeClock,
-  identity: string,
-  options: Partial<ElectionOptions> = {},
-): Candidate {
-  const client = leaseClient(server, direct);
-  const election = createElection({ client, ...PLACE, ...TIMES, identity, clock, random: () => 0.5, ...options });
-  const heard: (number | 'end')[] = [];
-  election.onChange((term) => heard.push(term?.number ?? 'end'));
-  const stop = new AbortController();
-  const running = election.run(stop.signal);
-  const end = async (): Promise<void> => {
-    stop.abort();
-    await clock.runUntil(running);
-  };
-  onTestFinished(end);
-  return { election, heard, stop: end };
-}
 
 test('the first lease carries everything that others read', async () => {
   const server = new LeaseServer();
@@ -49,6 +19,7 @@ test('the first lease carries everything that others read', async () => {
   await clock.advance(0);
   const at = '2026-11-20T04:51:46.657000Z';
   const spec = { holderIdentity: 'one', leaseDurationSeconds: 60, leaseTransitions: 0, acquireTime: at, renewTime: at };
+  expect(server.lease).toMatchObject({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
   expect(server.lease).toMatchObject({ metadata: { ...PLACE, labels: { [LABEL]: 'one' } }, spec });
   expect(election.term()).toEqual({ number: 0 });
   expect(election.leader()).toBe('one');
@@ -126,20 +97,6 @@ test('a lease without duration, as some write it, counts with our own', async ()
   expect(heard).toEqual([1]);
   expect(server.lease?.spec).toMatchObject({ leaseDurationSeconds: 60, leaseTransitions: 1 });
 });
-
-/** A link that can be cut: then every request ends with its deadline, unanswered. */
-function cuttable(clock: FakeClock): { link: Link; cut: (how: 'request' | 'answer' | undefined) => void } {
-  let lost: 'request' | 'answer' | undefined;
-  const link: Link = async (apply, { deadlineMs = 30_000 }) => {
-    if (lost !== 'request') {
-      const answer = await direct(apply, {}, true);
-      if (lost === undefined) return answer;
-    }
-    await new Promise<void>((resolve) => void clock.schedule(deadlineMs, resolve));
-    throw new TransportError('lost');
-  };
-  return { link, cut: (how) => (lost = how) };
-}
 
 test('without renewal the term ends by itself, long before another may lead', async () => {
   const server = new LeaseServer();
@@ -238,12 +195,18 @@ test('writes pass the guard only in a term, and end before the lease can be take
   expect(deadlines).toEqual([54_000, 40_000, 1_000]);
   await clock.advance(1_000);
   await expect(write()).rejects.toThrow(NotLeaderError);
+  await expect(write()).rejects.toMatchObject({
+    message: expect.stringMatching(/refused: this process does not hold the leader lease$/) as string,
+    maybeApplied: false,
+  });
   expect(await client.get(leases, 'any')).toMatchObject({ spec: { holderIdentity: 'one' } });
 });
 
 test('the lease is given back only after the last write ended, and not at all where its fate is unknown', async () => {
   for (const [ending, holder] of [
     ['an answer', ''],
+    ['a refusal', ''],
+    ['no connection', ''],
     ['no answer', 'one'],
   ]) {
     const server = new LeaseServer();
@@ -261,6 +224,8 @@ test('the lease is given back only after the last write ended, and not at all wh
     expect(one.election.term()).toBeUndefined();
     expect(server.lease?.spec?.holderIdentity).toBe('one');
     if (ending === 'an answer') pending.resolve(server.read());
+    else if (ending === 'a refusal') pending.reject(new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' }));
+    else if (ending === 'no connection') pending.reject(new TransportError('refused', { maybeApplied: false }));
     else pending.reject(new TransportError('lost'));
     await Promise.all([write, stopped]);
     expect(server.lease?.spec?.holderIdentity).toBe(holder);
@@ -316,4 +281,7 @@ test('times that could overlap are refused', () => {
   const options = { client: leaseClient(new LeaseServer(), direct), ...PLACE, identity: 'one' };
   expect(() => createElection({ ...options, leaseDurationMs: 10_000 })).toThrow(RangeError);
   expect(() => createElection({ ...options, retryPeriodMs: 10_000 })).toThrow(RangeError);
+  const atTheEdge = { leaseDurationMs: 10_000, renewDeadlineMs: 9_000 };
+  expect(() => createElection({ ...options, ...atTheEdge })).toThrow('renewDeadlineMs < 0.9 * leaseDurationMs');
+  expect(createElection({ ...options, ...timesOf(15_000) }).name).toBe(PLACE.name);
 });

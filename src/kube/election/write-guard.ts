@@ -44,16 +44,13 @@ export function guardedClient(client: KubeClient, guard: WriteGuard, clock: Cloc
     if (!write) throw new NotLeaderError(what);
     using late = delayed(options?.abort, clock);
     const deadlineMs = Math.min(options?.deadlineMs ?? Number.POSITIVE_INFINITY, write.deadlineMs);
-    let known = false;
     try {
       const result = await send({ ...options, deadlineMs, abort: late.abort });
-      known = true;
+      write.end(true);
       return result;
     } catch (error) {
-      known = !(error instanceof TransportError) || !error.maybeApplied;
+      write.end(!(error instanceof TransportError) || !error.maybeApplied);
       throw error;
-    } finally {
-      write.end(known);
     }
   });
 }
