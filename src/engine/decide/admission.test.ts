@@ -12,6 +12,7 @@ import type { Rollout } from '../model/recorded.ts';
 import { admit } from './advance.ts';
 
 const stages = [buildStage('controller', ['c1', 'c2']), buildStage('worker', ['w1', 'w2'])];
+const HTTP = { 'linux-amd64': { url: 'http://example.com/file' } };
 const NEW = buildRollout(stages, { phase: 'new' });
 
 function admitted(facts: Record<string, Partial<TargetFacts>> = {}, rollout: Rollout = NEW): Rollout {
@@ -33,6 +34,49 @@ test('health is no matter of admission: it can still become better', () => {
 
 test('without targets it runs too, and ends with the next move', () => {
   expect(admitted({}, buildRollout([], { phase: 'new' })).phase).toBe('running');
+});
+
+test.each<[string, Partial<Snapshot>]>([
+  ['its preconditions are not asked', { preconditions: 'unasked' }],
+  ['its preconditions got no answer', { preconditions: { unanswered: because('CannotDecide', 'x'), recheckMs: 1 } }],
+])('nothing is decided while %s', (_why, more) => {
+  const snapshot = { ...buildSnapshot(NEW), ...more };
+  expect(admit({ snapshot, policy: buildPolicy(), now: T0 })).toBe(NEW);
+});
+
+test('nothing is decided while the policy cannot be read', () => {
+  const policy = buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] });
+  expect(admit({ snapshot: buildSnapshot(NEW), policy, now: T0 })).toBe(NEW);
+});
+
+test('preconditions that are met let it run', () => {
+  const snapshot: Snapshot = { ...buildSnapshot(NEW), preconditions: [] };
+  expect(admit({ snapshot, policy: buildPolicy(), now: T0 }).phase).toBe('running');
+});
+
+test.each<[string, Partial<Snapshot>, Parameters<typeof buildPolicy>[0], object]>([
+  [
+    'all preconditions that are not met',
+    { preconditions: [because('InvalidPlan', 'no etcd'), because('InvalidPlan', 'no quorum')] },
+    {},
+    { code: 'InvalidPlan', message: 'no etcd; no quorum' },
+  ],
+  [
+    'a download that the policy forbids',
+    { rollout: buildRollout([buildStage('worker', ['w1'], { payloads: HTTP })], { phase: 'new' }) },
+    { requireHttps: true },
+    { code: 'Unverified', message: expect.stringContaining('comes over plain http') as string },
+  ],
+  [
+    'a version that an API server would be behind',
+    { apiServers: [{ name: 'c9', version: 'v1.30.1' }] },
+    {},
+    { code: 'KubeletAhead', message: expect.stringContaining('c9') as string },
+  ],
+])('a plan is refused for %s', (_name, more, policy, reason) => {
+  const snapshot = { ...buildSnapshot(more.rollout ?? NEW), ...more };
+  const { stages: _, ...refused } = admit({ snapshot, policy: buildPolicy(policy), now: T0 });
+  expect(refused).toMatchObject({ phase: 'invalid', reason });
 });
 
 test('an abort needs neither an answer nor a policy that can be read', () => {

@@ -12,6 +12,7 @@ import {
   type RecordedState,
   type Stage,
   type Target,
+  targetsIn,
 } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { uncordonOf } from './cordon-and-drain.ts';
@@ -65,7 +66,7 @@ function cleanUp(snapshot: Snapshot, stage: Stage, target: Target, facts: Target
   const { rollout } = snapshot;
   const { node } = facts;
   if (!node) return undefined;
-  const isNeeded = (): boolean => isAtWork(facts) || isElsewhere(snapshot, rollout.stages, target, node, 'intended');
+  const isNeeded = (): boolean => isAtWork(facts) || hasOnNode(snapshot, rollout.stages, node, 'intended');
   const cordon = isOwnedBy(rollout, node.cordonOwner) && !isNeeded();
   const taint = isPendingFor(node.taintOwner, pendingOwnerOf(rollout.source)) && !isToCome(snapshot, target, node);
   return cordon || taint ? { kind: 'clean-up', stage, target, node: node.name, cordon, taint } : undefined;
@@ -76,7 +77,7 @@ function isToCome(snapshot: Snapshot, target: Target, node: NodeView): boolean {
   const { rollout } = snapshot;
   if (isFinal(rollout)) return false;
   const stage = activeStage(rollout);
-  return target.state === 'pending' || isElsewhere(snapshot, stage ? [stage] : [], target, node, 'pending');
+  return target.state === 'pending' || hasOnNode(snapshot, stage ? [stage] : [], node, 'pending');
 }
 
 /** A failed target may still be at work: no pods before its end. A node that is not Ready gets none anyway. */
@@ -84,17 +85,9 @@ function isAtWork({ observation: { kind }, ready }: TargetFacts): boolean {
   return (kind === 'sent' || kind === 'working') && ready !== false;
 }
 
-/** True if another command of the plan has a target in that state on the same node. */
-function isElsewhere(
-  snapshot: Snapshot,
-  stages: readonly Stage[],
-  own: Target,
-  { name }: NodeView,
-  state: RecordedState,
-): boolean {
-  return stages.some(({ targets }) =>
-    targets.some((other) => other !== own && other.state === state && factsOf(snapshot, other).node?.name === name),
-  );
+/** True if a command of the plan has a target in that state on the node. */
+function hasOnNode(snapshot: Snapshot, stages: readonly Stage[], { name }: NodeView, state: RecordedState): boolean {
+  return targetsIn({ stages }, state).some((target) => factsOf(snapshot, target).node?.name === name);
 }
 
 /** Evicted pods must not move to a node that is drained next. */
@@ -103,14 +96,13 @@ function taints(snapshot: Snapshot, policy: RolloutPolicy): NodeAction[] {
   if (!stage || isFinal(snapshot.rollout) || !policy.drain.softTaint || !policy.drain.enabled) return [];
   const isEvicting = stage.targets.some((each) => each.state === 'intended' && evicts(factsOf(snapshot, each)));
   if (snapshot.controls.abort !== undefined || !isEvicting) return [];
-  const pending = stage.targets.filter((target) => {
-    const { node } = factsOf(snapshot, target);
-    return target.state === 'pending' && node !== undefined && node.taintOwner === undefined && !node.unschedulable;
-  });
-  return pending.slice(0, TAINTS_AT_ONCE).flatMap((target): NodeAction[] => {
-    const { node } = factsOf(snapshot, target);
-    return node ? [{ kind: 'taint', stage, target, node: node.name }] : [];
-  });
+  return stage.targets
+    .flatMap((target): NodeAction[] => {
+      const { node } = factsOf(snapshot, target);
+      const isFree = target.state === 'pending' && node !== undefined && !node.unschedulable;
+      return isFree && node.taintOwner === undefined ? [{ kind: 'taint', stage, target, node: node.name }] : [];
+    })
+    .slice(0, TAINTS_AT_ONCE);
 }
 
 function evicts({ drainPreview, drain }: TargetFacts): boolean {

@@ -4,8 +4,10 @@ import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
-import { uncheckedReason } from '../decide/advance.ts';
+import { uncheckedReason, versionVerdict } from '../decide/advance.ts';
 import type { Snapshot } from '../model/decision.ts';
+import { because } from '../model/reasons.ts';
+import type { Role } from '../model/recorded.ts';
 
 const stage = buildStage('worker', ['w1', 'w2'], { version: 'v1.36.3' });
 const apiServers = [{ name: 'c1', version: 'v1.36.3' }];
@@ -13,6 +15,12 @@ const apiServers = [{ name: 'c1', version: 'v1.36.3' }];
 test.each<[string, Partial<Snapshot>, readonly (string | undefined)[], string | undefined]>([
   ['every version is known', { apiServers }, ['v1.35.1', 'v1.35.1'], undefined],
   ['one is not', { apiServers }, ['v1.35.1', undefined], 'version checks skipped for w2: its version is unknown'],
+  [
+    'two of one kind are not',
+    { apiServers },
+    [undefined, undefined],
+    'version checks skipped for w1, w2: its version is unknown',
+  ],
   ['nobody judges versions', {}, [undefined, undefined], undefined],
   [
     'bundles keep the version',
@@ -23,5 +31,20 @@ test.each<[string, Partial<Snapshot>, readonly (string | undefined)[], string | 
 ])('%s', (_name, more, [first, second], message) => {
   const facts = { w1: { version: first }, w2: { version: second } };
   const snapshot = { ...buildSnapshot(more.rollout ?? buildRollout([stage]), facts), ...more };
-  expect(uncheckedReason(snapshot, buildPolicy())?.message).toBe(message);
+  const reason = message === undefined ? undefined : because('VersionUnchecked', message);
+  expect(uncheckedReason(snapshot, buildPolicy())).toEqual(reason);
+});
+
+test.each<[string, Role, boolean, string[]]>([
+  ['a worker', 'worker', false, ['KubeletAhead']],
+  ['a controller with a kubelet', 'controller', true, ['KubeletAhead']],
+  ['a controller without one', 'controller', false, []],
+])('no kubelet may get ahead of an API server that the plan leaves out: %s', (_name, role, hasNode, codes) => {
+  const rollout = buildRollout([buildStage(role, ['n1'], { version: 'v1.36.3' })]);
+  const node = hasNode
+    ? { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined }
+    : undefined;
+  const facts = { n1: { version: 'v1.35.1', node } };
+  const snapshot = { ...buildSnapshot(rollout, facts), apiServers: [{ name: 'c9', version: 'v1.35.1' }] };
+  expect(versionVerdict(snapshot, buildPolicy()).problems.map(({ code }) => code)).toEqual(codes);
 });

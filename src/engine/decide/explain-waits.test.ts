@@ -1,0 +1,184 @@
+/** Each wait as commands show it, whole: gate, reason, what ends it, since when, and whether it is of the whole stage. */
+import { expect, test } from 'vitest';
+import { NONE, sent, succeeded, working } from '../../../test/builders/observations.ts';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/builders/snapshots.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { NO_CONTROLS } from '../model/controls.ts';
+import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import { because } from '../model/reasons.ts';
+import type { Rollout } from '../model/recorded.ts';
+import { Evaluations } from './evaluate-target.ts';
+import { type Explanation, explain, explainToPeople, groupWaits } from './explain.ts';
+
+const FINISHING = 'the nodes in progress have ended; the plan ends then';
+const SINCE = later(0);
+const moving = buildTarget('w2', 'intended');
+const STAGE = buildStage('worker', ['w1', moving]);
+const atWork = { w2: { observation: working('Restart') } };
+
+type Options = {
+  readonly facts?: Record<string, Partial<TargetFacts>>;
+  readonly more?: Partial<Snapshot>;
+  readonly policy?: Parameters<typeof buildPolicy>[0];
+  readonly how?: typeof explain;
+  readonly now?: number;
+};
+
+function explained(
+  rollout: Rollout,
+  { facts = atWork, more, policy, how = explain, now = 0 }: Options = {},
+): Explanation {
+  return how(new Evaluations({ ...buildSnapshot(rollout, facts), ...more }, buildPolicy(policy), T0 + now));
+}
+
+const last = (rollout: Rollout, options?: Options): unknown => explained(rollout, options).waits.at(-1);
+
+test.each<[string, unknown, object]>([
+  [
+    'an abort',
+    last(buildRollout([STAGE]), { more: { controls: { ...NO_CONTROLS, abort: 'wrong' } } }),
+    {
+      gate: 'not-aborted',
+      reason: because('Aborted', 'stopped by order: wrong; nothing new starts; nodes in progress finish'),
+      ends: FINISHING,
+    },
+  ],
+  [
+    'a plan that became wrong',
+    last(buildRollout([STAGE], { problems: [because('InvalidPlan', 'no id'), because('InvalidPlan', 'x')] })),
+    {
+      gate: 'plan-valid',
+      reason: because('InvalidPlan', 'the plan was changed while it ran: no id'),
+      ends: 'the plan is corrected',
+    },
+  ],
+  [
+    'a failure whose reason is not recorded',
+    last(buildRollout([buildStage('worker', [buildTarget('w0', 'failed'), 'w1', moving])])),
+    {
+      gate: 'failure-budget',
+      reason: because('FinishingInFlight', 'nothing new starts: a target failed'),
+      ends: FINISHING,
+    },
+  ],
+  [
+    'a record that cannot be read',
+    last(buildRollout([STAGE], { unread: because('RecordUnread', 'part 2 is gone') })),
+    {
+      gate: 'record',
+      reason: because('RecordUnread', 'part 2 is gone'),
+      ends: 'the record of the plan can be read again',
+    },
+  ],
+])('of the whole stage: %s', (_name, wait, expected) => {
+  expect(wait).toEqual({ ...expected, since: SINCE, ofStage: true });
+});
+
+test('a later stage: for the one before it', () => {
+  const stages = [buildStage('controller', [buildTarget('c1', 'intended')]), buildStage('worker', ['w1'])];
+  expect(last(buildRollout(stages), { facts: { c1: { observation: sent() } } })).toEqual({
+    gate: 'stages',
+    reason: because('EarlierStage', '1 worker waits until the controllers are done'),
+    ends: 'the earlier stage is done',
+    since: SINCE,
+  });
+});
+
+test('a new plan waits for its preconditions, and for nothing else', () => {
+  const rollout = buildRollout([STAGE], { phase: 'new' });
+  const common = { gate: 'preconditions', since: SINCE, ofStage: true };
+  const unasked = explained(rollout, { more: { preconditions: 'unasked' } });
+  const checking = because('PreconditionsUnknown', 'checking the preconditions of the plan');
+  expect(unasked.waits).toEqual([{ ...common, reason: checking, ends: 'the API server answers' }]);
+  expect(unasked.probes).toEqual([{ kind: 'preconditions' }]);
+  const unanswered = because('CannotDecide', 'no answer');
+  const asked = explained(rollout, { more: { preconditions: { unanswered, recheckMs: 7 } } });
+  expect(asked.waits).toEqual([{ ...common, reason: unanswered, ends: 'the probe gets an answer' }]);
+  expect(asked.recheckAfterMs).toBe(7);
+});
+
+test.each<[string, Rollout, Partial<Snapshot>]>([
+  ['runs already', buildRollout([STAGE]), { preconditions: 'unasked' }],
+  ['has its answer', buildRollout([STAGE], { phase: 'new' }), { preconditions: [] }],
+])('a plan that %s does not wait for its preconditions', (_name, rollout, more) => {
+  expect(explained(rollout, { more }).waits.map(({ gate }) => gate)).not.toContain('preconditions');
+});
+
+test('a rest says until when it lasts, also where no deadline counts', () => {
+  const never = Number.POSITIVE_INFINITY;
+  const stage = buildStage('worker', [buildTarget('w1', 'intended')], { restMs: HOUR });
+  const policy = {
+    targetDeadlineMs: never,
+    stepDeadlines: { ...buildPolicy().stepDeadlines, ready: never },
+  };
+  const { waits } = explained(buildRollout([stage]), { facts: { w1: { observation: succeeded() } }, policy });
+  expect(waits[0]).toMatchObject({ gate: 'rest-over', until: later(HOUR) });
+});
+
+test('a stage that is over waits for nothing more', () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'done')]);
+  expect(explained(buildRollout([stage])).waits).toEqual([]);
+  expect(explained(buildRollout([stage]), { how: explainToPeople }).waits).toEqual([]);
+});
+
+const gated = (name: string, gate = 'toy', more: object = {}) => ({
+  target: buildTarget(name),
+  gate,
+  reason: because('Paused', 'why'),
+  ends: 'it ends',
+  since: SINCE,
+  ...more,
+});
+
+test.each<[string, 'worker' | 'controller', ReturnType<typeof gated>[], object[]]>([
+  ['a worker alone', 'worker', [gated('w1')], [{ target: 'w1' }]],
+  ['two for the same reason', 'worker', [gated('w1'), gated('w2')], [{ target: 'w1', ofStage: true }]],
+  [
+    'two by two gates',
+    'worker',
+    [gated('w1'), gated('w2', 'other')],
+    [{ target: 'w1' }, { target: 'w2', gate: 'other' }],
+  ],
+  ['a gate of the rollout', 'worker', [gated('w1', 'toy', { ofRollout: true })], [{ target: 'w1', ofStage: true }]],
+  ['a controller, which holds the next ones', 'controller', [gated('c1')], [{ target: 'c1', ofStage: true }]],
+  ['one that ends by itself', 'worker', [gated('w1', 'toy', { until: later(5) })], [{ target: 'w1', until: later(5) }]],
+])('waits that are alike are one: %s', (_name, role, waiting, expected) => {
+  const waits = groupWaits(buildStage(role, []), waiting).map(({ wait }) => wait);
+  const common = { gate: 'toy', reason: because('Paused', 'why'), ends: 'it ends', since: SINCE };
+  expect(waits).toStrictEqual(expected.map((each) => ({ ...common, ...each })));
+});
+
+const DONE = buildTarget('w3', 'done');
+const sick = { ready: false, readySince: later(MINUTE) };
+
+test('people also read why targets wait that were let past: since when, and with their probes', () => {
+  const node = { name: 'w0', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
+  const stage = buildStage('worker', ['w0', 'w1', moving, DONE, 'w4']);
+  const facts = {
+    ...atWork,
+    w0: { node, drainPreview: 'unasked' as const },
+    w1: sick,
+    w4: { ready: false },
+  };
+  const { waits, probes } = explained(buildRollout([stage]), { facts, how: explainToPeople });
+  expect(waits.slice(2)).toEqual([
+    expect.objectContaining({ target: 'w0', gate: 'drain-possible', since: SINCE }),
+    expect.objectContaining({ target: 'w1', gate: 'node-ready', since: later(MINUTE) }),
+  ]);
+  expect(probes).toEqual([{ kind: 'drain-preview', node: 'w0' }]);
+});
+
+test.each<[string, Partial<Rollout>, Options]>([
+  ['over', { phase: 'done' }, {}],
+  ['unreadable', { unread: because('CannotDecide', 'x') }, {}],
+  ['aborted', {}, { more: { controls: { ...NO_CONTROLS, abort: 'wrong' } } }],
+])('in a rollout that is %s nobody is let past', (_name, rollout, options) => {
+  const stage = buildStage('worker', ['w1', moving]);
+  const facts = { w1: sick, w2: { observation: NONE } };
+  const { waits } = explained(buildRollout([stage], rollout), { facts, ...options, how: explainToPeople });
+  expect(waits.map(({ gate }) => gate)).not.toContain('node-ready');
+});
