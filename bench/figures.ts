@@ -1,4 +1,4 @@
-/** Owns what a benchmark finds: figures with a goal, tables that say what they are made of, and both as lines. */
+/** What a benchmark finds: figures with a goal, tables that say what they are made of, and both as lines. */
 import { table } from '../src/cli/phrases.ts';
 
 export interface Goal {

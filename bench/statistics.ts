@@ -1,4 +1,4 @@
-/** Owns the two summaries of many measurements that the benchmark uses. */
+/** The two summaries of many measurements that the benchmark uses. */
 
 /** The value that `share` (0 to 1) of the values do not exceed, by nearest rank; NaN where there are none. */
 export function percentile(values: readonly number[], share: number): number {

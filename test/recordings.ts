@@ -1,4 +1,4 @@
-/** Owns reading what was recorded from real clusters: the shapes of the original CRDs, objects that they hold, and what k0s wrote. */
+/** Reading what was recorded from real clusters: the shapes of the original CRDs, objects that they hold, and what k0s wrote. */
 import { readFileSync } from 'node:fs';
 import type { KubeObject } from '../src/kube/types.ts';
 import { isRecord } from '../src/util/json.ts';

@@ -1,4 +1,4 @@
-/** Owns the figures of one agent, with what each is made of. */
+/** The figures of one agent, with what each is made of. */
 import { type Findings, formatNumber } from '../figures.ts';
 import { median } from '../statistics.ts';
 import type { RestartRound } from './restarting.ts';

@@ -1,4 +1,4 @@
-/** Owns the benchmark of one agent: what it adds to a restart, and what a kill in a download costs. */
+/** The benchmark of one agent: what it adds to a restart, and what a kill in a download costs. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Plane } from '../../sandbox/cluster/plane.ts';

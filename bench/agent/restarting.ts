@@ -1,4 +1,4 @@
-/** Owns what the agent adds to a restart: from the order until the new version is reported, less what the service itself takes. */
+/** What the agent adds to a restart: from the order until the new version is reported, less what the service itself takes. */
 import { sleep } from '../../src/util/clock.ts';
 import type { Restart, Restarts } from '../plan/restarts.ts';
 import type { AgentRig, Payload } from './rig.ts';

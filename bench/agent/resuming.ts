@@ -1,4 +1,4 @@
-/** Owns what an agent that is killed in the middle of a download fetches again. */
+/** What an agent that is killed in the middle of a download fetches again. */
 import { stat } from 'node:fs/promises';
 import type { DownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { pathsBeside } from '../../src/agent/state/state-directory.ts';

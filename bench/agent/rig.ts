@@ -1,4 +1,4 @@
-/** Owns the one worker that the agent is measured on: host, agent as it ships, and the hand that plays its leader. */
+/** The one worker that the agent is measured on: host, agent as it ships, and the hand that plays its leader. */
 import { join } from 'node:path';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import type { Plane } from '../../sandbox/cluster/plane.ts';

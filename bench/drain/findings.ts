@@ -1,4 +1,4 @@
-/** Owns the figure of parallel drains, with what it is made of. */
+/** The figure of parallel drains, with what it is made of. */
 import { type Findings, formatNumber } from '../figures.ts';
 import { type DrainRun, NODES, POD_MS, PODS } from './measure.ts';
 

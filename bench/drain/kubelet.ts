@@ -1,4 +1,4 @@
-/** Owns what a cluster does around pods that are evicted: kubelets end them in their own time, and nobody replaces them. */
+/** What a cluster does around pods that are evicted: kubelets end them in their own time, and nobody replaces them. */
 import type { Caller, KubeClient } from '../../src/kube/client.ts';
 import { pathOf, pods } from '../../src/kube/resources.ts';
 import { clientOver } from '../../src/kube/transport/http-client.ts';

@@ -1,4 +1,4 @@
-/** Owns the measured drains: a plan over workers whose pods take their time to end, of one worker and of ten at once. */
+/** The measured drains: a plan over workers whose pods take their time to end, of one worker and of ten at once. */
 import type { KubeClient } from '../../src/kube/client.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';

@@ -1,5 +1,5 @@
 /**
- * Owns an agent as a state machine, as thousands of them fit into one process: it watches its own object through the code
+ * An agent as a state machine, as thousands of them fit into one process: it watches its own object through the code
  * of the real one, and reports the steps of an update that takes some seconds and does nothing.
  */
 import { OwnObject } from '../../src/agent/object/own-object.ts';

@@ -1,4 +1,4 @@
-/** Owns the controller of Refit as it ships, in a process of its own, beside a fleet. */
+/** The controller of Refit as it ships, in a process of its own, beside a fleet. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';

@@ -1,4 +1,4 @@
-/** Owns a large cluster in one process: the API server in memory with all its objects, and an agent for each node. */
+/** A large cluster in one process: the API server in memory with all its objects, and an agent for each node. */
 import { type ApiServer, type RequestRecord, startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';

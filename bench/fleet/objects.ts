@@ -1,4 +1,4 @@
-/** Owns the objects of a large cluster: Nodes as heavy as those of real clusters, their leases, and controllers. */
+/** The objects of a large cluster: Nodes as heavy as those of real clusters, their leases, and controllers. */
 
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
 import type { Lease, Node } from '../../src/kube/types.ts';

@@ -1,4 +1,4 @@
-/** Owns one plan over a whole fleet: how long it took, and what the plan listed on its way. */
+/** One plan over a whole fleet: how long it took, and what the plan listed on its way. */
 
 import { examplePlan } from '../../sandbox/cluster/objects.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';

@@ -1,4 +1,4 @@
-/** Owns counting what a plan costs the API server: bytes of status that are stored, and events that watches are sent. */
+/** Counting what a plan costs the API server: bytes of status that are stored, and events that watches are sent. */
 import type { RequestRecord } from '../../sandbox/api-server/api-server.ts';
 import type { Call, Caller, WatchEvent } from '../../src/kube/client.ts';
 import type { KubeObject } from '../../src/kube/types.ts';

@@ -1,4 +1,4 @@
-/** Owns reading the API server's audit log: which calls changed something, by whom, on what. */
+/** Reading the API server's audit log: which calls changed something, by whom, on what. */
 
 /** What the benchmark reads of one line; an audit event has much more. */
 export interface AuditEvent {

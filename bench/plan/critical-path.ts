@@ -1,4 +1,4 @@
-/** Owns the shortest time in which a plan could be done: its unavoidable steps, scheduled without a moment lost. */
+/** The shortest time in which a plan could be done: its unavoidable steps, scheduled without a moment lost. */
 
 /** Milliseconds; of the restarts for each target, in the order in which they start. */
 export interface Unavoidable {

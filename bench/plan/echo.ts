@@ -1,4 +1,4 @@
-/** Owns the yardstick for reactions: how long one write takes until a watch shows it. */
+/** The yardstick for reactions: how long one write takes until a watch shows it. */
 import type { KubeClient } from '../../src/kube/client.ts';
 import { namespaces } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';

@@ -1,4 +1,4 @@
-/** Owns the figures of one run of the plan, with what each is made of. */
+/** The figures of one run of the plan, with what each is made of. */
 import { type Detail, type Figure, type Findings, formatNumber } from '../figures.ts';
 import { median, percentile } from '../statistics.ts';
 import { criticalPath } from './critical-path.ts';

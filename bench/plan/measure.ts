@@ -1,4 +1,4 @@
-/** Owns one measured run of the benchmark's plan: everything that its figures are made of, raw. */
+/** One measured run of the benchmark's plan: everything that its figures are made of, raw. */
 import { readFile } from 'node:fs/promises';
 import type { Host } from '../../sandbox/hosts/host.ts';
 import type { Clock } from '../../src/util/clock.ts';

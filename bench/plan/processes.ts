@@ -1,4 +1,4 @@
-/** Owns what the kernel tells of processes: memory, and whether they are at rest. */
+/** What the kernel tells of processes: memory, and whether they are at rest. */
 import { readFile } from 'node:fs/promises';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 

@@ -1,4 +1,4 @@
-/** Owns what a restart takes on the host itself: how long the service is down, and how long the new one takes to answer. */
+/** What a restart takes on the host itself: how long the service is down, and how long the new one takes to answer. */
 import type { Host } from '../../sandbox/hosts/host.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 

@@ -1,4 +1,4 @@
-/** Owns the cluster that the benchmark's plan upgrades: started, at rest, and watched from outside. */
+/** The cluster that the benchmark's plan upgrades: started, at rest, and watched from outside. */
 import { join } from 'node:path';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';

@@ -1,4 +1,4 @@
-/** Owns the figures of a whole fleet, with what each is made of. */
+/** The figures of a whole fleet, with what each is made of. */
 
 import { type Findings, formatNumber } from '../figures.ts';
 import { CONTROLLERS } from '../fleet/fleet.ts';

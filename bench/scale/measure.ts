@@ -1,4 +1,4 @@
-/** Owns the measured run over a whole fleet: the controller as it ships in a process of its own, all the rest in this one. */
+/** The measured run over a whole fleet: the controller as it ships in a process of its own, all the rest in this one. */
 import type { Clock } from '../../src/util/clock.ts';
 import { startController } from '../fleet/controller.ts';
 import { startFleet } from '../fleet/fleet.ts';

@@ -1,4 +1,4 @@
-/** Owns the in-memory API server: the public way to start one, and what tests may ask of it. */
+/** The in-memory API server: the public way to start one, and what tests may ask of it. */
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '../../src/kube/client.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';

@@ -11,7 +11,7 @@ const BODY_LIMIT = 3 * 1024 * 1024;
 /** Bytes that etcd takes in one request, by default. */
 const STORE_LIMIT = 1.5 * 1024 * 1024;
 
-/** What is too long is read to its end all the same, so that the client gets to see the answer. */
+/** A body that is too long is still read to its end, so that the client gets the answer. */
 export async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -23,13 +23,13 @@ export async function readBody(request: IncomingMessage): Promise<string> {
   throw new ApiFailure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${BODY_LIMIT}`);
 }
 
-/** Refuses what etcd would refuse, in the words in which its refusal reaches the client. */
+/** Refuses what etcd would refuse, with the message that reaches the client. */
 export function checkStoredSize(value: unknown): void {
   const size = Buffer.byteLength(JSON.stringify(value));
   if (size > STORE_LIMIT) throw new ApiFailure(500, '', 'etcdserver: request is too large');
 }
 
-/** 415 in the form that names what would be read. */
+/** 415, with the accepted media types. */
 export const unsupportedMediaType = (accepted: readonly string[]): ApiFailure => {
   const what = 'the body of the request was in an unknown format - accepted media types include';
   return new ApiFailure(415, 'UnsupportedMediaType', `${what}: ${accepted.join(', ')}`);

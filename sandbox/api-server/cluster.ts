@@ -1,4 +1,4 @@
-/** Owns what all handlers share: the revisions, the kinds that are served, their collections, and the clock. */
+/** What all handlers share: the revisions, the kinds that are served, their collections, and the clock. */
 import { type Clock, rfc3339 } from '../../src/util/clock.ts';
 import { noSuchResource } from './failure.ts';
 import { builtinKinds } from './kinds/builtin-kinds.ts';
@@ -23,7 +23,7 @@ export class Cluster {
     for (const kind of builtinKinds) this.serve(kind);
   }
 
-  /** Starts to serve a kind, or serves it by new rules, which then hold for the objects that are there too. */
+  /** Starts to serve a kind, or changes its rules, also for existing objects. */
   serve(kind: Kind): Resource {
     const id = idOf(kind);
     const present = this.#resources.get(id)?.collection;
@@ -41,7 +41,7 @@ export class Cluster {
     return this.#resources.get(idOf({ group, plural }));
   }
 
-  /** One of the resources that are always there. */
+  /** A built-in resource. */
   resource(group: string, plural: string): Resource {
     const found = this.find(group, plural);
     if (!found) throw noSuchResource();

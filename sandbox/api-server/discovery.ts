@@ -1,4 +1,4 @@
-/** Owns what clients ask a server about itself: versions, groups, resources and health. */
+/** What clients ask a server about itself: versions, groups, resources and health. */
 import type { Cluster } from './cluster.ts';
 import { groupVersion, type Kind } from './kinds/kind.ts';
 import { jsonReply, type Reply } from './reply.ts';
@@ -13,7 +13,7 @@ const CUSTOM_VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'cre
 const json = (value: unknown): Reply => jsonReply(200, value);
 const plain = (code: number, body: string): Reply => ({ code, body, contentType: 'text/plain; charset=utf-8' });
 
-/** Answers 404 as plain text, as a real server does, for every path that nobody knows. */
+/** Answers 404 as plain text for unknown paths, as a real server does. */
 export function discover(cluster: Cluster, path: string): Reply {
   const kinds = cluster.resources().map(({ kind }) => kind);
   const groups = [...new Set(kinds.map(({ group }) => group))].filter((group) => group !== '').toSorted();
@@ -24,7 +24,7 @@ export function discover(cluster: Cluster, path: string): Reply {
     return json({ kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map((group) => describeGroup(group, kinds)) });
   }
   const [root = '', group = '', version = '', plural] = path.slice(1).replace(/\/$/, '').split('/');
-  // Of a resource that nobody serves there is nothing to tell.
+  // Nothing is known of a resource that is not served.
   if (plural !== undefined) return plain(404, '404 page not found\n');
   if (root === 'api' && group === 'v1' && version === '') return json(describeVersion(kinds, '', 'v1'));
   if (root === 'apis' && groups.includes(group)) {

@@ -20,7 +20,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** What names a kind of object in a refusal; a Kind is one, so are the options of a request. */
+/** How a refusal names a kind of object, or the options of a request. */
 export interface Named {
   readonly group: string;
   readonly kind: string;
@@ -51,7 +51,7 @@ function refusal(
 
 export const badRequest = (message: string): ApiFailure => new ApiFailure(400, 'BadRequest', message);
 
-/** For what a real server does and this one does not: an honest refusal instead of an invented answer. */
+/** For what this server does not implement: a refusal instead of an invented answer. */
 export const notImplemented = (what: string): ApiFailure =>
   new ApiFailure(501, 'NotImplemented', `the in-memory API server does not implement ${what}`);
 
@@ -90,7 +90,7 @@ export function invalid({ kind, group }: Named, name: string, causes: readonly C
 export const invalidOptions = (kind: string, causes: readonly Cause[]): ApiFailure =>
   invalid({ group: 'meta.k8s.io', kind, plural: '' }, '', causes);
 
-/** History before the revision asked for is gone. */
+/** The history before the wanted revision is gone. */
 export const expired = (message: string): ApiFailure => new ApiFailure(410, 'Expired', message);
 
 const causeOf =

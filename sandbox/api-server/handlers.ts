@@ -1,4 +1,4 @@
-/** Owns the verbs: what each one reads from the request, does, and answers. */
+/** The verbs: what each one reads from the request, does, and answers. */
 import { decodeObject } from './body.ts';
 import type { Cluster, Resource } from './cluster.ts';
 import { notFound } from './failure.ts';

@@ -92,13 +92,13 @@ export function parseRevision(text: string | null): number | undefined {
   throw badRequest(`invalid resource version: ${revisionFault(text)}`);
 }
 
-/** How the server says that a revision is no number. */
+/** The server's message for a revision that is no number. */
 export function revisionFault(text: string): string {
   const shown = JSON.stringify(text);
   return `resourceVersion: Invalid value: ${shown}: strconv.ParseUint: parsing ${shown}: invalid syntax`;
 }
 
-/** A real server waits three seconds for the revision to come; here no other replica could bring it. */
+/** A real server waits three seconds for the revision; here no other replica could bring it. */
 export function tooLargeRevision(wanted: number, current: number): ApiFailure {
   const message = `Timeout: Too large resource version: ${wanted}, current: ${current}`;
   const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];

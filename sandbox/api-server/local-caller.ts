@@ -6,7 +6,7 @@ import { respond, type Service } from './answer.ts';
 import { type ApiRequest, parseTarget } from './request.ts';
 import type { Sink } from './sink.ts';
 
-/** For thousands of clients at once, as many as no process has sockets. What is sent is JSON text, as on a wire. */
+/** For thousands of clients, more than a process has sockets. Sends JSON text, as on a wire. */
 export function localCaller(service: Service): Caller {
   const ask = (call: Call): Exchange => {
     const exchange = new Exchange();
@@ -14,7 +14,7 @@ export function localCaller(service: Service): Caller {
     return exchange;
   };
   return {
-    // Not at once, as on a wire: nobody may rely on an answer before the call returns.
+    // Later, as on a wire: no answer comes before the call returns.
     async text(call) {
       await Promise.resolve();
       const { statusCode, body } = ask(call);

@@ -1,4 +1,4 @@
-/** Owns what handlers give back. */
+/** What handlers give back. */
 import type { Version } from './store.ts';
 
 /** An answer that is complete: watches are streams, and served by watch.ts. */
@@ -12,5 +12,5 @@ export interface Reply {
 /** For Status objects and discovery. */
 export const jsonReply = (code: number, value: unknown): Reply => ({ code, body: JSON.stringify(value) });
 
-/** The text of the object, made once for all who read it. */
+/** The text of the object, made once for all readers. */
 export const objectReply = (code: number, version: Version): Reply => ({ code, body: version.text });

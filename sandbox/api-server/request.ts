@@ -1,4 +1,4 @@
-/** Owns what a request means: verb, resource, name and options, read from method, path and query. */
+/** What a request means: verb, resource, name and options, read from method, path and query. */
 import { badRequest, cause, invalidOptions } from './failure.ts';
 
 /** Where a path points to. */
@@ -24,7 +24,7 @@ export interface ApiRequest {
   readonly accept: string;
   readonly userAgent: string;
   readonly body: string;
-  /** What the client is to be warned of, whether or not the request succeeds. */
+  /** Warnings for the client, also if the request fails. */
   readonly warnings: string[];
 }
 
@@ -78,7 +78,7 @@ export interface WriteOptions {
   readonly dryRun: boolean;
   /** Refuse unknown members instead of dropping them. */
   readonly strict: boolean;
-  /** Who answers for the fields that are written. */
+  /** The field manager. */
   readonly manager: string;
   /** The object carries the ownership that server-side apply has computed. */
   readonly applied: boolean;

@@ -1,4 +1,4 @@
-/** Owns the way from a request to its handler, and the refusal of what no handler serves. */
+/** The way from a request to its handler, and the refusal of what no handler serves. */
 import type { Cluster, Resource } from './cluster.ts';
 import { discover } from './discovery.ts';
 import { ApiFailure, methodNotAllowed, noSuchResource, notFound, notImplemented } from './failure.ts';
@@ -7,10 +7,10 @@ import type { Kind } from './kinds/kind.ts';
 import type { Reply } from './reply.ts';
 import { type ApiRequest, type Target, verbOf } from './request.ts';
 
-/** What a request turned out to be: an answer, or a watch that the caller has to serve. */
+/** An answer, or a watch that the caller serves. */
 export type Outcome = Reply | { readonly watch: Resource; readonly target: Target };
 
-/** Throws what is to be answered where the request cannot be served. */
+/** Throws the Status of a refusal. */
 export function route(cluster: Cluster, request: ApiRequest): Outcome {
   const { target } = request;
   if (target === undefined || target.plural === '') return discover(cluster, request.path);
@@ -39,7 +39,7 @@ function isAddressed({ namespaced }: Kind, { namespace, name, subresource }: Tar
 const CORE = `bindings componentstatuses configmaps endpoints limitranges persistentvolumeclaims persistentvolumes
   podtemplates replicationcontrollers resourcequotas secrets serviceaccounts services watch`.split(/\s+/);
 
-/** Groups of Kubernetes itself have no dot or end with its domain; what is missing of them exists in a real server. */
+/** True for groups of Kubernetes itself, which a real server serves: without a dot, or in its domain. */
 function unserved(cluster: Cluster, { group, version, plural }: Target): Reply {
   const siblings = cluster.resources().filter(({ kind }) => kind.group === group);
   const builtin = group === '' ? CORE.includes(plural) : !group.includes('.') || group.endsWith('.k8s.io');
@@ -67,7 +67,7 @@ function checkSubresource(kind: Kind, { subresource = '', name = '' }: Target, v
 
 const PRODUCED = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
 
-/** Answers are plain JSON: a client that takes no such is refused, or told that only a real server could serve it. */
+/** Answers are plain JSON: refuses clients that accept none. */
 function negotiate(accept: string, verb: string): void {
   const wanted = accept.split(',').map((range) => range.trim());
   if (accept === '' || wanted.some((range) => /^(\*\/\*|application\/json)(;(?!as=)|$)/.test(range))) return;

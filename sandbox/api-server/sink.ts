@@ -1,4 +1,4 @@
-/** Owns what an answer is written to: a response of Node's HTTP server fits, and so does whatever stands in for one. */
+/** What an answer is written to: a response of Node's HTTP server, or a stand-in. */
 
 export interface Sink {
   statusCode: number;

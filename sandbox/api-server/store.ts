@@ -8,7 +8,7 @@ export interface Metadata extends ObjectMeta {
   managedFields?: ManagedFields[];
 }
 
-/** Which fields somebody answers for: see ownership.ts. */
+/** The fields of one manager: see ownership.ts. */
 export interface ManagedFields {
   manager: string;
   operation: 'Apply' | 'Update';
@@ -19,7 +19,7 @@ export interface ManagedFields {
   subresource?: string;
 }
 
-/** Any object: the server itself knows no more of it. */
+/** Any object, as far as the server knows it. */
 export interface ApiObject {
   apiVersion: string;
   kind: string;
@@ -91,7 +91,7 @@ type Listener = (change: Change) => void;
 /** The objects of one resource. */
 export class Collection {
   readonly listeners = new Set<Listener>();
-  /** By key: whoever follows one object only. There may be thousands, and a change must not cost more for that. */
+  /** By key: the followers of one object. There may be thousands, and a change must not cost more. */
   readonly #followers = new Map<string, Set<Listener>>();
   readonly #revisions: Revisions;
   readonly #live = new Map<string, Version>();
@@ -112,7 +112,7 @@ export class Collection {
     return this.#live.size;
   }
 
-  /** Tells of changes of one object, or of all where no key is given, until what is returned is called. */
+  /** Reports changes of one object, or of all without a key, until the returned function is called. */
   listen(listener: Listener, key?: string): () => void {
     const group = key === undefined ? this.listeners : (this.#followers.get(key) ?? new Set());
     if (key !== undefined) this.#followers.set(key, group);
@@ -127,7 +127,7 @@ export class Collection {
     return this.#live.values();
   }
 
-  /** Stores `object`, which the caller gives away, under a new revision. */
+  /** Stores `object` under a new revision; the caller must not use it any more. */
   put(key: string, object: ApiObject): Version {
     const before = this.#live.get(key);
     const revision = ++this.#revisions.current;
@@ -143,7 +143,7 @@ export class Collection {
     return version;
   }
 
-  /** Passes every object through `read`, as if it had always been read that way: no revision, no event. */
+  /** Passes every object through `read`, without a revision or an event. */
   reread(read: (object: ApiObject) => ApiObject): void {
     for (const { key, revision, object } of this.#live.values()) {
       this.#live.set(key, new Version(key, revision, read(object)));

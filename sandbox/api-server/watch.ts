@@ -14,7 +14,7 @@ import { type ApiRequest, flag, integer, type Target } from './request.ts';
 import type { Sink } from './sink.ts';
 import type { Change, Version } from './store.ts';
 
-/** Bytes that may wait in a client's socket before the server gives the client up, as the real one does. */
+/** Bytes that may wait in a client's socket before the server drops the client, as the real one does. */
 const BACKLOG_LIMIT = 64 * 1024 * 1024;
 
 /** Seconds that a watch lasts where the client names no timeout: the least that kube-apiserver gives. */
@@ -145,7 +145,7 @@ class Watcher {
     this.response = response;
   }
 
-  /** Sends the event that the change is in the eyes of this watch: entering the selection adds, leaving it deletes. */
+  /** Sends the event for this watch: entering the selection is ADDED, leaving it DELETED. */
   see({ type, version, before }: Change): void {
     const { matches } = this.selection;
     const was = before !== undefined && matches(before.object);
@@ -157,7 +157,7 @@ class Watcher {
   add(version: Version): void {
     if (!this.selection.matches(version.object)) return;
     const text = eventText('ADDED', version);
-    // The state that the client asked for may be larger than all that is held against it later.
+    // The first state may be larger than the limit for later events.
     this.#allowance += text.length;
     this.send(text);
   }

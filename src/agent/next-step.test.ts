@@ -1,4 +1,4 @@
-/** Owns the proof of what an agent does with a signal that is new, lost or over, and of what it asks before. */
+/** The proof of what an agent does with a signal that is new, lost or over, and of what it asks before. */
 import { describe, expect, test } from 'vitest';
 import {
   after,

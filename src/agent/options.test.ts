@@ -1,4 +1,4 @@
-/** Owns the proof of the agent's flags: defaults, all of them set, and one clear line for each mistake. */
+/** The proof of the agent's flags: defaults, all of them set, and one clear line for each mistake. */
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { RefitError } from '../util/errors.ts';

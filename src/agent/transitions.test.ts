@@ -1,4 +1,4 @@
-/** Owns the proof of the journal's transitions, and of one whole update and one whole failure told by them. */
+/** The proof of the journal's transitions, and of one whole update and one whole failure told by them. */
 import { expect, test } from 'vitest';
 import type { SignalData } from '../signal/annotations.ts';
 import { type BundleJournal, IDLE, type Journal, type UpdateJournal, type UpdatePhase } from './journal.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof that a kind's description becomes the definition that the API server expects around its schema. */
+/** The proof that a kind's description becomes the definition that the API server expects around its schema. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { type CustomKind, definitionOf } from './crd.ts';

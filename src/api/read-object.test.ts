@@ -1,4 +1,4 @@
-/** Owns the proof that a file becomes a Plan, or one line that a person can act on. */
+/** The proof that a file becomes a Plan, or one line that a person can act on. */
 import { expect, test } from 'vitest';
 import { RefitError } from '../util/errors.ts';
 import { type Plan, planKind } from './autopilot/plan.ts';

@@ -1,4 +1,4 @@
-/** Owns the table of the words that name the owner of a cordon, and of what is read from them. */
+/** The table of the words that name the owner of a cordon, and of what is read from them. */
 import { expect, test } from 'vitest';
 import { readOwner, writeOwner } from './cordon-marks.ts';
 

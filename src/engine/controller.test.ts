@@ -88,7 +88,7 @@ test.each<[string, Parameters<typeof wokenBy>[0], string[]]>([
   expect(await wokenBy(changes)).toEqual(keys);
 });
 
-test('plans that are targets, too, are followed once: two views of one object would differ in age', () => {
+test('plans that are targets too share one informer', () => {
   const { sources } = rolloutController(
     { ...tableDialect, plans: nodes },
     {
@@ -106,7 +106,7 @@ test('plans that are targets, too, are followed once: two views of one object wo
   expect(watched[1]).toBe(plans);
 });
 
-test('of a term that is over nothing is counted on: who has not answered since has its time from the new one', async () => {
+test('a new term counts deadlines from its own start', async () => {
   const stage = buildStage('worker', [buildTarget('w1', 'intended')]);
   const plan = { ...buildTablePlan({}), status: buildRollout([stage]) };
   const shown: Readonly<Record<string, KubeObject>> = { plans: plan, nodes: withAnswer(buildNode('w1'), answer) };

@@ -59,7 +59,7 @@ function failuresIn(rollout: Rollout): number {
   return new Set(targetsIn(rollout, 'failed', 'missing', 'unsupported').map(({ name }) => name)).size;
 }
 
-test('the situations are of every sort that the properties speak of', () => {
+test('the generated snapshots cover every case of the properties', () => {
   const situations = fc.sample(arbitrarySituation(), { numRuns: 500, seed: 1 }).flatMap(withNext);
   const seen = situations.map(([situation, decision]) => {
     const { snapshot } = situation;
@@ -94,7 +94,7 @@ describe('a decision', () => {
     },
   );
 
-  test('changes nothing of what it is given', () => {
+  test('does not change its input', () => {
     fc.assert(
       fc.property(arbitrarySituation(), ({ snapshot, policy, now }) => {
         const copy = structuredClone(snapshot);

@@ -112,7 +112,7 @@ function intendedIn(api: MemoryApi): string[] {
   return stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'intended').map(({ name }) => name));
 }
 
-test('nodes whose drain could never end do not hold up those behind them, however many there are', async () => {
+test('nodes whose drain can never end do not block the ones behind them', async () => {
   const api = apiWith(names(40));
   const leader = leaderOf(api, ['w39']);
   await leader.look();
@@ -120,7 +120,7 @@ test('nodes whose drain could never end do not hold up those behind them, howeve
   expect(leader.begun()).toBe(1);
 });
 
-test('where none can be drained, some are looked at, and again only after a while', async () => {
+test('when none can be drained, some are asked, and again only after a pause', async () => {
   const api = apiWith(names(500));
   const leader = leaderOf(api, []);
   expect(await leader.look()).toEqual({ requeueAfterMs: 5000 });
@@ -128,7 +128,7 @@ test('where none can be drained, some are looked at, and again only after a whil
   expect(api.read(dialect.plans, 'plan').status?.blocked).toBe(true);
 });
 
-test('of those that can be drained no more are looked at than may start', async () => {
+test('asks for previews of no more drainable nodes than may start', async () => {
   const leader = leaderOf(apiWith(names(40)), names(40));
   await leader.look();
   expect(leader.looks()).toBe(1);
@@ -162,7 +162,7 @@ class SlowDrains implements Drains {
 const ASKING = { kind: 'working', step: 'Cordoning', attempt: later(0), since: later(0), waitsFor: 'drain' } as const;
 const OWN_DRAIN = `w0 plan-uid/${later(0)}/Plan`;
 
-test('who leaves its drain to the leader is asked once, who does not at each look', async () => {
+test('a node that delegates its drain is asked once, others at each reconcile', async () => {
   const asked: string[] = [];
   const api = apiWhere(ASKING);
   const stage = buildStage(
@@ -185,7 +185,7 @@ test('who leaves its drain to the leader is asked once, who does not at each loo
   expect(asked).toEqual(['w0', 'w1', 'w1']);
 });
 
-test('where nobody can tell of one whether it leaves its drain to the leader, that one waits, and the others do not', async () => {
+test('a node whose drain delegation is unknown waits, the others do not', async () => {
   const api = apiWhere(ASKING);
   const both = ['w0', 'w1'].map((name) => buildTarget(name, 'intended'));
   const stage = buildStage('worker', both, { maxInFlight: 2 });
@@ -211,13 +211,13 @@ test('where nobody can tell of one whether it leaves its drain to the leader, th
   expect([...drains.begun].toSorted()).toEqual([OWN_DRAIN, `w1 plan-uid/${later(0)}/Plan`]);
 });
 
-test('a node without an answer to its drain preview waits, and the next one starts in its place', async () => {
+test('a node whose drain preview has no answer waits, and the next one starts', async () => {
   const api = apiWith(names(3));
   await leaderOf(api, names(3), { mute: ['w0'] }).look();
   expect(intendedIn(api)).toEqual(['w1']);
 });
 
-test('without an answer for any node, all nodes wait for it', async () => {
+test('without any answer, all nodes wait', async () => {
   const api = apiWith(names(3));
   expect(await leaderOf(api, [], { mute: names(3) }).look()).toEqual({ requeueAfterMs: 2000 });
   expect(api.read(dialect.plans, 'plan').status?.blocked).toBe(true);

@@ -63,7 +63,7 @@ async function lookAt(api: MemoryApi): Promise<unknown> {
 
 const cancelled = (api: MemoryApi): number => api.calls.filter((call) => call.startsWith('replace nodes/')).length;
 
-test('an abort that is undone while it is carried out spares whom it has not reached', async () => {
+test('an abort that is withdrawn halfway leaves the other nodes alone', async () => {
   const api = abortedPlan();
   api.before('replace nodes/w0', () =>
     api.change(dialect.plans, 'plan', ({ metadata: { annotations: _taken, ...metadata }, ...plan }) => ({
@@ -75,7 +75,7 @@ test('an abort that is undone while it is carried out spares whom it has not rea
   expect(cancelled(api)).toBe(100);
 });
 
-test('one that fails ends the reconcile, and no other is begun after that', async () => {
+test('one that fails ends the reconcile, and no other starts', async () => {
   const api = abortedPlan();
   api.before('replace nodes/w0', () => {
     throw refusal(500, 'InternalError');

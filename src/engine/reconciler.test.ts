@@ -99,7 +99,7 @@ function statesOf(api: MemoryApi): object {
 const writes = (api: MemoryApi): string[] => api.calls.filter((call) => call.startsWith('replace'));
 const [RECORD, SIGNAL_C1, SIGNAL_W1] = ['replace plans/plan/status', 'replace hosts/c1', 'replace nodes/w1'];
 
-describe('a plan from its first sight to its end', () => {
+describe('a plan from its creation to its end', () => {
   const api = apiWith(buildTablePlan({ controllers: ['c1'], workers: ['w1', 'w2'] }));
   const leader = new Leader(api);
 
@@ -110,12 +110,12 @@ describe('a plan from its first sight to its end', () => {
     expect(leader.told).toEqual(['Started: 3 targets in 2 stages']);
   });
 
-  test('news that change nothing write nothing, and the deadline is what is waited for', async () => {
+  test('an event that changes nothing writes nothing; the deadline is the next recheck', async () => {
     expect(await leader.see()).toEqual({ requeueAfterMs: 5 * MINUTE });
     expect(writes(api)).toHaveLength(2);
   });
 
-  test('a controller that is done is recorded together with the next intent, one write for both', async () => {
+  test('one write records a finished controller and the next intent', async () => {
     done(api, 'controller', 'c1');
     await leader.see();
     expect(statesOf(api)).toEqual({ c1: 'done', w1: 'intended', w2: 'pending' });
@@ -132,7 +132,7 @@ describe('a plan from its first sight to its end', () => {
     expect(leader.told).toEqual(['Started: 3 targets in 2 stages', 'Completed: all 3 targets are done']);
   });
 
-  test('after its end it is left alone, by a new leader too', async () => {
+  test('a finished rollout stays unchanged, also under a new leader', async () => {
     expect(await leader.see()).toEqual({});
     expect(await new Leader(api).see()).toEqual({});
     expect(writes(api)).toHaveLength(7);
@@ -160,7 +160,7 @@ describe('what is not there', () => {
 });
 
 describe('the health of the API servers', () => {
-  test('one that is not ready: recorded once, asked again after a second, nobody is signalled', async () => {
+  test('one that is not ready: recorded once, asked again after a second, no signal', async () => {
     const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
     const leader = new Leader(api);
     leader.notReady = ['c3'];
@@ -179,7 +179,7 @@ describe('the health of the API servers', () => {
     expect(leader.asked).toEqual([]);
   });
 
-  test('is asked once for each look, not once for each step of it', async () => {
+  test('is asked once for each reconcile, not for each decision', async () => {
     const api = apiWith(buildTablePlan({ controllers: ['c1', 'c2'] }));
     const leader = new Leader(api);
     await leader.see();
@@ -189,7 +189,7 @@ describe('the health of the API servers', () => {
     expect(leader.asked).toHaveLength(2);
   });
 
-  test('holds an intent back that another leader recorded before an API server went down', async () => {
+  test('blocks an intent that another leader recorded before an API server went down', async () => {
     const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
     const first = new Leader(api);
     api.before(SIGNAL_C1, () => {
@@ -204,7 +204,7 @@ describe('the health of the API servers', () => {
 });
 
 describe('a view that lags behind', () => {
-  test('of the plan: what was recorded is not decided again', async () => {
+  test('of the plan: a recorded decision is not taken again', async () => {
     const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
     const leader = new Leader(api);
     await leader.see();
@@ -213,7 +213,7 @@ describe('a view that lags behind', () => {
     expect(writes(api)).toEqual([RECORD, SIGNAL_C1]);
   });
 
-  test('of a new leader: its record meets the newer plan, and nobody is signalled', async () => {
+  test('of a new leader: its record conflicts with the newer plan, and nothing is signalled', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1', 'w2'] }));
     const slow = new Leader(api);
     slow.catchUp();
@@ -225,7 +225,7 @@ describe('a view that lags behind', () => {
     expect(slow.told).toEqual([]);
   });
 
-  test('of a new leader, in a plan with an intent: a plan that went on meanwhile is noticed before the signal', async () => {
+  test('of a new leader, with an intent: a plan that has changed is noticed before the signal', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1', 'w2'] }));
     api.before(SIGNAL_W1, () => {
       throw new TransportError('cut off', { maybeApplied: false });
@@ -246,7 +246,7 @@ describe('a write that is lost', () => {
     throw new TransportError('no answer', { maybeApplied });
   };
 
-  test('the record, refused: nobody is told or signalled; the news bring the next look', async () => {
+  test('the record, refused: no signal; the watch brings the next decision', async () => {
     const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
     const leader = new Leader(api);
     api.before(RECORD, () => api.change(dialect.plans, 'plan', (plan) => plan));
@@ -264,7 +264,7 @@ describe('a write that is lost', () => {
     expect(await leader.see()).toEqual({});
   });
 
-  test('the answer to the record: the same targets are signalled, and no other', async () => {
+  test('the answer to the record: the same targets are signalled', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1', 'w2'] }));
     const leader = new Leader(api);
     api.before('get plans', lost(true));
@@ -293,7 +293,7 @@ describe('a write that is lost', () => {
     expect(leader.told).toEqual(['Started: 1 target in 1 stage', 'TargetGone: w1 disappeared while it was in flight']);
   });
 
-  test('the signal, for another reason: an error, so that it is tried again with patience', async () => {
+  test('the signal, for another reason: an error, retried with backoff', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1'] }));
     api.before(SIGNAL_W1, () => {
       throw refusal(403, 'Forbidden');
@@ -346,7 +346,7 @@ test('a probe without an answer is repeated after growing pauses, and reported w
   expect(leader.told.slice(1)).toEqual(['CannotDecide: could not check the preconditions of the plan: refused']);
 });
 
-test('a plan of the same name that comes after one without an answer asks at once', async () => {
+test('a new plan with the name of one in backoff asks at once', async () => {
   const api = apiWith(buildTablePlan({ workers: ['w1'] }));
   let asked = 0;
   const unmet = async (): Promise<[]> => {
@@ -382,14 +382,14 @@ test('an attempt under way is not signalled again, whoever leads', async () => {
   expect(writes(api)).toEqual([RECORD, SIGNAL_W1]);
 });
 
-test('a plan whose record never sticks is given up after some rounds, and looked at again later', async () => {
+test('a plan whose record is never written is left after some rounds and reconciled later', async () => {
   const forgetful: Dialect<TablePlan> = { ...dialect, resolve: ({ spec }) => spec };
   const api = apiWith(buildTablePlan({ workers: ['w1'] }));
   expect(await new Leader(api, new FakeClock(T0), forgetful).see()).toEqual({ requeueAfterMs: 1000 });
   expect(writes(api).every((call) => call === RECORD)).toBe(true);
 });
 
-test('an object of the kind that is no plan: nobody asks for anything, and nothing is written', async () => {
+test('an object of the kind that is no plan: no request, no write', async () => {
   const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
   const leader = new Leader(api, new FakeClock(T0), { ...dialect, scope: { isPlan: () => false } });
   expect(await leader.see()).toEqual({});

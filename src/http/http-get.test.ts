@@ -1,4 +1,4 @@
-/** Owns the proof of which download servers are believed, by which way, and to whom their credentials are told. */
+/** The proof of which download servers are believed, by which way, and to whom their credentials are told. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Owns the proof that selectors mean what they mean to an API server, and that whatever it would refuse is refused. */
+/** The proof that selectors mean what they mean to an API server, and that whatever it would refuse is refused. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../test/builders/nodes.ts';

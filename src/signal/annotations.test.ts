@@ -1,4 +1,4 @@
-/** Owns the proof that signals are read as k0s reads them, and written byte for byte as it writes them. */
+/** The proof that signals are read as k0s reads them, and written byte for byte as it writes them. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { decodeSignal, encodeSignal, type SignalData } from './annotations.ts';

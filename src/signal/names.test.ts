@@ -1,4 +1,4 @@
-/** Owns the table of which Node is that of a controller. */
+/** The table of which Node is that of a controller. */
 import { expect, test } from 'vitest';
 import { type ControlNode, MODE_ANNOTATION, nodeNameOf } from './names.ts';
 

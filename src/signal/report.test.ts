@@ -1,4 +1,4 @@
-/** Owns the proof that reports come back as they were written, and only beside the signal they belong to. */
+/** The proof that reports come back as they were written, and only beside the signal they belong to. */
 import { expect, test } from 'vitest';
 import { type AgentReport, decodeReport, encodeReport, REASON_LIMIT } from './annotations.ts';
 import { REPORT_ANNOTATION } from './names.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof of waiting times between retries: growing, bounded, spread out, and never none. */
+/** The proof of waiting times between retries: growing, bounded, spread out, and never none. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { backoffDelay } from './backoff.ts';

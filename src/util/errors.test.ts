@@ -1,4 +1,4 @@
-/** Owns the proof that an error reaches a person whole: its code, every cause, on one line. */
+/** The proof that an error reaches a person whole: its code, every cause, on one line. */
 import { describe, expect, test } from 'vitest';
 import { ERRORS, EXIT, messageOf, RefitError, TerminalError } from './errors.ts';
 

@@ -1,4 +1,4 @@
-/** Owns the table of durations as Go writes them. */
+/** The table of durations as Go writes them. */
 import { expect, test } from 'vitest';
 import { formatGoDuration, parseGoDuration } from './duration.ts';
 

@@ -1,4 +1,4 @@
-/** Owns the proof that JSON values are equal where they mean the same, whatever the order of their members. */
+/** The proof that JSON values are equal where they mean the same, whatever the order of their members. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isRecord, sameJson, stableStringify } from './json.ts';

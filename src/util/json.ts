@@ -1,4 +1,4 @@
-/** Owns plain JSON values: their types, equality and a stable text form. */
+/** Plain JSON values: their types, equality and a stable text form. */
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 

@@ -1,4 +1,4 @@
-/** Owns the proof of log lines: one JSON object each, from the level that was asked for. */
+/** The proof of log lines: one JSON object each, from the level that was asked for. */
 import { expect, test } from 'vitest';
 import { jsonLogger, type Logger, type LogLevel, silentLogger } from './log.ts';
 

@@ -1,4 +1,4 @@
-/** Owns the proof of windows and blackouts: days on which clocks jump as tables, and all else against minutes counted one by one. */
+/** The proof of windows and blackouts: days on which clocks jump as tables, and all else against minutes counted one by one. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isTimeZone, type MaintenanceWindow, nextStart, openAt, type Timetable } from './maintenance-windows.ts';

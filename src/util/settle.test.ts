@@ -1,4 +1,4 @@
-/** Owns the proof that a failure is passed on, and not before the others have come to their end. */
+/** The proof that a failure is passed on, and not before the others have come to their end. */
 import { expect, test } from 'vitest';
 import { settleAll } from './waits.ts';
 

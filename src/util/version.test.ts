@@ -1,4 +1,4 @@
-/** Owns the proof that versions are in one order: the one people mean, with build suffixes, and never two at once. */
+/** The proof that versions are in one order: the one people mean, with build suffixes, and never two at once. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compareVersions, parseVersion, type Version } from './version.ts';

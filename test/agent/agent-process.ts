@@ -1,4 +1,4 @@
-/** Owns running a real agent beside a stand-in host, as a process of its own that can be killed. */
+/** Running a real agent beside a stand-in host, as a process of its own that can be killed. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

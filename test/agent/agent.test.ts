@@ -1,4 +1,4 @@
-/** Owns the proof of the agent as a process: against an API server, a supervised service and a download server. */
+/** The proof of the agent as a process: against an API server, a supervised service and a download server. */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';

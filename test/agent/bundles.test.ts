@@ -1,4 +1,4 @@
-/** Owns the proof of airgap bundles with real agent processes: against an API server, a download server and a directory. */
+/** The proof of airgap bundles with real agent processes: against an API server, a download server and a directory. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

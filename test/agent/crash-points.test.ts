@@ -1,4 +1,4 @@
-/** Owns the proof that an agent may die before any of its effects: the next one ends the work, with nothing done twice. */
+/** The proof that an agent may die before any of its effects: the next one ends the work, with nothing done twice. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** Owns the proof of which way an agent's downloads come, with a real process and real servers: what the policy asks counts. */
+/** The proof of which way an agent's downloads come, with a real process and real servers: what the policy asks counts. */
 import { get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';

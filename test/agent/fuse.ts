@@ -1,4 +1,4 @@
-/** Owns the death of an agent before a chosen one of its effects. */
+/** The death of an agent before a chosen one of its effects. */
 
 export class Fuse {
   readonly dead = new AbortController();

@@ -1,4 +1,4 @@
-/** Owns a mirror over HTTPS whose authority no host knows, unless it is started with the file that it leaves. */
+/** A mirror over HTTPS whose authority no host knows, unless it is started with the file that it leaves. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Owns an agent in this process, on a stand-in host with a service of its own, without an API server. */
+/** An agent in this process, on a stand-in host with a service of its own, without an API server. */
 import * as files from 'node:fs/promises';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Owns a leader that leaves cordoning to the nodes, as those before k0s 1.35: to a node, a leader is its lease. */
+/** A leader that leaves cordoning to the nodes, as those before k0s 1.35: to a node, a leader is its lease. */
 
 import { createMissing } from '../../sandbox/cluster/objects.ts';
 import type { KubeClient } from '../../src/kube/client.ts';

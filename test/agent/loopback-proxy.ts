@@ -1,4 +1,4 @@
-/** Owns a proxy on loopback that knows a few names: it forwards plain requests and tunnels to them, and notes what it was asked. */
+/** A proxy on loopback that knows a few names: it forwards plain requests and tunnels to them, and notes what it was asked. */
 import { once } from 'node:events';
 import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';

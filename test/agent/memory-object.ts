@@ -1,4 +1,4 @@
-/** Owns an object that carries signals without an API server, with the optimistic locking of one. */
+/** An object that carries signals without an API server, with the optimistic locking of one. */
 import type { SignalObject } from '../../src/agent/object/signal-object.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import type { KubeObject } from '../../src/kube/types.ts';

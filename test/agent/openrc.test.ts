@@ -1,4 +1,4 @@
-/** Owns the proof of restarts under OpenRC itself: a real supervise-daemon, in a jail of its own. */
+/** The proof of restarts under OpenRC itself: a real supervise-daemon, in a jail of its own. */
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { OPENRC, runInJail, whyNoOpenRc } from './openrc/jail.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof that an agent that drains its node does it as the policy asks: a real process, under a leader that leaves it to nodes. */
+/** The proof that an agent that drains its node does it as the policy asks: a real process, under a leader that leaves it to nodes. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cordonOwner } from '../../src/drain/cordon-marks.ts';
 import { namespaces, nodes, pods } from '../../src/kube/resources.ts';

@@ -1,4 +1,4 @@
-/** Owns an agent's own node as a value that outlives the agent: cordoned or not, and how often it was drained. */
+/** An agent's own node as a value that outlives the agent: cordoned or not, and how often it was drained. */
 import type { Cordoner } from '../../src/agent/maintenance/cordoner.ts';
 import type { Maintenance } from '../../src/agent/maintenance/node-maintenance.ts';
 import type { Node } from '../../src/kube/types.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof of an agent's procedure beside leaders, policies and bad builds: real files and processes, an object in memory. */
+/** The proof of an agent's procedure beside leaders, policies and bad builds: real files and processes, an object in memory. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Owns one node as the outside sees it: a host with a service, an agent process, its object, and what they did. */
+/** One node as the outside sees it: a host with a service, an agent process, its object, and what they did. */
 import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

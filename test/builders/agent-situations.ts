@@ -1,4 +1,4 @@
-/** Owns situations of an agent as values: signals, journals and hosts, from which tables of steps are made. */
+/** Situations of an agent as values: signals, journals and hosts, from which tables of steps are made. */
 import { IDLE, type UpdateJournal, type UpdatePhase, type Work } from '../../src/agent/journal.ts';
 import type { HostFacts, ProcessId } from '../../src/agent/service/host.ts';
 import type { StepInput } from '../../src/agent/step-input.ts';

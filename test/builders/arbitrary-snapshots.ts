@@ -1,4 +1,4 @@
-/** Owns random snapshots, policies and moments for properties of the decision: likely and unlikely ones alike. */
+/** Random snapshots, policies and moments for properties of the decision: likely and unlikely ones alike. */
 import * as fc from 'fast-check';
 import { NO_CONTROLS } from '../../src/engine/model/controls.ts';
 import type { Observation, Snapshot, TargetFacts } from '../../src/engine/model/decision.ts';

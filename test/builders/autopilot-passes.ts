@@ -1,4 +1,4 @@
-/** Owns one pass of a leader over a Plan, for tests: what it records, and whom it signals once that is recorded. */
+/** One pass of a leader over a Plan, for tests: what it records, and which targets it signals then. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import { decide } from '../../src/engine/decide/decide.ts';
@@ -18,13 +18,13 @@ export interface Pass {
 }
 
 export interface Passed {
-  /** As it is recorded; the very same one where nothing is to be recorded. */
+  /** As recorded; the same object if nothing is recorded. */
   readonly plan: Plan;
   /** Names, in the order in which they are signalled. */
   readonly signalled: readonly string[];
 }
 
-/** As a leader does it that has just come: nothing is known but what the objects say. */
+/** As a new leader: it knows only what the objects say. */
 export function passOver({ plan, world, health = HEALTHY }: Pass, dialect: Dialect<Plan> = autopilot): Passed {
   const seen = (as: Plan): Snapshot =>
     gather(dialect, as, world, PASS_TIME, { controlPlane: health, preconditions: [] });

@@ -1,4 +1,4 @@
-/** Owns Plans of `upgrade.cattle.io` for tests: one node at a time, every node, nothing recorded, unless told otherwise. */
+/** Plans of `upgrade.cattle.io` for tests: one node at a time, every node, nothing recorded, unless told otherwise. */
 import { type CattlePlan, cattlePlans } from '../../src/api/cattle/plan.ts';
 import { apiVersionOf } from '../../src/kube/resources.ts';
 import { later } from './times.ts';

@@ -1,4 +1,4 @@
-/** Owns drains of one node in memory: pods that end only when the test says so, and time that moves only then. */
+/** Drains of one node in memory: pods that end only when the test says so, and time that moves only then. */
 import { expect } from 'vitest';
 import { type DrainProgress, drainNode } from '../../src/drain/drain.ts';
 import { DEFAULT_DRAIN, type DrainOptions } from '../../src/drain/pods.ts';
@@ -23,7 +23,7 @@ export interface DrainRig {
     options?: Partial<DrainOptions>,
     prepare?: (api: PodApi) => void,
   ) => Promise<RunningDrain>;
-  /** Ends every drain that was begun: whatever it was through, it must leave neither a watch nor a timer behind. */
+  /** Ends every drain: each must leave neither a watch nor a timer behind. */
   readonly endAll: () => Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Owns what a gate is asked, for tests: a target n1 with two platforms, alone and at rest unless told otherwise. */
+/** What a gate is asked, for tests: a target n1 with two platforms, alone and at rest unless told otherwise. */
 
 import type { GateInput } from '../../src/engine/gates/types.ts';
 import { NO_CONTROLS } from '../../src/engine/model/controls.ts';

@@ -1,4 +1,4 @@
-/** Owns the smallest API server there is, for tests of reconcilers: objects under resourceVersions, and views that lag behind. */
+/** The smallest API server, for tests of reconcilers: objects with resourceVersions, and views that lag behind. */
 import type { DeleteOptions, KubeClient, WriteOptions } from '../../src/kube/client.ts';
 import { compareResourceVersions, pathOf, type Resource } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
@@ -19,7 +19,7 @@ export class MemoryApi {
   /** Every call in order, such as `replace plans/autopilot/status`. */
   readonly calls: string[] = [];
 
-  /** Creates or replaces whatever is there, as somebody else would. */
+  /** Creates or replaces an object, as another client would. */
   put<T extends KubeObject>(resource: Resource<T>, object: T): T {
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(++this.#version) } };
     this.#objects.set(pathOf(resource, { name: object.metadata.name }), stored);
@@ -35,7 +35,7 @@ export class MemoryApi {
     this.#version++;
   }
 
-  /** Throws the 404 of a real server where there is none. */
+  /** Throws 404 if there is none. */
   read<T extends KubeObject>(resource: Resource<T>, name: string): T {
     const object = this.#objects.get(pathOf(resource, { name }));
     if (!object) throw refusal(404, 'NotFound');
@@ -98,7 +98,7 @@ export class MemoryApi {
     return used as unknown as KubeClient;
   }
 
-  /** Whatever a selector says. */
+  /** Ignores selectors. */
   #all<T extends KubeObject>(resource: Resource<T>): T[] {
     const prefix = `${pathOf(resource)}/`;
     const all = [...this.#objects].filter(([path]) => path.startsWith(prefix));

@@ -1,4 +1,4 @@
-/** Owns the objects that stand for targets, for tests: a Ready Node and a ControlNode with an address, both linux-amd64. */
+/** The objects that stand for targets, for tests: a Ready Node and a ControlNode with an address, both linux-amd64. */
 import type { Node, ObjectMeta } from '../../src/kube/types.ts';
 import type { ControlNode } from '../../src/signal/names.ts';
 

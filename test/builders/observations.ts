@@ -1,4 +1,4 @@
-/** Owns what nodes say about their signal, for tests; the attempt begins and the node answers at the given moment. */
+/** What nodes say about their signal, for tests; the attempt begins and the node answers at the given moment. */
 import type { Observation } from '../../src/engine/model/decision.ts';
 import { later } from './times.ts';
 

@@ -1,4 +1,4 @@
-/** Owns autopilot Plans for tests: the documented example, whole and valid, of which each test changes one thing. */
+/** Autopilot Plans for tests: the documented example, whole and valid, of which each test changes one thing. */
 import type { K0sUpdate, Plan, TargetSpec } from '../../src/api/autopilot/plan.ts';
 import { later } from './times.ts';
 

@@ -1,4 +1,4 @@
-/** Owns the pods of a cluster as a drain sees them: followed by watch, evicted as the test answers, and never gone by themselves. */
+/** The pods of a cluster as a drain sees them: the test answers evictions and ends the pods. */
 import type {
   EvictOptions,
   KubeClient,
@@ -113,7 +113,7 @@ export class PodApi {
     for (const { selector, sink } of this.#watches) if (concerns(selector, event)) sink(event);
   }
 
-  /** What is asked for first: everything there is with the bookmark that ends it, or what happened since. */
+  /** The start of a watch: all objects with the final bookmark, or the changes since a version. */
   #backlog({ fieldSelector = '', sendInitialEvents, resourceVersion = '0' }: WatchOptions): WatchEvent<KubeObject>[] {
     if (!sendInitialEvents) {
       const isNew = ({ object }: Change): boolean => Number(object.metadata.resourceVersion) > Number(resourceVersion);
@@ -159,7 +159,7 @@ export function refuse(status: Omit<Status, 'kind'>): StatusError {
   return new StatusError({ kind: 'Status', status: 'Failure', message: `${status.reason} by the test`, ...status });
 }
 
-/** What an API server of 1.36 answers where a budget has nothing to spare. */
+/** The answer of an API server 1.36 if a budget allows no disruption. */
 export function refuseByBudget(name: string, matter = 'needs 2 healthy pods and has 2 currently'): StatusError {
   return refuse({
     code: 429,

@@ -1,4 +1,4 @@
-/** Owns pods and the budgets over them, for tests of drains. */
+/** Pods and the budgets over them, for tests of drains. */
 import type { ObjectMeta, OwnerReference, Pod, PodDisruptionBudget } from '../../src/kube/types.ts';
 
 export interface PodTraits {

@@ -1,4 +1,4 @@
-/** Owns policies for tests: the default, with two hours for each target unless told otherwise. */
+/** Policies for tests: the default, with two hours for each target unless told otherwise. */
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { HOUR } from './times.ts';
 

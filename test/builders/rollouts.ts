@@ -1,4 +1,4 @@
-/** Owns rollouts for tests: running, well so far, and without problems, unless told otherwise. */
+/** Rollouts for tests: running, well so far, and without problems, unless told otherwise. */
 import type { Rollout, Stage } from '../../src/engine/model/recorded.ts';
 import { later } from './times.ts';
 

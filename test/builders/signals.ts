@@ -1,4 +1,4 @@
-/** Owns the annotations that original leaders and agents leave on an object, for tests: no fence and no report beside them. */
+/** The annotations that original leaders and agents write, for tests: without our own beside them. */
 import { encodeSignal, type SignalCommand } from '../../src/signal/annotations.ts';
 import { SHA256 } from './plans.ts';
 import { later } from './times.ts';

@@ -1,4 +1,4 @@
-/** Owns snapshots for tests: every target exists, runs linux-amd64, is Ready and says nothing; every API server is ready. */
+/** Snapshots for tests: every target exists, runs linux-amd64, is Ready and has no signal; every API server is ready. */
 import { NO_CONTROLS } from '../../src/engine/model/controls.ts';
 import type { EndpointHealth, Snapshot, TargetFacts } from '../../src/engine/model/decision.ts';
 import type { Rollout } from '../../src/engine/model/recorded.ts';
@@ -10,7 +10,7 @@ export function buildFacts(more: Partial<TargetFacts> = {}): TargetFacts {
   return { exists: true, platform: 'linux-amd64', ready: true, observation: NONE, ...more };
 }
 
-/** `facts` by key or, for all targets of that name, by name: what differs from a healthy silent node. */
+/** `facts` by key, or by name for all targets of that name: what differs from a healthy node without a signal. */
 export function buildSnapshot(
   rollout: Rollout,
   facts: Readonly<Record<string, Partial<TargetFacts>>> = {},

@@ -1,4 +1,4 @@
-/** Owns stages for tests: forced or not, with a payload for linux-amd64 and as many slots as told. */
+/** Stages for tests: forced or not, with a payload for linux-amd64 and as many slots as told. */
 import type { Role, Stage, Target } from '../../src/engine/model/recorded.ts';
 import { buildTarget } from './targets.ts';
 

@@ -1,4 +1,4 @@
-/** Owns the smallest dialect there is, for tests of the engine: the plan holds its rollout, the object its observation. */
+/** The smallest dialect there is, for tests of the engine: the plan holds its rollout, the object its observation. */
 import type { Dialect } from '../../src/engine/dialect.ts';
 import type { Observation } from '../../src/engine/model/decision.ts';
 import type { Role, Rollout } from '../../src/engine/model/recorded.ts';

@@ -1,4 +1,4 @@
-/** Owns targets for tests: found at the beginning and waiting for its turn, unless told otherwise. */
+/** Targets for tests: found at the beginning and waiting for its turn, unless told otherwise. */
 import type { RecordedState, Target } from '../../src/engine/model/recorded.ts';
 import { later } from './times.ts';
 

@@ -1,4 +1,4 @@
-/** Owns the moment at which every test begins, and the names of the moments around it. */
+/** The time at which every test begins, and times around it. */
 import { rfc3339 } from '../../src/util/clock.ts';
 
 /** Milliseconds since the epoch of 2026-11-20T08:00:00Z. */

@@ -1,4 +1,4 @@
-/** Owns what `refit status` sees, for tests: plans and nodes through the real dialect and the real decision. */
+/** What `refit status` sees, for tests: plans and nodes through the real dialect and the real decision. */
 import type { Plan, TargetStatus } from '../../src/api/autopilot/plan.ts';
 import type { UpgradePolicy } from '../../src/api/refit/upgrade-policy.ts';
 import type { AskControlPlane, Sources } from '../../src/cli/status/answers.ts';
@@ -28,7 +28,7 @@ export function buildLooking(sources: Partial<Sources> = {}, policies: readonly 
   };
 }
 
-/** One look, that many milliseconds after the beginning. */
+/** One inspection, that many milliseconds after the beginning. */
 export async function lookAt(
   plans: readonly Plan[],
   controllers: readonly KubeObject[],

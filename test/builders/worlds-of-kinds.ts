@@ -1,4 +1,4 @@
-/** Owns worlds of any kinds for tests: the objects of each as a controller that sees everything would see them. */
+/** Worlds of any kinds for tests, with caches that are up to date. */
 import type { World } from '../../src/engine/dialect.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
 import type { Resource } from '../../src/kube/resources.ts';

@@ -1,4 +1,4 @@
-/** Owns worlds for tests: the objects of both roles as a controller that sees everything would see them. */
+/** Worlds for tests: the objects of both roles, with caches that are up to date. */
 import type { World } from '../../src/engine/dialect.ts';
 import { freshWorld, OwnWrites, type View, viewsOf } from '../../src/engine/observe/world.ts';
 import { nodes } from '../../src/kube/resources.ts';

@@ -1,4 +1,4 @@
-/** Owns the double of a k0s leader without a machine: it stands for the lease, and while it leads carries plans out. */
+/** The double of a k0s leader without a machine: it stands for the lease, and while it leads carries plans out. */
 import { randomBytes } from 'node:crypto';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { nodes } from '../../src/kube/resources.ts';

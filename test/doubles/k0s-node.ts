@@ -1,4 +1,4 @@
-/** Owns the double of one machine's k0s: it lives and dies with the process on a stand-in host, and knows nothing from before. */
+/** The double of one machine's k0s: it lives and dies with the process on a stand-in host, and knows nothing from before. */
 import { dirname, join } from 'node:path';
 import type { Host } from '../../sandbox/hosts/host.ts';
 import { askStatus } from '../../src/agent/service/status-socket.ts';

@@ -1,4 +1,4 @@
-/** Owns one life of a k0s process on a machine, as far as its autopilot goes: all that it remembers ends with it. */
+/** One life of a k0s process on a machine, as far as its autopilot goes: all that it remembers ends with it. */
 import { randomBytes } from 'node:crypto';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../src/kube/client.ts';

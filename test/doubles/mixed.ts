@@ -1,4 +1,4 @@
-/** Owns clusters in which Refit and k0s meet: a leader of the one, agents of the other, and everything else as in ours. */
+/** Clusters in which Refit and k0s meet: a leader of the one, agents of the other, and everything else as in ours. */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Owns the rights that k0s gives its nodes for their autopilot, beside those of every kubelet. */
+/** The rights that k0s gives its nodes for their autopilot, beside those of every kubelet. */
 import type { KubeClient } from '../../src/kube/client.ts';
 import type { Resource } from '../../src/kube/resources.ts';
 import { isAlreadyExists } from '../../src/kube/status-error.ts';

@@ -1,4 +1,4 @@
-/** Owns the files of recorded plans: builds of both recorded releases, a bundle, and one that is no program. */
+/** The files of recorded plans: builds of both recorded releases, a bundle, and one that is no program. */
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

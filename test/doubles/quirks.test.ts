@@ -1,4 +1,4 @@
-/** Owns the proof that each release of k0s gets the behaviour that it has. */
+/** The proof that each release of k0s gets the behaviour that it has. */
 import { expect, test } from 'vitest';
 import { quirksOf, VARIANTS } from './quirks.ts';
 

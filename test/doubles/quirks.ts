@@ -1,4 +1,4 @@
-/** Owns what differs between releases of k0s where another component could notice, by the version that runs. */
+/** What differs between releases of k0s where another component could notice, by the version that runs. */
 import { compareVersions, parseVersion } from '../../src/util/version.ts';
 
 export interface Quirks {

@@ -1,4 +1,4 @@
-/** Owns carrying a recorded Plan over to a test: the same spec, with files that the test's own server has. */
+/** Carrying a recorded Plan over to a test: the same spec, with files that the test's own server has. */
 
 import type { DownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';

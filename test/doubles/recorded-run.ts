@@ -1,4 +1,4 @@
-/** Owns one recorded Plan, run by doubles, and the comparison of what they write with what was recorded. */
+/** One recorded Plan, run by doubles, and the comparison of what they write with what was recorded. */
 import { expect } from 'vitest';
 import { loadRecording, type Recording } from './recorded-plan.ts';
 import { type Stage, type StageOptions, startStage } from './stage.ts';

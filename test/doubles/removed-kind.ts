@@ -1,5 +1,5 @@
 /**
- * Owns the kind that the original's own tests use: one that is gone in v99.99.99, with one object of it. There is one
+ * The kind that the original's own tests use: one that is gone in v99.99.99, with one object of it. There is one
  * definition for all tests: kubectl remembers for minutes whether objects of a kind are in namespaces.
  */
 import { expect, vi } from 'vitest';

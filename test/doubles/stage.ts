@@ -1,4 +1,4 @@
-/** Owns a cluster of nothing but original k0s: doubles on stand-in hosts, real API server, and a record of all that they write. */
+/** A cluster of nothing but original k0s: doubles on stand-in hosts, real API server, and a record of all that they write. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Owns what connects a double with a cluster: its user, the record of its writes, time, and chance. */
+/** What connects a double with a cluster: its user, the record of its writes, time, and chance. */
 import { randomInt } from 'node:crypto';
 import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
 import { askReadyz, createClient } from '../../src/kube/transport/http-client.ts';

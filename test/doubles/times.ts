@@ -1,4 +1,4 @@
-/** Owns the delays that k0s has built in, in milliseconds, and making all of them shorter at once. */
+/** The delays that k0s has built in, in milliseconds, and making all of them shorter at once. */
 
 export interface Times {
   /** From the start of the process until its autopilot begins. */

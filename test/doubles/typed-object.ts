@@ -1,4 +1,4 @@
-/** Owns what survives when an object goes through the original's Go structs: members that its release knows, nothing else. */
+/** What survives when an object goes through the original's Go structs: members that its release knows, nothing else. */
 import type { KubeObject } from '../../src/kube/types.ts';
 import { isRecord } from '../../src/util/json.ts';
 

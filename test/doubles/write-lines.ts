@@ -1,4 +1,4 @@
-/** Owns the form in which what doubles wrote is compared with what real k0s wrote: lines without names of times and hosts. */
+/** The form in which what doubles wrote is compared with what real k0s wrote: lines without names of times and hosts. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import type { Write } from './runtime/recorder.ts';

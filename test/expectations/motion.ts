@@ -1,4 +1,4 @@
-/** Owns what can be said of a rollout from outside: who was in motion when, by the hosts' processes and the nodes' own words. */
+/** What can be said of a rollout from outside: who was in motion when, by the hosts' processes and the nodes' own words. */
 
 export interface Interval {
   readonly name: string;

@@ -1,4 +1,4 @@
-/** Owns watching signals from outside: every status that every node ever showed, in the order of the server. */
+/** Watching signals from outside: every status that every node ever showed, in the order of the server. */
 import type { KubeClient } from '../../src/kube/client.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';

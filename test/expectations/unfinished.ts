@@ -1,4 +1,4 @@
-/** Owns the count of Jobs or pods at work, as a watch shows them from outside. */
+/** The count of Jobs or pods at work, as a watch shows them from outside. */
 import type { KubeClient } from '../../src/kube/client.ts';
 import type { Resource } from '../../src/kube/resources.ts';
 import type { Job, KubeObject, Pod } from '../../src/kube/types.ts';

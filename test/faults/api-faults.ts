@@ -1,4 +1,4 @@
-/** Owns faults of an API server: an HTTP proxy that answers by rule what a server in trouble answers. */
+/** Faults of an API server: an HTTP proxy that answers by rule what a server in trouble answers. */
 import {
   createServer,
   request as httpRequest,
@@ -18,7 +18,7 @@ export interface Upstream {
 export type ApiFault =
   /** A Status with this code, without asking the server. */
   | { readonly kind: 'answer'; readonly code: number; readonly reason: string; readonly retryAfterSeconds?: number }
-  /** The server does it, the client hears nothing and its connection is reset. */
+  /** The server does it, but the client's connection is reset before the answer. */
   | { readonly kind: 'applied-but-lost' }
   /** The answer says that the connection ends with it. */
   | { readonly kind: 'last-answer' }

@@ -1,4 +1,4 @@
-/** Owns a world in which a drain meets everything that can go wrong at once: one seed, one trial. */
+/** A world in which a drain meets everything that can go wrong at once: one seed, one trial. */
 import { drainNode } from '../../src/drain/drain.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
@@ -80,7 +80,7 @@ export class DrainWorld {
   async #pass(): Promise<void> {
     await this.#clock.advance(1_000);
     if (this.#over) return;
-    // Before others end: whoever comes when the last one has just gone, comes after the drain.
+    // Before others end: a pod that comes after the last one comes after the drain.
     if (!this.#calm && this.#random() < 0.05) this.#bear();
     if (!this.#calm && this.#random() < 0.05) this.#breakWatches();
     for (const pod of this.#api.on('n1'))
@@ -91,7 +91,7 @@ export class DrainWorld {
   #bear(): void {
     const name = `pod-${++this.#born}`;
     const kinds: PodTraits[] = [
-      // Each of a workload of its own, or the drain would take it for one that comes back.
+      // Each has its own workload, or the drain would take it for a pod that came back.
       ...APPS.map((app) => ({ labels: { app }, controller: `ReplicaSet/${name}` })),
       { controller: null },
       { controller: 'DaemonSet/ds' },

@@ -1,4 +1,4 @@
-/** Owns a world of candidates under a seed: skewed clocks, halted processes, partitions, lost and late requests, and a judge. */
+/** A world of candidates under a seed: skewed clocks, halted processes, partitions, lost and late requests, and a judge. */
 import { createElection, type Election } from '../../src/kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../src/kube/election/write-guard.ts';
 import { leases } from '../../src/kube/resources.ts';
@@ -205,7 +205,7 @@ class World {
     };
   }
 
-  /** Milliseconds: mostly short, but for the prompt network at times longer than any deadline. */
+  /** Milliseconds: mostly short; sometimes longer than any deadline, except in the prompt network. */
   #latency(): number {
     const chance = this.#random();
     if (this.#options.network === 'prompt') return chance * 1_000;

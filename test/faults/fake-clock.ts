@@ -1,4 +1,4 @@
-/** Owns time that moves only when a test says so. */
+/** Time that moves only when a test says so. */
 import type { Clock } from '../../src/util/clock.ts';
 
 interface Timer {
@@ -69,7 +69,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets every promise that can go on do so: a macrotask comes only after all microtasks. */
+/** Lets every promise continue that can: a macrotask comes after all microtasks. */
 export async function settle(): Promise<void> {
   await new Promise<void>((resolve) => {
     setImmediate(resolve);

@@ -1,4 +1,4 @@
-/** Owns which fault happens when: dice with a seed for the network and for the server, and a count of what they threw. */
+/** Seeded dice that choose the faults of network and server, and count them. */
 import type { ApiFault, ApiFaultsOptions } from './api-faults.ts';
 import type { ChunkFault } from './tcp-proxy.ts';
 

@@ -1,4 +1,4 @@
-/** Owns one run of the informer's trial: a server, faults before it, a mutator, two informers, and the judgement. */
+/** One run of the informer's trial: a server, faults before it, a mutator, two informers, and the judgement. */
 import type { KubeClient, WatchEvent } from '../../src/kube/client.ts';
 import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
 import { compareResourceVersions, leases, namespaces } from '../../src/kube/resources.ts';
@@ -18,18 +18,18 @@ import { startTcpProxy } from './tcp-proxy.ts';
 export interface Trial {
   readonly seed: number;
   readonly mutations: number;
-  /** For those who work without faults. */
+  /** For clients without faults. */
   readonly config: ClusterConfig;
   readonly upstream: Upstream;
   readonly compact: () => void;
-  /** Stands between the informers and what they are told; for planting faults that the trial must find. */
+  /** Between the informers and their client: plants faults that the trial must find. */
   readonly tamper?: Tamper;
 }
 
 export type Tamper = (events: AsyncIterable<WatchEvent<KubeObject>>) => AsyncIterable<WatchEvent<KubeObject>>;
 
 export interface Outcome {
-  /** Empty where the view became right and every event was legal. */
+  /** Empty if the view became right and every event was legal. */
   readonly violations: readonly string[];
   readonly faults: ReadonlyMap<string, number>;
   readonly events: number;

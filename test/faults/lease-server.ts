@@ -1,4 +1,4 @@
-/** Owns an API server that knows Leases only, with optimistic concurrency, for elections without a network. */
+/** An API server that knows Leases only, with optimistic concurrency, for elections without a network. */
 import type { KubeClient, RequestOptions } from '../../src/kube/client.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import type { Lease } from '../../src/kube/types.ts';

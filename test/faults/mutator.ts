@@ -1,4 +1,4 @@
-/** Owns random changes to a small set of Leases: created, edited, deleted, and created anew under the same name. */
+/** Random changes to a small set of Leases: created, edited, deleted, and created anew under the same name. */
 import type { KubeClient, RequestOptions } from '../../src/kube/client.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { isNotFound, StatusError, TransportError } from '../../src/kube/status-error.ts';

@@ -1,4 +1,4 @@
-/** Owns the judgement on an informer's events: which order of them can be true, and which cannot. */
+/** The judgement on an informer's events: which order of them can be true, and which cannot. */
 import { compareResourceVersions, keyOf } from '../../src/kube/resources.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import type { Handler } from '../../src/kube/watch/store.ts';

@@ -1,4 +1,4 @@
-/** Owns chance that a seed repeats. */
+/** Chance that a seed repeats. */
 
 /** Numbers in [0, 1) that depend on the seed alone (mulberry32). */
 export function seededRandom(seed: number): () => number {

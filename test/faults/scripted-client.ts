@@ -1,4 +1,4 @@
-/** Owns a KubeClient whose lists and watches are written down beforehand. */
+/** A KubeClient whose lists and watches are written down beforehand. */
 import type { KubeClient, ListOptions, WatchEvent, WatchOptions } from '../../src/kube/client.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import type { KubeList, KubeObject } from '../../src/kube/types.ts';

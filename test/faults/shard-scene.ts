@@ -1,5 +1,5 @@
 /**
- * Owns a small plan that is too large for one object, carried out by leaders that die between any two requests: every
+ * A small plan that is too large for one object, carried out by leaders that die between any two requests: every
  * write is checked as it lands, against what must hold whatever dies and whatever lags.
  */
 

@@ -1,4 +1,4 @@
-/** Owns one machine's idea of time: a clock that runs too fast or too slow, shows any date, and may be halted with its process. */
+/** One machine's idea of time: a clock that runs too fast or too slow, shows any date, and may be halted with its process. */
 import type { Clock } from '../../src/util/clock.ts';
 
 export interface Skew {

@@ -1,4 +1,4 @@
-/** Owns a server with scripted answers, for tests that look at single requests and connections. */
+/** A server with scripted answers, for tests that look at single requests and connections. */
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';

@@ -1,4 +1,4 @@
-/** Owns faults of the network: a TCP proxy that delays, stalls, resets, cuts and closes what goes through it. */
+/** Faults of the network: a TCP proxy that delays, stalls, resets, cuts and closes what goes through it. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** What happens to one chunk on its way from the server to the client. */

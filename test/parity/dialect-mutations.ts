@@ -1,4 +1,4 @@
-/** Owns the mutations of the dialect: who is signalled, and which answers count, once a guard of the mapping is gone. */
+/** The mutations of the dialect: who is signalled, and which answers count, once a guard of the mapping is gone. */
 import type { Plan, TargetSpec } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { Dialect } from '../../src/engine/dialect.ts';

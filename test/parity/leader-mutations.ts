@@ -1,4 +1,4 @@
-/** Owns the mutations of what the leader does beside deciding: its drains, and what it asks of the API server. */
+/** The mutations of what the leader does beside deciding: its drains, and what it asks of the API server. */
 
 import { startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { askRemovedApis } from '../../src/dialects/autopilot/removed-apis.ts';

@@ -1,4 +1,4 @@
-/** Owns the mutations that the explorer judges: over every way in which writes get lost and processes end. */
+/** The mutations that the explorer judges: over every way in which writes get lost and processes end. */
 import { counterexample, MISTAKES } from '../model/mistakes.ts';
 import { type Complaint, type Mutation, mutation } from './mutation.ts';
 

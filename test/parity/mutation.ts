@@ -1,4 +1,4 @@
-/** Owns what a mutation is: one check, held against the real part and against the same part without its guard. */
+/** What a mutation is: one check, held against the real part and against the same part without its guard. */
 
 /** What a check finds wrong; nothing where all is well. */
 export type Complaint = string | undefined;

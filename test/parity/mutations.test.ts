@@ -1,4 +1,4 @@
-/** Owns the proof that our checks see the weaknesses of the original: each is taken for well on the real part, and not without its guard. */
+/** The proof that our checks see the weaknesses of the original: each is taken for well on the real part, and not without its guard. */
 import { expect, test } from 'vitest';
 import { AGENT_MUTATIONS } from './agent-mutations.ts';
 import { DIALECT_MUTATIONS } from './dialect-mutations.ts';

@@ -10,7 +10,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_660,
-  'src/api': 960,
+  'src/api': 985,
   'src/cli': 3_520,
   'src/cmd': 650,
   'src/dialects': 260,
@@ -26,7 +26,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/runtime': 845,
   'src/signal': 345,
   'src/updates': 2_000,
-  'src/util': 800,
+  'src/util': 810,
   'src/versions': 610,
 };
 

@@ -1,4 +1,4 @@
-/** Owns the proof that our autopilot schemas are the original's, no stricter, and that what real clusters hold is accepted. */
+/** The proof that our autopilot schemas are the original's, no stricter, and that what real clusters hold is accepted. */
 import { expect, test } from 'vitest';
 import { definitionOf } from '../../src/api/crd.ts';
 import { canonicalSpec, recordedObjects, recordedShapes } from '../../test/recordings.ts';

@@ -18,7 +18,7 @@ type Own = Partial<
   readonly validate?: Kind['validate'];
 };
 
-/** Everything that the kind does not say of itself is what most built-in kinds do. */
+/** The defaults are what most built-in kinds do. */
 export function builtinKind(names: Names, shape: Struct, { status, generation = false, ...own }: Own): Kind {
   const kind = shape.name;
   const { metadata: _metadata, ...blank } = readShape(shape, {}, []);

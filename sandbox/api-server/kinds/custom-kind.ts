@@ -53,7 +53,7 @@ export function customKind({ spec }: Definition): Kind | undefined {
 
 const ROOT = ['apiVersion', 'kind', 'metadata'];
 
-/** Type and metadata are the server's own business, whatever the schema says about them. */
+/** The server itself checks type and metadata, whatever the schema says. */
 function withoutRoot(schema: Schema): Schema {
   const own = Object.entries(schema.properties ?? {}).filter(([member]) => !ROOT.includes(member));
   return { ...schema, properties: Object.fromEntries(own) };

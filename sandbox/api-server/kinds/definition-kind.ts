@@ -72,7 +72,7 @@ export const definitionKind = builtinKind(
 
 const SCOPES = ['Cluster', 'Namespaced'];
 
-/** The faults that are easily made; the structural rules of schemas are left to the real server. */
+/** The common mistakes; the structural rules of schemas are left to the real server. */
 function validateDefinition({ metadata, spec }: Definition, old: Definition | undefined): Cause[] {
   const causes: Cause[] = [];
   if (metadata.name !== `${spec.names.plural}.${spec.group}`) {

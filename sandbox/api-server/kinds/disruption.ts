@@ -80,7 +80,7 @@ function update(cluster: Cluster, budgets: Collection, version: Version, pods: r
   budgets.put(version.key, { ...structuredClone(budget), status });
 }
 
-/** Where the real controller asks the pods' owners how many pods there should be, those that exist are counted here. */
+/** Counts the existing pods, where the real controller asks their owners how many there should be. */
 function desiredHealthy({ minAvailable, maxUnavailable }: Budget['spec'], pods: number): number {
   const scaled = (value: number | string): number =>
     typeof value === 'number' ? value : Math.ceil((Number.parseInt(value, 10) * pods) / 100);

@@ -10,10 +10,10 @@ import { deleteObject, readDeleteOptions } from '../writes/delete.ts';
 import { type Budget, budgetsOf } from './disruption.ts';
 import { isReady } from './pod-kind.ts';
 
-/** Phases in which a pod serves nobody, so that its end disrupts nothing. */
+/** Phases in which the end of a pod disrupts nothing. */
 const IDLE = ['Pending', 'Succeeded', 'Failed'];
 
-/** Throws 429 where a budget has nothing to spare; the pod is then left as it is. */
+/** Throws 429 if a budget allows no disruption; the pod then stays. */
 export function evict(cluster: Cluster, request: ApiRequest, target: Target): Record<string, unknown> {
   const { metadata, deleteOptions = {} } = decodeObject(request, 'Eviction');
   if (!isRecord(metadata) || metadata['name'] !== target.name) {

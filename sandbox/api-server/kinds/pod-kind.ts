@@ -77,7 +77,7 @@ const CHANGED: Cause = cause.forbidden(
     '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
 );
 
-/** What of a pod's spec never changes; the little that may is not looked at any closer. */
+/** The immutable part of a pod's spec; changes of the rest are not checked. */
 function fixedPart(pod: ApiObject): Record<string, unknown> {
   const { containers = [], initContainers = [], tolerations: _tolerations, ...rest } = pod['spec'] as PodSpec;
   const { activeDeadlineSeconds: _deadline, schedulingGates: _gates, ...fixed } = rest;
@@ -94,7 +94,7 @@ function defaultContainer(container: Container): void {
   if (resources.limits) resources.requests = { ...resources.limits, ...resources.requests };
 }
 
-/** What a pod may count on: nothing, what it requests, or all that its limits say. */
+/** The QoS class, from requests and limits. */
 function qualityOfService(containers: readonly Container[]): string {
   if (containers.every(({ resources }) => !resources.limits && !resources.requests)) return 'BestEffort';
   const guaranteed = containers.every(({ resources: { limits = {}, requests = {} } }) =>

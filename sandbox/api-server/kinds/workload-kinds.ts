@@ -1,6 +1,6 @@
 /**
- * Owns Jobs and Secrets: as much of them as whoever carries out work in Jobs can meet. The template of a Job's pods is kept as
- * it was given, and nobody makes pods of it: that is a controller's work, not an API server's.
+ * Jobs and Secrets, as far as a dialect with Jobs needs them. The pod template of a Job is kept as given, and no pods are made
+ * of it: that is a controller's work, not an API server's.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { cause } from '../failure.ts';
@@ -46,7 +46,7 @@ export const jobKind = builtinKind({ group: 'batch', version: 'v1', plural: 'job
     job.metadata.labels ??= labels;
     job['spec'] = {
       ...DEFAULTS,
-      // How many there must be is left open where only how many at once is said.
+      // With parallelism alone, the number of completions stays open.
       ...(parallelism === undefined && completions === undefined ? { completions: 1 } : {}),
       ...specOf(job),
       selector: { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } },

@@ -11,7 +11,7 @@ export interface Struct {
 interface Field {
   readonly of: string | Struct;
   readonly within: 'none' | 'list' | 'map';
-  /** Kept as soon as it was given. Other values are dropped where they are zero, unless `always` is set. */
+  /** Kept if it was given. Other zero values are dropped, unless `always` is set. */
   readonly pointer: boolean;
   readonly always: boolean;
 }
@@ -41,7 +41,7 @@ export function struct(name: string, members: string, nested: Readonly<Record<st
   return { name, fields: new Map([...fields, ...inner]) };
 }
 
-/** What Go's decoder would say; the caller adds which kind it was reading. */
+/** The message of Go's decoder; the caller adds the kind. */
 export class ShapeError extends Error {}
 
 /** Where a value stands: Go names the innermost struct and the path of fields, strict decoding the indexes too. */

@@ -19,7 +19,7 @@ interface Owner extends Omit<ManagedFields, 'fieldsV1'> {
   readonly fields: FieldSet;
 }
 
-/** Metadata that people own; the server answers for the rest of it, and for the type. */
+/** The metadata that clients own; the server owns the rest, and the type. */
 const OWNED_METADATA = ['labels', 'annotations', 'finalizers', 'ownerReferences', 'generateName'];
 
 function ownedFields(object: Readonly<Record<string, unknown>> | undefined): FieldSet {
@@ -31,7 +31,7 @@ function ownedFields(object: Readonly<Record<string, unknown>> | undefined): Fie
 const ownersOf = (object: ApiObject | undefined): Owner[] =>
   (object?.metadata.managedFields ?? []).map(({ fieldsV1, ...entry }) => ({ ...entry, fields: decode(fieldsV1) }));
 
-/** Puts the owner in the place of its former self, which stays as it was if it owns the same. */
+/** Replaces the entry of the owner, unless it owns the same. */
 function withOwner(owners: readonly Owner[], own: Owner): Owner[] {
   const before = owners.find((owner) => isSameOwner(owner, own));
   if (!before) return [...owners, own];
@@ -39,7 +39,7 @@ function withOwner(owners: readonly Owner[], own: Owner): Owner[] {
   return owners.map((owner) => (owner === before ? now : owner));
 }
 
-/** Stores what each owns now; who owns nothing any more is forgotten. */
+/** Stores what each manager owns, without managers that own nothing. */
 function setOwners({ metadata }: Pick<ApiObject, 'metadata'>, owners: readonly Owner[]): void {
   const entries = owners.filter(({ fields }) => fields.size > 0);
   metadata.managedFields = entries.map(({ fields, ...entry }) => ({ ...entry, fieldsV1: encode(fields) }));
@@ -59,9 +59,9 @@ function ownerOf(
 const isSameOwner = (a: Owner, b: Owner): boolean =>
   a.manager === b.manager && a.operation === b.operation && a.subresource === b.subresource;
 
-/** Gives the fields that `next` changes to the writer, and takes them from everybody else. */
+/** Gives the fields that `next` changes to the writer, and takes them from the others. */
 export function trackUpdate(kind: Kind, next: ApiObject, old: ApiObject | undefined, writer: Writer): void {
-  // A new object is compared with what the kind makes of nothing: nobody owns zero values.
+  // A new object is compared with an empty one of its kind: zero values have no owner.
   const base = old ?? kind.blank;
   const now = ownedFields(next);
   const changed = new Set([...now].filter((field) => !sameAt(next, base, pathOf(field))));
@@ -90,7 +90,7 @@ export interface Configuration {
   readonly force: boolean;
 }
 
-/** What an apply makes of the live object, if any: still to be read, checked and stored. */
+/** The result of an apply; still to be read, checked and stored. */
 export function applyConfiguration(
   kind: Kind,
   live: ApiObject | undefined,

@@ -35,7 +35,7 @@ export function readDeleteOptions(query: URLSearchParams, body: Record<string, u
   };
 }
 
-/** What is left of the object: its last state where something holds it or it is a pod, undefined where it is gone. */
+/** The object if finalizers or a grace period keep it; undefined if it is gone. */
 export function deleteObject(
   cluster: Cluster,
   { kind, collection }: Resource,
@@ -83,7 +83,7 @@ function checkPreconditions(
   }
 }
 
-/** Seconds that a pod gets to end: some where it runs on a node, whose kubelet says when it is gone. Undefined for all else. */
+/** Seconds that a pod on a node gets to end; undefined for anything else. */
 function gracePeriod(kind: Kind, object: ApiObject, asked: number | undefined): number | undefined {
   if (kind.kind !== 'Pod') return undefined;
   const spec = object['spec'] as { nodeName?: string; terminationGracePeriodSeconds?: number };

@@ -58,7 +58,7 @@ export function validateMetadata({ metadata }: ApiObject, kind: Kind): Cause[] {
   if (name === '') causes.push(cause.required('metadata.name', 'name or generateName is required'));
   else causes.push(...nameFaults(name, kind.naming).map((fault) => cause.invalid('metadata.name', name, fault)));
   if (generateName !== '') {
-    // What is added ends the name well, whatever the prefix ends with.
+    // The added characters end the name well, whatever the prefix ends with.
     const faults = nameFaults(`${generateName}a`, kind.naming);
     causes.push(...faults.map((fault) => cause.invalid('metadata.generateName', generateName, fault)));
   }

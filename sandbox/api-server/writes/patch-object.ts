@@ -81,7 +81,7 @@ function unsupportedPatch(kind: Kind, accepted: readonly string[]): ApiFailure {
   return unsupportedMediaType([...accepted, APPLY]);
 }
 
-/** The result of a patch is no body: what is wrong with it is the patch's fault, and called invalid. */
+/** Faults in the result of a patch count as Invalid, not as a bad body. */
 function readPatched(kind: Kind, patched: unknown, options: WriteOptions): ApiObject {
   if (!isRecord(patched)) throw badRequest('error decoding patch: the result is no object');
   try {

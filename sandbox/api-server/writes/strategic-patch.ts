@@ -45,7 +45,7 @@ function removeFrom(holder: Record<string, unknown>, member: string, gone: unkno
   holder[member] = list.filter((item) => !gone.some((other) => isDeepStrictEqual(other, item)));
 }
 
-/** What is new comes first, in the order of the patch. */
+/** New items come first, in the order of the patch. */
 function mergeByKey(present: readonly unknown[], patch: readonly unknown[], key: string): unknown[] {
   const result = [...present];
   const added: unknown[] = [];

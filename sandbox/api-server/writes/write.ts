@@ -46,7 +46,7 @@ function checkType(kind: Kind, body: Record<string, unknown>): void {
 }
 
 /**
- * Checks and stores a new object, which the caller gives away. A dry run goes through everything but the storing.
+ * Checks and stores a new object; the caller must not use it any more. A dry run stores nothing.
  * Throws 404 for a missing namespace, 403 for one that goes, 409 for a name that is taken, 422 for what is invalid.
  */
 export function createObject(
@@ -102,7 +102,7 @@ function checkNamespace(cluster: Cluster, kind: Kind, namespace: string, name: s
 /** Characters of generateName that are kept, so that the whole name stays a DNS label. */
 const GENERATED_PREFIX = 58;
 
-/** Five letters or digits, none of which can be misread or make a word. */
+/** Five letters or digits that cannot be misread or form words. */
 function nameSuffix(): string {
   const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
   return Array.from({ length: 5 }, () => alphabet[randomInt(alphabet.length)]).join('');

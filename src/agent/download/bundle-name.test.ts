@@ -1,4 +1,4 @@
-/** Owns the proof of the names of airgap bundles: as real servers suggest them, and as nobody should. */
+/** The proof of the names of airgap bundles: as real servers suggest them, and as nobody should. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -98,7 +98,6 @@ export class PartialFile implements AsyncDisposable {
     return this.#record.sha256 ?? this.#record.sealed;
   }
 
-  /** Lower-case hexadecimal sha256 of the bytes so far. */
   get sha256(): string {
     return this.#hash.copy().digest('hex');
   }

@@ -1,4 +1,4 @@
-/** Owns the proof that airgap bundles are placed whole, once, and removed only where they are ours. */
+/** The proof that airgap bundles are placed whole, once, and removed only where they are ours. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import * as files from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** Owns the proof of the download: against a real server with faults, by the bytes that went over the wire. */
+/** The proof of the download: against a real server with faults, by the bytes that went over the wire. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import * as files from 'node:fs/promises';

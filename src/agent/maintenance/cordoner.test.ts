@@ -1,4 +1,4 @@
-/** Owns the proof of who cordons, by what the leader's lease shows over time and whatever the clocks say. */
+/** The proof of who cordons, by what the leader's lease shows over time and whatever the clocks say. */
 import { expect, test } from 'vitest';
 import type { Lease } from '../../kube/types.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof that each node's lease is marked once, again for a node that joined anew, and until it is done. */
+/** The proof that each node's lease is marked once, again for a node that joined anew, and until it is done. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { StatusError } from '../../kube/status-error.ts';

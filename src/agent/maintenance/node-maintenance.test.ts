@@ -1,4 +1,4 @@
-/** Owns the proof of what the agent does to its node, and that it leaves alone what others did to it. */
+/** The proof of what the agent does to its node, and that it leaves alone what others did to it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type MemoryCluster, startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
 import { buildPod, type PodTraits } from '../../../test/builders/pods.ts';

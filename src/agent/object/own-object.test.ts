@@ -1,4 +1,4 @@
-/** Owns the proof that the newest state wins: the watch's, unless our own write or a fresh read is newer. */
+/** The proof that the newest state wins: the watch's, unless our own write or a fresh read is newer. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import type { KubeClient, WatchEvent } from '../../kube/client.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof of what a report writes beside its status: the cordon that the leader asked for, and nothing else. */
+/** The proof of what a report writes beside its status: the cordon that the leader asked for, and nothing else. */
 import { expect, test } from 'vitest';
 import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
 import type { Node } from '../../kube/types.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof of what wins where flags, the service and the host tell different things about a controller. */
+/** The proof of what wins where flags, the service and the host tell different things about a controller. */
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../util/log.ts';
 import type { ServiceStatus } from '../service/status-socket.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof of which name wins for a Node and for a ControlNode. */
+/** The proof of which name wins for a Node and for a ControlNode. */
 import { hostname } from 'node:os';
 import { expect, test } from 'vitest';
 import { controlNodeName, kubeletName, nodeName } from './host-name.ts';

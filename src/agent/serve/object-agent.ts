@@ -35,7 +35,6 @@ export interface HostParts extends Tools {
   /** Absolute path of the service's binary, when a flag names it. */
   readonly binary: string | undefined;
   readonly restarter: ServiceRestarter;
-  /** Sent to download servers. */
   readonly userAgent: string;
   /** Version of this program. */
   readonly version: string;

@@ -1,4 +1,4 @@
-/** Owns the proof that there is one run at a time, for the value that stands. */
+/** The proof that there is one run at a time, for the value that stands. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { aborted } from '../../util/waits.ts';
 import { type Value, workForValue } from './work-for-value.ts';

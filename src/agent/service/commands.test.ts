@@ -1,4 +1,4 @@
-/** Owns the proof that commands end in time, say what went wrong, and that an start outlives the patience with it. */
+/** The proof that commands end in time, say what went wrong, and that an start outlives the patience with it. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Owns the proof of the count of ends that people are told: the least that is certain. */
+/** The proof of the count of ends that people are told: the least that is certain. */
 import { expect, test } from 'vitest';
 import {
   after,

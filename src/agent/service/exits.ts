@@ -4,7 +4,6 @@ import type { Journal, Work } from '../journal.ts';
 import { type HostFacts, isSameProcess, type ProcessId } from './host.ts';
 
 export interface ExitCountParts {
-  /** Finds the service's process when it does not answer. */
   readonly searchService: (work: Work) => Promise<ProcessId | undefined>;
   readonly clock: Clock;
 }

@@ -1,4 +1,4 @@
-/** Owns the proof that services are found among real processes, by what they were started with. */
+/** The proof that services are found among real processes, by what they were started with. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';

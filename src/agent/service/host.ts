@@ -20,7 +20,6 @@ export interface RunningService {
 export interface HostFacts {
   /** Undefined while the status socket does not answer. */
   readonly running?: RunningService;
-  /** Why `running` is absent, for people. */
   readonly problem?: string;
   /** Why a path of the service is not trusted, and how to mend it: set beside `problem` when waiting does not help. */
   readonly distrust?: string;

@@ -1,4 +1,4 @@
-/** Owns the proof of what counts as heartbeat from a kubelet: told since the restart, whoever asks, and whatever the clock was set to. */
+/** The proof of what counts as heartbeat from a kubelet: told since the restart, whoever asks, and whatever the clock was set to. */
 import { expect, test } from 'vitest';
 import { after, journalAt } from '../../../test/builders/agent-situations.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';

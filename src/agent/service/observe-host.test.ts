@@ -1,4 +1,4 @@
-/** Owns the proof of the facts about a host, with a real executable as the service and a status socket that names it. */
+/** The proof of the facts about a host, with a real executable as the service and a status socket that names it. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Owns the proof that a service under OpenRC is told by its supervisor, with a stand-in for that; test/agent has the real one. */
+/** The proof that a service under OpenRC is told by its supervisor, with a stand-in for that; test/agent has the real one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** Owns the proof that processes and their files are found, with a real executable that is replaced while it runs. */
+/** The proof that processes and their files are found, with a real executable that is replaced while it runs. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

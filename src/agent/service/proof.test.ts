@@ -1,4 +1,4 @@
-/** Owns the proof of what counts as a version that runs: who answers, from which file, for how long, on which node. */
+/** The proof of what counts as a version that runs: who answers, from which file, for how long, on which node. */
 import { describe, expect, test } from 'vitest';
 import {
   after,

@@ -10,7 +10,6 @@ const ROLL_BACK_MS = 80_000;
 /** A busy process may answer late; one that is unresponsive for longer hangs. */
 const UNRESPONSIVE_MS = 10_000;
 
-/** The service was restarted with the new binary. */
 export function afterRestart(input: UpdateInput): Step {
   const { journal, host, now } = input;
   const { running } = host;

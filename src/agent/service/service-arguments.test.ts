@@ -1,4 +1,4 @@
-/** Owns the proof that command lines of k0s are told from others, and read as k0s reads them. */
+/** The proof that command lines of k0s are told from others, and read as k0s reads them. */
 import { expect, test } from 'vitest';
 import { readServiceArguments } from './find-services.ts';
 

@@ -1,4 +1,4 @@
-/** Owns the proof that flags win over what is found, what is found over the defaults, and that a doubt is said. */
+/** The proof that flags win over what is found, what is found over the defaults, and that a doubt is said. */
 import { expect, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type LogFields, silentLogger } from '../../util/log.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof that a service manager goes before SIGTERM, and that SIGTERM is what is left where it fails. */
+/** The proof that a service manager goes before SIGTERM, and that SIGTERM is what is left where it fails. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Owns the proof of the status socket's client, against real sockets that answer well, badly or not at all. */
+/** The proof of the status socket's client, against real sockets that answer well, badly or not at all. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { RequestListener, Server } from 'node:http';

@@ -1,5 +1,5 @@
 /**
- * Owns the proof of what is asked of systemd, with real processes and a stand-in for `systemctl`: it answers in systemd's
+ * The proof of what is asked of systemd, with real processes and a stand-in for `systemctl`: it answers in systemd's
  * form and ends or starts nothing but what the test gave it.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

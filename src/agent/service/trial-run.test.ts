@@ -1,4 +1,4 @@
-/** Owns the proof of the trial run, with real programs. */
+/** The proof of the trial run, with real programs. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

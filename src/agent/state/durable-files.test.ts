@@ -1,4 +1,4 @@
-/** Owns the proof that files change in an order that survives power loss, and that every change can be done again. */
+/** The proof that files change in an order that survives power loss, and that every change can be done again. */
 import * as fsPromises from 'node:fs/promises';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Owns the proof of when a group counts as empty: files in the form of /etc, one difference at a time. */
+/** The proof of when a group counts as empty: files in the form of /etc, one difference at a time. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Owns the proof that one state directory serves one agent at a time, and that a dead agent's lock is free. */
+/** The proof that one state directory serves one agent at a time, and that a dead agent's lock is free. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

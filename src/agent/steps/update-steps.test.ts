@@ -1,4 +1,4 @@
-/** Owns the proof of an update's steps: every phase against every situation, those after a crash included. */
+/** The proof of an update's steps: every phase against every situation, those after a crash included. */
 import { describe, expect, test } from 'vitest';
 import {
   after,

@@ -4,7 +4,6 @@ import { afterRestart, isStillThere, provePrevious, runsNew, runsOld, soak } fro
 import type { UpdateInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 
-/** For the signal that the journal is about. */
 export function nextUpdateStep(input: UpdateInput): Step {
   return ADVANCE[input.journal.phase](input);
 }

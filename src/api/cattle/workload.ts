@@ -1,5 +1,5 @@
 /**
- * Owns what a Plan of `upgrade.cattle.io` says about the pod on each node: containers, volumes, drain, secrets.
+ * What a Plan of `upgrade.cattle.io` says about the pod on each node: containers, volumes, drain, secrets.
  * The core types that are handed through to the pod as they are (EnvVar, EnvFromSource, SecurityContext, Toleration) are
  * open objects here: Kubernetes itself judges them when the Job is created.
  */

@@ -34,12 +34,12 @@ function followed(rollout: Rollout, count: number): Rollout {
 const LARGE = running(PLAN_HOLDS + 1);
 const SOON = T0 + 1000;
 
-test('a rollout that a plan can hold is looked at and written at every change', () => {
+test('a rollout that fits into its plan is reconciled and recorded at every change', () => {
   const small = running(PLAN_HOLDS);
   expect([restOf(small), batchMs(small, moved(small, 1, 'done'), SOON)]).toEqual([undefined, 0]);
 });
 
-test('a larger one is not looked at all the time', () => {
+test('a larger rollout is not reconciled all the time', () => {
   expect(restOf(LARGE)).toBe(1000);
 });
 

@@ -27,7 +27,7 @@ async function mayRelease(api: MemoryApi, instruction: Instruction | undefined, 
   return await areNotYetSignalled(parts, buildTablePlan({}), rolloutWith('intended'), rolloutWith(after));
 }
 
-test('an object that is as it was seen was told nothing; one that was written since may have been', async () => {
+test('an unchanged object has no signal; a changed one may have one', async () => {
   const api = new MemoryApi();
   const object = api.put(nodes, buildNode('w1'));
   expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(true);
@@ -35,7 +35,7 @@ test('an object that is as it was seen was told nothing; one that was written si
   expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(false);
 });
 
-test('a Job that is there was created by somebody', async () => {
+test('an existing Job counts as signalled', async () => {
   const api = new MemoryApi();
   const told = { kind: 'create', resource: jobs, object: { metadata: { name: 'job' } } } as const;
   expect(await mayRelease(api, told, 'pending')).toBe(true);
@@ -43,7 +43,7 @@ test('a Job that is there was created by somebody', async () => {
   expect(await mayRelease(api, told, 'pending')).toBe(false);
 });
 
-test('what is recorded as anything else is not asked about', async () => {
+test('other recorded states need no request', async () => {
   const api = new MemoryApi();
   const object = buildNode('gone');
   expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'done')).toBe(true);

@@ -60,7 +60,7 @@ async function sendBoth(server: Server, objects = [buildNode('w1'), buildNode('w
   return { asked, results: sent.map(({ signalling, result }) => `${signalling.target.name} ${result}`) };
 }
 
-test('signals carry the resourceVersion that was seen, and the plan is asked for before them', async () => {
+test('signals carry the observed resourceVersion, and the plan is read before them', async () => {
   expect(await sendBoth({ plan })).toEqual({
     asked: ['get plans/plan', 'put nodes/w1 at 1', 'put nodes/w2 at 1'],
     results: ['w1 written', 'w2 written'],
@@ -85,7 +85,7 @@ test.each([
   expect(results).toEqual(['w1 outdated', 'w2 written']);
 });
 
-test('an object that was never seen is not written', async () => {
+test('an object that was never observed is not written', async () => {
   const { asked, results } = await sendBoth({ plan }, [buildNode('w2')]);
   expect(asked).toEqual(['get plans/plan', 'put nodes/w2 at 1']);
   expect(results).toEqual(['w1 outdated', 'w2 written']);

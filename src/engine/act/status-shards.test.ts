@@ -26,7 +26,7 @@ describe('a plan holds', () => {
     expect(mostInFlight(named(9_000, length))).toBe(most);
   });
 
-  test('no more than it is told to', () => {
+  test('no more than the limit', () => {
     expect([2, 3].map((most) => exceedPlan([named(2, 3), named(1, 3)], most))).toEqual([true, false]);
   });
 
@@ -49,24 +49,24 @@ describe('a record', () => {
     );
   };
 
-  test('rests on whom it starts, and on nobody who was started before', () => {
+  test('depends on targets that it starts, not on those in flight', () => {
     expect(names(moved('w2', { state: 'intended' }))).toEqual(['w2']);
   });
 
-  test('rests on whom it starts anew', () => {
+  test('depends on targets that it starts again', () => {
     expect(names(moved('w1', { since: later(5000) }))).toEqual(['w1']);
   });
 
-  test('does not rest on whom it calls done', () => {
+  test('does not depend on targets that it records as done', () => {
     expect(names(moved('w1', { state: 'done' }))).toEqual([]);
   });
 
-  test('rests on all of them where it is the last', () => {
+  test('depends on all targets when it ends the rollout', () => {
     expect(names({ ...before, phase: 'failed' })).toEqual(['w1', 'w2', 'w3']);
   });
 });
 
-describe('asked past all caches', () => {
+describe('asked of the API server, not of a cache', () => {
   test.each([
     ['objects that are as seen', () => undefined, true],
     ['one that was written since', (api: MemoryApi) => void api.put(nodes, buildNode('w2')), false],

@@ -28,11 +28,11 @@ test('a rollout whose targets all exist and have a platform runs', () => {
   expect(admitted()).toEqual({ ...NEW, phase: 'running' });
 });
 
-test('health is no matter of admission: it can still become better', () => {
+test('admission does not ask for health, which may still improve', () => {
   expect(admitted({ w1: { ready: false } }).phase).toBe('running');
 });
 
-test('without targets it runs too, and ends with the next move', () => {
+test('without targets it starts, and ends with the next move', () => {
   expect(admitted({}, buildRollout([], { phase: 'new' })).phase).toBe('running');
 });
 
@@ -87,7 +87,7 @@ test('an abort needs neither an answer nor a policy that can be read', () => {
 });
 
 describe('refused', () => {
-  test('all that stands against it is told at once, each target in its own state, the others untouched', () => {
+  test('every refusal is reported at once: those targets get their state, the others stay', () => {
     const rollout = admitted({
       c2: { exists: false },
       w1: { platform: 'windows-amd64' },
@@ -118,7 +118,7 @@ describe('refused', () => {
     expect(Object.values(statesOf(after)).every((state) => state === 'missing')).toBe(true);
   });
 
-  test('what is wrong with the plan itself comes first, and nothing else is looked at', () => {
+  test('problems of the plan come first, and alone', () => {
     const problems = [
       { code: 'InvalidPlan', message: 'spec.id must name this run' },
       { code: 'InvalidPlan', message: 'spec.commands must hold a command' },

@@ -159,7 +159,7 @@ describe('who starts', () => {
   ]);
 });
 
-describe('what follows from what a node says', () => {
+describe('the step that follows from a report', () => {
   const intended = (since = later(0)): Stage[] => [buildStage('worker', [c('w1', 'intended', { since })])];
   const pending: Stage[] = [buildStage('worker', ['w1', 'w2'])];
   check([
@@ -376,7 +376,7 @@ describe('how it ends', () => {
   ]);
 });
 
-describe('a plan that was changed while it ran into one that cannot be right', () => {
+describe('a running plan that was changed to an invalid one', () => {
   const problems = [{ code: 'InvalidPlan', message: 'spec.id must name this run' } as const];
   const stage = (...targets: Stage['targets'][number][]): Stage[] => [buildStage('worker', targets)];
   check([

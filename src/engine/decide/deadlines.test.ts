@@ -52,7 +52,7 @@ test.each<[string, Observation, number, number, boolean, number]>([
   expect([isLate(target, facts, policy, now), timeLeft(target, facts, policy, now)]).toEqual([late, left]);
 });
 
-test('a record of the future, by the clock of another leader, gives nobody more than what is watched', () => {
+test('a future time by the clock of another leader extends no deadline', () => {
   const facts = { ...buildFacts({ observation: working('Restart') }), watchedMs: 59 * MINUTE };
   const now = T0 - 3 * HOUR;
   expect(timeLeft(target, facts, policy, now)).toBe(MINUTE);

@@ -191,7 +191,7 @@ describe('an intent that was not signalled', () => {
   ]);
 });
 
-describe('a target that was found long ago and signalled by another leader who could not record it', () => {
+describe('a pending target that an earlier leader signalled but could not record', () => {
   const now = 5 * HOUR;
   const [recent, ancient] = [later(5 * HOUR - MINUTE), later(MINUTE)];
   check([
@@ -225,7 +225,7 @@ describe('a target that was found long ago and signalled by another leader who c
   ]);
 });
 
-test('whoever rests is well, however late it is, and is looked at again when that is over', () => {
+test('a resting target is healthy, however late, and is checked again after its rest', () => {
   const stage = { ...buildStage('worker', [buildTarget('n1', 'intended', { since: later(0) })]), restMs: 3 * HOUR };
   const facts = { n1: { observation: succeeded(later(0), later(0)) } };
   const at = (now: number): Decision => decide(buildSnapshot(buildRollout([stage]), facts), POLICY, T0 + now);

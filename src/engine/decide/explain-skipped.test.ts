@@ -77,7 +77,7 @@ test.each<[string, Situation, string[]]>([
   expect(told(situation)).toEqual(lines);
 });
 
-test('no more of them are asked than a screen holds, and none by whoever leads', () => {
+test('read-only commands ask about a few of them, the leader about none', () => {
   const names = Array.from({ length: 12 }, (_, index) => `a${index}`);
   const facts = Object.fromEntries(
     names.map((name) => [name, { node: nodeOf(name), drainPreview: 'unasked' as const }]),

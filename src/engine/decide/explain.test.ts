@@ -67,7 +67,7 @@ describe('what is in flight', () => {
   });
 });
 
-test('a deadline that is over and ends nothing is not waited for: the leader would look again without end', () => {
+test('an expired deadline with no effect needs no recheck', () => {
   const stage = buildStage('worker', [flying('w1', later(-3 * HOUR))], { restMs: 2 * HOUR });
   const snapshot = buildSnapshot(buildRollout([stage]), {
     w1: { observation: succeeded(later(-3 * HOUR), later(0)) },
@@ -76,7 +76,7 @@ test('a deadline that is over and ends nothing is not waited for: the leader wou
 });
 
 describe('what has not begun', () => {
-  test('all that only lack a slot: one line, however many they are', () => {
+  test('all targets that only lack a slot: one line', () => {
     const stage = buildStage('worker', [flying('w1'), flying('w2', later(MINUTE)), 'w3', 'w4'], { maxInFlight: 2 });
     const facts = { w1: { observation: sent() }, w2: { observation: sent() } };
     expect(linesOf(waitsOf(buildRollout([stage]), facts)).at(-1)).toBe(
@@ -103,14 +103,14 @@ describe('what has not begun', () => {
     );
   });
 
-  test('since when is told by time, not by text: other leaders write other time zones', () => {
+  test('compares times, not texts: other leaders write other time zones', () => {
     const adopted = flying('w2', '2026-11-20T10:01:00+02:00');
     const stage = buildStage('worker', [flying('w1', later(7 * MINUTE)), adopted, 'w3'], { maxInFlight: 2 });
     const facts = { w1: { observation: sent() }, w2: { observation: sent() } };
     expect(waitsOf(buildRollout([stage]), facts).at(-1)?.since).toBe(later(7 * MINUTE));
   });
 
-  test('a node that is not Ready: since it is not, whatever else moved meanwhile', () => {
+  test('a node that is not Ready: the wait counts from its last transition', () => {
     const stage = buildStage('worker', [buildTarget('w1', 'done', { since: later(50 * MINUTE) }), 'w2']);
     const facts = { w2: { ready: false, readySince: later(3 * MINUTE) } };
     expect(linesOf(waitsOf(buildRollout([stage]), facts))).toEqual([
@@ -191,7 +191,7 @@ describe('where each target is', () => {
     buildTarget('w8', 'missing'),
     buildTarget('w9', 'unsupported'),
   ]);
-  test('is told from what is recorded and what is seen together', () => {
+  test('comes from the record and the observation together', () => {
     const facts: Facts = {
       w3: { observation: sent() },
       w4: { observation: working('Restart') },
@@ -213,7 +213,7 @@ describe('where each target is', () => {
   });
 });
 
-test('a gate that holds all of them is told once, and nobody is said to wait for a slot that is free', () => {
+test('a gate that blocks all targets is reported once, and none waits for a free slot', () => {
   const stage = buildStage('worker', [buildTarget('w1'), buildTarget('w2'), buildTarget('w3')]);
   const { waits } = explain(
     new Evaluations(buildSnapshot(buildRollout([stage])), buildPolicy({ paused: true, name: 'nightly' }), T0),

@@ -64,7 +64,7 @@ function toldOf(situation: Situation): object {
 }
 
 describe('a node that asks to be drained', () => {
-  test('one that does it itself, and takes too long, has failed like every drain', () => {
+  test('a node that drains itself for too long fails like any drain', () => {
     const { drain } = buildPolicy().stepDeadlines;
     const facts = { drainDelegation: false, node: OURS, observation: asking('drain'), watchedMs: drain };
     const told = toldOf({ facts, now: drain, policy: { targetDeadlineMs: 9 * HOUR } });
@@ -84,7 +84,7 @@ describe('a node that asks to be drained', () => {
     },
   );
 
-  test('one that does it itself may leave it to the leader later, and no watch tells: it is asked again', () => {
+  test('a node that drains itself is asked again: no watch shows when it delegates', () => {
     const { recheckAfterMs } = decisionOn({ facts: { drainDelegation: false, observation: asking('drain') } });
     expect(recheckAfterMs).toBe(10_000);
   });
@@ -242,7 +242,7 @@ test('nodes that are still to be done carry a taint while pods are evicted, and 
   expect(decisionWhile({ ...LEFT, left: 0 })).toEqual([]);
 });
 
-test('a node whose turn comes again in a later command keeps the taint that it got for that', () => {
+test('a node that a later command will upgrade keeps its taint', () => {
   const first = buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w2', 'done')]);
   const second = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2')], { command: 1 });
   const nodeActionsWhile = (stages: readonly Stage[]): string[] =>

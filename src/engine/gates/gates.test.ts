@@ -340,13 +340,13 @@ test('every gate of the registry has rows here, for passing and for not passing'
 describe('the lists', () => {
   const names = (gates: readonly Gate[]): string[] => gates.map(({ name }) => name);
 
-  test('before anything starts only what waiting cannot help is asked', () => {
+  test('admission asks only the gates that can refuse', () => {
     const given = input('worker', { ready: false });
     expect(evaluate(ADMISSION, given)).toEqual({ kind: 'pass' });
     expect(names(ADMISSION)).toEqual(['target-exists', 'platform-supported']);
   });
 
-  test('whatever was asked before anything started is asked again before each target', () => {
+  test('admission gates are asked again before each target', () => {
     expect(names(BEFORE)).toEqual(expect.arrayContaining(names(ADMISSION)));
   });
 

@@ -25,12 +25,12 @@ function said(verdict: Verdict): string {
   return verdict.kind === 'pass' ? 'pass' : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
 }
 
-test('a policy that can be read, and that is not paused, holds nothing back', () => {
+test('a valid policy that is not paused blocks nothing', () => {
   expect(policyReadable.evaluate({ policy: DEFAULT_POLICY })).toEqual({ kind: 'pass' });
   expect(notPaused.evaluate({ policy: DEFAULT_POLICY, controls: NO_CONTROLS })).toEqual({ kind: 'pass' });
 });
 
-test('a policy that cannot be read holds everything back until it can, and names every field', () => {
+test('an invalid policy blocks everything and names every field', () => {
   const problems = [
     because('PolicyUnreadable', 'spec.soak …'),
     because('PolicyUnreadable', 'spec.windows[0].length …'),

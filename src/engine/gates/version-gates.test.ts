@@ -172,7 +172,7 @@ test.each<[string, Given, string]>([
   expect(said(apiServersFirst.evaluate(input(given)))).toBe(answer);
 });
 
-test('a record of the future forgives nothing', () => {
+test('a record with a future time extends no deadline', () => {
   const earlier = [done('worker', NOW)].map((stage) => ({
     ...stage,
     targets: stage.targets.map((target) => ({ ...target, since: later(2 * MINUTE) })),

@@ -66,13 +66,13 @@ test.each<[string, number, Observation, object]>([
   expect({ phase: after.phase, state: after.stages[0]?.targets[0]?.state }).toEqual(wanted);
 });
 
-test('a deadline below what is recorded of time makes no decision that never ends', () => {
+test('a deadline below one second does not make a decision that never ends', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'intended')]);
   const policy = buildPolicy({ targetDeadlineMs: 500 });
   expect(decide(buildSnapshot(buildRollout([stage])), policy, T0 + 999).signals).toHaveLength(1);
 });
 
-test('nothing is tried again while part of the record cannot be seen', () => {
+test('nothing is retried while part of the record is unread', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'failed')]);
   const unread = because('RecordUnread', 'a status shard is missing');
   const snapshot = buildSnapshot(buildRollout([stage], { phase: 'failed', unread }));
@@ -81,7 +81,7 @@ test('nothing is tried again while part of the record cannot be seen', () => {
 });
 
 /** A second is the finest that is recorded: everything here happens within one. */
-test('what is tried again in the second of its failure is another attempt, whose failure counts', () => {
+test('a retry in the second of the failure is a new attempt', () => {
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', T0]]) };
   const decided = (state: 'failed' | 'intended', since: string, observation: Observation) => {
     const stage = buildStage('worker', [buildTarget('w1', state, { since })]);
@@ -96,7 +96,7 @@ test('what is tried again in the second of its failure is another attempt, whose
   expect(decided('intended', attempt, failed('404', attempt)).record?.stages[0]?.targets[0]?.state).toBe('failed');
 });
 
-test('an intent to try again that grew old is named anew, not by the attempt that failed', () => {
+test('an old intent of a retry gets a new name, not that of the failed attempt', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'intended', { since: later(1000) })]);
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', T0]]) };
   const snapshot = buildSnapshot(buildRollout([stage]), { w1: { observation: failed('404') } });
@@ -104,7 +104,7 @@ test('an intent to try again that grew old is named anew, not by the attempt tha
   expect(record?.stages[0]?.targets[0]).toMatchObject({ state: 'intended', since: later(2 * MINUTE) });
 });
 
-test('what is done by its own word and still not well fails once, in the second of the order too', () => {
+test('an upgraded target that is not Ready fails once, also in the second of the retry', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'failed', { since: later(0) })]);
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', T0]]) };
   const facts = { w1: { observation: succeeded(later(-3 * HOUR)), ready: false, watchedMs: 3 * HOUR } };
@@ -115,7 +115,7 @@ test('what is done by its own word and still not well fails once, in the second 
   });
 });
 
-describe('a worker that failed in the first of two commands, and an order to try it again', () => {
+describe('a retry of a worker that failed in the first of two commands', () => {
   const failedFirst = buildStage('worker', [buildTarget('w1', 'failed')], { command: 0 });
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', T0]]) };
   const firstStateWhile = (second: Stage): string | undefined => {

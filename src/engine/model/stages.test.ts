@@ -46,12 +46,12 @@ describe('replacing targets', () => {
     expect(targetsIn(after, 'done', 'failed').map(({ key }) => key)).toEqual(['1/worker/w1']);
   });
 
-  test('a stage without any of them stays the very same, so that a comparison is cheap', () => {
+  test('a stage without any of them stays the same object', () => {
     const [w1] = second.targets;
     expect(withTargets(rollout, w1 ? [{ ...w1, state: 'done' }] : []).stages[0]).toBe(first);
   });
 
-  test('by none: the very same rollout', () => {
+  test('none: the same rollout', () => {
     expect(withTargets(rollout, [])).toBe(rollout);
   });
 

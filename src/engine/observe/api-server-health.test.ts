@@ -27,7 +27,7 @@ describe('one API server', () => {
   });
 });
 
-test('all are asked at once: a silent one does not hold up the others', async () => {
+test('all are asked at once: a silent one does not delay the others', async () => {
   const started: string[] = [];
   const silent = Promise.withResolvers<number>();
   const ask = async (host: string): Promise<number> => {

@@ -46,21 +46,21 @@ test('once the view has caught up, it alone counts: an object deleted later stay
   expect(ownWrites.latest(nodes, view([], '6'), 'w1')).toBeUndefined();
 });
 
-test('a view that has our write is shown as it is: nothing is kept for longer than needed', () => {
+test('a view that has our write is used as it is', () => {
   const ownWrites = new OwnWrites();
   ownWrites.remember(nodes, at('7'));
   const seen = at('7');
   expect(ownWrites.latest(nodes, view([seen], '7'), 'w1')).toBe(seen);
 });
 
-test('writes are told apart by name and by kind', () => {
+test('writes are distinguished by name and kind', () => {
   const ownWrites = new OwnWrites();
   ownWrites.remember(nodes, at('7', 'w2'));
   ownWrites.remember({ ...nodes, plural: 'hosts' }, at('8', 'w1'));
   expect(ownWrites.latest(nodes, view([at('5')], '5'), 'w1')?.metadata.resourceVersion).toBe('5');
 });
 
-describe('the world that decisions are taken on', () => {
+describe('the world that decisions use', () => {
   const ownWrites = new OwnWrites();
   ownWrites.remember(nodes, at('7', 'w1'));
   const hosts = { ...nodes, plural: 'hosts' };
@@ -75,12 +75,12 @@ describe('the world that decisions are taken on', () => {
     expect(world.list(nodes).map(({ metadata }) => metadata.resourceVersion)).toEqual(['7', '6']);
   });
 
-  test('shows what was created since the view was last told', () => {
+  test('shows what was created since the last event of the view', () => {
     ownWrites.remember(nodes, at('9', 'w3'));
     expect(world.list(nodes).map(({ metadata }) => metadata.name)).toEqual(['w1', 'w2', 'w3']);
   });
 
-  test('refuses to tell of kinds that nobody watches', () => {
+  test('throws for kinds that are not watched', () => {
     expect(() => world.list({ ...nodes, plural: 'unknowns' })).toThrow('unknowns are not watched');
   });
 

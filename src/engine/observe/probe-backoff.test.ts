@@ -5,7 +5,7 @@ import { ProbeBackoff } from './probes.ts';
 
 const REASON = because('CannotDecide', 'no answer');
 
-test('until it is due it has the same answer, whoever asks', () => {
+test('until it is due, the answer stays the same', () => {
   const backoffs = new ProbeBackoff();
   expect(backoffs.of('a', 0)).toBeUndefined();
   backoffs.add('a', REASON, 0);

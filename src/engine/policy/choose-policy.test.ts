@@ -56,7 +56,7 @@ test('the closest entry of a policy is what it is ranked by', () => {
   expect(policyFor([NAMED, broad], PLAN).name).toBe('broad');
 });
 
-test('the order in which policies are listed changes nothing', () => {
+test('the order of the list does not matter', () => {
   assert(
     property(
       constantFrom(PLAN, NAMESPACED),
@@ -66,7 +66,7 @@ test('the order in which policies are listed changes nothing', () => {
   );
 });
 
-test('a policy that counts and cannot be read holds the plan back; one that does not count does not', () => {
+test('the policy that applies blocks the plan when it is invalid; another policy does not', () => {
   const unreadable = buildUpgradePolicy('unreadable', { plans: [{ dialect: ONE }], soak: '0h' });
   expect(policyFor([ALL, unreadable], PLAN).problems).toHaveLength(1);
   expect(policyFor([NAMED, unreadable], PLAN)).toEqual({ ...DEFAULT_POLICY, name: 'named' });

@@ -48,7 +48,7 @@ test.each<[string, Partial<RolloutPolicy>, Stage[], string[]]>([
   expect(problems.filter(({ code }) => code !== 'Unverified')).toEqual([]);
 });
 
-test('what is not verified is told once for each download', () => {
+test('each download without a hash is reported once', () => {
   expect(
     unverifiedDownloads(stages({ 'linux-amd64': UNHASHED, 'linux-arm64': NEITHER }, { 'linux-amd64': GOOD })),
   ).toBe(

@@ -22,7 +22,7 @@ test('of a plan that none covers', () => {
   });
 });
 
-test('of one that is covered: it is told by which', () => {
+test('of a covered plan: names its policy', () => {
   const { name, maxFailures, targetDeadlineMs } = policyOfPlan(
     { name: NAME, planRules: { apply: own } },
     [COVERING],

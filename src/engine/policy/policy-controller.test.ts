@@ -59,7 +59,7 @@ async function reconcile(): Promise<void> {
   await controller.reconcile('nightly', { abort: new AbortController().signal, logger: silentLogger });
 }
 
-test('plans that come and go are told, and nothing is written where nothing changed', async () => {
+test('created and deleted plans are listed, and nothing is written without a change', async () => {
   api.put(boats, { metadata: { name: 'fleet' } });
   api.put(boats, { metadata: { name: 'no-plan' } });
   await reconcile();
@@ -71,21 +71,21 @@ test('plans that come and go are told, and nothing is written where nothing chan
   expect(api.calls).toEqual([CALL, CALL]);
 });
 
-test('one that is gone is no business any more, seen or not', async () => {
+test('a deleted plan is not reconciled, cached or not', async () => {
   api.before(CALL, () => api.remove(upgradePolicies, 'nightly'));
   await reconcile();
   await reconcile();
   expect(api.calls).toEqual([CALL]);
 });
 
-test('a lost race is told, so that it is run again', async () => {
+test('a lost race is reported, so that it is repeated', async () => {
   api.before(CALL, () => api.change(upgradePolicies, 'nightly', (policy) => ({ ...policy, status: { covers: [] } })));
   await expect(reconcile()).rejects.toMatchObject({ reason: 'Conflict' });
   await reconcile();
   expect(api.read(upgradePolicies, 'nightly').status?.conditions).toHaveLength(2);
 });
 
-test('without the right to write a status it stops trying', async () => {
+test('without the right to write a status it tries no more', async () => {
   api.before(CALL, () => {
     throw new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden' });
   });
@@ -94,7 +94,7 @@ test('without the right to write a status it stops trying', async () => {
   expect(api.calls).toEqual([CALL]);
 });
 
-test('every policy is looked at again when one changes what it says, or a plan comes or goes', () => {
+test('every policy is reconciled when one changes, or a plan is created or deleted', () => {
   api.put(upgradePolicies, buildUpgradePolicy('weekly'));
   const queued: string[] = [];
   for (const source of controller.sources) source.start((key) => queued.push(key));

@@ -29,7 +29,7 @@ function told(policy: UpgradePolicy): string[] {
   );
 }
 
-test('one that counts for every plan names them', () => {
+test('a policy for every plan lists them', () => {
   const policy = withStatus(ALPHA, among([ALPHA]), T0);
   expect(policy.status?.covers).toEqual([`${ONE}/fleet`, `${OTHER}/upgrades/servers`]);
   expect(policy.status?.observedGeneration).toBe(1);
@@ -39,7 +39,7 @@ test('one that counts for every plan names them', () => {
   ]);
 });
 
-test('of two for all plans, the second by name tells that it does not count', () => {
+test('of two policies for all plans, the second by name says that it does not apply', () => {
   const second = withStatus(BETA, among([BETA, ALPHA]), T0);
   expect(second.status?.covers).toEqual([]);
   expect(told(second)[1]).toBe(
@@ -48,7 +48,7 @@ test('of two for all plans, the second by name tells that it does not count', ()
   expect(told(withStatus(ALPHA, among([BETA, ALPHA]), T0))[1]).toContain('Conflicted=False');
 });
 
-test('one entry of several that stands in another policy is named; others do not matter', () => {
+test('an entry that another policy has too is named', () => {
   const first = buildUpgradePolicy('first', { plans: [{ name: 'fleet', dialect: ONE }, { namespace: 'x' }] });
   const second = buildUpgradePolicy('second', { plans: [{ namespace: 'y' }, { dialect: ONE, name: 'fleet' }] });
   expect(told(withStatus(second, among([first, second, ALPHA]), T0))[1]).toBe(
@@ -56,18 +56,18 @@ test('one entry of several that stands in another policy is named; others do not
   );
 });
 
-test('to be less close than another is no fault', () => {
+test('a less specific policy is no conflict', () => {
   const general = withStatus(ALPHA, among([ALPHA, CLOSER]), T0);
   expect(general.status?.covers).toEqual([`${OTHER}/upgrades/servers`]);
   expect(told(general)[1]).toContain('Conflicted=False');
 });
 
-test('one that cannot be read names every field', () => {
+test('an invalid policy names every field', () => {
   const [accepted] = told(withStatus(BROKEN, among([BROKEN]), T0));
   expect(accepted).toMatch(/^Accepted=False PolicyUnreadable: .*spec\.soak .*; .*spec\.windows\[0\]\.length /);
 });
 
-test('two processes that carry out a dialect each leave alone what the other told', () => {
+test('two processes with one dialect each keep what the other wrote', () => {
   const [mine, theirs] = [
     { dialects: [ONE], plans: [FLEET] },
     { dialects: [OTHER], plans: [SERVERS] },
@@ -91,7 +91,7 @@ test('a condition keeps the time of its last change', () => {
   expect(after.status?.conditions?.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([later(0), later(0)]);
 });
 
-test('no more than a hundred plans are told', () => {
+test('status.covers lists at most a hundred plans', () => {
   const plans = Array.from({ length: 150 }, (_, index) => ({ dialect: ONE, name: `p${index}` }));
   expect(withStatus(ALPHA, among([ALPHA], { plans }), T0).status?.covers).toHaveLength(100);
 });

@@ -99,12 +99,12 @@ describe('times', () => {
     expect(Object.values(stepDeadlines).reduce((sum, each) => sum + each)).toBe(targetDeadlineMs);
   });
 
-  test('who waits for a drain waits for ever', () => {
+  test('a target that waits for a drain waits for ever', () => {
     const policy = read({ drain: { onDeadline: 'Wait' }, deadlines: { drain: '5m' } });
     expect([policy.stepDeadlines.drain, policy.targetDeadlineMs]).toEqual([Infinity, Infinity]);
   });
 
-  test('agents are told what the policy says, and else do as their own flags say', () => {
+  test('agents get the policy, and use their flags for the rest', () => {
     expect(read({}).agent).toEqual({});
     expect(read({ soak: '0s' }).agent).toEqual({ soakMs: 0 });
     expect(read({ deadlines: { ready: '1m' } }).agent).toEqual({ readyTimeoutMs: MINUTE });
@@ -117,7 +117,7 @@ describe('times', () => {
     expect(read({ drain: { gracePeriodSeconds: 7 } }).agent).toEqual({ drain: { gracePeriodSeconds: 7 } });
   });
 
-  test('the deadline of a restart leaves an agent time to put the old release back', () => {
+  test('the deadline of a restart leaves an agent time to roll back', () => {
     const { restart, ready } = DEFAULT_POLICY.stepDeadlines;
     expect(restart).toBeGreaterThan(ready + 2 * 90 * SECOND);
   });
@@ -194,7 +194,7 @@ test.each<[UpgradePolicySpec, string]>([
   expect(problems[0]?.message).toContain(`UpgradePolicy nightly: ${message}`);
 });
 
-test('every field that cannot be read is told', () => {
+test('every invalid field is reported', () => {
   const { problems } = read({ soak: '0h', windows: [{ start: '22:00', length: '0h', timeZone: 'Nowhere' }] });
   expect(problems.map(({ message }) => message.split(' ')[2])).toEqual([
     'spec.soak',

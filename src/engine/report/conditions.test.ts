@@ -57,12 +57,12 @@ test.each<[string, Rollout, readonly Wait[], string[]]>([
   expect(told(rollout, waits)).toEqual(conditions);
 });
 
-test('what has just begun to hold targets back is not told yet', () => {
+test('a wait that has just begun is not reported yet', () => {
   const waits = [{ ...wait('node-ready', 'NodeNotReady'), since: later(-9_000) }];
   expect(told(RUNNING, waits)).toContain('Blocked=False NothingWaits');
 });
 
-test('the time of a condition moves with its status, and not with its words', () => {
+test('the time of a condition changes with its status, not with its message', () => {
   const first = conditionsOf(RUNNING, [wait('node-ready', 'NodeNotReady')], [], T0);
   const second = conditionsOf(RUNNING, [wait('drain', 'DrainBlocked')], first, T0 + 1000);
   const third = conditionsOf(RUNNING, [], second, T0 + 2000);
@@ -102,7 +102,7 @@ test('what is no JSON is absent', () => {
   expect([conditionsIn('[{'), conditionsIn('')]).toEqual([[], []]);
 });
 
-test('a plan with a broken annotation gets a whole one', async () => {
+test('an unreadable conditions annotation is replaced', async () => {
   const api = new MemoryApi();
   const broken = { metadata: { name: 'plan', annotations: { [CONDITIONS_ANNOTATION]: '[null]' } } };
   const plan = api.put(tableDialect.plans, { ...buildTablePlan({}), ...broken });

@@ -65,7 +65,7 @@ test.each<[string, Rollout, Rollout, string[]]>([
   expect(told).toEqual(story);
 });
 
-test('a gate that holds a free slot back is told once, in its own words', () => {
+test('a gate that blocks a free slot is reported once, in its own words', () => {
   const since = '2026-11-20T08:00:00Z';
   const waits = [
     { gate: 'slots', reason: { code: 'NoFreeSlot', message: 'x' }, since },

@@ -42,7 +42,7 @@ test.each<[string, Observation, RecordedState, string[]]>([
   expect(said(targetEvents(evaluations, rolloutOf(state)))).toEqual(told);
 });
 
-test('a signal, a cordon and an end before the service is touched', () => {
+test('a signal, a cordon and a cancel before the service is touched', () => {
   const rollout = rolloutOf('intended');
   const [stage] = rollout.stages;
   const [target] = stage?.targets ?? [];

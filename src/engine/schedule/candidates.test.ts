@@ -45,7 +45,7 @@ test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
   }).toEqual({ chosen: [], waiting: [], stopped: [], ...wanted });
 });
 
-test('each that is chosen counts against the limit of unavailable nodes for those behind it', () => {
+test('each chosen node counts against maxUnavailable for the next ones', () => {
   const stage = buildStage('worker', ['w1', 'w2', 'w3'], { maxInFlight: 9 });
   const fleet = ['w1', 'w2', 'w3', 'w4'].map((name) => buildNode(name));
   const snapshot = { ...buildSnapshot(buildRollout([stage])), fleet };
@@ -57,7 +57,7 @@ test('each that is chosen counts against the limit of unavailable nodes for thos
   ]);
 });
 
-test('a controller that waits holds up those behind it', () => {
+test('a waiting controller blocks the ones behind it', () => {
   const stage = buildStage('controller', ['c1', 'c2'], { maxInFlight: 1 });
   const snapshot = buildSnapshot(buildRollout([stage]), { c1: sick });
   const { chosen, waiting } = chooseTargets(
@@ -86,12 +86,12 @@ function choose(role: Role, names: readonly string[], slots: number, facts: Reco
 const namesOf = (list: Choice['waiting']): string[] => list.map(({ target }) => target.name);
 const crowd = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index}`);
 
-test('a controller that cannot start holds up nobody', () => {
+test('a controller that cannot start does not block the others', () => {
   const { chosen, stopped } = choose('controller', ['c1', 'c2'], 1, { c1: gone });
   expect([chosen.map(({ name }) => name), namesOf(stopped)]).toEqual([['c2'], ['c1']]);
 });
 
-test('each that is chosen takes the room that work of another plan leaves', () => {
+test('each chosen target takes room that foreign work leaves', () => {
   const stage = buildStage('worker', ['w1', 'w2', 'w3'], { maxInFlight: 2 });
   const foreign = { name: 'w9', role: 'worker', attempt: later(0), since: later(0), leftMs: 60_000 } as const;
   const snapshot = { ...buildSnapshot(buildRollout([stage])), foreignWork: [foreign] };
@@ -100,7 +100,7 @@ test('each that is chosen takes the room that work of another plan leaves', () =
   expect(namesOf(choice.waiting)).toEqual(['w2', 'w3']);
 });
 
-test('any number that waits without a probe hides nobody behind it', () => {
+test('targets that wait without a probe hide no target behind them', () => {
   const names = crowd(60);
   const { chosen } = choose('worker', [...names, 'last'], 1, Object.fromEntries(names.map((name) => [name, sick])));
   expect(chosen.map(({ name }) => name)).toEqual(['last']);
@@ -112,7 +112,7 @@ test('after fifty targets whose probe found them blocked, no further target is a
   expect(waiting).toHaveLength(50);
 });
 
-test('a wrong plan starts nothing, also where the target that shows it waits for something else', () => {
+test('an invalid plan starts nothing, even when the target that shows it waits for something else', () => {
   const why = 'w2 is wrong for this plan';
   askLast({
     mayRefusePlan: true,
@@ -144,7 +144,7 @@ test('a plan is judged once for each version, not for each target', () => {
   expect(judged).toEqual(['w1', 'w1', 'w2', 'w4']);
 });
 
-test('a version that a gate refuses for one target is judged again for the next', () => {
+test('a version that is refused for one target is checked again for the next', () => {
   const judged: string[] = [];
   askLast({
     mayRefusePlan: true,

@@ -25,7 +25,7 @@ test.each<[string, Role, number, RecordedState[], { limit: number; free: number 
   expect({ limit: limitOf(stage), free: freeSlots(stage) }).toEqual(wanted);
 });
 
-test('a failed node at work takes one slot: where failures hold theirs, it does not take a second', () => {
+test('a failed node at work takes one slot, also when failures hold their slots', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'failed'), buildTarget('w2', 'failed')], { maxInFlight: 2 });
   const extra = (failedHoldSlots: boolean): number => {
     const snapshot = buildSnapshot(buildRollout([{ ...stage, failedHoldSlots }]), {

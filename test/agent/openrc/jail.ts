@@ -1,4 +1,4 @@
-/** Owns running a program beside real OpenRC, where its packages are unpacked and this process may make namespaces. */
+/** Running a program beside real OpenRC, where its packages are unpacked and this process may make namespaces. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Owns a node's steps of an airgapupdate: two controllers that start on the same event, so that one of them conflicts. */
+/** A node's steps of an airgapupdate: two controllers that start on the same event, so that one of them conflicts. */
 import { mkdir } from 'node:fs/promises';
 import { nodes } from '../../../src/kube/resources.ts';
 import { messageOf } from '../../../src/util/errors.ts';

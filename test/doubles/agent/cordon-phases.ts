@@ -1,4 +1,4 @@
-/** Owns cordoning, draining and uncordoning, which the leader does for all nodes or each node for itself. */
+/** Cordoning, draining and uncordoning, which the leader does for all nodes or each node for itself. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { leases, nodes, type Resource } from '../../../src/kube/resources.ts';
 import type { KubeObject, Node } from '../../../src/kube/types.ts';

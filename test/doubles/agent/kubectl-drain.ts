@@ -1,4 +1,4 @@
-/** Owns draining as kubectl's library does it with the original's options: no pause after a refused eviction. */
+/** Draining as kubectl's library does it with the original's options: no pause after a refused eviction. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { pods, type Resource } from '../../../src/kube/resources.ts';
 import { isNotFound, StatusError } from '../../../src/kube/status-error.ts';

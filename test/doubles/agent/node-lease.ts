@@ -1,4 +1,4 @@
-/** Owns the mark on a node's own lease which says that the node lets the leader cordon it. */
+/** The mark on a node's own lease which says that the node lets the leader cordon it. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { leases } from '../../../src/kube/resources.ts';
 import { isInvalid } from '../../../src/kube/status-error.ts';

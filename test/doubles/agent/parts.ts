@@ -1,4 +1,4 @@
-/** Owns what every step of a node is given: which object it answers for, where the node's process and files are, and the API. */
+/** What every step of a node is given: which object it answers for, where the node's process and files are, and the API. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import type { SignalData } from '../../../src/signal/annotations.ts';
 import type { Clock } from '../../../src/util/clock.ts';

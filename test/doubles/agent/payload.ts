@@ -1,4 +1,4 @@
-/** Owns downloading as the original does it: one GET, no second try, nothing resumed, into a file that appears when it is whole. */
+/** Downloading as the original does it: one GET, no second try, nothing resumed, into a file that appears when it is whole. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { open, rename, rm } from 'node:fs/promises';

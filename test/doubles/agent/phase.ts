@@ -1,4 +1,4 @@
-/** Owns what all steps of a node have in common: which events they take up, what they re-read, and how they write. */
+/** What all steps of a node have in common: which events they take up, what they re-read, and how they write. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import type { Resource } from '../../../src/kube/resources.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';

@@ -1,4 +1,4 @@
-/** Owns the table of what becomes of a node in `Restart`: by what runs, what is wanted, who ordered it, and the release. */
+/** The table of what becomes of a node in `Restart`: by what runs, what is wanted, who ordered it, and the release. */
 import { expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../../src/signal/annotations.ts';

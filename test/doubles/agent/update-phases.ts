@@ -1,4 +1,4 @@
-/** Owns a node's own steps of a k0supdate: from the fresh signal to the download, the swap, and the restart. */
+/** A node's own steps of a k0supdate: from the fresh signal to the download, the swap, and the restart. */
 import { chmod, link, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Resource } from '../../../src/kube/resources.ts';

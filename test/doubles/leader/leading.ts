@@ -1,4 +1,4 @@
-/** Owns what a process does while it leads, beside what it does for itself: plans, and the cordons of all nodes. */
+/** What a process does while it leads, beside what it does for itself: plans, and the cordons of all nodes. */
 import { nodes } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
 import { cordonControllers, leaderActs } from '../agent/cordon-phases.ts';

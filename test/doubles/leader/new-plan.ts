@@ -1,4 +1,4 @@
-/** Owns the first pass over a command: what stands in its way, its targets, and which of them are missing. */
+/** The first pass over a command: what stands in its way, its targets, and which of them are missing. */
 import type { TargetSpec, TargetStatus } from '../../../src/api/autopilot/plan.ts';
 import type { Resource } from '../../../src/kube/resources.ts';
 import { objectFields, parseFieldSelector, parseLabelSelector, SelectorError } from '../../../src/kube/selectors.ts';

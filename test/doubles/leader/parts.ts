@@ -1,4 +1,4 @@
-/** Owns what the plan side is given, and what its passes answer. */
+/** What the plan side is given, and what its passes answer. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import type { Clock } from '../../../src/util/clock.ts';

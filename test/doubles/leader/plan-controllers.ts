@@ -1,4 +1,4 @@
-/** Owns the three controllers of a plan's states: when each is triggered, and what becomes of what it answers. */
+/** The three controllers of a plan's states: when each is triggered, and what becomes of what it answers. */
 import { type CommandStatus, type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import type { Controller } from '../runtime/manager.ts';

@@ -1,4 +1,4 @@
-/** Owns the original's check for objects of APIs that the wanted version no longer has, with a discovery that is never read anew. */
+/** The original's check for objects of APIs that the wanted version no longer has, with a discovery that is never read anew. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import type { Resource } from '../../../src/kube/resources.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';

@@ -1,4 +1,4 @@
-/** Owns the pass that looks how far the targets are, and whether the next one may be signalled. */
+/** The pass that looks how far the targets are, and whether the next one may be signalled. */
 import { decodeSignal } from '../../../src/signal/annotations.ts';
 import type { CommandView, Group } from './command-view.ts';
 import type { LeaderParts, Pass } from './parts.ts';

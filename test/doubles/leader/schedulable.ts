@@ -1,4 +1,4 @@
-/** Owns the pass that signals one target, picked at random, before the plan's status says so. */
+/** The pass that signals one target, picked at random, before the plan's status says so. */
 import type { TargetStatus } from '../../../src/api/autopilot/plan.ts';
 import { nodes } from '../../../src/kube/resources.ts';
 import { isConflict, isNotFound } from '../../../src/kube/status-error.ts';

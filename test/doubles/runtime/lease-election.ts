@@ -1,4 +1,4 @@
-/** Owns leader election as client-go does it, on the lease that k0s uses, with the marker that newer releases put on it. */
+/** Leader election as client-go does it, on the lease that k0s uses, with the marker that newer releases put on it. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { leases } from '../../../src/kube/resources.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';

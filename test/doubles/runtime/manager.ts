@@ -1,4 +1,4 @@
-/** Owns a manager as controller-runtime builds one: an unfiltered cache, and controllers that its events trigger. */
+/** A manager as controller-runtime builds one: an unfiltered cache, and controllers that its events trigger. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import type { Resource } from '../../../src/kube/resources.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';

@@ -1,4 +1,4 @@
-/** Owns the record of what doubles wrote: each call with who made it, what was answered, and what the object then said. */
+/** The record of what doubles wrote: each call with who made it, what was answered, and what the object then said. */
 import type { KubeClient, PatchOptions, RequestOptions, WriteOptions } from '../../../src/kube/client.ts';
 import { pods, type Resource } from '../../../src/kube/resources.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';

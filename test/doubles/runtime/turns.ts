@@ -1,4 +1,4 @@
-/** Owns building a manager anew whenever leadership comes or goes; what the old one was doing is given up. */
+/** Building a manager anew whenever leadership comes or goes; what the old one was doing is given up. */
 import { messageOf } from '../../../src/util/errors.ts';
 import { Candidate, type CandidateParts } from './lease-election.ts';
 import type { Manager } from './manager.ts';

@@ -1,4 +1,4 @@
-/** Owns the proof that a loop works one item after the other, and waits twice as long after each failure. */
+/** The proof that a loop works one item after the other, and waits twice as long after each failure. */
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../../src/util/log.ts';
 import { FakeClock } from '../../faults/fake-clock.ts';

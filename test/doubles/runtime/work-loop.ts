@@ -1,4 +1,4 @@
-/** Owns one control loop as controller-runtime runs it: a queue without doubles, one worker, and a back-off for each item. */
+/** One control loop as controller-runtime runs it: a queue without doubles, one worker, and a back-off for each item. */
 import { type Clock, systemClock } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import type { Logger } from '../../../src/util/log.ts';

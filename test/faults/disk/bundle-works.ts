@@ -1,4 +1,4 @@
-/** Owns airgap bundles on a disk that fails: what is in the images directory before, and what may be in it then. */
+/** Airgap bundles on a disk that fails: what is in the images directory before, and what may be in it then. */
 import { dirname, join } from 'node:path';
 import type { PlacedBundle } from '../../../src/agent/download/place-bundle.ts';
 import { pathsIn } from '../../../src/agent/state/state-directory.ts';
@@ -9,7 +9,7 @@ const BUNDLE = 'bundle.tar';
 const { bundles: LIST, bundleRecord } = pathsIn(STATE);
 const PART = '.refit-airgap.part';
 
-/** What lies among the images before. */
+/** The files in the images directory before. */
 interface Before {
   /** Placed by the agent, oldest first. */
   readonly ours: readonly PlacedBundle[];
@@ -87,7 +87,7 @@ function listed(disk: SunkenFiles): string[] {
 }
 
 export const FIRST_BUNDLE = bundle('a first bundle', { ours: [], theirs: [] });
-/** The oldest has to go, and what is not the agent's has to stay. */
+/** The oldest bundle must go, and foreign files must stay. */
 export const THIRD_BUNDLE = bundle('a third bundle', {
   ours: ['v1.35.1+k0s.0', 'v1.36.0+k0s.0'].map(bundleOf),
   theirs: ['theirs.tar'],

@@ -1,4 +1,4 @@
-/** Owns the work of one node whose disk fails or loses its power: the real agent and its real steps, on files in memory. */
+/** The work of one node whose disk fails or loses its power: the real agent and its real steps, on files in memory. */
 import { basename, dirname } from 'node:path';
 import { Agent } from '../../../src/agent/agent.ts';
 import { perform } from '../../../src/agent/effects.ts';
@@ -21,7 +21,7 @@ import { failure, type Loss, SunkenFiles } from './sunken-files.ts';
 
 const JOURNAL = pathsIn(STATE).journal;
 
-/** Beside these: the power goes, which the process does not survive either. */
+/** Beside these: a loss of power, which also ends the process. */
 export type DiskFault = 'crash' | 'ENOSPC' | 'EIO' | Loss;
 
 /** One operation of a run without faults, from 1. */
@@ -33,7 +33,7 @@ export interface FilePoint {
 }
 
 export interface DiskVerdict {
-  /** The last status of the signal; `stuck` where it came to none. */
+  /** The last status of the signal; `stuck` if it never ended. */
   readonly end: string;
   readonly reason: string;
   readonly violations: readonly string[];
@@ -148,7 +148,7 @@ class DiskRun {
     };
     judge('');
     this.#judgeLeftovers();
-    // What was told stays true.
+    // A report stays true.
     this.#disk.losePower('all that was not synced');
     judge(' once the power was gone');
   }
@@ -178,7 +178,7 @@ class DiskRun {
     await this.#alive();
   }
 
-  /** Whatever a process leaves that merely died is there for the next one. */
+  /** After a crash of the process alone, the next one finds all of its files. */
   #expectResumption(): void {
     const { work, server } = this.#options;
     const held = this.#disk.peek(work.part)?.length ?? 0;
@@ -190,7 +190,7 @@ class DiskRun {
     };
   }
 
-  /** Nothing that a dead process would have done next is done. */
+  /** A dead process does nothing more. */
   async #alive(abort = this.#stop.signal): Promise<void> {
     if (abort.aborted) await new Promise<never>(() => undefined);
   }
@@ -232,7 +232,7 @@ class DiskRun {
       searchService: async () => await Promise.resolve(undefined),
       ageOf: async () => await Promise.resolve(0),
     });
-    // Whoever started it does so again.
+    // Its supervisor starts it again.
     void agent.run(stop.signal).catch(() => this.#clock.schedule(PACE_MS, () => this.#startAgent()));
   }
 

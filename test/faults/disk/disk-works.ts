@@ -1,4 +1,4 @@
-/** Owns what a node is told to do on a disk that fails: the command, what lies there before, and what must lie there afterwards. */
+/** The work of a node on a disk that fails: the command, the files before, and the files that must be there afterwards. */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { pathsBeside } from '../../../src/agent/state/state-directory.ts';
@@ -30,7 +30,7 @@ export interface DiskWork {
   readonly leftovers: readonly string[];
 }
 
-/** What a payload of that version is made of: far from empty, and told by its first bytes. */
+/** The bytes of a payload of that version, recognised by its first bytes. */
 export function bytesOf(version: string): Buffer {
   return Buffer.from(`${version}\n${'x'.repeat(100_000)}`);
 }

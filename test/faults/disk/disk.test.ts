@@ -1,4 +1,4 @@
-/** Owns a part of the sweep over files for every test run, chosen by a seed; of what makes a file count, all of it. */
+/** A part of the sweep over files for every test run, chosen by a seed; of what makes a file count, all of it. */
 import { expect, test } from 'vitest';
 import { seededRandom } from '../random.ts';
 import { runDisk } from './disk-run.ts';

@@ -1,4 +1,4 @@
-/** Owns the sweep over files: one run for each fault at each operation that the work makes without faults. */
+/** The sweep over files: one run for each fault at each operation that the work makes without faults. */
 import { FIRST_BUNDLE, THIRD_BUNDLE } from './bundle-works.ts';
 import { type DiskFault, type DiskVerdict, type FilePoint, runDisk } from './disk-run.ts';
 import { type DiskWork, ROLL_BACK, UPDATE } from './disk-works.ts';
@@ -33,7 +33,7 @@ export function nameOfTrial({ point: { nth, operation, file }, fault }: FileTria
   return `${fault} at ${operation} ${file} (#${nth})`;
 }
 
-/** True where the work came to an end that it may come to, and nothing was wrong then or at any boot on the way. */
+/** True if the work ended as it may, and nothing was wrong then or at any boot before. */
 export function isFineOnDisk({ end, reason, violations }: DiskVerdict): boolean {
   return violations.length === 0 && (end === 'Completed' || (end !== 'stuck' && reason !== ''));
 }

@@ -1,4 +1,4 @@
-/** Owns serving one payload as a plain web server does: whole or from a byte on, with an ETag. */
+/** Serving one payload as a plain web server does: whole or from a byte on, with an ETag. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

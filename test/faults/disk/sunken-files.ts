@@ -13,10 +13,10 @@ interface Inode {
   readonly isDirectory?: boolean;
 }
 
-/** Called before each operation, with its name and path: throws what the disk answers instead, or never settles. */
+/** Called before each operation: throws what the disk answers instead, or never settles. */
 export type BeforeOperation = (operation: string, path: string) => Promise<void>;
 
-/** What a loss of power leaves of what was not synced: everything, nothing, or the names and not the contents. */
+/** What a loss of power leaves of unsynced data: everything, nothing, or names without contents. */
 export type Loss = 'nothing is lost' | 'all that was not synced' | 'contents, but not names';
 
 export const LOSSES: readonly Loss[] = ['nothing is lost', 'all that was not synced', 'contents, but not names'];
@@ -48,7 +48,7 @@ export class SunkenFiles {
     this.#syncedNames.set(path, inode);
   }
 
-  /** Past everything that may fail; undefined where there is no such file. */
+  /** Reads without faults; undefined if there is no such file. */
   peek(path: string): Buffer | undefined {
     return this.#names.get(path)?.data;
   }
@@ -196,7 +196,7 @@ export class SunkenFiles {
   }
 }
 
-/** As the system tells it. */
+/** As the system reports it. */
 export function failure(code: string, path: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code}: made up, '${path}'`), { code, path });
 }

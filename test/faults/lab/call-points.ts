@@ -1,4 +1,4 @@
-/** Owns the places where the API can fail for somebody, and in which ways: the n-th call of one verb for one resource. */
+/** The points where an API call can fail, and how: the n-th call of one verb for one resource. */
 import type { Call } from '../../../src/kube/client.ts';
 
 /**
@@ -19,7 +19,7 @@ export const FAULTS: readonly Fault[] = [
   'stale',
 ];
 
-/** Who calls, what, and how many times that was called before: the same in each run that goes the same way. */
+/** Actor, call and its number: the same in each run with the same course. */
 export interface CallPoint {
   readonly actor: string;
   readonly verb: string;
@@ -35,7 +35,7 @@ export function nameOf({ actor, verb, resource, nth }: CallPoint): string {
 const WRITES = ['create', 'update', 'patch', 'delete'];
 const LISTS = ['list', 'watch'];
 
-/** What can go wrong at a call: no server refuses to read because of a conflict, and nothing is gone but old versions. */
+/** What can go wrong at a call: only writes conflict, and only watches find their version gone. */
 export function faultsAt({ verb }: Pick<Call, 'verb'>): readonly Fault[] {
   const isWrite = WRITES.includes(verb);
   return FAULTS.filter((fault) => {

@@ -1,4 +1,4 @@
-/** Owns mixtures: runs in which several things go wrong by chance, and the fewest of them with which a run still fails. */
+/** Mixtures: runs with several random mishaps, and the smallest set with which a run still fails. */
 import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/split.ts';
 import type { Quality } from '../../model/host.ts';
 import { pick, seededRandom } from '../random.ts';
@@ -10,19 +10,19 @@ export interface Throw {
   readonly mishaps: readonly Mishap[];
 }
 
-/** So that few targets have need of several. */
+/** Small, so that few targets need several shards. */
 const SMALL_SHARDS = shardsOfSizes({ plan: 1, shard: 2, failures: 1 });
 
-/** Things that go wrong in one run at most. */
+/** The most mishaps in one run. */
 const MISHAPS = 6;
 
-/** The same seed always gives the same cluster, and the same things that go wrong. */
+/** The same seed gives the same cluster and mishaps. */
 export async function throwDice(seed: number): Promise<Throw> {
   const random = seededRandom(seed);
   const scene = sceneFor(random);
   const { points, verdict } = await play(scene, seed, []);
   const count = 1 + Math.floor(random() * MISHAPS);
-  // What goes wrong makes a run longer, and its later calls more than those of one without faults.
+  // Mishaps make a run longer, so it has more calls than one without faults.
   const seconds = verdict.seconds * 3;
   const mishaps = Array.from({ length: count }, () => mishapFor(random, points, seconds));
   const abort: readonly Mishap[] = random() < 0.15 ? [{ kind: 'abort', second: Math.floor(random() * seconds) }] : [];

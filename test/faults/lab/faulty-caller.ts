@@ -1,4 +1,4 @@
-/** Owns one process's way to the API server, on which calls fail as the tape says; a dead process waits for ever. */
+/** The connection of one process to the API server; calls fail as planned, and a dead process waits for ever. */
 import { type Call, type Caller, queryText } from '../../../src/kube/client.ts';
 import { StatusError, TransportError } from '../../../src/kube/status-error.ts';
 import { sleep } from '../../../src/util/clock.ts';
@@ -15,7 +15,7 @@ export interface FaultyCallerParts {
   readonly isAlive: () => boolean;
   /** Ends the process at once. */
   readonly crash: () => void;
-  /** True while nothing of the process reaches the server, or nothing of the server reaches it. */
+  /** True while requests or answers do not get through. */
   readonly isCut?: (direction: 'there' | 'back') => boolean;
 }
 
@@ -62,7 +62,7 @@ export class FaultyCaller implements Caller {
   }
 
   close(): void {
-    // What was asked by then is answered all the same.
+    // Earlier requests still get their answers.
   }
 
   async #answer<T>(call: Call, ask: () => Promise<T>): Promise<T> {
@@ -72,7 +72,7 @@ export class FaultyCaller implements Caller {
     await this.#before(fault, call);
     if (isCut?.('there') === true) return await this.#noAnswer(call);
     const asked = ask();
-    // Refused or not, it is done.
+    // It counts as done, refused or not.
     await asked.catch(() => undefined);
     if (fault === 'crash after') crash();
     await this.#alive();

@@ -1,4 +1,4 @@
-/** Owns the agent of one host of the lab: the real one, that dies with all it had in memory and is started again. */
+/** The agent of one host of the lab: the real one, which is killed and started again. */
 import { Agent } from '../../../src/agent/agent.ts';
 import { type ActiveJournal, IDLE, type Journal } from '../../../src/agent/journal.ts';
 import { keepDelegated, LeaseDelegation } from '../../../src/agent/maintenance/lease-delegation.ts';
@@ -37,7 +37,7 @@ export class LabAgent {
     return this.#read().phase === 'idle';
   }
 
-  /** Works until `stop` aborts: what it does after that reaches nothing any more. */
+  /** Works until `stop` aborts; later calls have no effect. */
   start(client: KubeClient, stop: AbortSignal, clock: Clock): void {
     const { host, role, random } = this.#parts;
     const tools = { clock, random, log: silentLogger };
@@ -89,7 +89,7 @@ export class LabAgent {
       abort.throwIfAborted();
       return { ok: false, reason: messageOf(error) };
     }
-    // The dead do nothing to their hosts.
+    // A dead agent does nothing to its host.
     stop.throwIfAborted();
     return this.#parts.host.perform(step, journal);
   }

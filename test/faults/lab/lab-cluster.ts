@@ -1,4 +1,4 @@
-/** Owns one run in the lab: a cluster in one process and in made-up time, in which processes die and calls fail. */
+/** One run in the lab: a cluster in one process and simulated time, in which processes die and calls fail. */
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { PLAN_NAME, type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
@@ -26,38 +26,38 @@ import { LabObserver } from './lab-observer.ts';
 export interface RunOptions extends Wanted {
   readonly tape: Tape;
   readonly seed: number;
-  /** Where the record goes that is too large for the plan; those of the product, of which no small plan has need, where absent. */
+  /** The status sharding; by default that of the product, which a small plan never needs. */
   readonly shards?: StatusSharding<Plan>;
-  /** What the payload is worth; good where absent. */
+  /** Whether the payload works; good by default. */
   readonly payload?: Quality;
-  /** How many workers may move at once as an onlooker counts them; as many as the plan says where absent. */
+  /** How many workers the observer allows at once; as many as the plan says by default. */
   readonly allowed?: number;
-  /** Changes what the processes of an actor send, so that a mistake can be planted; nothing where absent. */
+  /** Changes what an actor sends, to plant a mistake. */
   readonly tamper?: (actor: string, caller: Caller) => Caller;
-  /** True for a second controller, which takes over where the first one does not renew its lease. */
+  /** True for a second controller, which takes over when the first one does not renew its lease. */
   readonly hasStandby?: boolean;
   /** Called every second of made-up time. */
   readonly everySecond?: (lab: Lab, second: number) => void;
 }
 
-/** What may be done to a run while it goes on. */
+/** What a mishap may do to a run. */
 export interface Lab {
   readonly actors: readonly string[];
   crash(actor: string): void;
   /** Sets the wall clock of the process's machine by so many milliseconds. */
   jump(actor: string, ms: number): void;
-  /** Stops the process in the middle of what it does, until it is let go on. */
+  /** Halts the process until the returned function is called. */
   halt(actor: string): void;
   acknowledge(actor: string): void;
-  /** Nothing of the process gets there, or nothing of the server gets back, until it is mended. */
+  /** Cuts the connection in one or both directions until the returned function is called. */
   cut(actor: string, direction: 'there' | 'back' | 'both'): void;
   mend(actor: string): void;
-  /** Somebody orders the plan to end. */
+  /** A person aborts the plan. */
   abort(): void;
 }
 
 export interface Verdict {
-  /** The plan's state at its end; `stuck` where it came to none. */
+  /** The final state of the plan; `stuck` if it never ended. */
   readonly end: string;
   readonly reason: string;
   readonly violations: readonly string[];
@@ -65,9 +65,9 @@ export interface Verdict {
   readonly seconds: number;
 }
 
-/** Far more than any run takes that has to wait out a lease, a deadline of a request and some pauses. */
+/** Far more than any run takes, with a lease, a request deadline and some pauses. */
 const PATIENCE_S = 1_800;
-/** Seconds after the end in which everything must have come to rest. */
+/** Seconds after the end until everything must be idle. */
 const REST_S = 300;
 const RESPAWN_MS = 1_000;
 
@@ -177,7 +177,7 @@ class Run implements Lab {
     void clientOver(this.#serverCaller()).patch(plans, PLAN_NAME, { metadata }, { type: 'merge' });
   }
 
-  /** The processes that the run consists of are known from here on; none runs yet. */
+  /** Registers the processes of the run; none runs yet. */
   #build(server: Awaited<ReturnType<typeof startApiServer>>, admin: KubeClient) {
     const { controllers, workers, concurrent, allowed = concurrent, payload = 'good', shards } = this.#options;
     const random = this.#random;
@@ -191,7 +191,7 @@ class Run implements Lab {
         () => {
           observer.lookAtHosts();
           const { service } = host.state;
-          // Its agent's machine is its kubelet's.
+          // Agent and kubelet share the machine and its clock.
           const { clock } = this.#processes.get(`agent ${name}`) ?? this;
           if (role === 'worker' && service?.life === 'up')
             void tellVersion(admin, name, service.file, rfc3339(clock.now()));
@@ -217,7 +217,7 @@ class Run implements Lab {
     for (const actor of this.#options.hasStandby === true ? ['controller', 'standby'] : ['controller']) {
       this.#starts.set(actor, (client, stop, clock) => {
         const identity = `${actor}-${++terms}`;
-        // A process that finds itself unable to go on ends, and is started again.
+        // A process that fails ends, and is started again.
         const running = runLabController({ dialect, client, identity, clock, random, isReady }, stop);
         running.catch(() => stop.aborted || this.crash(actor));
       });

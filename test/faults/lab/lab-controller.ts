@@ -1,4 +1,4 @@
-/** Owns a controller process of the lab: election, manager, drains and the engine as `refit controller` puts them together. */
+/** A controller process of the lab: election, manager, drains and the engine as `refit controller` puts them together. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { DrainPreviewer } from '../../../src/drain/drain-preview.ts';
 import { createDrains } from '../../../src/drain/drains.ts';
@@ -20,7 +20,7 @@ export interface LabControllerParts {
   readonly identity: string;
   readonly clock: Clock;
   readonly random: () => number;
-  /** True where the API server of the controller at this address is ready. */
+  /** True if the API server at this address is ready. */
   readonly isReady: (address: string) => boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Owns a host of the lab: the model's host, to which things happen by themselves as time goes on. */
+/** A host of the lab: the model's host, where processes start, answer and end as time passes. */
 
 import type { ActiveJournal, Journal } from '../../../src/agent/journal.ts';
 import type { HostFacts } from '../../../src/agent/service/host.ts';
@@ -6,7 +6,7 @@ import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { afterStep, factsOf, freshHost, type Host, lifeOf, type Qualities, UNSEEN } from '../../model/host.ts';
 
-/** Milliseconds between two things that happen by themselves: a process ends, starts, answers. */
+/** Milliseconds between two events of the host: a process ends, starts, answers. */
 const PACE_MS = 200;
 
 export class LabHost {
@@ -38,7 +38,7 @@ export class LabHost {
     return this.#clock.monotonic() - this.#startedAt;
   }
 
-  /** What an agent finds, where it finds what answers. */
+  /** The facts that the agent observes. */
   observe(journal: Journal): HostFacts {
     const facts = factsOf(this.#host, journal, this.#qualityOf);
     return facts.at(-1) ?? {};

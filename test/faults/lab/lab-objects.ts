@@ -1,4 +1,4 @@
-/** Owns what the lab's API server holds at the beginning: kinds, namespaces, Nodes with pods, and the Plan of a run. */
+/** What the lab's API server holds at the beginning: kinds, namespaces, Nodes with pods, and the Plan of a run. */
 import { globSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
@@ -33,7 +33,7 @@ export async function addWorker(admin: KubeClient, name: string): Promise<void> 
   await admin.create(pods, { ...pod, metadata: podMetadata, spec: body }, { namespace: 'default' });
 }
 
-/** What a kubelet tells once it has come up, at that time of its own clock. */
+/** The conditions that a kubelet writes at its start, by its own clock. */
 export async function tellVersion(
   admin: KubeClient,
   name: string,

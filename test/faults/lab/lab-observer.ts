@@ -1,4 +1,4 @@
-/** Owns what is seen of a run from outside: hosts as they are and objects as the server holds them, and what is wrong in that. */
+/** Observes a run from outside, hosts and objects, and finds violations. */
 import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { cordonOwner, pendingOwner } from '../../../src/drain/cordon-marks.ts';
@@ -23,7 +23,7 @@ const OVER = ['Completed', 'Failed', 'FailedDownload'];
 export class LabObserver {
   readonly #watched: Watched;
   readonly #violations = new Set<string>();
-  /** By node and signal: how far its status was seen to come. */
+  /** By node and signal: the latest status that was observed. */
   readonly #progress = new Map<string, number>();
   /** By node and kind of command: which signals were seen. */
   readonly #attempts = new Map<string, Set<string>>();
@@ -79,7 +79,7 @@ export class LabObserver {
     this.#progress.set(key, step);
   }
 
-  /** The state of the plan where it has ended. */
+  /** The state of the plan once it has ended. */
   get end(): string | undefined {
     const { state = '' } = this.plan?.status ?? {};
     return state === '' || state.startsWith('Schedulable') ? undefined : state;
@@ -90,7 +90,7 @@ export class LabObserver {
     return told.join('; ');
   }
 
-  /** What is left over where nothing should be: empty once everything rests. */
+  /** What is left over; empty once everything is idle. */
   leftovers(): string[] {
     const { controllers, workers, server, hasBundles } = this.#watched;
     const objects = [...server.objects('autopilot.k0sproject.io', 'controlnodes'), ...server.objects('', 'nodes')];

@@ -1,4 +1,4 @@
-/** Owns a part of the lab for every test run, chosen by a seed, and the proof that the lab sees what is wrong. */
+/** A part of the lab for every test run, chosen by a seed, and the proof that the lab sees what is wrong. */
 import { expect, test } from 'vitest';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { StatusShard } from '../../../src/api/refit/status-shard.ts';

@@ -1,4 +1,4 @@
-/** Owns what can go wrong in a run, each as data: a call that fails, or a process that is in trouble for a while. */
+/** The mishaps of a run as data: a call that fails, or a process in trouble for a while. */
 import { type CallPoint, type Fault, nameOf, Tape } from './call-points.ts';
 import { type Lab, type RunOptions, runLab, type Verdict } from './lab-cluster.ts';
 
@@ -81,7 +81,7 @@ export function nameOfTrouble(trouble: Trouble): string {
   }
 }
 
-/** True where the run came to an end that it may come to, and nothing was wrong on the way. */
+/** True if the run ended as it may, without violations. */
 export function isFine({ end, reason, violations }: Verdict): boolean {
   return violations.length === 0 && (end === 'Completed' || (end !== 'stuck' && reason !== ''));
 }

@@ -1,4 +1,4 @@
-/** Owns the count of what came of everything that was tried, as rows of a table. */
+/** Counts the outcomes of all trials, as rows of a table. */
 
 interface Row {
   readonly where: string;
@@ -10,7 +10,7 @@ export class Outcomes {
   readonly #rows = new Map<string, Row>();
   readonly wrong: string[] = [];
 
-  /** `wrong` is empty where all is well. */
+  /** `wrong` is empty if all is well. */
   count(where: string, what: string, end: string, wrong: string): void {
     const key = `${where}/${what}`;
     const row = this.#rows.get(key) ?? { where, what, ends: new Map<string, number>() };

@@ -1,4 +1,4 @@
-/** Owns the sweeps: one run for each single thing that can go wrong, at each place or moment of a run without faults. */
+/** The sweeps: one run for each single thing that can go wrong, at each place or moment of a run without faults. */
 import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/split.ts';
 import { type CallPoint, type Fault, faultsAt, nameOf } from './call-points.ts';
 import { describe, isFine, type Mishap, nameOfTrouble, play, type Scene, type Trouble } from './mishaps.ts';
@@ -6,7 +6,7 @@ import { describe, isFine, type Mishap, nameOfTrouble, play, type Scene, type Tr
 /** Two of each, so that order and limits can be broken. */
 export const SCENE: Scene = { controllers: ['c1', 'c2'], workers: ['w1', 'w2'], concurrent: 2 };
 
-/** One target more than the plan is let hold, and one failure more than it is let list. */
+/** One target more than the plan may hold, and one failure more than it may list. */
 export const SHARDS: Scene = {
   controllers: ['c1'],
   workers: ['w1', 'w2', 'w3'],
@@ -14,7 +14,7 @@ export const SHARDS: Scene = {
   shards: shardsOfSizes({ plan: 3, shard: 2, failures: 1 }),
 };
 
-/** Where every call of everybody fails once in every way. */
+/** Every call of every actor fails once in every way. */
 const CALL_SCENES: Readonly<Record<string, Scene>> = {
   'an update': SCENE,
   'a roll-back': { ...SCENE, payload: 'dead' },

@@ -1,4 +1,4 @@
-/** Owns what a plan and its status shards together tell of each target, held to what was done there. */
+/** What a plan and its status shards together tell of each target, held to what was done there. */
 
 import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
