@@ -114,6 +114,24 @@ test('the admission policies of the chart are those of deploy/', async () => {
   expect(compared(policies)).toEqual(compared(texts.flatMap(objectsIn)));
 });
 
+test('automatic updates: the rights of deploy/rbac-updates.yaml for the account', async () => {
+  const without = new Set((await templated()).map(nameOf));
+  const added = (await templated('--set=k0s.updates=true')).filter((object) => !without.has(nameOf(object)));
+  expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/updates')));
+  const subjects = added.flatMap(({ subjects: all = [] }: KubeObject & { subjects?: { name: string }[] }) => all);
+  expect(new Set(subjects.map(({ name }) => name))).toEqual(
+    new Set(['refit-controller', 'refit-viewer', 'refit-operator']),
+  );
+});
+
+test('agents as a DaemonSet: Helm and kustomize install the same, and the API server takes it', async () => {
+  const args = ['--set=agent.daemonSet=true', '--set=agent.launcherImage=launcher-with-nsenter'];
+  const added = (await templated(...args)).filter(({ kind }) => kind === 'DaemonSet');
+  expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/agent')));
+  const { ok, stderr } = await kubectlAs('admin', ['apply', '--dry-run=server', '-f', '-'], JSON.stringify(added[0]));
+  expect({ ok, stderr }).toEqual({ ok: true, stderr: '' });
+});
+
 test('monitoring: Helm and kustomize install the same', async () => {
   const without = new Set((await templated()).map(nameOf));
   const parts = ['serviceMonitor', 'rules', 'dashboard'].map((name) => `--set=monitoring.${name}=true`);
@@ -129,6 +147,7 @@ test('helm lint finds nothing', async () => {
 test.each<[string, string[], RegExp]>([
   ['no dialect', ['--set=k0s.enabled=false'], /nothing is enabled: set k0s.enabled/],
   ['no address of downloads', ['--set=capi.enabled=true'], /capi.payloadUrl is not set/],
+  ['no image for agents', ['--set=agent.daemonSet=true'], /agent.launcherImage is not set/],
   ['a value that does not exist', ['--set=k0s.replica=3'], /replica/],
   ['no replica', ['--set=k0s.replicas=0'], /replicas/],
   ['an option that is none', ['--set=k0s.extraArgs={debug}'], /extraArgs/],
@@ -213,7 +232,9 @@ describe('installed', () => {
     expect(await cluster.hosts[1]?.version()).toBe(TO);
     const asked = await askedBy(ACCOUNT);
     expect(asked.length).toBeGreaterThan(10);
-    expect(asked.filter((line) => line.startsWith('forbid'))).toEqual([]);
+    // Automatic updates are an option of the chart.
+    const refused = asked.filter((line) => line.startsWith('forbid') && !line.includes('/updateconfigs?'));
+    expect(refused).toEqual([]);
   });
 });
 

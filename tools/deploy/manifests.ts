@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { type CustomKind, definitionOf } from '../../src/api/crd.ts';
 import { CUSTOM_KINDS } from '../crds/registry.ts';
+import { agentDaemonSet } from './agent.ts';
 import { dashboard, rules, serviceMonitor } from './monitoring.ts';
 import { fileOf, object, REFIT_NAMESPACE, yamlOf } from './objects.ts';
 import { copyOf, rightsOf } from './rights.ts';
@@ -41,6 +42,8 @@ export function deployFiles(): [string, string][] {
       'signals.yaml': copyOf('admission-policy.yaml'),
       'k0s-plans.yaml': copyOf('admission-policy-k0s-plans.yaml'),
     },
+    updates: { 'rights.yaml': rightsOf('rbac-updates.yaml', 'others') },
+    agent: { 'daemonset.yaml': made([agentDaemonSet()]) },
     monitoring: {
       'service-monitor.yaml': made([serviceMonitor()]),
       'rules.yaml': made([rules()]),

@@ -93,7 +93,8 @@ async function writePapers({ lock, time, packages }: Papers, output: string): Pr
 async function writeManifests(output: string, time: number): Promise<void> {
   const deploy = join(ROOT, 'deploy');
   const files = await filesBelow(deploy);
-  for (const file of files.filter((path) => path.endsWith('.yaml') && !path.startsWith('chart/'))) {
+  // The bases of kustomize take what the chart takes.
+  for (const file of files.filter((path) => !path.startsWith('chart/') || path.startsWith('chart/manifests/'))) {
     await cp(join(deploy, file), join(output, 'manifests', file));
   }
   const entries = await Promise.all(

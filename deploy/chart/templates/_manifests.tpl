@@ -52,6 +52,7 @@ system-upgrade-controller bring some of them along. */}}
 {{- $values := .root.Values -}}
 {{- $kind := .object.kind -}}
 {{- if eq $kind "Deployment" }}{{ include "refit.deployment" . }}{{ end -}}
+{{- if eq $kind "DaemonSet" }}{{ include "refit.daemonset" . }}{{ end -}}
 {{- if has $kind (list "ClusterRoleBinding" "RoleBinding") }}{{ include "refit.subjects" . }}{{ end -}}
 {{- if and (eq $kind "PodDisruptionBudget") $values.podDisruptionBudget.maxUnavailable -}}
 {{- $_ := set .object.spec "maxUnavailable" $values.podDisruptionBudget.maxUnavailable -}}
@@ -95,6 +96,18 @@ system-upgrade-controller bring some of them along. */}}
 {{- range $volume := $pod.volumes -}}
 {{- with index ($own.secrets | default dict) $volume.name }}{{ $_ := set $volume.secret "secretName" . }}{{ end -}}
 {{- end -}}
+{{- end }}
+
+{{- define "refit.daemonset" -}}
+{{- $values := .root.Values -}}
+{{- $pod := .object.spec.template.spec -}}
+{{- $container := first $pod.containers -}}
+{{- $launcher := required "agent.launcherImage is not set: give an image with sh, cp, mv and nsenter" .own.launcherImage -}}
+{{- $_ := set $container "image" $launcher -}}
+{{- $_ := set $container "args" .own.args -}}
+{{- $_ := set (index $pod.volumes 1) "image" (dict "reference" (include "refit.image" .root) "pullPolicy" $values.image.pullPolicy) -}}
+{{- with $values.imagePullSecrets }}{{ $_ := set $pod "imagePullSecrets" . }}{{ end -}}
+{{- with .own.nodeSelector }}{{ $_ := set $pod "nodeSelector" . }}{{ end -}}
 {{- end }}
 
 {{/* capi names the addresses of downloads: whoever chooses them chooses what runs on nodes, so there is no default. */}}

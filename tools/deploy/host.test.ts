@@ -1,0 +1,49 @@
+/** Tests the files of deploy/host: systemd takes the unit, a shell the script, and the agent the flags. */
+import { existsSync, globSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { readFlagsFile } from '../../src/agent/flags-file.ts';
+import { parseAgentOptions } from '../../src/agent/options.ts';
+import { run } from '../controlplane/run.ts';
+
+const HOST = join(import.meta.dirname, '../../deploy/host');
+const ANALYZE = '/usr/bin/systemd-analyze';
+const BINARY = '/usr/local/bin/refit';
+
+async function temporary(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-host-'));
+  onTestFinished(async () => await rm(directory, { recursive: true }));
+  return directory;
+}
+
+test('systemd takes the unit', async (context) => {
+  context.skip(!existsSync(ANALYZE), `no ${ANALYZE}: Debian's package systemd has it`);
+  const directory = await temporary();
+  const unit = await readFile(join(HOST, 'refit-agent.service'), 'utf8');
+  expect(unit).toContain(`ExecStart=${BINARY} agent\n`);
+  const verify = async (text: string) => {
+    const path = join(directory, 'refit-agent.service');
+    // systemd also looks for the command.
+    await writeFile(path, text.replaceAll(BINARY, process.execPath));
+    return await run(ANALYZE, ['verify', '--man=no', path]);
+  };
+  expect(await verify(unit)).toEqual({ ok: true, stdout: '', stderr: '' });
+  expect((await verify(unit.replace('Restart=always', 'Restart=often'))).stderr).toContain('often');
+});
+
+test('a shell takes the script for OpenRC', async () => {
+  const path = join(HOST, 'refit-agent.initd');
+  expect(await run('sh', ['-n', path])).toEqual({ ok: true, stdout: '', stderr: '' });
+  const { stdout } = await run('sh', ['-c', `. ${path}; echo "$supervisor $command $command_args"`]);
+  expect(stdout.trim()).toBe(`supervise-daemon ${BINARY} agent`);
+});
+
+test.each(globSync('*.yaml', { cwd: HOST }))('the agent takes the flags of %s', async (file) => {
+  // The agent believes only files that nobody else may write to.
+  const path = join(await temporary(), file);
+  await writeFile(path, await readFile(join(HOST, file)), { mode: 0o600 });
+  const flags = await readFlagsFile(path);
+  expect(parseAgentOptions(flags)?.kubeconfig).toMatch(/^\//);
+});
