@@ -3,7 +3,7 @@ import { DISABLED, hashLabelOf, NODE_LABEL, PLAN_LABEL } from '../dialects/cattl
 import { HOST_DEADLINE_MS } from '../dialects/kubeadm/dialect.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { formatDuration } from '../util/duration.ts';
-import { listed } from './phrases.ts';
+import { listed } from '../util/phrases.ts';
 import type { PlanView } from './status/view.ts';
 
 export interface Operator {

@@ -1,7 +1,8 @@
 /** Shows how ages, lists of names, long sentences and columns are written. */
 import { expect, test } from 'vitest';
 import { later, MINUTE, SECOND, T0 } from '../../test/builders/times.ts';
-import { age, aligned, listed, table, wrapped } from './phrases.ts';
+import { listed } from '../util/phrases.ts';
+import { age, aligned, table, wrapped } from './phrases.ts';
 
 test.each<[number, string]>([
   [999, '0 s'],

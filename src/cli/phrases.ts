@@ -7,17 +7,6 @@ export function age(since: string, now: number): string {
   return seconds === 0 ? '0 s' : formatDuration(seconds * 1000);
 }
 
-/** `1 node`, `2 nodes`. */
-export function counted(count: number, noun: string): string {
-  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
-}
-
-/** `a, b and 3 more`. */
-export function listed(names: readonly string[], most: number): string {
-  const shown = names.slice(0, most).join(', ');
-  return names.length > most ? `${shown} and ${names.length - most} more` : shown;
-}
-
 /** Any space but one between a number and its unit. */
 const BREAK = / (?!(?:ms|s|min|h)\b)/;
 

@@ -2,6 +2,7 @@
 import { keyOf } from '../kube/resources.ts';
 import { matchesLabels } from '../kube/selectors.ts';
 import type { Pod, PodDisruptionBudget } from '../kube/types.ts';
+import { listed } from '../util/phrases.ts';
 import { controllerOf } from './pods.ts';
 
 export interface BlockingBudget {
@@ -134,8 +135,7 @@ const TOLERANCE_MS = 30_000;
 
 /** Names as `namespace/name`. */
 export function nameSome(names: readonly string[]): string {
-  const [shown, rest] = [names.toSorted().slice(0, NAMED), names.length - NAMED];
-  return shown.join(', ') + (rest > 0 ? ` and ${rest} more` : '');
+  return listed(names.toSorted(), NAMED);
 }
 
 /** `budget` as `namespace/name`. */

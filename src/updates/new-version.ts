@@ -1,10 +1,11 @@
 /** Tells once, with an Event, that a newer release exists. For clusters without an UpdateConfig, and only if asked for. */
+
 import type { KubeClient } from '../kube/client.ts';
 import { events, namespaces } from '../kube/resources.ts';
 import { isAlreadyExists } from '../kube/status-error.ts';
-import { type Clock, rfc3339 } from '../util/clock.ts';
+import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import type { Logger } from '../util/log.ts';
+import type { Tools } from '../util/tools.ts';
 import { compareVersions, parseVersion } from '../util/version.ts';
 import type { ChannelMemory, Current } from './channel/follow-channel.ts';
 
@@ -14,10 +15,8 @@ export interface ProbeOptions {
   readonly intervalMs: number;
 }
 
-interface ProbeParts {
+interface ProbeParts extends Pick<Tools, 'clock' | 'log'> {
   readonly writer: KubeClient;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 export class NewVersionProbe {

@@ -130,7 +130,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     'many at once are one sentence',
     [workers('v1.36.1+x.0', { w1: NOW, w2: NOW, w3: NOW, w4: NOW, w5: NOW, w6: NOW, w7: NOW })],
     ALL_NOW,
-    ['Downgrade: w1, w2, w3, w4, w5, 2 more would go from v1.36.3+x.0 down to v1.36.1+x.0 (rule Downgrade)'],
+    ['Downgrade: w1, w2, w3, w4, w5 and 2 more would go from v1.36.3+x.0 down to v1.36.1+x.0 (rule Downgrade)'],
   ],
   ['a forced command breaks every rule', [workers(NEXT, { w1: OLD, w2: 'v1.38.0' }, FORCED)], ALL_NOW, []],
   [
@@ -206,7 +206,7 @@ test('fifteen thousand targets are judged in one go', () => {
   );
   const { problems, unchecked } = judgePlan([workers(OLD, targets)], servers(ALL_NOW), new Set());
   expect(problems.map(({ message }) => message)).toEqual([
-    `w1, w3, w5, w7, w9, 7495 more would go from ${NOW} down to ${OLD} (rule Downgrade)`,
+    `w1, w3, w5, w7, w9 and 7495 more would go from ${NOW} down to ${OLD} (rule Downgrade)`,
   ]);
-  expect(unchecked).toEqual(['w0, w2, w4, w6, w8, 7495 more: its version is unknown']);
+  expect(unchecked).toEqual(['w0, w2, w4, w6, w8 and 7495 more: its version is unknown']);
 });

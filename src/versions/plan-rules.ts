@@ -1,4 +1,5 @@
 /** Which versions a plan may lead through: no minor version skipped, no downgrade, no kubelet newer than an API server. */
+import { listed } from '../util/phrases.ts';
 import { isNewerMinor, parseVersion, type Version } from '../util/version.ts';
 import { brokenStep } from './kubeadm-rules.ts';
 import { equallyPrecise } from './release-parts.ts';
@@ -78,7 +79,7 @@ function judgeStage(
   const kubelets = targets.filter(({ hasKubelet = role === 'worker' }) => hasKubelet);
   if (kubelets.length === 0 || allow.has('KubeletAhead')) return;
   const behind = [...servers].filter(([, server]) => isBehind(server, wanted)).map(([name, at]) => `${name} (${at})`);
-  const what = `would have a kubelet of ${version}, newer than the API server of ${listed(behind)}`;
+  const what = `would have a kubelet of ${version}, newer than the API server of ${listed(behind, MAX_LISTED)}`;
   if (behind.length > 0) for (const { name } of kubelets) findings.add('KubeletAhead', what, name);
   for (const [name, server = ''] of servers)
     if (!parseVersion(server)) findings.leave('the version of its API server is unknown', name);
@@ -115,18 +116,13 @@ class PlanFindings {
   problems(): VersionProblem[] {
     return [...this.#broken.values()].map(({ rule, what, names }) => ({
       code: rule,
-      message: `${listed(names)} ${what} (rule ${rule})`,
+      message: `${listed(names, MAX_LISTED)} ${what} (rule ${rule})`,
     }));
   }
 
   unchecked(): string[] {
     return [...this.#left].map(([what, names]) =>
-      [listed([...new Set(names)]), what].filter((part) => part !== '').join(': '),
+      [listed([...new Set(names)], MAX_LISTED), what].filter((part) => part !== '').join(': '),
     );
   }
-}
-
-function listed(names: readonly string[]): string {
-  const more = names.length - MAX_LISTED;
-  return [...names.slice(0, MAX_LISTED), ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }

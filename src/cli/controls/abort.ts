@@ -7,7 +7,7 @@ import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import type { NodeAction } from '../../engine/model/decision.ts';
 import { isFinal, isOwnedBy, type Target } from '../../engine/model/recorded.ts';
 import { RefitError } from '../../util/errors.ts';
-import { listed } from '../phrases.ts';
+import { listed } from '../../util/phrases.ts';
 import { isMoving } from '../status/sentences.ts';
 import { stateOf, titleOf } from '../status/text.ts';
 import { type Control, type ControlledPlan, inProgress } from './control.ts';

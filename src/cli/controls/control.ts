@@ -1,5 +1,5 @@
 /** The contract of a control (pause, resume, abort, retry): from the plan as it is to what is written on it and printed. */
-import { listed } from '../phrases.ts';
+import { listed } from '../../util/phrases.ts';
 import type { Inspection } from '../status/observe.ts';
 import { movingRows, sentenceOf } from '../status/sentences.ts';
 import type { PlanView } from '../status/view.ts';

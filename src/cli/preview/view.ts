@@ -2,7 +2,7 @@
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { RolloutPhase } from '../../engine/model/recorded.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { counted, listed } from '../phrases.ts';
+import { counted, listed } from '../../util/phrases.ts';
 import type { LeaderView } from '../status/load.ts';
 import { isMoving } from '../status/sentences.ts';
 import { noteLines } from '../status/text.ts';

@@ -9,7 +9,7 @@ import { isFinal } from '../../engine/model/recorded.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { listed } from '../phrases.ts';
+import { listed } from '../../util/phrases.ts';
 import { type DrainProbe, InspectionAnswers, type Question, type Sources } from './answers.ts';
 import { type Loaded, type Policies, policyOf } from './load.ts';
 import { type PlanView, viewOf } from './view.ts';

@@ -1,7 +1,8 @@
 /** Says where targets are and what waits: one row each while they are few, one for all in the same state when they are many. */
 import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
-import { age, listed } from '../phrases.ts';
+import { listed } from '../../util/phrases.ts';
+import { age } from '../phrases.ts';
 import type { PlanView, TargetView } from './view.ts';
 
 /** More of a kind than this share a row, so that a plan fits a screen. */

@@ -1,8 +1,9 @@
 /** The text form of `refit status`: notes, then for each plan a header, stages, targets, what waits and what to do. */
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../dialects/registry.ts';
+import { listed } from '../../util/phrases.ts';
 import { mendingOf } from '../operators.ts';
 import type { Medium, Style } from '../output.ts';
-import { age, aligned, listed, table, wrapped } from '../phrases.ts';
+import { age, aligned, table, wrapped } from '../phrases.ts';
 import {
   endLines,
   failedRows,

@@ -1,10 +1,11 @@
 /** Runs `refit why`: for each plan, or for one node, its state, what it waits for, what ends that, and what to do. */
 import type { Wait } from '../../engine/model/decision.ts';
 import { EXIT } from '../../util/errors.ts';
+import { listed } from '../../util/phrases.ts';
 import { operatorOf } from '../operators.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
-import { age, listed } from '../phrases.ts';
+import { age } from '../phrases.ts';
 import {
   endLines,
   failedRows,

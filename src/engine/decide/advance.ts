@@ -1,5 +1,6 @@
 /** Advances a rollout by one move: admit it, follow the nodes' reports, end it, or fill free slots. */
 import { rfc3339 } from '../../util/clock.ts';
+import { listedSentences } from '../../util/phrases.ts';
 import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
 import { ADMISSION, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
@@ -170,9 +171,10 @@ export function admit(context: DecisionContext): Rollout {
 const MAX_LISTED = 5;
 
 function listed(reasons: readonly Reason[]): string {
-  const messages = reasons.slice(0, MAX_LISTED).map(({ message }) => message);
-  const rest = reasons.length - messages.length;
-  return [...messages, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+  return listedSentences(
+    reasons.map(({ message }) => message),
+    MAX_LISTED,
+  );
 }
 
 export function versionVerdict(snapshot: Snapshot, { allow }: RolloutPolicy): VersionVerdict {

@@ -1,6 +1,6 @@
 /** Gate: starts no drain that cannot end, so that no node is cordoned in vain. */
 import { BUDGET_ENDS, describeBlockingBudget } from '../../drain/budgets.ts';
-import type { RefusedPod } from '../../drain/pods.ts';
+import { listedSentences } from '../../util/phrases.ts';
 import { isUnanswered, untilAsked } from '../model/decision.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
@@ -25,13 +25,8 @@ export const drainPossible: Gate = {
       return wait('DrainBlocked', message, BUDGET_ENDS, { recheckMs: RECHECK_MS });
     }
     if (drainPreview.refused.length === 0) return PASS;
-    const message = `${name} cannot be drained: ${refusals(drainPreview.refused)}`;
+    const refused = drainPreview.refused.map(({ pod, reason }) => `${pod} ${reason}`);
+    const message = `${name} cannot be drained: ${listedSentences(refused, MAX_LISTED)}`;
     return wait('DrainRefused', message, REFUSED_ENDS, { recheckMs: RECHECK_MS });
   },
 };
-
-function refusals(refused: readonly RefusedPod[]): string {
-  const listed = refused.slice(0, MAX_LISTED).map(({ pod, reason }) => `${pod} ${reason}`);
-  const rest = refused.length - listed.length;
-  return [...listed, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
-}

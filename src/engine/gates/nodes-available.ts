@@ -1,4 +1,5 @@
 /** Gate: limits how many nodes of the cluster are unavailable at once, for whatever reason. */
+import { listed } from '../../util/phrases.ts';
 import type { NodeLimit } from '../policy/rollout-policy.ts';
 import { type GateInput, PASS, type Verdict, wait } from './types.ts';
 
@@ -19,10 +20,7 @@ export const nodesAvailable = {
     const count = busy.size - (busy.has(target.name) ? 1 : 0);
     if (count < limit) return PASS;
     const others = [...busy].filter((each) => each !== target.name).toSorted();
-    const listed = [...others.slice(0, MAX_LISTED), ...(count > MAX_LISTED ? [`${count - MAX_LISTED} more`] : [])].join(
-      ', ',
-    );
-    const message = `${count} of ${all.size} nodes are not Ready, unschedulable or at work (${listed}); UpgradePolicy ${name} allows ${limit}`;
+    const message = `${count} of ${all.size} nodes are not Ready, unschedulable or at work (${listed(others, MAX_LISTED)}); UpgradePolicy ${name} allows ${limit}`;
     const ends = 'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised';
     return wait('TooManyUnavailable', message, ends);
   },

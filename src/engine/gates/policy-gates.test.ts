@@ -233,7 +233,7 @@ test.each<[string, NodeLimit | undefined, string, Cluster, string]>([
     TWO,
     'w1',
     { cordoned: ['w2', 'w3', 'w4', 'w5', 'w6', 'w7', 'w8'] },
-    'wait TooManyUnavailable: 7 of 10 nodes are not Ready, unschedulable or at work (w2, w3, w4, w5, w6, 2 more); UpgradePolicy nightly allows 2',
+    'wait TooManyUnavailable: 7 of 10 nodes are not Ready, unschedulable or at work (w2, w3, w4, w5, w6 and 2 more); UpgradePolicy nightly allows 2',
   ],
 ])('nodes-available: %s', (_, maxUnavailable, name, seen, answer) => {
   const given = policy(maxUnavailable ? { maxUnavailable } : {});

@@ -1,5 +1,6 @@
 /** Events of a plan and of its targets, from what was recorded before and what is recorded now. */
 import { formatDuration } from '../../util/duration.ts';
+import { counted, listed } from '../../util/phrases.ts';
 import { isLarge } from '../act/status-shards.ts';
 import type { Evaluations } from '../decide/evaluate-target.ts';
 import { factsOf } from '../gates/types.ts';
@@ -104,10 +105,8 @@ function blockedEvents(rollout: Rollout, waits: readonly Wait[]): ReportedEvent[
 function resumedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   const pending = new Set(targetsIn(before, 'pending').map(({ key }) => key));
   const names = targetsIn(after, 'intended').flatMap(({ key, name }) => (pending.has(key) ? [name] : []));
-  const [first] = names;
-  if (first === undefined) return [];
-  const who = names.length === 1 ? first : `${first} and ${names.length - 1} more`;
-  return [{ type: 'Normal', reason: because('Resumed', `No longer blocked: starting ${who}`) }];
+  if (names.length === 0) return [];
+  return [{ type: 'Normal', reason: because('Resumed', `No longer blocked: starting ${listed(names, 1)}`) }];
 }
 
 function completedEvents(rollout: Rollout): ReportedEvent[] {
@@ -120,10 +119,6 @@ function completedEvents(rollout: Rollout): ReportedEvent[] {
 
 function countOf({ stages }: Rollout): number {
   return stages.reduce((sum, { targets }) => sum + targets.length, 0);
-}
-
-function counted(count: number, noun: string): string {
-  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }
 
 /** A selector that matches nothing is often a mistake. */
