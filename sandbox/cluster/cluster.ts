@@ -32,6 +32,8 @@ export interface ClusterOptions {
   readonly offers: readonly string[];
   /** Least size of those files. */
   readonly payloadBytes?: number;
+  /** Port of the API servers on the controllers' own addresses; a free one by default. */
+  readonly apiPort?: number;
   /** Milliseconds between the end of a service and its next start. */
   readonly restartDelayMs: number;
   /** More that the download server has: from the path of a URL to a file. */
@@ -100,7 +102,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     Array.from({ length: count }, (_, index) => `${options.prefix ?? ''}${role}${index + 1}`);
   const controllers = named(options.controllers, 'controller');
   const workers = named(options.workers, 'worker');
-  const apiPort = await freePort();
+  const apiPort = options.apiPort ?? (await freePort());
   const hosts = await startHosts({
     client,
     directory: join(directory, 'hosts'),

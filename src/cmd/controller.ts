@@ -10,7 +10,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
-import { createClient } from '../kube/transport/http-client.ts';
+import { createRoamingClient } from '../kube/transport/roaming-client.ts';
 import { type LeaderTools, prepareControllerProcess } from '../process/controller-process.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
@@ -39,7 +39,10 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
   const component = 'refit-controller';
   const log = stderrLogger(flags.logLevel);
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
-  const client = createClient(config, { userAgent: component, onRequest: (record) => metrics.requested(record) });
+  const client = createRoamingClient(config, {
+    userAgent: component,
+    onRequest: (record) => metrics.requested(record),
+  });
   try {
     const updates = await prepareUpdates(flags, { client, metrics, log }, abort);
     const controller = await prepareControllerProcess(

@@ -1,5 +1,5 @@
 /** Resources and their URL paths, the built-in resources that Refit uses, and the keys and versions of objects. */
-import type { Event, Job, KubeObject, Lease, Node, Pod, PodDisruptionBudget, Secret } from './types.ts';
+import type { EndpointSlice, Event, Job, KubeObject, Lease, Node, Pod, PodDisruptionBudget, Secret } from './types.ts';
 
 export interface Resource<T extends KubeObject = KubeObject> {
   /** Empty for the core group. */
@@ -33,6 +33,7 @@ export const podDisruptionBudgets = namespaced<PodDisruptionBudget>(
 export const daemonSets = namespaced('apps/v1', 'DaemonSet', 'daemonsets');
 export const jobs = namespaced<Job>('batch/v1', 'Job', 'jobs');
 export const namespaces = clusterScoped('v1', 'Namespace', 'namespaces');
+export const endpointSlices = namespaced<EndpointSlice>('discovery.k8s.io/v1', 'EndpointSlice', 'endpointslices');
 export const leases = namespaced<Lease>('coordination.k8s.io/v1', 'Lease', 'leases');
 
 export function apiVersionOf(resource: Resource): string {

@@ -149,6 +149,11 @@ export interface Lease extends KubeObject {
   };
 }
 
+export interface EndpointSlice extends KubeObject {
+  endpoints?: { addresses: string[]; conditions?: { ready?: boolean } }[];
+  ports?: { port?: number }[];
+}
+
 export interface ObjectReference {
   apiVersion?: string;
   kind?: string;

@@ -21,7 +21,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/drain': 940,
   'src/engine': 4_880,
   'src/http': 370,
-  'src/kube': 3_220,
+  'src/kube': 3_360,
   'src/process': 200,
   'src/runtime': 845,
   'src/signal': 345,

@@ -119,6 +119,8 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'coordination.k8s.io/leases@kube-node-lease=roles-a': { controller: 'get', ...LOOK },
   'coordination.k8s.io/leases@kube-node-lease=roles-b': { controller: 'get', ...LOOK, busy: 'get create patch' },
   'coordination.k8s.io/leases@kube-node-lease': { controller: 'get', ...LOOK },
+  'discovery.k8s.io/endpointslices@default=kubernetes': { controller: 'get', controlNode: 'get', busy: 'get' },
+  'discovery.k8s.io/endpointslices@default': {},
   'coordination.k8s.io/leases@kube-system': { kubeadm: 'create', ...LOOK },
   'coordination.k8s.io/leases@kube-system=refit-kubeadm': { kubeadm: 'get create update', ...LOOK },
   'coordination.k8s.io/leases@refit-system': { capi: 'create', ...LOOK },

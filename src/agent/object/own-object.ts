@@ -25,8 +25,6 @@ interface Mark {
 
 const NEVER: Mark = { resourceVersion: '0', at: Number.NEGATIVE_INFINITY };
 
-/** Short: a controller's API server restarts during its update, and the next signal comes as soon as it is back. */
-const RETRY_CAP_MS = 2_000;
 /** Field manager of the registration. Signals have another one, because the original's leader writes them too. */
 const FIELD_MANAGER = 'refit-agent';
 
@@ -65,7 +63,6 @@ export class OwnObject implements RegisteredObject {
     const fieldSelector = `metadata.name=${name}`;
     const informer = createInformer(client, resource, {
       fieldSelector,
-      retryCapMs: RETRY_CAP_MS,
       clock,
       random,
       logger: log,

@@ -2,7 +2,7 @@
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { nodes } from '../../kube/resources.ts';
 import { describeProblem, isForbidden, isNotFound } from '../../kube/status-error.ts';
-import { createClient } from '../../kube/transport/http-client.ts';
+import { createRoamingClient } from '../../kube/transport/roaming-client.ts';
 import { SIGNAL_OBJECTS } from '../../signal/names.ts';
 import { backoffDelay } from '../../util/backoff.ts';
 import { sleep } from '../../util/clock.ts';
@@ -47,7 +47,7 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
   const { options, paths, clock, config, version } = basis;
   const log = basis.log.child({ node: name });
   const userAgent = `refit-agent/${version} (${name})`;
-  const client = createClient(config, { clock, userAgent, mostBytes: MOST_ANSWER_BYTES, mostItems: MOST_ITEMS });
+  const client = createRoamingClient(config, { clock, userAgent, mostBytes: MOST_ANSWER_BYTES, mostItems: MOST_ITEMS });
   const host = { ...basis, client, userAgent, log };
   try {
     const { phase } = await loadJournal(paths.journal);

@@ -22,6 +22,7 @@ import { apiVersionOf, pathOf, pods, type Resource } from '../resources.ts';
 import { TransportError } from '../status-error.ts';
 import type { KubeList, KubeObject } from '../types.ts';
 import { Requester, type RequestRecord } from './requester.ts';
+import type { ServerAddresses } from './server-addresses.ts';
 import { Transport } from './transport.ts';
 
 export interface ClientOptions {
@@ -37,6 +38,8 @@ export interface ClientOptions {
   readonly mostBytes?: number;
   /** Objects of the longest list over all its pages; a million by default. */
   readonly mostItems?: number;
+  /** More places where the server answers. */
+  readonly addresses?: ServerAddresses;
   /** Called for each attempt, including retries. */
   readonly onRequest?: (record: RequestRecord) => void;
 }
@@ -57,7 +60,7 @@ const MOST_EMPTY_PAGES = 1_000;
 export function createClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient {
   const clock = options.clock ?? systemClock;
   const requester = new Requester({
-    transport: new Transport(config),
+    transport: new Transport(config, options.addresses),
     credentials: new Credentials(config, clock),
     clock,
     server: printableUrl(config.server),

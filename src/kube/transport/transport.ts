@@ -1,4 +1,4 @@
-/** Keep-alive HTTP/1.1 connections to one API server, replaced when certificates change. */
+/** Keep-alive HTTP/1.1 connections to the API server, replaced when certificates change. */
 import type { Agent, ClientRequest, ClientRequestArgs, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
@@ -8,6 +8,7 @@ import { printableUrl } from '../../util/printable-url.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import type { TlsMaterial } from '../config/credentials.ts';
 import { TransportError } from '../status-error.ts';
+import type { ServerAddress, ServerAddresses } from './server-addresses.ts';
 
 export interface WireRequest {
   readonly method: string;
@@ -26,38 +27,71 @@ const MAX_IDLE_SOCKETS = 8;
 /** The TCP connection below each TLS connection, which hides it. */
 const wires = new WeakMap<object, Socket>();
 
-/** Makes the TCP connection itself, because only that can be reset. */
+/** Milliseconds until another API server is tried, where there is one. */
+const CONNECT_MS = 2_000;
+
+/**
+ * Makes the TCP connection itself, because only that can be reset, and because it may lead to another API server. The
+ * certificate is compared with the configured name all the same, which TLS finds in `options`.
+ */
 class TlsAgent extends https.Agent {
+  readonly #addresses: ServerAddresses | undefined;
+
+  constructor(options: https.AgentOptions, addresses: ServerAddresses | undefined) {
+    super(options);
+    this.#addresses = addresses;
+  }
+
   override createConnection(
     options: ClientRequestArgs,
     callback?: (error: Error | null, stream: Duplex) => void,
   ): Duplex | null | undefined {
-    const wire = connect(options as TcpNetConnectOpts);
+    const address = this.#addresses?.next();
+    const wire = connect({ ...options, ...address } as TcpNetConnectOpts);
     const socket = super.createConnection({ ...options, socket: wire } as ClientRequestArgs, callback);
     if (socket) wires.set(socket, wire);
+    if (socket && address) this.#judge(address, wire, socket);
     return socket;
+  }
+
+  #judge(address: ServerAddress, wire: Socket, socket: Duplex): void {
+    const onError = (): void => this.#addresses?.failed(address);
+    socket.once('error', onError);
+    socket.once('secureConnect', () => {
+      socket.off('error', onError);
+      wire.setTimeout(0);
+    });
+    if (this.#addresses !== undefined && this.#addresses.count > 1)
+      wire.setTimeout(CONNECT_MS, () => wire.destroy(new Error(`no connection within ${CONNECT_MS} ms`)));
   }
 }
 
 export class Transport {
   readonly #config: ClusterConfig;
   readonly #base: URL;
+  readonly #addresses: ServerAddresses | undefined;
   #agent: Agent | undefined;
   #material: TlsMaterial = {};
 
-  constructor(config: ClusterConfig) {
+  /** Without `addresses`, the server of `config` is the only one. */
+  constructor(config: ClusterConfig, addresses?: ServerAddresses) {
     this.#config = config;
+    this.#addresses = addresses;
     this.#base = new URL(config.server);
   }
 
   /** Resolves with the response's head; the caller reads or destroys the body. Rejects with a TransportError. */
   async open(request: WireRequest): Promise<IncomingMessage> {
+    const failures: unknown[] = [];
     for (;;) {
       const attempt = this.#send(request);
       try {
         return await attempt.response;
       } catch (error) {
-        if (request.abort.aborted || !attempt.wasStale()) throw this.#failure(request, error, attempt.maybeApplied());
+        if (!attempt.wasStale()) failures.push(error);
+        const hasOther = !attempt.wasSent() && failures.length < (this.#addresses?.count ?? 1);
+        if (request.abort.aborted || !(attempt.wasStale() || hasOther))
+          throw this.#failure(request, failures[0] ?? error, attempt.wasSent() && request.method !== 'GET');
       }
     }
   }
@@ -100,7 +134,7 @@ export class Transport {
     } as const;
     if (this.#base.protocol === 'http:') return new http.Agent(shared);
     const { tlsServerName, insecureSkipTlsVerify } = this.#config;
-    return new TlsAgent({
+    const options = {
       ...shared,
       ...(ca === undefined ? {} : { ca }),
       ...(cert === undefined || key === undefined ? {} : { cert, key }),
@@ -108,7 +142,8 @@ export class Transport {
       rejectUnauthorized: insecureSkipTlsVerify !== true,
       // HTTP/2 is never offered: requests hung when the server sent GOAWAY.
       ALPNProtocols: ['http/1.1'],
-    });
+    };
+    return new TlsAgent(options, this.#addresses);
   }
 
   #failure(request: WireRequest, error: unknown, maybeApplied: boolean): TransportError {
@@ -122,7 +157,8 @@ interface Attempt {
   readonly response: Promise<IncomingMessage>;
   /** The server had closed an idle connection at the moment it was used again: a read may simply be sent once more. */
   wasStale(): boolean;
-  maybeApplied(): boolean;
+  /** The request may have left this machine. */
+  wasSent(): boolean;
 }
 
 function follow(outgoing: ClientRequest, request: WireRequest, connected: string): Attempt {
@@ -150,7 +186,7 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
   return {
     response,
     wasStale: () => request.method === 'GET' && outgoing.reusedSocket,
-    maybeApplied: () => sent && request.method !== 'GET',
+    wasSent: () => sent,
   };
 }
 

@@ -154,20 +154,33 @@ test('a server that cannot be reached is not suspected of having lost the versio
   expect(versions(rig)).toEqual(['stream', ...Array.from({ length: 10 }, () => '5')]);
 });
 
-test.each<[string, () => Error, number, number]>([
-  ['a server that is away is asked as often as its user wants', () => new TransportError('refused'), 1_000, 60],
-  ['one that says no is not hurried', () => refusal(403, 'Forbidden'), 1_000, 9],
-])('%s', async (_name, failure, retryCapMs, most) => {
-  const failures = Array.from({ length: 200 }, () => [failure()]);
-  const asked = async (options: InformerOptions<KubeObject>): Promise<number> => {
-    const rig = start({ watches: [[initialEnd(5)], ...failures] }, options);
-    await rig.clock.advance(60_000);
-    return rig.asked.length;
-  };
-  const often = await asked({ retryCapMs });
-  expect(often).toBeGreaterThanOrEqual(await asked({}));
-  expect(often > 60).toBe(most === 60);
-  expect(often).toBeLessThan(most * 2);
+/** How often the server was asked in a minute in which it answers with these failures. */
+async function asked(...failures: readonly Error[]): Promise<number> {
+  const rig = start({ watches: [[initialEnd(5)], ...failures.map((failure) => [failure])] });
+  await rig.clock.advance(60_000);
+  return rig.asked.length;
+}
+
+const many = (failure: () => Error, count = 200): Error[] => Array.from({ length: count }, failure);
+const away = (): Error => new TransportError('refused');
+const forbidden = (): Error => refusal(403, 'Forbidden');
+
+test('a server that is away is asked often, one that says no is not', async () => {
+  expect(await asked(...many(away))).toBeGreaterThan(30);
+  expect(await asked(...many(() => refusal(503, 'ServiceUnavailable')))).toBeGreaterThan(30);
+  expect(await asked(...many(forbidden))).toBeLessThan(15);
+});
+
+test('one that says no after it was away is starting: asked soon, but not for ever', async () => {
+  const rig = start({ watches: [[initialEnd(5)], ...[...many(away, 20), ...many(forbidden)].map((each) => [each])] });
+  while (rig.asked.length < 22) await rig.clock.advance(50);
+  const [first, at] = [rig.asked.length, rig.clock.monotonic()];
+  while (rig.asked.length < first + 3) await rig.clock.advance(50);
+  expect(rig.clock.monotonic() - at).toBeLessThan(1_500);
+  await rig.clock.advance(15_000);
+  const then = rig.asked.length;
+  await rig.clock.advance(60_000);
+  expect(rig.asked.length - then).toBeLessThan(6);
 });
 
 test('the time a server asks for is waited', async () => {

@@ -10,8 +10,6 @@ import { type Handler, Store } from './store.ts';
 export interface InformerOptions<T extends KubeObject> extends Selection {
   /** Makes objects smaller before they are stored; `metadata.managedFields` is always dropped. */
   readonly transform?: ((object: T) => T) | undefined;
-  /** Longest pause between retries in milliseconds while the server does not answer; 30 s by default. */
-  readonly retryCapMs?: number;
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly logger?: Logger;
@@ -40,11 +38,11 @@ export function createInformer<T extends KubeObject>(
 ): Informer<T> {
   const logger = (options.logger ?? silentLogger).child({ resource: resource.plural });
   const store = new Store<T>(logger);
-  const { namespace, labelSelector, fieldSelector, retryCapMs, clock = systemClock, random = Math.random } = options;
+  const { namespace, labelSelector, fieldSelector, clock = systemClock, random = Math.random } = options;
   const shrink = options.transform ?? ((object: T) => object);
   const transform = (object: T): T => shrink(dropManagedFields(object));
   const selection = { namespace, labelSelector, fieldSelector };
-  const parts = { client, resource, selection, sink: store, transform, retryCapMs, clock, random, logger };
+  const parts = { client, resource, selection, sink: store, transform, clock, random, logger };
   const reflector = new Reflector<T>(parts);
   return {
     resource,

@@ -32,8 +32,6 @@ export interface ReflectorParts<T extends KubeObject> {
   readonly sink: Sink<T>;
   /** Makes objects smaller as they arrive: thousands of complete ones may not fit into memory. */
   readonly transform: (object: T) => T;
-  /** Longest pause between retries in milliseconds while the server does not answer. */
-  readonly retryCapMs?: number | undefined;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
@@ -43,8 +41,10 @@ export interface ReflectorParts<T extends KubeObject> {
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /** Seconds after which the server ends a watch, so that load spreads over its replicas again. */
 const WATCH_SECONDS = { least: 300, most: 600 };
-/** Milliseconds; the cap is client-go's, and a single reset costs little. */
-const RETRY = { base: 200, cap: 30_000 };
+/** Milliseconds. A server that does not answer may be back at any moment; a denial repeats (the cap is client-go's). */
+const RETRY = { base: 200, cap: 2_000, denialCap: 30_000 };
+/** Milliseconds since a failure without a verdict: a server that has just started denies what its roles allow. */
+const STARTING_MS = 15_000;
 /** After this many failures in a row the remembered version may be the cause, and the list is read again. */
 const FAILURES_BEFORE_RELIST = 5;
 /** Milliseconds: a watch that ends sooner without an event counts as failed, or a bad proxy would make us spin. */
@@ -55,6 +55,9 @@ export class Reflector<T extends KubeObject> {
   /** Where the next watch starts; undefined when the whole list must be read. */
   #resourceVersion: string | undefined;
   #failures = 0;
+  /** When the server last gave no answer, or one that says that it cannot. */
+  #awayAt = Number.NEGATIVE_INFINITY;
+  #wasAway = false;
   #streamedListRefused = false;
 
   constructor(parts: ReflectorParts<T>) {
@@ -141,14 +144,24 @@ export class Reflector<T extends KubeObject> {
     if (this.#resourceVersion === undefined && isRefusalOfStreamedList(thrown)) this.#streamedListRefused = true;
     if (isGone(thrown) || this.#isSuspect(thrown)) this.#resourceVersion = undefined;
     const asked = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
-    // A refusal will repeat: only a server that does not answer is worth fast retries.
-    const cap = isForbidden(thrown) || isUnauthorized(thrown) ? RETRY.cap : (this.#parts.retryCapMs ?? RETRY.cap);
-    const delay = Math.max(asked, backoffDelay(this.#failures++, { ...RETRY, cap, random }));
+    const isStarting = this.#isStarting(thrown);
+    const cap = isDenial(thrown) && !isStarting ? RETRY.denialCap : RETRY.cap;
+    const delay = Math.max(asked, backoffDelay(this.#failures++, { base: RETRY.base, cap, random }));
     const fields = { problem: messageOf(thrown), retryInMs: Math.round(delay) };
     // Broken streams are routine; only repeated failures are worth a warning.
     if (this.#failures > 2 || isDenial(thrown)) logger.warn('watch failed', fields);
     else logger.debug('watch interrupted', fields);
     await sleep(clock, delay, abort).catch(() => undefined);
+  }
+
+  /** Also notes what `thrown` says, and begins with short pauses when a server answers again. */
+  #isStarting(thrown: unknown): boolean {
+    const now = this.#parts.clock.monotonic();
+    const isAway = !(thrown instanceof StatusError) || thrown.code >= 500;
+    if (isAway) this.#awayAt = now;
+    else if (this.#wasAway) this.#failures = 0;
+    this.#wasAway = isAway;
+    return now - this.#awayAt < STARTING_MS;
   }
 
   /** A server that keeps answering with failures may object to the version; one that does not answer says nothing about it. */

@@ -1,0 +1,54 @@
+/** A client that goes on at the cluster's other API servers while the configured one does not answer. */
+import { isIP } from 'node:net';
+import { systemClock } from '../../util/clock.ts';
+import type { KubeClient } from '../client.ts';
+import type { ClusterConfig } from '../config/cluster-config.ts';
+import { endpointSlices } from '../resources.ts';
+import type { EndpointSlice } from '../types.ts';
+import { type ClientOptions, createClient } from './http-client.ts';
+import { type ServerAddress, ServerAddresses } from './server-addresses.ts';
+
+/** The API servers themselves keep it. */
+const PEERS = { name: 'kubernetes', namespace: 'default' } as const;
+/** Milliseconds: control planes hardly ever change, and every agent asks. */
+const LEARN_EVERY_MS = 30 * 60_000;
+/** Milliseconds from a failed connection: the API server that answers now may know more. */
+const LEARN_AFTER_FAILURE_MS = 5_000;
+
+/**
+ * The others are learned from the endpoints of the Service `kubernetes`. They are only addresses: a certificate must be
+ * valid for the configured name there, too. So without verification, or over http, the client stays with its server.
+ */
+export function createRoamingClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient {
+  const { protocol, hostname, port } = new URL(config.server);
+  if (protocol !== 'https:' || config.insecureSkipTlsVerify === true) return createClient(config, options);
+  const { clock = systemClock, onRequest } = options;
+  const host = hostname.replace(/^\[|\]$/g, '');
+  let learnAt = -Infinity;
+  const addresses = new ServerAddresses({ host, port: Number(port || 443) }, clock);
+  const learn = async (): Promise<void> => {
+    learnAt = clock.monotonic() + LEARN_EVERY_MS;
+    // Without the right to read it there is only the configured server.
+    const slice = await client.get(endpointSlices, PEERS.name, PEERS).catch(() => undefined);
+    if (slice) addresses.learn(addressesIn(slice));
+  };
+  const client = createClient(config, {
+    ...options,
+    addresses,
+    onRequest(record) {
+      onRequest?.(record);
+      if (record.code === 0) learnAt = Math.min(learnAt, clock.monotonic() + LEARN_AFTER_FAILURE_MS);
+      else if (clock.monotonic() >= learnAt) void learn();
+    },
+  });
+  return client;
+}
+
+function addressesIn({ endpoints, ports }: EndpointSlice): ServerAddress[] {
+  const numbers = (ports ?? []).flatMap(({ port }) => port ?? []);
+  return (endpoints ?? [])
+    .filter(({ conditions }) => conditions?.ready !== false)
+    .flatMap(({ addresses }) => addresses)
+    .filter((host) => isIP(host) !== 0)
+    .flatMap((host) => numbers.map((port) => ({ host, port })));
+}
