@@ -27,7 +27,7 @@ export interface OwnNodeFacts {
   readonly staleMs?: number;
 }
 
-/** When k0s runs its own agent. `observe`: leave the signal to it. `refuse`: fail the signal. `replace`: act anyway. */
+/** When k0s runs its own agent. `observe`: leave the signal to it. `refuse`: fail a new signal. `replace`: act anyway. */
 export type BesideK0s = 'observe' | 'refuse' | 'replace';
 
 export interface StepInput {

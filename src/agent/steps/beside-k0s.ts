@@ -16,8 +16,8 @@ export function besideK0s(input: StepInput): Step | undefined {
   const { beside = 'replace', journal } = input;
   const reason = beside === 'replace' ? undefined : whyAside(input);
   if (reason === undefined) return undefined;
-  if (beside === 'observe') return { kind: 'stand-aside', reason };
-  if (journal.phase !== 'idle') return { kind: 'give-up', reason };
+  // A signal that is failed under k0s's own agent would keep that one's cordon.
+  if (beside === 'observe' || journal.phase !== 'idle') return { kind: 'stand-aside', reason };
   return { kind: 'report', status: 'FailedDownload', reason };
 }
 

@@ -313,7 +313,12 @@ describe("beside k0s's own agent", () => {
     ],
     ['a new signal is taken up as if it were off', undefined, itsOwn, begin as object],
     ['it is off: a new signal is taken up', undefined, { ...refusing, journal: IDLE }, begin as object],
-    ['it overtook us: the work is given up', 'Cordoning', { ...refusing, ...overtaken }, { ...aside, kind: 'give-up' }],
+    [
+      'it overtook us: its cordon would stay if we failed the signal',
+      'Cordoning',
+      { ...refusing, ...overtaken },
+      aside,
+    ],
     ['it overtook us: we act as if it were off', 'Cordoning', overtaken, { kind: 'download' }],
     [
       'it overtook us',

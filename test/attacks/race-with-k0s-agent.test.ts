@@ -1,0 +1,65 @@
+/** The double of k0s's agent comes to life beside ours at each step of a signal: nothing may be lost, whoever is faster. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import type { Node } from '../../src/kube/types.ts';
+import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
+import { NEW, OLD, Rig } from '../agent/rig.ts';
+import { K0sNode } from '../doubles/k0s-node.ts';
+import { Recorder } from '../doubles/runtime/recorder.ts';
+import { surroundingsFor } from '../doubles/surroundings.ts';
+import { timesOf } from '../doubles/times.ts';
+
+let cluster: MemoryCluster;
+beforeAll(async () => void (cluster = await startMemoryCluster()));
+afterAll(async () => await cluster.stop());
+
+/** k0s's agent on the host, with the delays of the original made short. It ends with the returned value. */
+async function startTheirs(node: Rig): Promise<AsyncDisposable> {
+  const surroundings = surroundingsFor({
+    config: await loadClusterConfig({ path: cluster.kubeconfig }),
+    author: { by: 'system:node', via: node.host.name },
+    recorder: new Recorder(),
+    times: { ...timesOf(0.05), boot: 0, firstStatus: 0 },
+    apiPort: 0,
+  });
+  const theirs = new K0sNode({ ...surroundings, host: node.host, role: 'worker', address: '127.0.0.1' });
+  theirs.start();
+  return {
+    async [Symbol.asyncDispose]() {
+      await theirs.stop();
+      surroundings.close();
+    },
+  };
+}
+
+const STEPS = ['before the signal', 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'] as const;
+
+let count = 0;
+
+test.each(
+  (['observe', 'refuse', 'replace'] as const).flatMap((beside) => STEPS.map((step) => [beside, step] as const)),
+)('%s: it comes at %s', async (beside, step) => {
+  const { admin, kubeconfig } = cluster;
+  const name = `raced${process.pid}-${++count}`;
+  await using node = await Rig.start({ name, admin, kubeconfig });
+  await using things = new AsyncDisposableStack();
+  const old = await node.installed();
+  const coming = Promise.withResolvers<AsyncDisposable>();
+  const come = (): void => void startTheirs(node).then(coming.resolve, coming.reject);
+  if (step === 'before the signal') come();
+  else node.onStatus = (status) => status === step && come();
+  node.startAgent('--beside-k0s', beside, '--soak', '200ms', '--restart-timeout', '5s');
+  await node.send('/new', NEW);
+  things.use(await coming.promise);
+  await node.end();
+  // Whoever was faster: the host runs one of the two versions. Theirs may still restart it after ours has failed the signal.
+  await node.until(async () => expect([OLD, NEW]).toContain(await node.host.version()));
+  const [version, status] = [await node.host.version(), node.statuses.at(-1)];
+  if (status === 'Completed') expect(version).toBe(NEW);
+  // The way back is never the version that was wanted.
+  const wayBack = await node.installed('.previous').catch(() => old);
+  expect(wayBack).toBe(old);
+  await node.until(async () => expect(((await node.object()) as Node).spec?.unschedulable).toBeFalsy());
+  expect((await node.leftovers()).filter((file) => !file.startsWith('k0s.tmp'))).toEqual([]);
+  if (beside === 'observe') expect([status, version]).toEqual(['Completed', NEW]);
+});
