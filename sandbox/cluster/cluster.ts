@@ -46,6 +46,8 @@ export interface ClusterOptions {
   readonly played?: boolean;
   /** Hosts with an agent of Refit; all by default. */
   readonly agents?: readonly string[];
+  /** Variables of the controllers, beside PATH and HOME. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Nodes that get damaged bytes. */
   readonly breakFor?: readonly string[];
   /** With this version no kubelet starts; only for simulated Nodes. */
@@ -159,7 +161,8 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     async startController(name, args = []) {
       const connection = ['--kubeconfig', await plane.kubeconfig('controller'), '--api-port', String(apiPort)];
       const own = ['--lease-duration', LEASE_DURATION, ...args];
-      return await processes.start(name, [...refit.controller, 'controller', ...connection, ...own]);
+      const command = [...refit.controller, 'controller', ...connection, ...own];
+      return await processes.start(name, command, options.environment);
     },
     startLeading: async (name, command, args) =>
       await processes.start(name, [...refit.controller, command, ...args, '--lease-duration', LEASE_DURATION]),
@@ -210,11 +213,12 @@ class Processes {
     this.#directory = directory;
   }
 
-  async start(name: string, args: readonly string[]): Promise<Process> {
+  async start(name: string, args: readonly string[], environment?: ClusterOptions['environment']): Promise<Process> {
     const child = await startProcess({
       name,
       command: process.execPath,
       args,
+      ...(environment && { environment }),
       directory: this.#directory,
       ready: () => Promise.resolve(true),
       clock: systemClock,

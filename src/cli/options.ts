@@ -44,11 +44,18 @@ export function controllerOptions(): Option[] {
     new Option('--target-deadline <time>', 'time for one node, from its signal on; 0 for no deadline')
       .argParser((text) => (text === '0' ? Number.POSITIVE_INFINITY : parseTime(text)))
       .default(targetDeadlineMs, formatDuration(targetDeadlineMs)),
-    new Option('--health-address <host:port>', 'serve /healthz, /readyz and /metrics at this address'),
-    new Option('--log-level <level>', 'lowest level to log')
-      .choices(['debug', 'info', 'warn', 'error'])
-      .default('info'),
+    healthAddress(),
+    logLevel(),
   ];
+}
+
+export function healthAddress(): Option {
+  return new Option('--health-address <host:port>', 'serve /healthz, /readyz and /metrics at this address');
+}
+
+export function logLevel(): Option {
+  const levels = ['debug', 'info', 'warn', 'error'];
+  return new Option('--log-level <level>', 'lowest level to log').choices(levels).default('info');
 }
 
 export function leaseDuration(description: string): Option {

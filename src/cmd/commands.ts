@@ -7,7 +7,9 @@ import {
   type ConnectionFlags,
   connectionOptions,
   controllerOptions,
+  healthAddress,
   leaseDuration,
+  logLevel,
   parseTime,
 } from '../cli/options.ts';
 import { standardOutput } from '../cli/output.ts';
@@ -15,10 +17,13 @@ import type { PreviewFlags } from '../cli/preview/command.ts';
 import type { CommandCall, CommandSpec } from '../cli/program.ts';
 import type { StatusFlags } from '../cli/status/command.ts';
 import type { SessionParts } from '../cli/status/session.ts';
+import type { UpdatesFlags } from '../cli/updates/command.ts';
 import { VERSION } from '../cli/version.ts';
 import { systemClock } from '../util/clock.ts';
+import type { BundleFlags } from './bundle.ts';
 import type { ExtensionFlags } from './capi-extension.ts';
 import type { UpdateFlags } from './controller.ts';
+import type { ServeFlags } from './serve.ts';
 
 /** Each command imports what it runs only when it runs. */
 export const COMMANDS: readonly CommandSpec[] = [
@@ -90,6 +95,43 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: async (_flags, { argument = '' }) => (await import('../cli/controls/retry.ts')).retry(argument),
   }),
   {
+    name: 'updates',
+    summary: 'Shows the channels that the cluster follows: what runs, what is offered, and what comes next.',
+    options: updatesOptions(),
+    run: async (flags: UpdatesFlags, call) =>
+      await (await import('../cli/updates/command.ts')).showUpdates(flags, await partsOf(call)),
+    commands: [
+      {
+        name: 'check',
+        summary: 'Lets the leader ask the channel now, and shows what it found.',
+        argument: new Argument('[name]', 'only this UpdateConfig'),
+        options: updatesOptions(),
+        run: async (flags: UpdatesFlags, call) =>
+          await (await import('../cli/updates/command.ts')).checkUpdates(call.argument, flags, await partsOf(call)),
+      },
+    ],
+  },
+  {
+    name: 'serve',
+    summary: 'Serves releases and channels to clusters: an update server.',
+    argument: new Argument('<directory>', 'made by `refit bundle`'),
+    options: serveOptions(),
+    run: async (flags: ServeFlags, { argument = '', abort }) =>
+      await (await import('./serve.ts')).runServe(argument, flags, abort),
+  },
+  {
+    name: 'bundle',
+    summary: 'Makes the directory of an update server: gathers and verifies every file, then publishes all at once.',
+    argument: new Argument('<directory>', 'for `refit serve`'),
+    options: [
+      new Option('-f, --file <file>', 'releases, where their files come from, and channels'),
+      new Option('--unpack <archive>', 'first publish what this archive has'),
+      new Option('--pack <archive>', 'then write all that is published into one archive'),
+    ],
+    run: async (flags: BundleFlags, { argument = '', write, abort }) =>
+      await (await import('./bundle.ts')).runBundle(argument, flags, write, abort),
+  },
+  {
     name: 'validate',
     summary: 'Checks a file with a Plan or an UpgradePolicy, without a cluster.',
     argument: new Argument('<file>', 'file with one Plan or UpgradePolicy'),
@@ -150,6 +192,24 @@ function control(name: string, summary: string, { options = [], load, ...rest }:
     return await applyControl(await load(flags, call), flags, await partsOf(call));
   };
   return { name, summary, options: [...connectionOptions(), plan, ...options], run, ...rest };
+}
+
+function updatesOptions(): Option[] {
+  return [
+    ...connectionOptions(),
+    new Option('-o, --output <form>', 'output format').choices(['text', 'json']).default('text'),
+  ];
+}
+
+function serveOptions(): Option[] {
+  return [
+    new Option('--address <host:port>', 'serve at this address').default('127.0.0.1:8080'),
+    new Option('--url <url>', 'address of the files in indexes; default: as each client asks'),
+    new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; default: plain http'),
+    new Option('--token-file <file>', 'tokens for the channels, one a line; default: anybody may read them'),
+    healthAddress(),
+    logLevel(),
+  ];
 }
 
 function updateOptions(): Option[] {

@@ -146,6 +146,8 @@ function updateMetrics({ gauge, counter }: Define) {
     'Questions that the update server did not answer.',
     'config',
   );
+  const requests = counter('refit_served_requests_total', 'Answers of `refit serve` by status code.', 'code');
+  const bytes = counter('refit_served_bytes_total', 'Bytes that `refit serve` sent.');
   const told = new Map<string, { reason: string; current: string; available: string }>();
   const forget = (config: string): void => {
     const before = told.get(config);
@@ -161,6 +163,10 @@ function updateMetrics({ gauge, counter }: Define) {
     updateChecked: (config: string, atSeconds: number, isFailed: boolean): void => {
       checked.set({ config }, atSeconds);
       if (isFailed) failed.inc({ config });
+    },
+    served: (code: number, sent: number): void => {
+      requests.inc({ code });
+      bytes.inc(sent);
     },
     /** Removes what was measured of the others. */
     keepUpdates: (configs: readonly string[]): void => {

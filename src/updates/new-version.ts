@@ -54,7 +54,7 @@ export class NewVersionProbe {
     return intervalMs;
   }
 
-  /** As k0s writes it, but its name is the same for every leader. */
+  /** As k0s writes it (the API server wants the namespace twice), but its name is the same for every leader. */
   async #tell(version: string, abort: AbortSignal): Promise<void> {
     const { writer, clock } = this.#parts;
     const namespace = 'kube-system';

@@ -1,10 +1,10 @@
 /** The HTTPS server of the hooks: HTTP/2 and HTTP/1.1 on one port, and limited callers. */
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import { type CertificateFiles, followCertificate, readCertificate } from '../../runtime/certificate.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { listen } from '../../util/listen.ts';
 import type { Logger } from '../../util/log.ts';
-import { type CertificateFiles, followCertificate, readCertificate } from './certificate.ts';
 import { DEFAULT_LIMITS, type Limits, limitConnections } from './connection-limits.ts';
 import type { AnswerHook } from './hook-service.ts';
 import { routeOf } from './routes.ts';

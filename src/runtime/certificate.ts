@@ -3,8 +3,8 @@ import { type FSWatcher, watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import { messageOf, RefitError } from '../../util/errors.ts';
-import type { Logger } from '../../util/log.ts';
+import { messageOf, RefitError } from '../util/errors.ts';
+import type { Logger } from '../util/log.ts';
 
 export interface CertificateFiles {
   readonly certificate: string;

@@ -1,0 +1,127 @@
+/** Runs `refit updates` and `refit updates check`: what each UpdateConfig follows, and what it will do next. */
+import { type UpdateConfig, updateConfigs } from '../../api/autopilot/update-config.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { isNotFound } from '../../kube/status-error.ts';
+import { createClient } from '../../kube/transport/http-client.ts';
+import { CHECK_ANNOTATION, statusOf } from '../../updates/status.ts';
+import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
+import type { ConnectionFlags } from '../options.ts';
+import type { Output } from '../output.ts';
+import { table } from '../phrases.ts';
+
+export interface UpdatesFlags extends ConnectionFlags {
+  readonly output: 'text' | 'json';
+}
+
+interface UpdatesParts {
+  readonly clock: Clock;
+  readonly output: Pick<Output, 'write'>;
+  readonly abort: AbortSignal;
+}
+
+export async function showUpdates(flags: UpdatesFlags, parts: UpdatesParts): Promise<number> {
+  return await withClient(flags, async (client) => {
+    render(await load(client, parts.abort), flags, parts);
+    return EXIT.ok;
+  });
+}
+
+const PATIENCE_MS = 60_000;
+const POLL_MS = 200;
+
+/** Asks the leader to check now, and shows what it found. */
+export async function checkUpdates(
+  name: string | undefined,
+  flags: UpdatesFlags,
+  parts: UpdatesParts,
+): Promise<number> {
+  const { clock, abort } = parts;
+  return await withClient(flags, async (client) => {
+    const asked = new Date(clock.now()).toISOString();
+    const wanted = (await load(client, abort)).filter(({ metadata }) => name === undefined || metadata.name === name);
+    if (wanted.length === 0)
+      throw new RefitError('REFIT_USAGE', `there is no UpdateConfig${name === undefined ? '' : ` ${name}`}`, {
+        hint: 'see docs/guides/updates.md',
+      });
+    const patch = { metadata: { annotations: { [CHECK_ANNOTATION]: asked } } };
+    for (const { metadata } of wanted)
+      await client.patch(updateConfigs, metadata.name, patch, { type: 'merge', abort });
+    const deadline = clock.monotonic() + PATIENCE_MS;
+    for (;;) {
+      const now = (await load(client, abort)).filter(({ metadata }) =>
+        wanted.some((each) => each.metadata.name === metadata.name),
+      );
+      // Only the owner of the Plan is checked.
+      if (now.some((config) => statusOf(config)?.obeyed === asked)) {
+        render(now, flags, parts);
+        return now.some((config) => statusOf(config)?.reason === 'CheckFailed') ? EXIT.failed : EXIT.ok;
+      }
+      if (clock.monotonic() > deadline)
+        throw new RefitError('REFIT_CONTROL', `no leader has checked within ${formatDuration(PATIENCE_MS)}`, {
+          hint: 'see with `refit status` whether a leader runs, and that it has deploy/rbac-updates.yaml',
+        });
+      await sleep(clock, POLL_MS, abort);
+    }
+  });
+}
+
+async function withClient(flags: ConnectionFlags, work: (client: KubeClient) => Promise<number>): Promise<number> {
+  const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
+  const client = createClient(config, { userAgent: 'refit-updates' });
+  try {
+    return await work(client);
+  } finally {
+    client.close();
+  }
+}
+
+async function load(client: KubeClient, abort: AbortSignal): Promise<UpdateConfig[]> {
+  try {
+    return (await client.listAll(updateConfigs, { abort })).items;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw new RefitError('REFIT_NO_CRD', 'the cluster has no kind UpdateConfig', { cause: error });
+  }
+}
+
+function render(
+  configs: readonly UpdateConfig[],
+  { output: form }: UpdatesFlags,
+  { output, clock }: UpdatesParts,
+): void {
+  const views = configs.map((config) => ({
+    name: config.metadata.name,
+    channel: config.spec.channel ?? 'stable',
+    server: config.spec.updateServer,
+    ...statusOf(config),
+  }));
+  if (form === 'json') return output.write(`${JSON.stringify(views, undefined, 2)}\n`);
+  if (views.length === 0) return output.write('There is no UpdateConfig: this cluster follows no channel.\n');
+  const now = clock.now();
+  const rows = views.map(({ name, channel, current, available, reason, checkedAt, nextCheck, nextWindow }) => [
+    name,
+    channel,
+    current ?? '',
+    available ?? '',
+    reason ?? 'NotChecked',
+    ago(checkedAt, now),
+    ahead(nextCheck, now),
+    ahead(nextWindow, now),
+  ]);
+  const header = ['NAME', 'CHANNEL', 'CURRENT', 'AVAILABLE', 'STATE', 'CHECKED', 'NEXT CHECK', 'WINDOW'];
+  const reasons = views.map(({ name, message = 'no leader has looked at it yet' }) => `${name}: ${message}`);
+  output.write(`${[...table(header, rows), '', ...reasons, '', `Times as of ${rfc3339(now)}.`].join('\n')}\n`);
+}
+
+function ago(time: string | undefined, now: number): string {
+  return time === undefined ? 'never' : `${formatDuration(Math.max(0, now - Date.parse(time)))} ago`;
+}
+
+function ahead(time: string | undefined, now: number): string {
+  if (time === undefined) return '';
+  const ms = Date.parse(time) - now;
+  return ms <= 0 ? 'now' : `in ${formatDuration(ms)}`;
+}

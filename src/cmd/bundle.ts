@@ -1,0 +1,44 @@
+/** Runs `refit bundle`. Downloads as the agent does: resumed, and verified. */
+import * as files from 'node:fs/promises';
+import { fetchVerified } from '../agent/download/fetch.ts';
+import { PartialFile } from '../agent/download/partial-file.ts';
+import { VERSION } from '../cli/version.ts';
+import { type FileDownload, packBundle, publishBundle, unpackBundle } from '../updates/bundle/publish.ts';
+import { systemClock as clock } from '../util/clock.ts';
+import { EXIT, RefitError } from '../util/errors.ts';
+import { stderrLogger } from '../util/log.ts';
+
+export interface BundleFlags {
+  readonly file?: string;
+  readonly pack?: string;
+  readonly unpack?: string;
+}
+
+const LIMITS = { maxBytes: 8 * 1024 ** 3, reserveBytes: 256 * 1024 ** 2, stallMs: 60_000, totalMs: 6 * 3_600_000 };
+
+export async function runBundle(
+  directory: string,
+  { file, pack, unpack }: BundleFlags,
+  write: (text: string) => void,
+  abort: AbortSignal,
+): Promise<number> {
+  if (file === undefined && pack === undefined && unpack === undefined)
+    throw new RefitError('REFIT_USAGE', 'name what to do: --file, --unpack or --pack');
+  if (unpack !== undefined) await unpackBundle(unpack, directory);
+  if (file !== undefined) await publishBundle(file, directory, downloader(abort), (line) => write(`${line}\n`));
+  if (pack !== undefined) await packBundle(directory, pack);
+  write(`${directory} is ready for \`refit serve\`\n`);
+  return EXIT.ok;
+}
+
+function downloader(abort: AbortSignal): FileDownload {
+  const tools = { clock, random: Math.random, log: stderrLogger('warn'), files, environment: process.env, abort };
+  return async (url, sha256, path) => {
+    const paths = { part: path, record: `${path}.json` };
+    await using part = await PartialFile.open({ url, sha256 }, paths, files);
+    const request = { url, sha256, paths, userAgent: `refit/${VERSION}`, limits: LIMITS };
+    await fetchVerified(part, request, async () => await Promise.resolve({ isHere: false }), tools);
+    await part.seal(0o644);
+    await files.rm(paths.record, { force: true });
+  };
+}

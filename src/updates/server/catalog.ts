@@ -1,0 +1,100 @@
+/** What an update server offers: releases with their files, and channels. `refit bundle` writes it, `refit serve` reads it. */
+import { createHash } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { messageOf, RefitError } from '../../util/errors.ts';
+import { compareVersions, parseVersion } from '../../util/version.ts';
+
+/** Replaced as a whole: a reader finds an old catalog or a new one, and all files of both. */
+export const CATALOG_FILE = 'catalog.json';
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const percentSchema = z.int().min(0).max(100);
+
+const fileSchema = z.strictObject({
+  /** `<os>-<architecture>`. */
+  platform: z.string().regex(/^[a-z0-9]+-[a-z0-9]+$/),
+  kind: z.enum(['k0s', 'airgap']),
+  sha256,
+  size: z.int().min(0),
+});
+
+/** One release on a channel. */
+export const entrySchema = z.strictObject({
+  version: z
+    .string()
+    .refine((text) => parseVersion(text) !== undefined && text.startsWith('v'), 'is no version such as v1.36.3+k0s.0'),
+  /** Of clusters that get it; all by default. */
+  percent: percentSchema.optional(),
+  /** True: nobody gets it for now. */
+  hold: z.boolean().optional(),
+  /** The reason: nobody gets it any more, and running Plans stop. */
+  withdrawn: z.string().min(1).optional(),
+});
+
+export const channelsSchema = z.record(z.string().regex(/^[a-z][a-z0-9-]*$/), z.array(entrySchema));
+const catalogSchema = z.strictObject({ releases: z.record(z.string(), z.array(fileSchema)), channels: channelsSchema });
+
+export type CatalogFile = z.infer<typeof fileSchema>;
+export type Catalog = z.infer<typeof catalogSchema>;
+
+/** A file lies under its hash, so it never changes. */
+export function pathOfFile(directory: string, hash: string): string {
+  return join(directory, 'files', hash);
+}
+
+/** Rejects with REFIT_FILE. */
+export async function readCatalog(directory: string): Promise<Catalog> {
+  const path = join(directory, CATALOG_FILE);
+  try {
+    return catalogSchema.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch (error) {
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : messageOf(error);
+    throw new RefitError('REFIT_FILE', `cannot use ${path}: ${why}`, {
+      cause: error,
+      hint: 'make it with `refit bundle`',
+    });
+  }
+}
+
+/** Reads the catalog again when it was replaced. */
+export class FollowedCatalog {
+  readonly #directory: string;
+  #read: { readonly at: string; readonly catalog: Catalog } | undefined;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  async current(): Promise<Catalog> {
+    const { mtimeMs, ino } = await stat(join(this.#directory, CATALOG_FILE));
+    const at = `${mtimeMs} ${ino}`;
+    if (this.#read?.at !== at) this.#read = { at, catalog: await readCatalog(this.#directory) };
+    return this.#read.catalog;
+  }
+}
+
+/** The newest version that the channel has for a cluster; `minor` such as `v1.37` limits the choice. */
+export function versionFor(catalog: Catalog, channel: string, clusterId: string, minor?: string): string | undefined {
+  const offered = (catalog.channels[channel] ?? []).flatMap((entry) => {
+    const version = parseVersion(entry.version);
+    const isOffered = entry.hold !== true && entry.withdrawn === undefined && isIncluded(clusterId, entry);
+    const fits = minor === undefined || `v${version?.major}.${version?.minor}` === minor;
+    return version && isOffered && fits ? [{ text: entry.version, version }] : [];
+  });
+  return offered.toSorted((a, b) => compareVersions(b.version, a.version))[0]?.text;
+}
+
+/** A cluster without an id gets a release when all do. */
+function isIncluded(clusterId: string, { version, percent = 100 }: z.infer<typeof entrySchema>): boolean {
+  if (percent === 100 || clusterId === '') return percent === 100;
+  return createHash('sha256').update(`${version} ${clusterId}`).digest().readUInt32BE() % 100 < percent;
+}
+
+export function withdrawnOf(catalog: Catalog, channel: string): Record<string, string> {
+  const entries = catalog.channels[channel] ?? [];
+  return Object.fromEntries(
+    entries.flatMap(({ version, withdrawn }) => (withdrawn === undefined ? [] : [[version, withdrawn]])),
+  );
+}

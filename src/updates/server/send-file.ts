@@ -1,0 +1,112 @@
+/** Sends files and ranges of them. All downloads share one bounded cache, so a thousand of them need no more memory than one. */
+import { once } from 'node:events';
+import { open } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+const BLOCK_BYTES = 1024 * 1024;
+/** 128 MiB at most. */
+const MOST_BLOCKS = 128;
+
+/** Blocks of immutable files, by path; the least recent one goes first. */
+export class BlockCache {
+  readonly #blocks = new Map<string, Promise<Buffer>>();
+
+  async read(path: string, index: number): Promise<Buffer> {
+    const key = `${index} ${path}`;
+    const block = this.#blocks.get(key) ?? readBlock(path, index);
+    this.#blocks.delete(key);
+    this.#blocks.set(key, block);
+    block.catch(() => this.#blocks.delete(key));
+    const [oldest] = this.#blocks.keys();
+    if (this.#blocks.size > MOST_BLOCKS && oldest !== undefined) this.#blocks.delete(oldest);
+    return await block;
+  }
+}
+
+async function readBlock(path: string, index: number): Promise<Buffer> {
+  await using handle = await open(path);
+  const { buffer, bytesRead } = await handle.read(
+    Buffer.allocUnsafeSlow(BLOCK_BYTES),
+    0,
+    BLOCK_BYTES,
+    index * BLOCK_BYTES,
+  );
+  return buffer.subarray(0, bytesRead);
+}
+
+export interface ServedFile {
+  readonly path: string;
+  readonly size: number;
+  /** Strong: of the content. */
+  readonly etag: string;
+}
+
+/** Resolves with the number of bytes that were sent, also when the client leaves. */
+export async function sendFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { path, size, etag }: ServedFile,
+  cache: BlockCache,
+): Promise<number> {
+  const head = { etag, 'accept-ranges': 'bytes', 'cache-control': 'public, max-age=31536000, immutable' };
+  if (request.headers['if-none-match'] === etag) {
+    response.writeHead(304, head).end();
+    return 0;
+  }
+  const range = rangeOf(request, size, etag);
+  if (range === 'unsatisfiable') {
+    response.writeHead(416, { ...head, 'content-range': `bytes */${size}` }).end();
+    return 0;
+  }
+  const { from, to } = range ?? { from: 0, to: size - 1 };
+  response.writeHead(range ? 206 : 200, {
+    ...head,
+    'content-type': 'application/octet-stream',
+    'content-length': to - from + 1,
+    ...(range && { 'content-range': `bytes ${from}-${to}/${size}` }),
+  });
+  if (request.method === 'HEAD') {
+    response.end();
+    return 0;
+  }
+  return await sendBytes(response, path, { from, to }, cache);
+}
+
+interface ByteRange {
+  readonly from: number;
+  /** The last byte. */
+  readonly to: number;
+}
+
+/** Undefined: the whole file. More than one range is answered with it, too (RFC 9110, 14.2). */
+function rangeOf({ headers }: IncomingMessage, size: number, etag: string): ByteRange | 'unsatisfiable' | undefined {
+  const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(headers.range ?? '') ?? [];
+  const isStale = headers['if-range'] !== undefined && headers['if-range'] !== etag;
+  if ((first === '' && last === '') || isStale) return undefined;
+  const from = first === '' ? Math.max(0, size - Number(last)) : Number(first);
+  const to = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1);
+  if (first !== '' && last !== '' && Number(last) < Number(first)) return undefined;
+  return from > to ? 'unsatisfiable' : { from, to };
+}
+
+async function sendBytes(
+  response: ServerResponse,
+  path: string,
+  { from, to }: ByteRange,
+  cache: BlockCache,
+): Promise<number> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  let at = from;
+  while (at <= to && !response.destroyed) {
+    const block = await cache.read(path, Math.floor(at / BLOCK_BYTES));
+    const start = at % BLOCK_BYTES;
+    const part = block.subarray(start, Math.min(block.length, start + to - at + 1));
+    // The file was cut short: the client must not take this for its end.
+    if (part.length === 0) response.destroy();
+    if (!response.write(part)) await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
+    at += part.length;
+  }
+  response.end();
+  return at - from;
+}

@@ -1,0 +1,180 @@
+/** The update server: channels in both formats of k0s, as the redirect of system-upgrade-controller, and the files. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { type CertificateFiles, followCertificate, readCertificate } from '../../runtime/certificate.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { messageOf } from '../../util/errors.ts';
+import { listen } from '../../util/listen.ts';
+import type { Tools } from '../../util/tools.ts';
+import { type Catalog, FollowedCatalog, pathOfFile, readCatalog, versionFor } from './catalog.ts';
+import { listedIndex, mappedIndex } from './render-index.ts';
+import { BlockCache, sendFile } from './send-file.ts';
+
+export interface UpdateServerOptions extends Pick<Tools, 'clock' | 'log'> {
+  /** Made by `refit bundle`. */
+  readonly directory: string;
+  /** `host:port`. */
+  readonly address: string;
+  /** What clients reach this server by; as they ask if absent. */
+  readonly url: string | undefined;
+  /** Plain http if absent. */
+  readonly certificate: CertificateFiles | undefined;
+  /** A file with one token a line; without it anybody may read the channels. */
+  readonly tokenFile: string | undefined;
+  readonly metrics: Metrics;
+}
+
+/** A client that sends or reads nothing for a minute is disconnected. */
+const LIMITS = { headersTimeout: 10_000, requestTimeout: 20_000, keepAliveTimeout: 30_000 };
+const IDLE_MS = 60_000;
+const MOST_CONNECTIONS = 4_000;
+
+/** Serves until `abort`. Rejects at once with REFIT_FILE or REFIT_USAGE. */
+export async function runUpdateServer(options: UpdateServerOptions, abort: AbortSignal): Promise<void> {
+  const { directory, certificate, log } = options;
+  await readCatalog(directory);
+  await tokensOf(options);
+  const server = new UpdateRequests(options);
+  const listener: RequestListener = (request, response) => void server.answer(request, response);
+  const limits = { ...LIMITS, highWaterMark: 1024 * 1024 };
+  const tls = certificate && createTlsServer({ ...limits, ...(await readCertificate(certificate)) }, listener);
+  const listening: Server = tls ?? createServer(limits, listener);
+  listening.maxConnections = MOST_CONNECTIONS;
+  listening.setTimeout(IDLE_MS);
+  const { port } = await listen(listening, options.address);
+  await using things = new AsyncDisposableStack();
+  if (tls && certificate) things.use(followCertificate(certificate, (renewed) => tls.setSecureContext(renewed), log));
+  log.info('serving', { directory, port, tls: tls !== undefined });
+  await new Promise<void>((resolve) => {
+    const close = (): void => {
+      listening.close(() => resolve());
+      listening.closeAllConnections();
+    };
+    if (abort.aborted) close();
+    else abort.addEventListener('abort', close, { once: true });
+  });
+}
+
+/** Without a token file: none is needed. */
+async function tokensOf({ tokenFile }: Pick<UpdateServerOptions, 'tokenFile'>): Promise<string[] | undefined> {
+  if (tokenFile === undefined) return undefined;
+  const lines = (await readFile(tokenFile, 'utf8')).split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '');
+}
+
+class UpdateRequests {
+  readonly #options: UpdateServerOptions;
+  readonly #catalog: FollowedCatalog;
+  readonly #cache = new BlockCache();
+
+  constructor(options: UpdateServerOptions) {
+    this.#options = options;
+    this.#catalog = new FollowedCatalog(options.directory);
+  }
+
+  /** Never rejects. */
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { clock, log, metrics } = this.#options;
+    const started = clock.monotonic();
+    let bytes = 0;
+    try {
+      bytes = await this.#route(request, response);
+    } catch (error) {
+      log.error('cannot answer', { path: request.url, reason: messageOf(error) });
+      if (response.headersSent) response.destroy();
+      else refuse(response, 500);
+    }
+    const { method, socket, url: path } = request;
+    const ms = Math.round(clock.monotonic() - started);
+    metrics.served(response.statusCode, bytes);
+    log.info('request', {
+      from: socket.remoteAddress,
+      method,
+      path,
+      status: response.statusCode,
+      bytes,
+      ms,
+      cluster: clusterOf(request),
+    });
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse): Promise<number> {
+    const { method = '', headers } = request;
+    if (method !== 'GET' && method !== 'HEAD') return refuse(response, 405);
+    const { pathname, searchParams } = addressOf(request);
+    const [, hash] = /^\/files\/([0-9a-f]{64})\/[^/]+$/.exec(pathname) ?? [];
+    if (hash !== undefined) return await this.#sendFile(hash, request, response);
+    const [, channel = '', minor, index] =
+      /^\/([a-z][a-z0-9-]*)(?:\/(v\d+\.\d+))?(\/index\.yaml|\/)?$/.exec(pathname) ?? [];
+    if (channel === '') return refuse(response, 404);
+    if (!(await this.#isAllowed(headers.authorization))) return refuse(response, 401, { 'www-authenticate': 'Bearer' });
+    const catalog = await this.#catalog.current();
+    const version = versionFor(catalog, channel, clusterOf(request), minor);
+    if (version === undefined) return refuse(response, 404);
+    const base = this.#base(request);
+    if (base === undefined) return refuse(response, 400);
+    if (index === '/index.yaml') return sendIndex(request, response, listedIndex(catalog, channel, version, base));
+    if (searchParams.has('clusterID'))
+      return sendIndex(request, response, mappedIndex(catalog, channel, version, base));
+    return refuse(response, 302, { location: `${base}/releases/${encodeURIComponent(version)}` });
+  }
+
+  /** The path is as hard to guess as the content, so agents need no token. */
+  async #sendFile(sha256: string, request: IncomingMessage, response: ServerResponse): Promise<number> {
+    const size = sizeOf(await this.#catalog.current(), sha256);
+    if (size === undefined) return refuse(response, 404);
+    const file = { path: pathOfFile(this.#options.directory, sha256), size, etag: `"${sha256}"` };
+    return await sendFile(request, response, file, this.#cache);
+  }
+
+  /** Takes the same time for every token. The file may change at any time. */
+  async #isAllowed(authorization = ''): Promise<boolean> {
+    const tokens = await tokensOf(this.#options);
+    if (!tokens) return true;
+    const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+    const given = digest(authorization.replace(/^Bearer /i, ''));
+    return tokens.map((token) => timingSafeEqual(digest(token), given)).includes(true);
+  }
+
+  /** Undefined for a Host that is none. */
+  #base({ headers: { host = '' } }: IncomingMessage): string | undefined {
+    const { url, certificate } = this.#options;
+    if (url !== undefined) return url.replace(/\/+$/, '');
+    return /^[\w.-]+(:\d+)?$|^\[[\da-f:]+\](:\d+)?$/i.test(host)
+      ? `${certificate ? 'https' : 'http'}://${host}`
+      : undefined;
+  }
+}
+
+function sizeOf({ releases }: Catalog, sha256: string): number | undefined {
+  return Object.values(releases)
+    .flat()
+    .find((file) => file.sha256 === sha256)?.size;
+}
+
+/** The UID of the namespace kube-system, in the ways of k0s and of system-upgrade-controller; empty if it is not told. */
+function clusterOf(request: IncomingMessage): string {
+  const { k0s_clusterid: ofK0s, 'x-suc-cluster-id': ofSuc } = request.headers;
+  const told = ofK0s ?? ofSuc;
+  const id = typeof told === 'string' ? told : addressOf(request).searchParams.get('clusterID');
+  return (id ?? '').replace(/^kube-system:/, '').slice(0, 64);
+}
+
+function addressOf({ url = '/' }: IncomingMessage): URL {
+  return URL.parse(url, 'http://localhost') ?? new URL('http://localhost');
+}
+
+function sendIndex({ headers, method }: IncomingMessage, response: ServerResponse, body: string): number {
+  const etag = `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"`;
+  const head = { etag, 'cache-control': 'no-cache', 'content-type': 'application/yaml' };
+  if (headers['if-none-match'] === etag) return refuse(response, 304, head);
+  response.writeHead(200, { ...head, 'content-length': Buffer.byteLength(body) }).end(method === 'HEAD' ? '' : body);
+  return Buffer.byteLength(body);
+}
+
+function refuse(response: ServerResponse, code: number, headers: Readonly<Record<string, string>> = {}): number {
+  response.writeHead(code, { ...headers, 'content-length': 0 }).end();
+  return 0;
+}

@@ -1,0 +1,47 @@
+/** An update server whose channels a test changes while controllers follow them, with a log of what it was asked. */
+import { type Cluster, payloadPath } from '../../sandbox/cluster/cluster.ts';
+import { type StubServer, startStubServer } from '../faults/stub-server.ts';
+
+export class UpdateServer implements AsyncDisposable {
+  readonly #server: StubServer;
+  readonly #indexes: Map<string, string>;
+
+  private constructor(server: StubServer, indexes: Map<string, string>) {
+    this.#server = server;
+    this.#indexes = indexes;
+  }
+
+  static async start(): Promise<UpdateServer> {
+    const indexes = new Map<string, string>();
+    const server = await startStubServer(({ url }, response) => {
+      const index = indexes.get(url.split('?')[0] ?? '');
+      response.writeHead(index === undefined ? 404 : 200).end(index ?? '');
+    });
+    return new UpdateServer(server, indexes);
+  }
+
+  get url(): string {
+    return this.#server.config.server;
+  }
+
+  get asked(): StubServer['requests'] {
+    return this.#server.requests;
+  }
+
+  /** As the public server: `/<channel>/index.yaml`. */
+  offer(channel: string, version: string, { downloads }: Cluster, more: Record<string, unknown> = {}): void {
+    const path = payloadPath(version);
+    const file = { os: 'linux', arch: 'amd64', k0s: downloads.url + path, k0sSha256: downloads.sha256(path) };
+    this.#indexes.set(`/${channel}/index.yaml`, JSON.stringify({ channel, version, downloadURLs: [file], ...more }));
+  }
+
+  /** As for the strategy cron: `/<channel>`, without hashes. */
+  offerWithoutHash(channel: string, version: string, { downloads }: Cluster): void {
+    const k0s = { 'linux-amd64': downloads.url + payloadPath(version) };
+    this.#indexes.set(`/${channel}`, JSON.stringify({ version, downloadURLs: { k0s, airgap: {} } }));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server[Symbol.asyncDispose]();
+  }
+}

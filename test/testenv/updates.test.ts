@@ -1,0 +1,215 @@
+/** Tests that a cluster upgrades itself from a channel: the tests of k0s, then release after release while leaders die. */
+import { globSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
+import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
+import { events, namespaces, secrets } from '../../src/kube/resources.ts';
+import { ifFound } from '../../src/kube/status-error.ts';
+import { statusOf } from '../../src/updates/status.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { PATIENCE } from './puppets.ts';
+import { UpdateServer } from './update-server.ts';
+
+const FROM = 'v1.36.3+k0s.0';
+const RELEASES = ['v1.36.4+k0s.0', 'v1.36.5+k0s.0', 'v1.37.0+k0s.0', 'v1.38.1+k0s.0', 'v1.38.2+k0s.0'];
+const ALWAYS: UpdateConfig['spec']['upgradeStrategy'] = {
+  type: 'periodic',
+  periodic: { days: [], startTime: '00:00', length: '24h' },
+};
+const EVERYTHING = { commands: [{ k0supdate: { targets: { controllers: all(), workers: all() } } }] };
+
+let directory = '';
+let cluster: Cluster;
+let server: UpdateServer;
+
+function all(): { discovery: { selector: Record<string, string> } } {
+  return { discovery: { selector: {} } };
+}
+
+beforeAll(async () => {
+  for (const file of globSync('deploy/crds/*.yaml')) await apply(await readFile(file, 'utf8'));
+  await kubectlAs('admin', ['wait', '--for=condition=Established', 'crd', '--all']);
+  server = await UpdateServer.start();
+  directory = await mkdtemp(join(tmpdir(), 'refit-updates-'));
+  cluster = await startCluster({
+    plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
+    directory,
+    controllers: 1,
+    workers: 1,
+    version: FROM,
+    offers: RELEASES,
+    restartDelayMs: 50,
+    environment: {
+      K0S_UPDATE_PERIOD: '500ms',
+      K0S_UPDATE_CHECK_INTERVAL: '500ms',
+      K0S_UPDATE_SERVER: server.url,
+    },
+    agentFlags: ['--soak', '200ms', '--unverified-downloads', 'allow'],
+  });
+});
+
+afterEach(async () => {
+  for (const { metadata } of (await cluster.client.list(updateConfigs)).items)
+    await cluster.client.delete(updateConfigs, metadata.name);
+  await ifFound(cluster.client.delete(plans, 'autopilot'));
+});
+
+afterAll(async () => {
+  await cluster.stop();
+  await server[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true });
+});
+
+const until = async (check: () => Promise<void>): Promise<void> => await vi.waitFor(check, PATIENCE);
+
+async function lead(name: string, ...flags: string[]): Promise<Process> {
+  const leader = await cluster.startController(name, ['--insecure-updates', ...flags]);
+  onTestFinished(async () => await leader.stop());
+  return leader;
+}
+
+async function follow(name: string, spec: Partial<UpdateConfig['spec']>): Promise<void> {
+  const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'UpdateConfig'];
+  const config = { apiVersion, kind, metadata: { name }, spec: { updateServer: server.url, ...spec } };
+  await cluster.client.create(updateConfigs, config);
+}
+
+async function isInstalled(version: string): Promise<Plan> {
+  await until(async () => {
+    const { spec, status } = await cluster.client.get(plans, 'autopilot');
+    expect([spec.commands[0]?.k0supdate?.version, status?.state]).toEqual([version, 'Completed']);
+  });
+  for (const host of cluster.hosts) expect(await host.version()).toBe(version);
+  return await cluster.client.get(plans, 'autopilot');
+}
+
+async function reasonsOn(name: string): Promise<(string | undefined)[]> {
+  const { items } = await cluster.client.listAll(events, { fieldSelector: `involvedObject.name=${name}` });
+  return items.map(({ reason }) => reason);
+}
+
+test('ap-updater-periodic (a): without an UpdateConfig a new version is told once, with what k0s tells the server', async () => {
+  server.offer('latest', 'v5.6.7', cluster);
+  await lead('probing', '--cluster-info', 'etcd,kuberouter');
+  const told = async () =>
+    (await cluster.client.listAll(events, { namespace: 'kube-system', fieldSelector: 'reason=NewVersionAvailable' }))
+      .items;
+  await until(async () => expect(await told()).toHaveLength(1));
+  const asked = server.asked.length;
+  await until(async () => await Promise.resolve(expect(server.asked.length).toBeGreaterThan(asked + 2)));
+  const { metadata } = await cluster.client.get(namespaces, 'kube-system');
+  expect(await told()).toMatchObject([
+    {
+      type: 'Normal',
+      message: 'New version available: v5.6.7',
+      source: { component: 'k0s' },
+      involvedObject: { kind: 'Namespace', name: 'kube-system', uid: metadata.uid },
+      count: 1,
+    },
+  ]);
+  const { url, rawHeaders } = server.asked[0] ?? { rawHeaders: [] };
+  expect(url).toBe('/latest/index.yaml');
+  expect(headersOf(rawHeaders)).toEqual({
+    K0s_arch: 'amd64',
+    K0s_clusterid: `kube-system:${metadata.uid}`,
+    K0s_cniprovider: 'kuberouter',
+    K0s_controlplanenodescount: '1',
+    K0s_storagetype: 'etcd',
+    K0s_version: FROM,
+    K0s_workerdata: expect.stringMatching(/^ey/),
+  });
+});
+
+function headersOf(raw: readonly string[]): Record<string, string> {
+  const pairs = raw.flatMap((name, index) =>
+    index % 2 === 0 && name.startsWith('K0s_') ? [[name, raw[index + 1] ?? '']] : [],
+  );
+  return Object.fromEntries(pairs) as Record<string, string>;
+}
+
+test('ap-updater: a schedule of every second creates a Plan, which completes; the server is told the protocol of cron', async () => {
+  const [version = ''] = RELEASES;
+  server.offerWithoutHash('stable', version, cluster);
+  const token = {
+    metadata: { name: 'update-server-token' },
+    data: { token: Buffer.from('t0k3n\n').toString('base64') },
+  };
+  await cluster.client.create(secrets, token, { namespace: 'kube-system' });
+  onTestFinished(async () => await cluster.client.delete(secrets, 'update-server-token', { namespace: 'kube-system' }));
+  await lead('scheduled');
+  await follow('autopilot', { upgradeStrategy: { type: 'cron', cron: '* * * * * *' }, planSpec: EVERYTHING });
+  await isInstalled(version);
+  const { uid } = (await cluster.client.get(namespaces, 'kube-system')).metadata;
+  const first = server.asked.find(({ url }) => url.startsWith('/stable?'));
+  expect(Object.fromEntries(new URL(first?.url ?? '', server.url).searchParams)).toEqual({
+    clusterID: uid,
+    currentVersion: FROM,
+    lastUpdateStatus: '',
+  });
+  expect(first?.headers['authorization']).toBe('Bearer t0k3n');
+  // Without the flag nothing else is told.
+  expect(headersOf(first?.rawHeaders ?? [])).toEqual({});
+});
+
+test('ap-updater-periodic (b), five releases in a row: leaders die between and during them, no minor version is skipped', async () => {
+  const [, ...rest] = RELEASES;
+  const leaders = new Map<string, Process>();
+  for (const name of ['first', 'second', 'third']) leaders.set(name, await lead(name));
+  server.offer('latest', RELEASES[0] ?? '', cluster);
+  await follow('successive', { channel: 'latest', upgradeStrategy: ALWAYS });
+  const ids = new Set<string>();
+  for (const [index, version] of rest.entries()) {
+    server.offer('latest', version, cluster);
+    // Two minor versions ahead: what lies between is on a channel of its own.
+    if (version === 'v1.38.1+k0s.0') server.offer('latest/v1.38', version, cluster);
+    if (index % 2 === 0)
+      await until(async () =>
+        expect((await cluster.client.get(plans, 'autopilot')).status?.state).toMatch(/^Schedulable/),
+      );
+    const [name, leader] = [...leaders][index % 3] ?? [];
+    if (leader) process.kill(leader.pid, 'SIGKILL');
+    await leader?.stop();
+    if (name !== undefined) leaders.set(name, await lead(`${name}-${index}`));
+    const { spec } = await isInstalled(version);
+    ids.add(spec.id);
+  }
+  expect(ids.size).toBe(rest.length);
+  expect(cluster.hosts.map(({ starts }) => starts)).toEqual([RELEASES.length + 1, RELEASES.length + 1]);
+  const config = await cluster.client.get(updateConfigs, 'successive');
+  await until(async () =>
+    expect(statusOf(await cluster.client.get(updateConfigs, 'successive'))).toMatchObject({
+      reason: 'UpToDate',
+      current: RELEASES.at(-1),
+      available: RELEASES.at(-1),
+    }),
+  );
+  expect(config.spec.planSpec).toBeUndefined();
+  expect(await reasonsOn('successive')).toContain('UpdateStarted');
+});
+
+test('a Plan of a person stays; a second UpdateConfig waits; a deleted one goes, with the finalizer of k0s', async () => {
+  server.offer('stable', 'v1.38.9+k0s.0', cluster);
+  const mine = cluster.plan({ id: 'mine', version: RELEASES.at(-1) ?? '', concurrent: 1 });
+  const { metadata } = await cluster.client.create(plans, mine);
+  await lead('careful');
+  await follow('older', { upgradeStrategy: ALWAYS });
+  await cluster.client.patch(
+    updateConfigs,
+    'older',
+    { metadata: { finalizers: ['updateconfig.autopilot.k0sproject.io'] } },
+    { type: 'merge' },
+  );
+  const reasonOf = async (name: string) => statusOf(await cluster.client.get(updateConfigs, name))?.reason;
+  await until(async () => expect(await reasonOf('older')).toBe('ForeignPlan'));
+  await follow('younger', { upgradeStrategy: ALWAYS });
+  await until(async () => expect(await reasonOf('younger')).toBe('NotOwner'));
+  await cluster.client.delete(updateConfigs, 'older');
+  await until(async () => expect(await ifFound(cluster.client.get(updateConfigs, 'older'))).toBeUndefined());
+  await until(async () => expect(await reasonOf('younger')).toBe('ForeignPlan'));
+  expect((await cluster.client.get(plans, 'autopilot')).metadata.uid).toBe(metadata.uid);
+});
