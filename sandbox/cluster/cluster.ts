@@ -80,6 +80,8 @@ export interface Cluster {
   startAgent(host: Host): Promise<void>;
   /** `name` also names its log file. */
   startController(name: string, args?: readonly string[]): Promise<Process>;
+  /** `refit serve` with these arguments. */
+  startServer(name: string, args: readonly string[]): Promise<Process>;
   /** Any other process of Refit, told how long its lease lasts. */
   startLeading(name: string, command: string, args: readonly string[]): Promise<Process>;
   stop(): Promise<void>;
@@ -164,6 +166,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       const command = [...refit.controller, 'controller', ...connection, ...own];
       return await processes.start(name, command, options.environment);
     },
+    startServer: async (name, args) => await processes.start(name, [...refit.controller, 'serve', ...args]),
     startLeading: async (name, command, args) =>
       await processes.start(name, [...refit.controller, command, ...args, '--lease-duration', LEASE_DURATION]),
     stop: async () => await everything.disposeAsync(),

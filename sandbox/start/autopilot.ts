@@ -7,12 +7,15 @@ import { type Plane, startRealPlane, startSandboxPlane } from '../cluster/plane.
 import type { Demonstration, Flags, Ground } from './demonstration.ts';
 import { follow } from './follow.ts';
 import { summarize } from './summary.ts';
+import { FOLLOWING, showReleases } from './updates.ts';
 
 const CONTROLLERS = 3;
 const WORKERS = 5;
 const CONCURRENT = 2;
 const FROM = 'v1.36.3+k0s.0';
 const TO = 'v1.36.3+k0s.2';
+/** For `--updates`: a patch, and the next minor version. */
+const RELEASES = ['v1.36.4+k0s.0', 'v1.37.0+k0s.0'];
 /** Shorter than the 10 s of a real unit, long enough to see the order. */
 const RESTART_DELAY_MS = 1000;
 
@@ -22,10 +25,11 @@ export const autopilot: Demonstration = {
     `Starts ${CONTROLLERS} controllers and ${WORKERS} workers as processes on this machine, each with a stand-in for k0s and an agent,`,
     'applies a Plan, shows its progress and ends with a summary. Everything is removed at the end.',
   ],
-  flags: { real: { type: 'boolean' }, fail: { type: 'string' } },
+  flags: { real: { type: 'boolean' }, fail: { type: 'string' }, updates: { type: 'boolean' } },
   help: {
     '--real': 'use a real kube-apiserver and etcd, built on first use (see docs/internals/testenv.md)',
     '--fail <node>': 'give this node, such as worker2, a damaged download',
+    '--updates': 'instead of a Plan: the cluster upgrades itself twice, from a channel of its own update server',
   },
   async run(flags, ground) {
     const { started, abort, say, directory } = ground;
@@ -39,12 +43,17 @@ export const autopilot: Demonstration = {
       controllers: CONTROLLERS,
       workers: WORKERS,
       version: FROM,
-      offers: [TO],
+      offers: flags['updates'] === true ? RELEASES : [TO],
       restartDelayMs: RESTART_DELAY_MS,
+      environment: FOLLOWING.environment,
       breakFor: broken,
     });
     started.defer(async () => await cluster.stop());
     abort.throwIfAborted();
+    if (flags['updates'] === true) {
+      await cluster.startController('refit-controller', FOLLOWING.flags);
+      return await showReleases(cluster, plane, { releases: RELEASES, concurrent: CONCURRENT }, ground);
+    }
     await cluster.startController('refit-controller');
     await cluster.client.create(plans, cluster.plan({ id: 'first-minute', version: TO, concurrent: CONCURRENT }));
     say(
