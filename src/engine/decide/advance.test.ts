@@ -7,8 +7,9 @@ import { buildSnapshot } from '../../../test/builders/snapshots.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { NO_CONTROLS } from '../model/controls.ts';
 import type { EndpointHealth, TargetFacts } from '../model/decision.ts';
-import type { Rollout, Stage } from '../model/recorded.ts';
+import type { Role, Rollout, Stage, Target } from '../model/recorded.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { decide } from './decide.ts';
 
@@ -410,4 +411,42 @@ describe('a running plan that was changed to an invalid one', () => {
       { w1: 'failed', phase: 'failed', reason: 'TargetFailed' },
     ],
   ]);
+});
+
+test.each<[string, Role, Partial<Stage>, string]>([
+  ['a failed controller ends the rollout, whatever the budget', 'controller', {}, 'failed'],
+  ['a failed worker does not', 'worker', {}, 'running'],
+  [
+    'nor does a failed controller that keeps its slot',
+    'controller',
+    { failedHoldSlots: true, maxInFlight: 2 },
+    'running',
+  ],
+])('%s', (_name, role, more, phase) => {
+  const stage = buildStage(role, [c('n1', 'failed'), 'n2'], more);
+  const snapshot = buildSnapshot(buildRollout([stage]), { n1: { observation: failed('404') } });
+  const { record } = decide(snapshot, { ...POLICY, maxFailures: 9 }, NOW);
+  expect(record?.phase ?? 'running').toBe(phase);
+});
+
+test('an abort ends a rollout as failed, and does not change one that has nothing left to do', () => {
+  const controls = { ...NO_CONTROLS, abort: 'wrong' };
+  const endOf = (...targets: Target[]): object | undefined => {
+    const rollout = buildRollout([buildStage('worker', targets)], { blocked: true });
+    return decide({ ...buildSnapshot(rollout), controls }, POLICY, NOW).record;
+  };
+  const reason = { code: 'Aborted', message: 'stopped by order: wrong' };
+  expect(endOf(c('w1', 'done'), c('w2'))).toMatchObject({ phase: 'failed', blocked: false, reason });
+  expect(endOf(c('w1', 'done'))).toMatchObject({ phase: 'done', blocked: false });
+});
+
+test('a rollout without targets says so', () => {
+  const { record } = decide(buildSnapshot(buildRollout([])), POLICY, NOW);
+  expect(record?.reason).toEqual({ code: 'NoTargets', message: 'there was no target, so nothing was done' });
+});
+
+test('a rollout whose slots are taken is not blocked by those that wait', () => {
+  const stage = buildStage('worker', ['w1', 'w2'], { maxInFlight: 1 });
+  const { record } = decide(buildSnapshot(buildRollout([stage]), { w1: { ready: false } }), POLICY, NOW);
+  expect(record).toMatchObject({ phase: 'running', blocked: false });
 });

@@ -108,7 +108,7 @@ function start(context: DecisionContext, stage: Stage): Rollout {
       ? stopped.map(({ target, reason }): Target => ({ ...target, state: refusedState(reason), since }))
       : chosen.map((target): Target => ({ ...target, state: 'intended', since: momentOf(snapshot, target, now) }));
   const started = withTargets(rollout, moved);
-  const blocked = chosen.length === 0 && waiting.some(({ reason, isPassing }) => !isPassing && !isUnasked(reason));
+  const blocked = waiting.some(({ reason, isPassing }) => !isPassing && !isUnasked(reason));
   const reason = rollout.reason ?? stopped[0]?.reason;
   if (started === rollout && blocked === rollout.blocked) return rollout;
   return { ...started, blocked, reason };

@@ -37,10 +37,10 @@ function explained(
 
 const last = (rollout: Rollout, options?: Options): unknown => explained(rollout, options).waits.at(-1);
 
-test.each<[string, unknown, object]>([
+test.each<[string, () => unknown, object]>([
   [
     'an abort',
-    last(buildRollout([STAGE]), { more: { controls: { ...NO_CONTROLS, abort: 'wrong' } } }),
+    () => last(buildRollout([STAGE]), { more: { controls: { ...NO_CONTROLS, abort: 'wrong' } } }),
     {
       gate: 'not-aborted',
       reason: because('Aborted', 'stopped by order: wrong; nothing new starts; nodes in progress finish'),
@@ -49,7 +49,7 @@ test.each<[string, unknown, object]>([
   ],
   [
     'a plan that became wrong',
-    last(buildRollout([STAGE], { problems: [because('InvalidPlan', 'no id'), because('InvalidPlan', 'x')] })),
+    () => last(buildRollout([STAGE], { problems: [because('InvalidPlan', 'no id'), because('InvalidPlan', 'x')] })),
     {
       gate: 'plan-valid',
       reason: because('InvalidPlan', 'the plan was changed while it ran: no id'),
@@ -58,7 +58,7 @@ test.each<[string, unknown, object]>([
   ],
   [
     'a failure whose reason is not recorded',
-    last(buildRollout([buildStage('worker', [buildTarget('w0', 'failed'), 'w1', moving])])),
+    () => last(buildRollout([buildStage('worker', [buildTarget('w0', 'failed'), 'w1', moving])])),
     {
       gate: 'failure-budget',
       reason: because('FinishingInFlight', 'nothing new starts: a target failed'),
@@ -67,7 +67,7 @@ test.each<[string, unknown, object]>([
   ],
   [
     'a record that cannot be read',
-    last(buildRollout([STAGE], { unread: because('RecordUnread', 'part 2 is gone') })),
+    () => last(buildRollout([STAGE], { unread: because('RecordUnread', 'part 2 is gone') })),
     {
       gate: 'record',
       reason: because('RecordUnread', 'part 2 is gone'),
@@ -75,7 +75,7 @@ test.each<[string, unknown, object]>([
     },
   ],
 ])('of the whole stage: %s', (_name, wait, expected) => {
-  expect(wait).toEqual({ ...expected, since: SINCE, ofStage: true });
+  expect(wait()).toEqual({ ...expected, since: SINCE, ofStage: true });
 });
 
 test('a later stage: for the one before it', () => {
@@ -157,11 +157,12 @@ const sick = { ready: false, readySince: later(MINUTE) };
 
 test('people also read why targets wait that were let past: since when, and with their probes', () => {
   const node = { name: 'w0', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
-  const stage = buildStage('worker', ['w0', 'w1', moving, DONE, 'w4']);
+  const stage = buildStage('worker', ['w0', DONE, 'w1', moving, 'w4', 'w5']);
   const facts = {
     ...atWork,
     w0: { node, drainPreview: 'unasked' as const },
     w1: sick,
+    w3: { ready: false },
     w4: { ready: false },
   };
   const { waits, probes } = explained(buildRollout([stage]), { facts, how: explainToPeople });
@@ -170,6 +171,13 @@ test('people also read why targets wait that were let past: since when, and with
     expect.objectContaining({ target: 'w1', gate: 'node-ready', since: later(MINUTE) }),
   ]);
   expect(probes).toEqual([{ kind: 'drain-preview', node: 'w0' }]);
+});
+
+test('people do not read twice what a target with a free slot waits for', () => {
+  const stage = buildStage('worker', ['w0', 'w1', moving], { maxInFlight: 3 });
+  const facts = { ...atWork, w0: sick, w1: sick };
+  const { waits } = explained(buildRollout([stage]), { facts, how: explainToPeople });
+  expect(waits.map(({ target }) => target)).toEqual(['w2', 'w0', 'w1']);
 });
 
 test.each<[string, Partial<Rollout>, Options]>([

@@ -102,7 +102,7 @@ test.each<[string, Stage[], Facts, string[]]>([
   [
     'a later command works on the node',
     [command(0, buildTarget('w1', 'done')), command(1, buildTarget('w1', 'intended')), command(2, 'w1')],
-    { w1: { node: cordoned('w1'), observation: sent() } },
+    { '0/worker/w1': { node: cordoned('w1') }, '1/worker/w1': { node: cordoned('w1'), observation: sent() } },
     [],
   ],
   [

@@ -5,10 +5,11 @@ import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { LeaseServer, type Link, leaseClient } from '../../../test/faults/lease-server.ts';
 import { jsonLogger, type Logger } from '../../util/log.ts';
 import type { RequestOptions } from '../client.ts';
+import { leases } from '../resources.ts';
 import { TransportError } from '../status-error.ts';
 import type { Lease } from '../types.ts';
 import { timesOf } from './election.ts';
-import { LeadershipTerm } from './write-guard.ts';
+import { guardedClient, LeadershipTerm } from './write-guard.ts';
 
 /** Each line as `level msg rest`, where rest is what the line adds. */
 function logInto(lines: string[]): Logger {
@@ -283,4 +284,21 @@ test('writes are over once the last of them is', async () => {
   expect(isOver).toBe(false);
   second?.end(true);
   await settled;
+});
+
+test('a write that is over waits for nothing, whenever its caller stops', async () => {
+  const server = new LeaseServer();
+  const clock = new FakeClock();
+  const one = stand(server, clock, 'one');
+  await clock.advance(0);
+  const client = guardedClient(leaseClient(server, direct), one.election, clock);
+  const before = clock.pending;
+  const [early, late] = [new AbortController(), new AbortController()];
+  const write = client.replace(leases, server.read(), { abort: early.signal });
+  early.abort();
+  await write;
+  expect(clock.pending).toBe(before);
+  await client.replace(leases, server.read(), { abort: late.signal });
+  late.abort();
+  expect(clock.pending).toBe(before);
 });
