@@ -1,7 +1,7 @@
 /** Owns the proof that a disk is not filled again and again: by the number of trials, at any time between them. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { silentLogger } from '../../util/log.ts';
+import { jsonLogger, silentLogger } from '../../util/log.ts';
 import { DiskRoom, whenThereIsRoom } from './disk-room.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -44,4 +44,140 @@ test('room that comes and goes cannot have a server without a length fill the di
   });
   expect(error).toMatchObject({ message: 'the disk was full 10 times' });
   expect(works).toBe(10);
+});
+
+const KB = 1_000;
+const MIB = 1024 * 1024;
+
+/** A file system with so many free bytes of so many; `looks` counts who asked. */
+function disk(free: number, size: number) {
+  const state = { free, looks: 0 };
+  const statfs = async () => {
+    state.looks++;
+    return await Promise.resolve({ bavail: state.free / 4, blocks: size / 4, bsize: 4 });
+  };
+  return { state, files: { statfs } as never };
+}
+
+test.each<[string, number, number, number, string | undefined]>([
+  ['what fits beside the reserve exactly', 600, 100, 500, undefined],
+  [
+    'one byte too many for now',
+    599,
+    100,
+    500,
+    '/data has 599 bytes free, the download needs 500 and the reserve 100 (--disk-reserve)',
+  ],
+  [
+    'more than there will ever be',
+    599,
+    501,
+    500,
+    '/data has 599 bytes free, the download needs 500 and the reserve 501 (--disk-reserve): more than its file system has, 1000',
+  ],
+])('a disk of 1000 bytes, and %s', async (_name, free, reserve, bytes, refusal) => {
+  const room = new DiskRoom('/data', reserve, disk(free, KB).files);
+  const found = await room.require(bytes).catch((error: Error) => `${error.message}`);
+  expect(found).toBe(refusal);
+});
+
+test.each([
+  ['that does not say its size', async () => await Promise.resolve({ bavail: 0, blocks: 0, bsize: 4 })],
+  ['that cannot be asked', async () => await Promise.reject(new Error('ENOSYS'))],
+])('a file system %s is written to', async (_name, statfs) => {
+  await new DiskRoom('/data', 100, { statfs } as never).require(KB);
+});
+
+test('the free space is looked at after each 4 MiB, and an endless body ends there', async () => {
+  const { state, files } = disk(9 * MIB, 100 * MIB);
+  const room = new DiskRoom('/data', 0, files);
+  await room.count(4 * MIB - 1);
+  expect(state.looks).toBe(0);
+  await room.count(1);
+  await room.count(4 * MIB - 1);
+  expect(state.looks).toBe(1);
+  state.free = 3 * MIB;
+  await expect(room.count(1)).rejects.toThrow(`needs ${4 * MIB} and`);
+});
+
+/** Waits for room in a world where `work` says what happens at each trial. */
+async function waitFor(work: (trial: number, leftMs: number) => Promise<void>, totalMs = DAY_MS) {
+  const clock = new FakeClock();
+  const lines: string[] = [];
+  const log = jsonLogger(
+    (line) => lines.push(line),
+    () => 0,
+    'debug',
+  );
+  const { signal: abort } = new AbortController();
+  const trials: { at: number; leftMs: number }[] = [];
+  let discards = 0;
+  const trial = async (leftMs: number): Promise<void> => {
+    trials.push({ at: clock.monotonic(), leftMs });
+    await work(trials.length, leftMs);
+  };
+  const discard = async (): Promise<void> => await Promise.resolve(void discards++);
+  const done = whenThereIsRoom(trial, discard, totalMs, { clock, random: () => 1, log, abort });
+  const error: unknown = await clock.runUntil(
+    done.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    ),
+  );
+  return { error, trials, discards, lines, ms: clock.monotonic() };
+}
+
+const noSpace = Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' });
+
+test('an error that is no lack of room ends the download at once, and removes nothing', async () => {
+  const broken = new Error('404');
+  const { error, discards, trials } = await waitFor(async () => await Promise.reject(broken));
+  expect([error, discards, trials.length]).toEqual([broken, 0, 1]);
+});
+
+test('a download that lacked room is told the time that is left, and the log says why it waits', async () => {
+  const { error, trials, discards, lines } = await waitFor(async (trial) => {
+    if (trial === 1) throw noSpace;
+    await Promise.resolve();
+  });
+  expect([error, discards, trials.length]).toEqual([undefined, 1, 2]);
+  expect(trials[0]).toEqual({ at: 0, leftMs: DAY_MS });
+  expect(trials[1]?.leftMs).toBe(DAY_MS - (trials[1]?.at ?? 0));
+  expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+    {
+      time: expect.any(String) as string,
+      level: 'warn',
+      msg: 'the disk is full: the download was removed and waits for room',
+      reason: 'ENOSPC: no space left',
+    },
+  ]);
+});
+
+test('a disk that stays full ends the download before its time is over, with the reason', async () => {
+  const { error, ms } = await waitFor(async () => await Promise.reject(noSpace), 5 * 60_000);
+  expect(error).toMatchObject({ message: 'the disk stayed full', cause: noSpace });
+  expect(ms).toBeLessThanOrEqual(5 * 60_000);
+});
+
+test('the next trial waits until the whole download fits, what was removed of it included', async () => {
+  const { state, files } = disk(KB, 100 * KB);
+  let looksWhenTried = 0;
+  const { error, trials } = await waitFor(async (trial) => {
+    if (trial === 1) {
+      const room = new DiskRoom('/data', 0, files, 3 * KB);
+      await room.require(2 * KB).catch((thrown: unknown) => {
+        state.free = 4 * KB;
+        // Enough for the rest, but not for the whole: only after some looks there is more.
+        const grow = (): void => {
+          if (state.looks < 6) return void setImmediate(grow);
+          state.free = 5 * KB;
+        };
+        grow();
+        throw thrown;
+      });
+    }
+    looksWhenTried = state.looks;
+  });
+  expect([error, trials.length]).toEqual([undefined, 2]);
+  expect(looksWhenTried).toBeGreaterThanOrEqual(7);
 });
