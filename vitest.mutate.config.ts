@@ -3,8 +3,10 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: (process.env['MUTATE_TESTS'] ?? 'src/**/*.test.ts').split(','),
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    include: (process.env['MUTATE_TESTS'] ?? 'src/**/*.test.ts').split(' '),
+    // As in the project `unit`.
+    isolate: false,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
   },
 });
