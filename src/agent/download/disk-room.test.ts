@@ -77,7 +77,7 @@ test.each<[string, number, number, number, string | undefined]>([
   ],
 ])('a disk of 1000 bytes, and %s', async (_name, free, reserve, bytes, refusal) => {
   const room = new DiskRoom('/data', reserve, disk(free, KB).files);
-  const found = await room.require(bytes).catch((error: Error) => `${error.message}`);
+  const found = await room.require(bytes).catch((error: Error) => error.message);
   expect(found).toBe(refusal);
 });
 
