@@ -18,10 +18,12 @@ const pages = filesOf('docs/guides/*.md', 'docs/runbook.md', 'README.md', 'CONTR
 
 function blocksOf(language: string): { at: string; text: string }[] {
   return pages.flatMap(({ path, text }) =>
-    [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, block = '']) => ({
-      at: path,
-      text: block,
-    })),
+    [...text.matchAll(new RegExp(`^\`\`\`${language}(?: (?!values.yaml)\\S+)?\\n(.*?)^\`\`\``, 'gms'))].map(
+      ([, block = '']) => ({
+        at: path,
+        text: block,
+      }),
+    ),
   );
 }
 

@@ -1,5 +1,6 @@
 /** The agent as a privileged DaemonSet, for hosts where nobody may install a service. */
 import { VERSION } from '../../src/cli/version.ts';
+import { AGENT_FLAGS } from '../build/refit.ts';
 import { object } from './objects.ts';
 
 const LABELS = { 'app.kubernetes.io/name': 'refit', 'app.kubernetes.io/component': 'refit-agent' };
@@ -14,7 +15,7 @@ const SCRIPT = [
   'mkdir -p /host/opt/refit',
   'cp /refit/usr/bin/refit /host/opt/refit/refit.new',
   'mv /host/opt/refit/refit.new /host/opt/refit/refit',
-  'exec nsenter -t 1 -m -u -i -n -- /opt/refit/refit agent "$@"',
+  `exec nsenter -t 1 -m -u -i -n -- /opt/refit/refit "--node-options=${AGENT_FLAGS.join(' ')}" agent "$@"`,
 ].join('\n');
 
 /** In kube-system, because the namespace of Refit admits no privileged pod. */

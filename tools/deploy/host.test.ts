@@ -6,11 +6,13 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { readFlagsFile } from '../../src/agent/flags-file.ts';
 import { parseAgentOptions } from '../../src/agent/options.ts';
+import { AGENT_FLAGS } from '../build/refit.ts';
 import { run } from '../controlplane/run.ts';
 
 const HOST = join(import.meta.dirname, '../../deploy/host');
 const ANALYZE = '/usr/bin/systemd-analyze';
 const BINARY = '/usr/local/bin/refit';
+const OPTIONS = `--node-options=${AGENT_FLAGS.join(' ')}`;
 
 async function temporary(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-host-'));
@@ -22,7 +24,7 @@ test('systemd takes the unit', async (context) => {
   context.skip(!existsSync(ANALYZE), `no ${ANALYZE}: Debian's package systemd has it`);
   const directory = await temporary();
   const unit = await readFile(join(HOST, 'refit-agent.service'), 'utf8');
-  expect(unit).toContain(`ExecStart=${BINARY} agent\n`);
+  expect(unit).toContain(`ExecStart=${BINARY} "${OPTIONS}" agent\n`);
   const verify = async (text: string) => {
     const path = join(directory, 'refit-agent.service');
     // systemd also looks for the command.
@@ -37,7 +39,7 @@ test('a shell takes the script for OpenRC', async () => {
   const path = join(HOST, 'refit-agent.initd');
   expect(await run('sh', ['-n', path])).toEqual({ ok: true, stdout: '', stderr: '' });
   const { stdout } = await run('sh', ['-c', `. ${path}; echo "$supervisor $command $command_args"`]);
-  expect(stdout.trim()).toBe(`supervise-daemon ${BINARY} agent`);
+  expect(stdout.trim()).toBe(`supervise-daemon ${BINARY} '${OPTIONS}' agent`);
 });
 
 test.each(globSync('*.yaml', { cwd: HOST }))('the agent takes the flags of %s', async (file) => {

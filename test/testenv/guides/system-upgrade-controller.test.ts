@@ -1,0 +1,91 @@
+/** Follows docs/guides/system-upgrade-controller.md from a running original to the end of the first Plan, on the real API server. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { stringify } from 'yaml';
+import { simulatedNode } from '../../../tools/controlplane/simulated-nodes.ts';
+import { apply, controlPlane, kubeconfigFor, kubectlAs } from '../control-plane.ts';
+import { blocksOf } from './blocks.ts';
+import { ReaderShell } from './shell.ts';
+
+const blocks = blocksOf('docs/guides/system-upgrade-controller.md');
+const SERVERS = ['guide-server1', 'guide-server2'];
+const NAMESPACE = 'system-upgrade';
+
+let directory = '';
+let shell: ReaderShell;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'refit-guide-'));
+  const label = { 'node-role.kubernetes.io/control-plane': 'true' };
+  const nodes = SERVERS.map((name) => simulatedNode(name)).map(({ metadata, ...node }) => ({
+    ...node,
+    metadata: { ...metadata, labels: { ...metadata.labels, ...label } },
+  }));
+  for (const object of [...nodes, original()]) await apply(JSON.stringify(object));
+  shell = await ReaderShell.open(join(directory, 'reader'), { KUBECONFIG: await kubeconfigFor('admin') });
+  await shell.command('kubectl', `exec ${controlPlane().kubectl} "$@"`);
+  await writeAccount();
+});
+
+afterAll(async () => {
+  await shell[Symbol.asyncDispose]();
+  const owned = ['plans.upgrade.cattle.io,jobs,deployments', '--all', '-n', NAMESPACE];
+  await kubectlAs('admin', ['delete', ...owned]);
+  await kubectlAs('admin', ['delete', 'nodes', ...SERVERS]);
+  await rm(directory, { recursive: true });
+});
+
+/** The Deployment of the original, as far as the page is concerned: no image is ever pulled here. */
+function original(): object {
+  const labels = { app: 'original' };
+  const container = { name: 'original', image: 'rancher/system-upgrade-controller' };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'system-upgrade-controller', namespace: NAMESPACE },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [container], nodeSelector: { guide: 'none' } } },
+    },
+  };
+}
+
+/** The kubeconfig at the place that the page names, with the rights of the account and no others. */
+async function writeAccount(): Promise<void> {
+  const { stdout: token } = await kubectlAs('admin', ['create', 'token', 'system-upgrade', '-n', NAMESPACE]);
+  const { url, caCertificate } = controlPlane();
+  const authority = Buffer.from(caCertificate).toString('base64');
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'guide', cluster: { server: url, 'certificate-authority-data': authority } }],
+    users: [{ name: 'guide', user: { token: token.trim() } }],
+    contexts: [{ name: 'guide', context: { cluster: 'guide', user: 'guide' } }],
+    'current-context': 'guide',
+  };
+  await mkdir(join(shell.directory, '.kube'));
+  await writeFile(join(shell.directory, '.kube', 'config'), stringify(config), { mode: 0o600 });
+}
+
+test('the page can be followed', () => {
+  expect(blocks.map(({ use }) => use)).toEqual(['run', 'run', 'service', 'plan.yaml', 'run']);
+});
+
+test.each(blocks)('$title', async (block) => {
+  await shell.follow(block);
+  expect(shell.ended).toEqual([]);
+});
+
+test('then the original is stopped, and all nodes are done', async () => {
+  const shown = async (...args: readonly string[]): Promise<string> =>
+    (await kubectlAs('admin', ['get', ...args])).stdout;
+  expect(await shown('deployment', '-n', NAMESPACE, '-o', 'jsonpath={.items[*].spec.replicas}')).toBe('0');
+  const complete = '-o=jsonpath={.items[*].status.conditions[?(@.type=="Complete")].status}';
+  await vi.waitFor(async () => expect(await shown('plans.upgrade.cattle.io', '-A', complete)).toBe('True'));
+  const hash = '-o=jsonpath={.items[*].metadata.labels.plan\\.upgrade\\.cattle\\.io/k3s-server}';
+  const hashes = (await shown('nodes', '-l', 'node-role.kubernetes.io/control-plane', hash)).split(' ');
+  expect(hashes).toEqual([expect.stringMatching(/^[0-9a-f]{56}$/), hashes[0]]);
+});
