@@ -1,5 +1,5 @@
 /** What blocks a drain: PodDisruptionBudgets, now or for ever as they are, and pods that do not terminate. */
-import { keyOf } from '../kube/resources.ts';
+import { keyOf, readyCondition } from '../kube/resources.ts';
 import { matchesLabels } from '../kube/selectors.ts';
 import type { Pod, PodDisruptionBudget } from '../kube/types.ts';
 import { listed } from '../util/phrases.ts';
@@ -79,7 +79,7 @@ function refusalNow(budget: PodDisruptionBudget, pod: Pod): string | undefined {
 
 /** A pod that is not Ready may be evicted if its budget says so, or has enough healthy pods without it. */
 function isSpared({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
-  if (pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')) return false;
+  if (readyCondition(pod)?.status === 'True') return false;
   if (spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow') return true;
   const { currentHealthy = 0, desiredHealthy = 0 } = status ?? {};
   return desiredHealthy > 0 && currentHealthy >= desiredHealthy;

@@ -1,5 +1,16 @@
 /** Resources and their URL paths, the built-in resources that Refit uses, and the keys and versions of objects. */
-import type { EndpointSlice, Event, Job, KubeObject, Lease, Node, Pod, PodDisruptionBudget, Secret } from './types.ts';
+import type {
+  EndpointSlice,
+  Event,
+  Job,
+  KubeObject,
+  Lease,
+  Node,
+  NodeCondition,
+  Pod,
+  PodDisruptionBudget,
+  Secret,
+} from './types.ts';
 
 export interface Resource<T extends KubeObject = KubeObject> {
   /** Empty for the core group. */
@@ -68,4 +79,9 @@ export function compareResourceVersions(a: string, b: string): number {
   const [left, right] = [BigInt(a), BigInt(b)];
   if (left === right) return 0;
   return left < right ? -1 : 1;
+}
+
+/** The Ready condition of a Node or Pod; undefined for objects without one. */
+export function readyCondition(object: Node | undefined): NodeCondition | undefined {
+  return object?.status?.conditions?.find(({ type }) => type === 'Ready');
 }

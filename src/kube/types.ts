@@ -67,7 +67,7 @@ export interface Condition {
   observedGeneration?: number;
 }
 
-interface NodeCondition extends Condition {
+export interface NodeCondition extends Condition {
   /** By the clock of the kubelet's host, in whole seconds; null if no kubelet has reported it. */
   lastHeartbeatTime?: string | null;
 }

@@ -18,7 +18,7 @@ export interface HealthServer extends Runnable {
   readonly listening: Promise<AddressInfo>;
 }
 
-/** Probes and scrapes are short and few; whoever else reaches the address must not hold the process. */
+/** Probes and scrapes are short and few; other clients must not hold the process. */
 const LIMITS = {
   headersTimeout: 5000,
   requestTimeout: 10_000,

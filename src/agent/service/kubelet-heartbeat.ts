@@ -1,6 +1,7 @@
 /** Tells whether the node's Ready condition is from after the restart, or a leftover of the kubelet before it. */
 
-import type { Node } from '../../kube/types.ts';
+import { readyCondition } from '../../kube/resources.ts';
+import type { Node, NodeCondition } from '../../kube/types.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { Journal, UpdateJournal } from '../journal.ts';
@@ -84,15 +85,8 @@ export class KubeletHeartbeat {
   }
 }
 
-type Ready = NonNullable<NonNullable<Node['status']>['conditions']>[number];
-
-/** Undefined for a ControlNode, and for a Node without a kubelet. */
-function readyCondition(object: Node | undefined): Ready | undefined {
-  return object?.status?.conditions?.find(({ type }) => type === 'Ready');
-}
-
 /** A condition without a heartbeat time, which no kubelet writes, counts as fresh. */
-function isFresh({ lastHeartbeatTime }: Ready, startedAt: number): boolean {
+function isFresh({ lastHeartbeatTime }: NodeCondition, startedAt: number): boolean {
   // Heartbeats have whole seconds.
   return !lastHeartbeatTime || Date.parse(lastHeartbeatTime) >= Math.floor(startedAt / 1000) * 1000;
 }

@@ -13,7 +13,7 @@ export async function whyForeign(pid: number): Promise<string | undefined> {
   return (await isElsewhere(pid)) ? 'runs in a container' : undefined;
 }
 
-/** Real, effective, saved and file system user: a program such as `su` runs as root, and whoever started it chose its arguments. */
+/** Real, effective, saved and file system user: a program such as `su` runs as root with arguments that another user chose. */
 export async function usersOf(pid: number): Promise<number[] | undefined> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return /^Uid:\s+(.*)$/m.exec(text)?.[1]?.split(/\s+/).map(Number);

@@ -2,6 +2,7 @@
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+import { readyCondition } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { parseVersion } from '../../util/version.ts';
 import { etcdFacts, type Finding, hard, type VersionFacts } from '../../versions/kubeadm-rules.ts';
@@ -133,7 +134,7 @@ function readyFindings({ manifest, nodes }: Survey): Finding[] {
   return manifest.hosts
     .filter(({ name }) => {
       const node = nodes.find(({ metadata }) => metadata.name === name);
-      return node && node.status?.conditions?.find(({ type }) => type === 'Ready')?.status !== 'True';
+      return node && readyCondition(node)?.status !== 'True';
     })
     .map(({ name }) => hard('F3', `node ${name} is not Ready`));
 }

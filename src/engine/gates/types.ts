@@ -1,4 +1,5 @@
 /** The contract of gates and verifiers: they answer pass, wait or stop with a reason, from gathered input only, which is made here. */
+import { readyCondition } from '../../kube/resources.ts';
 import type { Node } from '../../kube/types.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
@@ -129,7 +130,6 @@ export function withBusy(census: NodeCensus, name: string): NodeCensus {
   return census.all.has(name) ? { ...census, busy: new Set([...census.busy, name]) } : census;
 }
 
-function isAvailable({ spec, status }: Node): boolean {
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  return ready?.status === 'True' && spec?.unschedulable !== true;
+function isAvailable(node: Node): boolean {
+  return readyCondition(node)?.status === 'True' && node.spec?.unschedulable !== true;
 }

@@ -2,7 +2,8 @@
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainState } from '../../drain/drains.ts';
-import type { Condition, KubeObject, Node } from '../../kube/types.ts';
+import { readyCondition } from '../../kube/resources.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import type { Dialect, World } from '../dialect.ts';
 import { controlsOn } from '../model/controls.ts';
@@ -92,7 +93,7 @@ function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Ta
   const object = dialect.objectOf(stage, target, world);
   if (!object) return { exists: false, observation: { kind: 'none' } };
   const observation = dialect.signal.read(world, rollout, stage, target, plan);
-  const ready = readyOf(object);
+  const ready = readyCondition(object);
   return {
     exists: true,
     platform: platformOf(object),
@@ -155,10 +156,6 @@ function spentBy(observation: Observation | undefined): number | undefined {
 export function platformOf({ metadata: { labels = {} } }: KubeObject): string | undefined {
   const [os, architecture] = [labels['kubernetes.io/os'], labels['kubernetes.io/arch']];
   return os && architecture ? `${os}-${architecture}` : undefined;
-}
-
-function readyOf(object: KubeObject): Condition | undefined {
-  return (object as Node).status?.conditions?.find(({ type }) => type === 'Ready');
 }
 
 /** Milliseconds without a report after which a stuck node no longer blocks other plans. */

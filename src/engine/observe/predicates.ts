@@ -1,4 +1,5 @@
 /** Informer predicates and transforms: which changes can change a decision, and what the cache keeps of a Node. */
+import { readyCondition } from '../../kube/resources.ts';
 import type { KubeObject, Node } from '../../kube/types.ts';
 import { isRecord, sameJson } from '../../util/json.ts';
 
@@ -9,8 +10,8 @@ export function isRelevant(before: KubeObject, after: KubeObject): boolean {
 function decisive(object: KubeObject): unknown {
   const { labels, annotations } = object.metadata;
   const { spec, status } = object as Node;
-  const { conditions, addresses, nodeInfo } = status ?? {};
-  const ready = conditions?.find(({ type }) => type === 'Ready')?.status;
+  const { addresses, nodeInfo } = status ?? {};
+  const ready = readyCondition(object)?.status;
   const { unschedulable, taints } = spec ?? {};
   return { labels, annotations, addresses, ready, unschedulable, taints, version: nodeInfo?.kubeletVersion };
 }

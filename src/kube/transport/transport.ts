@@ -27,7 +27,7 @@ const MAX_IDLE_SOCKETS = 8;
 /** The TCP connection below each TLS connection, which hides it. */
 const wires = new WeakMap<object, Socket>();
 
-/** Milliseconds until another API server is tried, where there is one. */
+/** Milliseconds until another API server is tried, if there is one. */
 const CONNECT_MS = 2_000;
 
 /**
