@@ -12,7 +12,6 @@ import type { Event, KubeObject } from './types.ts';
 
 export interface EventNote {
   readonly type: 'Normal' | 'Warning';
-  /** One word in CamelCase, for machines. */
   readonly reason: string;
   /** One sentence, for people; cut at 1,024 characters, the server's limit. */
   readonly message: string;

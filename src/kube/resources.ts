@@ -82,6 +82,6 @@ export function compareResourceVersions(a: string, b: string): number {
 }
 
 /** The Ready condition of a Node or Pod; undefined for objects without one. */
-export function readyCondition(object: Node | undefined): NodeCondition | undefined {
+export function readyCondition(object: (KubeObject & Pick<Node, 'status'>) | undefined): NodeCondition | undefined {
   return object?.status?.conditions?.find(({ type }) => type === 'Ready');
 }

@@ -39,7 +39,6 @@ export interface ClusterConfig {
   readonly tlsServerName?: string;
   readonly insecureSkipTlsVerify?: boolean;
   readonly user: UserConfig;
-  /** The context's namespace, or `default`. */
   readonly namespace: string;
   /** The file or environment that it comes from, for messages. */
   readonly source: string;

@@ -15,7 +15,6 @@ export interface LoadOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
-/** The kubelet puts a pod's credentials here. */
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** Throws REFIT_KUBECONFIG with file and field when there is no usable connection. */

@@ -104,7 +104,6 @@ export class LeadershipTerm implements WriteGuard {
     return { deadlineMs: this.#writableUntil() - this.#clock.monotonic(), end: (known) => this.#end(known) };
   }
 
-  /** Milliseconds until the term ends unless it is renewed. */
   get remainingMs(): number {
     return this.#renewedAt + this.#times.renewDeadlineMs - this.#clock.monotonic();
   }

@@ -21,7 +21,6 @@ export class TimeLimit {
     return this.#controller.signal;
   }
 
-  /** Remaining milliseconds; zero or less after the limit. */
   get remaining(): number {
     return this.#expiresAt - this.#clock.monotonic();
   }

@@ -22,7 +22,6 @@ export interface Informer<T extends KubeObject = KubeObject> {
   list(): T[];
   /** Replays the stored objects as `added`; the returned function removes the handler. Errors of a handler are logged. */
   addHandler(handler: Handler<T>): () => void;
-  /** True once the first complete list is in the store. */
   synced(): boolean;
   whenSynced(abort?: AbortSignal): Promise<void>;
   /** The copy holds everything up to this version; undefined before the first list. Compare with compareResourceVersions. */
