@@ -3,6 +3,7 @@ import { Argument, InvalidArgumentError, Option } from 'commander';
 import type { ControlFlags } from '../cli/controls/command.ts';
 import type { Control } from '../cli/controls/control.ts';
 import type { KubeadmApplyFlags, KubeadmFlags } from '../cli/kubeadm/session.ts';
+import type { MigrateFlags } from '../cli/migrate/command.ts';
 import {
   type ConnectionFlags,
   connectionOptions,
@@ -159,6 +160,23 @@ export const COMMANDS: readonly CommandSpec[] = [
         ],
         run: async (flags: KubeadmApplyFlags, { abort }) =>
           await (await import('../cli/kubeadm/command.ts')).applyKubeadm(flags, abort),
+      },
+    ],
+  },
+  {
+    name: 'migrate',
+    summary: "Helps to move a k0s cluster from k0s's own autopilot to Refit. Changes nothing.",
+    commands: [
+      {
+        name: 'k0s',
+        summary: "Shows each node's k0s, its agent, and what to do next; exit code 1 if something is in the way.",
+        options: [
+          ...connectionOptions().slice(0, 2),
+          new Option('--check', 'show how far the cluster is; the default').conflicts('plan'),
+          new Option('--plan', 'print all steps in order, with commands for these nodes'),
+        ],
+        run: async (flags: MigrateFlags, call) =>
+          await (await import('../cli/migrate/command.ts')).migrateK0s(flags, await partsOf(call)),
       },
     ],
   },

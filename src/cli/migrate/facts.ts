@@ -1,0 +1,113 @@
+/** Reads from a k0s cluster what a migration from its own autopilot depends on: versions, agents, worker profiles, the leader. */
+import { plans } from '../../api/autopilot/plan.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { leases, namespaced, nodes } from '../../kube/resources.ts';
+import { ifFound, isForbidden } from '../../kube/status-error.ts';
+import type { KubeObject, Lease } from '../../kube/types.ts';
+import { agentOf } from '../../signal/agent-presence.ts';
+import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
+import { compareVersions, parseVersion } from '../../util/version.ts';
+import { askLeader, type LeaderView } from '../status/load.ts';
+
+export interface MigratingHost {
+  readonly name: string;
+  readonly role: 'controller' | 'worker';
+  readonly version: string | undefined;
+  /** Whose agent acts on it, for people. */
+  readonly agent: string;
+  /** True if Refit's agent acts on it. */
+  readonly isOurs: boolean;
+  /** True if its k0s switches its own agent off when it is told so. */
+  readonly canSwitchOff: boolean;
+}
+
+export interface MigrationFacts {
+  readonly hosts: readonly MigratingHost[];
+  /** The worker profiles that leave k0s's own agent on; undefined if they cannot be read. */
+  readonly profilesOn: readonly string[] | undefined;
+  readonly leader: LeaderView;
+  /** True while a plan is under way. */
+  readonly isRunning: boolean;
+  /** Address of a load balancer; undefined if the kubeconfig names one API server. */
+  readonly balancer: string | undefined;
+}
+
+/** The first release whose workers heed `--disable-components=autopilot` of their controllers. */
+export const FIRST = 'v1.35.1+k0s.0';
+
+interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+interface Managed {
+  readonly managedFields?: readonly { readonly manager?: string; readonly time?: string }[];
+}
+
+const configMaps = namespaced<ConfigMap>('v1', 'ConfigMap', 'configmaps');
+const PROFILE = 'worker-config-';
+
+export async function readFacts(
+  client: KubeClient,
+  server: string,
+  now: number,
+  abort: AbortSignal,
+): Promise<MigrationFacts> {
+  const [controllers, workers, nodeLeases, profiles, plan, leader] = await Promise.all([
+    client.listAll(controlNodes, { abort }),
+    client.listAll(nodes, { abort }),
+    ifAllowed(client.listAll(leases, { abort, namespace: 'kube-node-lease' })),
+    ifAllowed(client.listAll(configMaps, { abort, namespace: 'kube-system' })),
+    ifFound(client.get(plans, 'autopilot', { abort })),
+    askLeader(client, now, abort),
+  ]);
+  const marks = new Map((nodeLeases?.items ?? []).map((lease) => [lease.metadata.name, markedAt(lease)]));
+  const own = new Set(controllers.items.map((each) => nodeNameOf(each)));
+  const state = plan?.status?.state;
+  return {
+    hosts: [
+      ...controllers.items.map((each) => hostOf(each, 'controller', each.status?.k0sVersion, undefined)),
+      ...workers.items
+        .filter(({ metadata }) => !own.has(metadata.name))
+        .map((each) => hostOf(each, 'worker', each.status?.nodeInfo?.kubeletVersion, marks.get(each.metadata.name))),
+    ],
+    profilesOn: profiles?.items
+      .filter(({ metadata, data }) => metadata.name.startsWith(PROFILE) && data?.['autopilotDisabled'] !== 'true')
+      .map(({ metadata }) => metadata.name),
+    leader,
+    isRunning: plan !== undefined && (state === undefined || state.startsWith('Schedulable')),
+    balancer: controllers.items.some(({ status }) => status?.addresses?.some(({ address }) => server.includes(address)))
+      ? undefined
+      : server,
+  };
+}
+
+function hostOf(
+  object: KubeObject,
+  role: MigratingHost['role'],
+  version: string | undefined,
+  marked: string | undefined,
+): MigratingHost {
+  const { title, ours } = agentOf(object);
+  // Refit's agent marks the lease as well, but it also announces itself.
+  const agent = title === 'unknown' && marked !== undefined ? `k0s's own, seen ${marked}` : title;
+  return { name: object.metadata.name, role, version, agent, isOurs: ours, canSwitchOff: canSwitchOff(version) };
+}
+
+function canSwitchOff(version: string | undefined): boolean {
+  const [found, first] = [version === undefined ? undefined : parseVersion(version), parseVersion(FIRST)];
+  // A kubelet does not say which build of the release it is.
+  return found !== undefined && first !== undefined && compareVersions({ ...found, build: first.build }, first) >= 0;
+}
+
+/** When k0s's agent started there last: it marks the lease of its node then. */
+function markedAt({ metadata }: Lease): string | undefined {
+  if (metadata.labels?.[CENTRAL_CORDONING_LABEL] === undefined) return undefined;
+  return (metadata as Managed).managedFields?.find(({ manager }) => manager === 'k0s/autopilot')?.time;
+}
+
+async function ifAllowed<T>(read: Promise<T>): Promise<T | undefined> {
+  return await read.catch((error: unknown) => {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  });
+}

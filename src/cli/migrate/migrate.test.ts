@@ -1,0 +1,140 @@
+/** What a cluster that moves from k0s's own autopilot is told, from recorded worker profiles and leases of k0s. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
+import { later, T0 } from '../../../test/builders/times.ts';
+import { plans } from '../../api/autopilot/plan.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { leases, nodes, pathOf, type Resource } from '../../kube/resources.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import type { KubeObject, Node } from '../../kube/types.ts';
+import { encodePresence } from '../../signal/agent-presence.ts';
+import { AGENT_ANNOTATION, type ControlNode, controlNodes } from '../../signal/names.ts';
+import { checkLines, problemsOf } from './command.ts';
+import { type MigrationFacts, readFacts } from './facts.ts';
+import { stepsOf } from './steps.ts';
+
+const recorded = (name: string): KubeObject[] =>
+  JSON.parse(
+    readFileSync(new URL(`../../../test/fixtures/autopilot/beside/${name}.json`, import.meta.url), 'utf8'),
+  ) as KubeObject[];
+
+const OURS = { annotations: { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }) } };
+const controller = (name: string, k0sVersion: string, more: object = {}): ControlNode => {
+  const object = buildControlNode(name, more);
+  return { ...object, status: { ...object.status, k0sVersion } };
+};
+const worker = (name: string, kubeletVersion: string, more: object = {}): Node => {
+  const object = buildNode(name, more);
+  return { ...object, status: { ...object.status, nodeInfo: { kubeletVersion } } };
+};
+
+interface Scene {
+  readonly controllers?: readonly ControlNode[];
+  readonly workers?: readonly Node[];
+  readonly profiles?: 'on' | 'off' | 'forbidden';
+  readonly state?: string;
+  readonly server?: string;
+}
+
+const LEASE = {
+  metadata: { name: 'k0s-autopilot-controller' },
+  spec: { holderIdentity: 'ab'.repeat(16), renewTime: later(0), leaseDurationSeconds: 60 },
+};
+
+async function factsOf(scene: Scene): Promise<MigrationFacts> {
+  const {
+    controllers = [controller('c1', 'v1.36.3+k0s.2')],
+    workers = [worker('w1', 'v1.36.3+k0s')],
+    profiles = 'on',
+  } = scene;
+  const refused = (code: number, reason: string) =>
+    new StatusError({
+      kind: 'Status',
+      apiVersion: 'v1',
+      status: 'Failure',
+      code,
+      reason,
+      message: reason,
+    });
+  const lists = new Map<string, readonly KubeObject[]>([
+    [pathOf(controlNodes), controllers],
+    [pathOf(nodes), workers],
+    [pathOf(leases), recorded('node-lease-autopilot-on')],
+  ]);
+  const listAll = async (resource: Resource): Promise<unknown> => {
+    if (resource.kind === 'ConfigMap' && profiles === 'forbidden') throw refused(403, 'Forbidden');
+    const items =
+      resource.kind === 'ConfigMap' ? recorded(`worker-config-autopilot-${profiles}`) : lists.get(pathOf(resource));
+    return await Promise.resolve({ items: items ?? [], metadata: {} });
+  };
+  const get = async (resource: Resource): Promise<unknown> => {
+    if (resource === leases) return await Promise.resolve(LEASE);
+    if (resource !== plans || scene.state === undefined) throw refused(404, 'NotFound');
+    return await Promise.resolve({ metadata: { name: 'autopilot' }, status: { state: scene.state } });
+  };
+  const client = { listAll, get } as unknown as KubeClient;
+  return await readFacts(client, scene.server ?? 'https://10.0.0.1:6443', T0, new AbortController().signal);
+}
+
+const check = async (scene: Scene): Promise<string> => checkLines(await factsOf(scene)).join('\n');
+
+test('a cluster that has not begun: agents, the leader and the profiles are those of k0s', async () => {
+  expect(await check({})).toBe(
+    [
+      'NODE  ROLE        K0S            AGENT                                 NEXT',
+      "c1    controller  v1.36.3+k0s.2  unknown                               restart k0s with --disable-components=autopilot, start Refit's agent",
+      "w1    worker      v1.36.3+k0s    k0s's own, seen 2026-11-20T17:54:17Z  restart k0s after the controllers, start Refit's agent",
+      `leader: k0s (${'ab'.repeat(16)})`,
+      "worker profiles that leave k0s's own agent on: worker-config-default-1.36, worker-config-default-windows-1.36, worker-config-v1-1.36",
+      'Nothing is in the way: see refit migrate k0s --plan.',
+    ].join('\n'),
+  );
+});
+
+test('one that is done', async () => {
+  const text = await check({
+    controllers: [controller('c1', 'v1.36.3+k0s.2', OURS)],
+    workers: [worker('w1', 'v1.36.3+k0s', OURS)],
+    profiles: 'off',
+  });
+  expect(text).toContain('w1    worker      v1.36.3+k0s    Refit 1.0.0  nothing\n');
+  expect(text).toContain("worker profiles that leave k0s's own agent on: none\n");
+  expect(text).toMatch(/\nDone: every node has the agent of Refit\.$/);
+});
+
+test.each<[string, Scene, string]>([
+  ['workers whose agent cannot be switched off', { workers: [worker('w1', 'v1.34.10+k0s')] }, 'w1: k0s before v1.35.1'],
+  ['a plan under way', { state: 'SchedulableWait' }, 'a Plan is under way'],
+])('in the way: %s', async (_name, scene, words) => {
+  expect(problemsOf(await factsOf(scene)).join()).toContain(words);
+  expect(await check(scene)).toContain(`\nin the way: ${words}`);
+});
+
+test.each(['v1.35.1+k0s', 'v1.35.1+k0s.0', 'v1.37.0+k0s'])('%s heeds the flag', async (version) => {
+  expect(problemsOf(await factsOf({ workers: [worker('w1', version)], state: 'Completed' }))).toEqual([]);
+});
+
+test('profiles that may not be read are unknown', async () => {
+  expect(await check({ profiles: 'forbidden' })).toContain('unknown, no right to read them');
+});
+
+test('the steps: users first, controllers before workers, nothing twice, and the way back', async () => {
+  const facts = await factsOf({
+    controllers: [controller('c1', 'v1.36.3+k0s.2', OURS), controller('c2', 'v1.36.3+k0s.2')],
+    workers: [worker('w1', 'v1.36.3+k0s')],
+    server: 'https://lb.example.com:6443',
+  });
+  const text = stepsOf(facts).join('\n');
+  expect(text).toContain(
+    'for user in refit-controller refit-viewer refit-operator refit:controlnode:c1 refit:controlnode:c2; do',
+  );
+  expect(text).toContain("sed -i 's#server: .*#server: https://lb.example.com:6443#'");
+  const steps = [...text.matchAll(/^\d\. (On \w\d|\w+)/gm)].map(([, first]) => first);
+  expect(steps).toEqual(['Install', 'On', 'Start', 'On c2', 'On w1', 'Every']);
+  expect(text).toContain('To go back: ');
+});
+
+test('a kubeconfig that names one API server gives no address for all', async () => {
+  expect(stepsOf(await factsOf({})).join('\n')).toContain('server: https://LOAD_BALANCER:6443');
+});
