@@ -11,8 +11,8 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_660,
   'src/api': 985,
-  'src/cli': 3_810,
-  'src/cmd': 745,
+  'src/cli': 3_900,
+  'src/cmd': 765,
   'src/dialects': 260,
   'src/dialects/autopilot': 1_110,
   'src/dialects/capi': 1_100,
