@@ -28,6 +28,8 @@ export interface EffectTools extends Tools {
   /** Sent to download servers: `refit-agent/<version> (<name of the object>)`. */
   readonly userAgent: string;
   readonly limits: DownloadLimits;
+  /** True: also a forced update must bring the version that it names. */
+  readonly checkForced?: boolean;
   readonly environment: Environment;
   readonly maintenance: Maintenance;
   readonly restarter: Pick<ServiceRestarter, 'restart'>;
@@ -83,7 +85,7 @@ async function updateEffectOf(
         binary: staged,
         sha256: await wantedHash(sha256, paths.record, files),
         timeoutMs: TRIAL_TIMEOUT_MS,
-        ...(forceupdate ? {} : { version }),
+        ...(forceupdate === true && tools.checkForced !== true ? {} : { version }),
       });
     case 'cordon-and-drain':
       await maintenance.cordonAndDrain(writeOwner({ plan: planId, attempt: created }), drain, abort);

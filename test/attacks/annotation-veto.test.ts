@@ -31,6 +31,20 @@ test.each<[string, string[], object, string]>([
   ['a downgrade', ['--refuse-downgrade'], { version: 'v1.36.2+k0s.0' }, 'the running version'],
 ])('%s is refused', async (_name, flags, more, reason) => expect(await refusal(flags, more)).toContain(reason));
 
+test.each([['--lowest-version', 'v1.36.4+k0s.0'], ['--refuse-downgrade']])(
+  'a forced update that brings another version than it names does not get past %s',
+  async (...flags) => {
+    await using node = await startNode({ flags });
+    const before = await node.installed();
+    node.startAgent();
+    await node.send('/new', 'v1.36.5+k0s.0', { forceupdate: true });
+    await node.end();
+    expect(node.statuses.at(-1)).toBe('Failed');
+    expect((await node.report())?.reason).toContain('trial run of the new binary');
+    expect(await node.installed()).toBe(before);
+  },
+);
+
 test('a redirect leaves neither the allowed hosts nor https', async () => {
   let plain = '';
   await using mirror = await startHttpsMirror(({ url }, response) => {

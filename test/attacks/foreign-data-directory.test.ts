@@ -41,10 +41,12 @@ attackAsNobody.each(traps)('%s belongs to another user: nothing is fetched or wr
   const victim = await mkdtemp(join(tmpdir(), 'refit-victim-'));
   const { dataDirectory } = node.host;
   await set(join(dataDirectory, 'images'), victim, dataDirectory);
+  const before = await readdir(dataDirectory);
   try {
     node.startAgent();
     await expectRefused(node);
     expect(await readdir(victim)).toEqual([]);
+    expect(await readdir(dataDirectory)).toEqual(before);
   } finally {
     await rm(victim, { recursive: true });
   }

@@ -2,7 +2,7 @@
 import { chmod, copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { findServices } from '../../src/agent/service/find-services.ts';
+import { findService, findServices } from '../../src/agent/service/find-services.ts';
 import { Attacker, attackAsNobody } from './rig.ts';
 
 const FAKE = `
@@ -24,4 +24,13 @@ attackAsNobody.each([
   await writeFile(join(attacker.directory, 'worker'), FAKE);
   const pid = await attacker.run(program, 'worker', `--status-socket=${socket}`);
   expect((await findServices()).map((service) => service.pid)).not.toContain(pid);
+});
+
+attackAsNobody('a process beside the service that names its file is never restarted in its place', async () => {
+  await using attacker = await Attacker.arrive();
+  const script = join(attacker.directory, 'k0s');
+  await writeFile(script, 'echo up; kill -STOP $$');
+  await attacker.run('/bin/sh', script);
+  // Its parent is ours, as PID 1 is that of every orphan and of every unit.
+  expect(await findService(script, process.pid)).toBeUndefined();
 });

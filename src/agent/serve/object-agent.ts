@@ -118,6 +118,8 @@ export function createObjectAgent(
     },
     userAgent,
     limits,
+    // Else a plan could name an allowed version, and bring another.
+    checkForced: veto.lowestVersion !== undefined || veto.refuseDowngrade,
     environment: process.env,
     maintenance,
     restarter,

@@ -1,6 +1,16 @@
 /** Finds the k0s services on this host in the process table, with the places that their command lines name. */
 import { resolve } from 'node:path';
-import { allPids, argumentsOf, ownerOf, variableOf, workingDirectoryOf } from './processes.ts';
+import type { ProcessId } from './host.ts';
+import {
+  allPids,
+  argumentsOf,
+  childrenOf,
+  findProcess,
+  ownerOf,
+  variableOf,
+  wasStartedFrom,
+  workingDirectoryOf,
+} from './processes.ts';
 import { whyForeign } from './trusted-process.ts';
 
 export interface FoundService {
@@ -41,6 +51,19 @@ async function describeProcess(pid: number): Promise<FoundService | undefined> {
     ...(args.hostnameOverride !== undefined && { hostnameOverride: args.hostnameOverride }),
     ...(hostname && { hostname }),
   };
+}
+
+/**
+ * The child of `parent` that was started from `path`, whatever file is there now. Anybody's orphan is a child of PID 1, and
+ * chooses its arguments.
+ */
+export async function findService(path: string, parent: number): Promise<ProcessId | undefined> {
+  for (const pid of (await childrenOf(parent)) ?? (await allPids())) {
+    const process = await findProcess(pid);
+    if (process?.parent !== parent) continue;
+    if ((await wasStartedFrom(pid, path)) && (await whyForeign(pid)) === undefined) return process;
+  }
+  return undefined;
 }
 
 export interface ServiceArguments {

@@ -2,9 +2,9 @@
 import { messageOf } from '../../util/errors.ts';
 import { isBundle, type Journal, type UpdatePhase, type Work } from '../journal.ts';
 import { DistrustError, fileTrust } from '../state/trusted-path.ts';
-import { findServices } from './find-services.ts';
+import { findService, findServices } from './find-services.ts';
 import { type HostFacts, isSameProcess, type ProcessId, type RunningService } from './host.ts';
-import { executableOf, executes, findProcess, findService, wasStartedFrom } from './processes.ts';
+import { executableOf, executes, findProcess, wasStartedFrom } from './processes.ts';
 import type { ServicePlaces } from './service-place.ts';
 import { askService, type TrustedAnswer } from './trusted-service.ts';
 

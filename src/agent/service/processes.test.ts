@@ -6,7 +6,8 @@ import { chmod, copyFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ageOf, endProcess, executableOf, executes, findProcess, findService } from './processes.ts';
+import { findService } from './find-services.ts';
+import { ageOf, endProcess, executableOf, executes, findProcess } from './processes.ts';
 
 let directory: string;
 let binary: string;

@@ -33,16 +33,7 @@ export async function executes(pid: number, path: string): Promise<boolean> {
   return (running !== undefined && running === file) || (await scriptOf(pid)) === path;
 }
 
-/** The child of `parent` that was started from `path`, whatever file is there now. */
-export async function findService(path: string, parent: number): Promise<ProcessId | undefined> {
-  for (const pid of (await childrenOf(parent)) ?? (await allPids())) {
-    const process = await findProcess(pid);
-    if (process?.parent !== parent) continue;
-    if (await wasStartedFrom(pid, path)) return process;
-  }
-  return undefined;
-}
-
+/** Whatever file is there now. */
 export async function wasStartedFrom(pid: number, path: string): Promise<boolean> {
   return (await executableOf(pid)) === path || (await scriptOf(pid)) === path;
 }
@@ -72,7 +63,7 @@ export async function ownerOf(pid: number): Promise<number | undefined> {
 }
 
 /** From proc_pid_task_children(5); undefined when the kernel does not have it. */
-async function childrenOf(parent: number): Promise<number[] | undefined> {
+export async function childrenOf(parent: number): Promise<number[] | undefined> {
   try {
     const threads = await readdir(`/proc/${parent}/task`);
     const lists = threads.map(async (thread) => await readFile(`/proc/${parent}/task/${thread}/children`, 'utf8'));

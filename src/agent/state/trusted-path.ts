@@ -3,7 +3,7 @@ import { constants, type Stats } from 'node:fs';
 import { lstat, mkdir, open, readlink, rmdir } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { syncPath } from './durable-files.ts';
-import { isEmptyGroup } from './empty-group.ts';
+import { isEmptyStaff } from './empty-staff.ts';
 
 const OTHERS_WRITE = 0o002;
 const GROUP_WRITES = 0o020;
@@ -54,7 +54,7 @@ async function isWritable(found: Stats, isLast: boolean): Promise<boolean> {
   if (found.isSocket()) return false;
   if (found.isDirectory() && !isLast && (mode & STICKY) !== 0) return false;
   if ((mode & OTHERS_WRITE) !== 0) return true;
-  return (mode & GROUP_WRITES) !== 0 && gid !== process.getgid?.() && !(await isEmptyGroup(gid));
+  return (mode & GROUP_WRITES) !== 0 && gid !== process.getgid?.() && !(await isEmptyStaff(gid));
 }
 
 /** What the agent asks about the host's files before it changes them. */

@@ -1,12 +1,14 @@
-/** Tells whether a group has no member but root, as `staff` has on Debian, which may write to /usr/local. */
+/** Tells whether the group `staff`, which may write to /usr/local on Debian, has no member but root. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+/** Other groups without members are those of set-group-id programs and of services. */
+const NAME = 'staff';
 /** Only their files can be read as a whole: another source, such as LDAP, may know more members. */
 const COMPLETE = ['files', 'compat', 'systemd', 'altfiles'];
 
-/** False where it is not certain: for an unknown group, one with a password, and where names come from elsewhere, too. */
-export async function isEmptyGroup(gid: number, directory = '/etc'): Promise<boolean> {
+/** False where it is not certain: for another group, one with a password, and where names come from elsewhere, too. */
+export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boolean> {
   const [sources, group, passwd, gshadow] = await Promise.all(
     ['nsswitch.conf', 'group', 'passwd', 'gshadow'].map(async (name) => await fieldsOf(join(directory, name))),
   );
@@ -27,7 +29,7 @@ export async function isEmptyGroup(gid: number, directory = '/etc'): Promise<boo
   const isClosed = [...groups, ...shadows].every(
     (entry) => membersIn(entry.at(-1)).length === 0 && ['x', '*', '!', '!*', '!!', ''].includes(entry[1] ?? ''),
   );
-  return isComplete && groups.length > 0 && isClosed && !isPrimary;
+  return isComplete && groups.length > 0 && groups.every(([name]) => name === NAME) && isClosed && !isPrimary;
 }
 
 /** Lines split at colons; none for a missing file, undefined for an unreadable one. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { isEmptyGroup } from './empty-group.ts';
+import { isEmptyStaff } from './empty-staff.ts';
 
 const FILES = {
   'nsswitch.conf': '# hosts: dns\npasswd: files systemd\ngroup:  files [SUCCESS=merge] systemd\nhosts: dns\n',
@@ -16,8 +16,9 @@ test.each<[string, Partial<typeof FILES>, boolean]>([
   ['nobody in it', {}, true],
   ['root in it', { group: 'staff:x:50:root\n' }, true],
   ['no nsswitch.conf, no gshadow', { 'nsswitch.conf': '', gshadow: '' }, true],
+  ['another name, such as tty', { group: 'tty:x:50:\n', gshadow: 'tty:*::\n' }, false],
   ['a member', { group: 'staff:x:50:root,ana\n' }, false],
-  ['a member in a second line', { group: 'staff:x:50:\nother:x:50:ana\n' }, false],
+  ['a member in a second line', { group: 'staff:x:50:\nstaff:x:50:ana\n' }, false],
   ['a member in gshadow only', { gshadow: 'staff:*::ana\n' }, false],
   ['a user whose primary group it is', { passwd: 'ana:x:1000:50::/:/bin/sh\n' }, false],
   ['a password', { gshadow: 'staff:$6$abc::\n' }, false],
@@ -29,5 +30,5 @@ test.each<[string, Partial<typeof FILES>, boolean]>([
   onTestFinished(async () => await rm(directory, { recursive: true }));
   for (const [name, text] of Object.entries({ ...FILES, ...changed }))
     if (text !== '') await writeFile(join(directory, name), text);
-  expect(await isEmptyGroup(50, directory)).toBe(isEmpty);
+  expect(await isEmptyStaff(50, directory)).toBe(isEmpty);
 });
