@@ -20,15 +20,16 @@ import { measurePlan } from './plan/measure.ts';
 import { CONTROLLERS, SLOTS, WORKERS } from './plan/rig.ts';
 import { scaleFindings } from './scale/findings.ts';
 import { WORKERS as MANY, measureScale } from './scale/measure.ts';
+import { measureServer } from './server/measure.ts';
 
-const PARTS = ['drain', 'scale', 'client', 'plan', 'agent'] as const;
+const PARTS = ['drain', 'scale', 'client', 'plan', 'agent', 'server'] as const;
 type Part = (typeof PARTS)[number];
 
 const HELP = `Usage: npm run bench [-- options] [part]…
 
 Measures Refit on a real kube-apiserver (built on first use, see docs/internals/testenv.md): its client beside the official one, a
 plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. On an API server in memory: drains, and a
-plan over ${MANY} workers. Takes some ten minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
+plan over ${MANY} workers. Beside nginx: the update server. Takes some ten minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
 
   part           only these of ${PARTS.join(', ')}
   --only <part>  the same, of one
@@ -113,6 +114,9 @@ async function measurePart(
     case 'drain':
       say('draining one node, and ten at once');
       return drainFindings(await measureDrains(parts));
+    case 'server':
+      say('downloading from the update server and from nginx');
+      return await measureServer(parts);
     case 'scale':
       return scaleFindings(await measureScale(parts, say));
   }

@@ -68,6 +68,7 @@ export class NewVersionProbe {
         apiVersion: 'v1',
         kind: 'Namespace',
         name: namespace,
+        namespace,
         ...(metadata.uid && { uid: metadata.uid }),
       },
       type: 'Normal' as const,
