@@ -1,4 +1,4 @@
-/** nginx as Debian ships it, to compare the update server with: from PATH, else unpacked into the cache. */
+/** Finds nginx as Debian ships it, to compare the update server with: in PATH, else unpacked into the cache. */
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
