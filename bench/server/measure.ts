@@ -19,7 +19,7 @@ const RANGE_BYTES = 2 * MIB;
 const ROUNDS = 5;
 const VERSION = 'v1.36.4+k0s.0';
 const REFIT = join(import.meta.dirname, '..', '..', 'src', 'cmd', 'refit.ts');
-const LOAD = join(import.meta.dirname, 'load.ts');
+const LOAD = join(import.meta.dirname, '..', 'download-load.ts');
 
 interface ServerParts {
   readonly directory: string;

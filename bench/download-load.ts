@@ -1,4 +1,4 @@
-/** One process of the load on a download server: `load.ts <port> <path> <file bytes> <clients> <range bytes>` prints milliseconds. */
+/** One process of the load on a download server: `download-load.ts <port> <path> <file bytes> <clients> <range bytes>` prints milliseconds. */
 import { connect, type Socket } from 'node:net';
 
 const [port = 0, , size = 0, clients = 0, rangeBytes = 0] = process.argv.slice(2).map(Number);
