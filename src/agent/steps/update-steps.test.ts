@@ -62,6 +62,12 @@ describe('up to the swap', () => {
       { kind: 'await-service' },
     ],
     [
+      'ApplyingUpdate, service no longer trusted',
+      'ApplyingUpdate',
+      { journal: journalAt('ready'), host: { ...silent, distrust: 'its file is not owned by root' } },
+      { kind: 'give-up', reason: 'its file is not owned by root' },
+    ],
+    [
       'ApplyingUpdate, another file runs',
       'ApplyingUpdate',
       { journal: journalAt('ready'), host: oldLeft },
