@@ -16,7 +16,9 @@ import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { PAYLOAD } from '../../../test/builders/stages.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
+import type { TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
+import { agentAllowed } from './agent-allowed.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
@@ -134,6 +136,15 @@ test.each<[Gate, string, GateInput, object]>([
       census: { all: new Set(['n1', 'n2']), unavailable: new Set(['n2']), busy: new Set(['n2']) },
     },
     { ends: 'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised' },
+  ],
+  [
+    agentAllowed,
+    "k0s's own agent",
+    {
+      ...input('worker', { agent: { ours: false, title: "k0s's own" } as TargetFacts['agent'] }),
+      policy: buildPolicy({ requireAgent: true }),
+    },
+    { ends: "Refit's agent runs on n1, or the policy does not require it any more" },
   ],
   [apiServersFirst, 'behind', judged('v1.35.9'), { ends: 'those API servers are upgraded, or the plan is corrected' }],
 ])('$0.name: $1', (gate, _situation, given, wanted) => {
