@@ -16,7 +16,6 @@ import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { PAYLOAD } from '../../../test/builders/stages.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { agentAllowed } from './agent-allowed.ts';
 import { apiServersFirst } from './api-servers-first.ts';
@@ -141,7 +140,7 @@ test.each<[Gate, string, GateInput, object]>([
     agentAllowed,
     "k0s's own agent",
     {
-      ...input('worker', { agent: { ours: false, title: "k0s's own" } as TargetFacts['agent'] }),
+      ...input('worker', { agent: { ours: false, title: "k0s's own" } }),
       policy: buildPolicy({ requireAgent: true }),
     },
     { ends: "Refit's agent runs on n1, or the policy does not require it any more" },
