@@ -118,7 +118,7 @@ function start(context: DecisionContext, stage: Stage): Rollout {
 function isOverBudget(rollout: Rollout, policy: RolloutPolicy): boolean {
   const failures = failuresOf(rollout);
   if (failures.size > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy))) return true;
-  return failures.size > 0 && targetsIn({ stages: controllersOf(rollout) }, ...FAILURES).length > 0;
+  return targetsIn({ stages: controllersOf(rollout) }, ...FAILURES).length > 0;
 }
 
 function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {

@@ -128,6 +128,11 @@ test('a taint goes with the rollout, also from a node whose turn never came', ()
   expect(linesOf(actionsOf(stages, facts))).toEqual([]);
 });
 
+test('a taint stays on a node whose turn comes in a later command', () => {
+  const stages = [command(0, buildTarget('w1', 'intended')), command(1, 'w2')];
+  expect(linesOf(actionsOf(stages, { w1: { observation: sent() }, w2: { node: tainted('w2') } }))).toEqual([]);
+});
+
 const evicting: Partial<TargetFacts> = {
   node: cordoned('w1'),
   drainDelegation: true,

@@ -67,7 +67,7 @@ const command = (index: number, state: RecordedState, more: Partial<Stage> = {})
 test.each<[string, readonly Stage[], boolean]>([
   ['a later command upgraded it', [command(0, 'failed'), command(1, 'done')], true],
   ['a later command has not upgraded it', [command(0, 'failed'), command(1, 'pending')], false],
-  ['an earlier command upgraded it', [command(1, 'done'), command(0, 'failed')], false],
+  ['an earlier command upgraded it', [command(2, 'pending'), command(1, 'done'), command(0, 'failed')], false],
   [
     'a later command upgraded another one only',
     [command(0, 'failed'), buildStage('worker', [buildTarget('w2', 'done')], { id: '1' })],

@@ -21,6 +21,12 @@ test.each<[string, Partial<Snapshot>, readonly (string | undefined)[], string | 
     [undefined, undefined],
     'version checks skipped for w1, w2: its version is unknown',
   ],
+  [
+    'two for different reasons',
+    { apiServers },
+    ['soon', undefined],
+    'version checks skipped for w1: its version soon is unreadable; w2: its version is unknown',
+  ],
   ['nobody judges versions', {}, [undefined, undefined], undefined],
   [
     'bundles keep the version',
