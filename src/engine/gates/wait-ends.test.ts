@@ -138,9 +138,9 @@ test.each<[Gate, string, GateInput, object]>([
   ],
   [
     agentAllowed,
-    "k0s's own agent",
+    "another's agent",
     {
-      ...input('worker', { agent: { ours: false, title: "k0s's own" } }),
+      ...input('worker', { agent: { ours: false, title: "another's" } }),
       policy: buildPolicy({ requireAgent: true }),
     },
     { ends: "Refit's agent runs on n1, or the policy does not require it any more" },
