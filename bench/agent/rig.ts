@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import type { Plane } from '../../sandbox/cluster/plane.ts';
 import type { Host } from '../../sandbox/hosts/host.ts';
+import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import {
@@ -13,7 +14,7 @@ import {
   type SignalData,
 } from '../../src/signal/annotations.ts';
 import { type Clock, rfc3339 } from '../../src/util/clock.ts';
-import { AGENT_FLAGS, buildRefit } from '../../tools/build/refit.ts';
+import { buildRefit } from '../../tools/build/refit.ts';
 
 export interface AgentRigParts {
   readonly plane: Plane;

@@ -24,6 +24,7 @@ import { systemClock } from '../util/clock.ts';
 import type { BundleFlags } from './bundle.ts';
 import type { ExtensionFlags } from './capi-extension.ts';
 import type { UpdateFlags } from './controller.ts';
+import { INSTALL_COMMANDS } from './install-commands.ts';
 import type { ServeFlags } from './serve.ts';
 
 /** Each command imports what it runs only when it runs. */
@@ -163,6 +164,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       },
     ],
   },
+  ...INSTALL_COMMANDS,
   {
     name: 'migrate',
     summary: "Helps to move a k0s cluster from k0s's own autopilot to Refit. Changes nothing.",

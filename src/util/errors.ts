@@ -79,6 +79,11 @@ export const ERRORS = {
     exit: EXIT.failed,
     hint: 'read the log of the agent',
   },
+  REFIT_INSTALL: {
+    meaning: 'Refit cannot be installed or removed here, or the cluster does not sign a certificate.',
+    exit: EXIT.failed,
+    hint: 'see docs/guides/k0s.md',
+  },
   REFIT_TESTENV: {
     meaning: 'The real control plane for tests cannot be built or started.',
     exit: EXIT.failed,

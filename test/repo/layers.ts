@@ -5,7 +5,8 @@ const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'versions', 'kube',
 
 /** What each folder of src/ may import beside itself. `agent` gets the least, because it ships as one file. */
 export const BELOW: Readonly<Record<string, readonly string[]>> = {
-  cmd: ['cli', 'dialects', 'agent', 'process', 'updates', ...CORE],
+  cmd: ['cli', 'dialects', 'install', 'agent', 'process', 'updates', ...CORE],
+  install: ['agent', 'api', 'kube', 'util'],
   cli: ['dialects', 'process', 'updates', ...CORE],
   process: CORE,
   dialects: CORE,

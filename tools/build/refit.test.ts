@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AGENT_HELP } from '../../src/agent/options.ts';
 import { VERSION } from '../../src/cli/version.ts';
+import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
 import { EXIT } from '../../src/util/errors.ts';
-import { AGENT_FLAGS, buildRefit } from './refit.ts';
+import { buildRefit } from './refit.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 let directory = '';

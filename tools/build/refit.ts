@@ -2,15 +2,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'rolldown';
+import { deployFilesInside } from './deploy-files.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const LAUNCHER = join(import.meta.dirname, 'launch.cjs');
-
-/**
- * Node's options for an agent, which runs on every node for months and computes very little: no compilers, no start-up
- * snapshot, no threads for V8, and garbage is collected when the agent comes to rest.
- */
-export const AGENT_FLAGS = ['--jitless', '--no-node-snapshot', '--v8-pool-size=0', '--expose-gc'] as const;
 
 /** The file in the directory that `buildProgram` writes which loads the others. */
 export const PROGRAM = 'program.js';
@@ -36,7 +31,13 @@ export async function buildRefit(directory: string): Promise<string> {
 export async function buildProgram(directory: string): Promise<void> {
   const names = { entryFileNames: PROGRAM, chunkFileNames: '[name]-[hash].js' } as const;
   const output = { dir: directory, format: 'cjs', minify: true, cleanDir: true, ...names } as const;
-  await build({ input: join(ROOT, 'src', 'cmd', 'refit.ts'), platform: 'node', logLevel: 'warn', output });
+  await build({
+    input: join(ROOT, 'src', 'cmd', 'refit.ts'),
+    platform: 'node',
+    logLevel: 'warn',
+    plugins: [deployFilesInside],
+    output,
+  });
 }
 
 /** Of Node.js, as package.json says. */

@@ -73,6 +73,8 @@ export function controllerManagerArguments(directory: string, kubeconfig: string
     '--use-service-account-credentials',
     `--service-account-private-key-file=${pkiPath(directory, 'sa.key')}`,
     `--root-ca-file=${pkiPath(directory, 'ca.crt')}`,
+    `--cluster-signing-cert-file=${pkiPath(directory, 'ca.crt')}`,
+    `--cluster-signing-key-file=${pkiPath(directory, 'ca.key')}`,
     '--allocate-node-cidrs=false',
   ];
 }

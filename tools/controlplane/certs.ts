@@ -1,6 +1,18 @@
 /** Makes the control plane's certificates: one authority, which issues those of servers and clients. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import { bits, boolean, explicit, implicit, integer, octets, oid, sequence, set, time, utf8 } from './der.ts';
+import {
+  bits,
+  boolean,
+  explicit,
+  implicit,
+  integer,
+  octets,
+  oid,
+  sequence,
+  set,
+  time,
+  utf8,
+} from '../../src/install/credentials/der.ts';
 
 /** Both in PEM. */
 export interface KeyPair {

@@ -93,13 +93,12 @@ async function starts({ execStart }: Unit, binary: string): Promise<boolean> {
   return false;
 }
 
-/** The innermost unit in proc_pid_cgroup(5): from systemd's own hierarchy with cgroups v1, else from the only one. */
+/** The innermost unit in proc_pid_cgroup(5): from systemd's own hierarchy with cgroups v1, else from that of v2. */
 export function unitNameIn(cgroup: string): string | undefined {
   const lines = cgroup.split('\n');
-  const line =
-    lines.find((candidate) => candidate.includes(':name=systemd:')) ??
-    lines.find((candidate) => candidate.startsWith('0::'));
-  return line?.split('/').findLast((segment) => segment.endsWith('.service'));
+  const own = [lines.find((line) => line.includes(':name=systemd:')), lines.find((line) => line.startsWith('0::'))];
+  const units = own.map((line) => line?.split('/').findLast((segment) => segment.endsWith('.service')));
+  return units.find((unit) => unit !== undefined);
 }
 
 /** Blocks of `Key=value` lines, with an empty line between units. */

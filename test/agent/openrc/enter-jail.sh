@@ -2,7 +2,7 @@
 # Runs a program in a copy of this machine's files with OpenRC in it, of which nothing reaches the machine itself:
 #   unshare --mount --propagation private --pid --fork --kill-child sh enter-jail.sh OPENRC DIRECTORY REPOSITORY PROGRAM...
 # OPENRC holds the unpacked packages, DIRECTORY is an empty one. Every write, and every deletion, goes to memory: the root
-# is an overlay, the repository is bound read-only, and there is no /sys.
+# is an overlay, the repository is bound read-only, and there is no /sys. Only the folder EXCHANGE, if set, is the machine's.
 set -eu
 openrc=$1 directory=$2 repository=$3
 shift 3
@@ -20,6 +20,10 @@ done
 mkdir -p "$jail$repository"
 mount --bind "$repository" "$jail$repository"
 mount -o remount,ro,bind "$jail$repository"
+if [ -n "${EXCHANGE:-}" ]; then
+  mkdir -p "$jail$EXCHANGE"
+  mount --bind "$EXCHANGE" "$jail$EXCHANGE"
+fi
 for device in null zero random urandom; do
   : >"$jail/dev/$device"
   mount --bind "/dev/$device" "$jail/dev/$device"

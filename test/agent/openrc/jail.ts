@@ -18,16 +18,18 @@ export function whyNoOpenRc(): string | undefined {
   return status === 0 ? undefined : `the jail cannot be made: ${error?.message ?? stderr.trim().split('\n').at(-1)}`;
 }
 
-/** Everything that the program started is gone when this returns. */
+/** Everything that the program started is gone when this returns. It may write to the folder `exchange` only. */
 export function runInJail(
   program: readonly string[],
   timeoutMs: number,
+  exchange = '',
 ): { status: number | null; stdout: string; stderr: string; error?: Error | undefined } {
   const directory = mkdtempSync(join(tmpdir(), 'refit-openrc-'));
   const enter = join(import.meta.dirname, 'enter-jail.sh');
   try {
     const args = [...NAMESPACES, 'sh', enter, OPENRC, directory, ROOT, ...program];
-    return spawnSync('unshare', args, { encoding: 'utf8', timeout: timeoutMs, killSignal: 'SIGKILL' });
+    const env = { ...process.env, EXCHANGE: exchange };
+    return spawnSync('unshare', args, { encoding: 'utf8', timeout: timeoutMs, killSignal: 'SIGKILL', env });
   } finally {
     rmSync(directory, { recursive: true });
   }

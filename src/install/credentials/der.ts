@@ -1,4 +1,4 @@
-/** Encodes DER (ITU-T X.690), as far as X.509 certificates need it. */
+/** Encodes DER (ITU-T X.690), as far as X.509 certificates and requests for them need it. */
 
 /** One element: tag, length, contents. */
 export function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {

@@ -1,0 +1,111 @@
+/** Lists the commands that install Refit, remove it, and make credentials. */
+import { Argument, Option } from 'commander';
+import { connectionOptions, parseTime } from '../cli/options.ts';
+import type { CommandSpec } from '../cli/program.ts';
+import type { InstallFlags, UninstallFlags } from '../install/cluster-command.ts';
+import type { CredentialsFlags } from '../install/credentials/command.ts';
+import type { AgentInstallFlags } from '../install/host/command.ts';
+import type { Component } from '../install/manifests.ts';
+
+/** What runs in the cluster. */
+const COMPONENTS: readonly (readonly [Component, string])[] = [
+  ['controller', 'the controller for Plans of k0s'],
+  ['cattle', 'the stand-in for system-upgrade-controller'],
+  ['capi', 'the extension for Cluster API'],
+];
+
+const YEAR_MS = 365 * 24 * 3_600_000;
+
+export const INSTALL_COMMANDS: readonly CommandSpec[] = [
+  {
+    name: 'install',
+    summary: 'Prints or applies manifests; on a host, installs the agent.',
+    commands: [
+      {
+        name: 'agent',
+        summary: 'Installs and starts the agent on this host, beside the k0s that runs here.',
+        options: [
+          new Option('--credentials <file>', 'kubeconfig of a an agent on a controller; default: it gets them itself'),
+        ],
+        run: async (flags: AgentInstallFlags, { write }) =>
+          await (await import('../install/host/command.ts')).installAgent(flags, write),
+      },
+      ...COMPONENTS.map(
+        ([name, what]): CommandSpec => ({
+          name,
+          summary: `Prints the manifests of ${what}, or applies them.`,
+          options: installOptions(name),
+          run: async (flags: InstallFlags, call) =>
+            await (await import('../install/cluster-command.ts')).installComponent(name, flags, call),
+        }),
+      ),
+    ],
+  },
+  {
+    name: 'uninstall',
+    summary: 'Removes what install made.',
+    commands: [
+      {
+        name: 'agent',
+        summary: 'Stops the agent on this host, and removes it with its state.',
+        run: async (_flags, { write }) => await (await import('../install/host/command.ts')).uninstallAgent(write),
+      },
+      ...COMPONENTS.map(
+        ([name, what]): CommandSpec => ({
+          name,
+          summary: `Removes ${what} from the cluster.`,
+          options: [
+            ...clusterOptions(),
+            new Option(
+              '--delete-plans',
+              'also delete the namespaces and definitions that install made, and so all Plans',
+            ),
+          ],
+          run: async (flags: UninstallFlags, call) =>
+            await (await import('../install/cluster-command.ts')).uninstallComponent(name, flags, call),
+        }),
+      ),
+    ],
+  },
+  {
+    name: 'credentials',
+    summary: 'Makes credentials for agents.',
+    commands: [
+      {
+        name: 'controlnode',
+        summary: 'Gives the agent on one controller its rights, and prints a kubeconfig for it.',
+        argument: new Argument('<name>', 'name of the ControlNode'),
+        options: [
+          ...clusterOptions(),
+          new Option('--node <name>', 'name of its Node, if pods run on that controller'),
+          new Option('--duration <time>', 'how long the certificate is valid')
+            .argParser(parseTime)
+            .default(YEAR_MS, '8760h'),
+          new Option('-o, --output <form>', 'output format')
+            .choices(['kubeconfig', 'exec-credential'])
+            .default('kubeconfig'),
+        ],
+        run: async (flags: CredentialsFlags, { argument = '', ...call }) =>
+          await (await import('../install/credentials/command.ts')).controlNodeCredentials(argument, flags, call),
+      },
+    ],
+  },
+];
+
+function clusterOptions(): Option[] {
+  return connectionOptions().filter(({ long }) => long !== '--api-port');
+}
+
+function installOptions(name: Component): Option[] {
+  return [
+    ...clusterOptions(),
+    new Option('--apply', 'apply the manifests; default: print them'),
+    new Option('--image <name>', 'image of Refit, as in registry.example.com/refit:1.2.3'),
+    ...(name === 'capi'
+      ? [
+          new Option('--payload-url <template>', 'required: URL of a version, with {version}, {os} and {arch}'),
+          new Option('--checksum-url <template>', 'URL of its SHA-256, in the same form; default: none is checked'),
+        ]
+      : []),
+  ];
+}

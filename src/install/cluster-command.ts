@@ -1,0 +1,53 @@
+/** Runs `refit install` and `refit uninstall` for what runs in the cluster. */
+import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
+import { createClient } from '../kube/transport/http-client.ts';
+import { EXIT, RefitError } from '../util/errors.ts';
+import { applyObjects, type ObjectsRun, removeObjects } from './cluster-objects.ts';
+import { type Component, type ManifestFlags, manifestsOf, objectsIn } from './manifests.ts';
+
+export interface ClusterFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+export interface InstallFlags extends ClusterFlags, ManifestFlags {
+  /** Prints the manifests otherwise. */
+  readonly apply?: boolean;
+}
+
+export interface UninstallFlags extends ClusterFlags {
+  readonly deletePlans?: boolean;
+}
+
+type Call = Pick<ObjectsRun, 'abort' | 'write'>;
+
+export async function installComponent(component: Component, flags: InstallFlags, call: Call): Promise<number> {
+  if (component === 'capi' && flags.payloadUrl === undefined)
+    throw new RefitError('REFIT_USAGE', "required option '--payload-url <template>' not specified");
+  const text = manifestsOf(component, flags);
+  if (flags.apply === true) await inCluster(flags, call, async (run) => await applyObjects(objectsIn(text), run));
+  else call.write(text);
+  return EXIT.ok;
+}
+
+export async function uninstallComponent(component: Component, flags: UninstallFlags, call: Call): Promise<number> {
+  const objects = objectsIn(manifestsOf(component, {}));
+  const withPlans = flags.deletePlans === true;
+  await inCluster(flags, call, async (run) => await removeObjects(objects, run, { withPlans }));
+  return EXIT.ok;
+}
+
+/** Calls `work` with a client that is closed afterwards. */
+export async function inCluster<T>(
+  { kubeconfig, context }: ClusterFlags,
+  call: Call,
+  work: (run: ObjectsRun) => Promise<T>,
+): Promise<T> {
+  const config = await loadClusterConfig({ path: kubeconfig, context });
+  const client = createClient(config, { userAgent: 'refit-install' });
+  try {
+    return await work({ ...call, client });
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,99 @@
+/** Applies the objects of manifests to a cluster, and removes them. Both leave alone what somebody else brought. */
+import { customResourceDefinitions } from '../api/crd.ts';
+import type { KubeClient } from '../kube/client.ts';
+import {
+  clusterScoped,
+  keyOf,
+  namespaced,
+  namespaces,
+  podDisruptionBudgets,
+  type Resource,
+} from '../kube/resources.ts';
+import { ifFound } from '../kube/status-error.ts';
+import type { KubeObject } from '../kube/types.ts';
+import { RefitError } from '../util/errors.ts';
+
+const RBAC = 'rbac.authorization.k8s.io/v1';
+
+const RESOURCES: readonly Resource[] = [
+  namespaces,
+  customResourceDefinitions,
+  podDisruptionBudgets,
+  namespaced('v1', 'ServiceAccount', 'serviceaccounts'),
+  namespaced('v1', 'Service', 'services'),
+  namespaced('apps/v1', 'Deployment', 'deployments'),
+  namespaced('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
+  namespaced(RBAC, 'Role', 'roles'),
+  namespaced(RBAC, 'RoleBinding', 'rolebindings'),
+  clusterScoped(RBAC, 'ClusterRole', 'clusterroles'),
+  clusterScoped(RBAC, 'ClusterRoleBinding', 'clusterrolebindings'),
+];
+
+/** Others bring these along, too: k0s its definitions and namespace, the original controller its own. */
+const SHARED = ['Namespace', 'CustomResourceDefinition', 'ServiceAccount'];
+/** Deleting a definition deletes every object of that kind. */
+const HOLDERS = ['Namespace', 'CustomResourceDefinition'];
+
+const LABEL = 'app.kubernetes.io/managed-by';
+const OWNER = 'refit';
+const FIELD_MANAGER = 'refit-install';
+
+export interface ObjectsRun {
+  readonly client: KubeClient;
+  readonly abort: AbortSignal;
+  readonly write: (text: string) => void;
+}
+
+/** One line for each object, as kubectl prints them. */
+export async function applyObjects(objects: readonly KubeObject[], run: ObjectsRun): Promise<void> {
+  for (const object of objects) run.write(`${titleOf(object)} ${await applyOne(object, run)}\n`);
+}
+
+async function applyOne(object: KubeObject, { client, abort }: ObjectsRun): Promise<string> {
+  const { resource, address } = placeOf(object, abort);
+  const { name, labels } = object.metadata;
+  const before = await ifFound(client.get(resource, name, address));
+  if (before && SHARED.includes(resource.kind) && !isOurs(before)) return 'left as it is: it was there before';
+  const owned = { ...object, metadata: { ...object.metadata, labels: { ...labels, [LABEL]: OWNER } } };
+  const options = { ...address, type: 'apply', fieldManager: FIELD_MANAGER, force: true } as const;
+  const after = await client.patch(resource, name, owned, options);
+  if (!before) return 'created';
+  return before.metadata.resourceVersion === after.metadata.resourceVersion ? 'unchanged' : 'configured';
+}
+
+/** Without `withPlans`, definitions and namespaces stay: Plans would go with them. */
+export async function removeObjects(
+  objects: readonly KubeObject[],
+  run: ObjectsRun,
+  { withPlans }: { readonly withPlans: boolean },
+): Promise<void> {
+  for (const object of objects.toReversed()) {
+    const keeps = !withPlans && HOLDERS.includes(object.kind ?? '');
+    const what = keeps ? 'left as it is: Plans would go with it (--delete-plans)' : await removeOne(object, run);
+    run.write(`${titleOf(object)} ${what}\n`);
+  }
+}
+
+async function removeOne(object: KubeObject, { client, abort }: ObjectsRun): Promise<string> {
+  const { resource, address } = placeOf(object, abort);
+  const { name } = object.metadata;
+  const found = await ifFound(client.get(resource, name, address));
+  if (!found) return 'not found';
+  if (!isOurs(found)) return 'left as it is: refit install did not make it';
+  await ifFound(client.delete(resource, name, { ...address, uid: found.metadata.uid }));
+  return 'deleted';
+}
+
+function isOurs({ metadata }: KubeObject): boolean {
+  return metadata.labels?.[LABEL] === OWNER;
+}
+
+function placeOf({ kind, metadata: { name, namespace } }: KubeObject, abort: AbortSignal) {
+  const resource = RESOURCES.find((each) => each.kind === kind);
+  if (resource === undefined) throw new RefitError('REFIT_INTERNAL', `${kind} ${name} is of no kind that is installed`);
+  return { resource, address: { namespace, abort } };
+}
+
+function titleOf(object: KubeObject): string {
+  return `${object.kind?.toLowerCase()} ${keyOf(object)}`;
+}

@@ -1,0 +1,59 @@
+/** Runs `refit credentials controlnode`: rights and credentials for the agent on one controller. */
+import { X509Certificate } from 'node:crypto';
+import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { systemClock as clock, rfc3339 } from '../../util/clock.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
+import { type ClusterFlags, inCluster } from '../cluster-command.ts';
+import { applyObjects, type ObjectsRun } from '../cluster-objects.ts';
+import { controlNodeRoles, objectsIn } from '../manifests.ts';
+import { issueCertificate } from './issue.ts';
+import { execCredential, kubeconfigWith, withCertificate } from './kubeconfig.ts';
+
+export interface CredentialsFlags extends ClusterFlags {
+  /** Name of the Node on that host, if pods run there. */
+  readonly node?: string;
+  /** Milliseconds. */
+  readonly duration: number;
+  readonly output: 'kubeconfig' | 'exec-credential';
+}
+
+/** Of the names of nodes (RFC 1123 subdomain). They become part of manifests. */
+const NAME = /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/;
+/** The API server accepts no shorter certificate. */
+const LEAST_MS = 600_000;
+
+/** An exec plugin's caller asks for the next certificate when this part of the time is over. */
+const USED_PART = 0.8;
+
+/** Prints the credentials; the rights are applied first. */
+export async function controlNodeCredentials(
+  name: string,
+  flags: CredentialsFlags,
+  call: Pick<ObjectsRun, 'abort' | 'write'>,
+): Promise<number> {
+  for (const text of [name, flags.node ?? name]) if (!NAME.test(text) || text.length > 253) throw badName(text);
+  if (flags.duration < LEAST_MS) throw new RefitError('REFIT_USAGE', '--duration: the least is 10m');
+  const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
+  const silent = { ...call, write: () => undefined };
+  const issued = await inCluster(flags, silent, async (run) => {
+    await applyObjects(objectsIn(controlNodeRoles(name, flags.node)), run);
+    return await issueCertificate(`refit:controlnode:${name}`, flags.duration / 1000, { ...run, clock });
+  });
+  if (flags.output === 'kubeconfig') call.write(await kubeconfigWith(config, withCertificate(issued)));
+  else call.write(execCredential(issued, renewalOf(issued.certificate)));
+  return EXIT.ok;
+}
+
+function badName(text: string): RefitError {
+  const found = JSON.stringify(text);
+  return new RefitError(
+    'REFIT_USAGE',
+    `${found} is no name of a ControlNode or Node: use small letters, digits, - and .`,
+  );
+}
+
+function renewalOf(certificate: string): string {
+  const { validFromDate, validToDate } = new X509Certificate(certificate);
+  const [from, to] = [validFromDate.getTime(), validToDate.getTime()];
+  return rfc3339(from + (to - from) * USED_PART);
+}

@@ -1,0 +1,49 @@
+/** Writes kubeconfigs for agents: with a certificate in it, or with a command that gets a new one whenever it is due. */
+import { readFile } from 'node:fs/promises';
+import { stringify } from 'yaml';
+import type { ClusterConfig, Pem } from '../../kube/config/cluster-config.ts';
+import type { ClientCertificate } from './issue.ts';
+
+/** YAML. The user's name is only a name in the file. */
+export async function kubeconfigWith(config: ClusterConfig, user: object): Promise<string> {
+  const { server, tlsServerName, insecureSkipTlsVerify, certificateAuthority } = config;
+  const cluster = {
+    server,
+    ...(certificateAuthority && { 'certificate-authority-data': base64(await textOf(certificateAuthority)) }),
+    ...(tlsServerName !== undefined && { 'tls-server-name': tlsServerName }),
+    ...(insecureSkipTlsVerify === true && { 'insecure-skip-tls-verify': true }),
+  };
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'cluster', cluster }],
+    users: [{ name: 'agent', user }],
+    contexts: [{ name: 'agent', context: { cluster: 'cluster', user: 'agent' } }],
+    'current-context': 'agent',
+  });
+}
+
+export function withCertificate({ certificate, key }: ClientCertificate): object {
+  return { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
+}
+
+/** `command` prints an ExecCredential. */
+export function withCommand([command = '', ...args]: readonly string[]): object {
+  return { exec: { apiVersion: EXEC_VERSION, command, args, interactiveMode: 'Never' } };
+}
+
+const EXEC_VERSION = 'client.authentication.k8s.io/v1';
+
+/** What such a command prints: valid until `expires`, in RFC 3339. */
+export function execCredential({ certificate, key }: ClientCertificate, expires: string): string {
+  const status = { clientCertificateData: certificate, clientKeyData: key, expirationTimestamp: expires };
+  return `${JSON.stringify({ apiVersion: EXEC_VERSION, kind: 'ExecCredential', status })}\n`;
+}
+
+async function textOf(pem: Pem): Promise<string> {
+  return 'text' in pem ? pem.text : await readFile(pem.file, 'utf8');
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}

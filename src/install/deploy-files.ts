@@ -1,0 +1,10 @@
+/** Reads files of deploy/. A build puts their text in the place of this file, so that there is one copy of each. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const DEPLOY = join(import.meta.dirname, '..', '..', 'deploy');
+
+/** `name` is below deploy/. */
+export function deployFile(name: string): string {
+  return readFileSync(join(DEPLOY, name), 'utf8');
+}

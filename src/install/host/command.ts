@@ -1,0 +1,108 @@
+/** Runs `refit install agent` and `refit uninstall agent` on a host with k0s. */
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { controlNodeName, nodeName } from '../../agent/registration/host-name.ts';
+import { createCommands } from '../../agent/service/commands.ts';
+import { writeDurably } from '../../agent/state/durable-files.ts';
+import { loadJournal } from '../../agent/state/journal-file.ts';
+import { pathsIn } from '../../agent/state/state-directory.ts';
+import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { systemClock } from '../../util/clock.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
+import { kubeconfigWith, withCommand } from '../credentials/kubeconfig.ts';
+import { findK0s, type RunningK0s } from './find-k0s.ts';
+import { BINARY, ownProgram, type Program, placeBinary } from './program.ts';
+import { agentService } from './service-managers.ts';
+
+export interface AgentInstallFlags {
+  /** Credentials of the agent on a controller, instead of ones that it gets itself. */
+  readonly credentials?: string;
+}
+
+type Write = (text: string) => void;
+
+const CONFIG = '/etc/refit';
+const CREDENTIALS = join(CONFIG, 'agent.kubeconfig');
+const STATE = '/var/lib/refit';
+const RUN = '/run/refit';
+/** How long a certificate of the agent is valid; the next one is fetched when most of that is over. */
+const VALIDITY = '168h';
+
+export async function installAgent({ credentials }: AgentInstallFlags, write: Write): Promise<number> {
+  assertRoot();
+  const service = agentService(createCommands(process.env, systemClock));
+  const k0s = await findK0s();
+  const program = await ownProgram();
+  const source = await credentialsFor(k0s, program, credentials);
+  write(`found k0s ${k0s.version}, a ${k0s.role} (PID ${k0s.pid}, data in ${k0s.dataDirectory})\n`);
+  if (k0s.ownAgent) write('k0s runs its own agent, so this one only watches: see "k0s\'s own agent" in the guide\n');
+  if (program.isOneFile && (await placeBinary())) write(`copied this program to ${BINARY}\n`);
+  for (const directory of [CONFIG, STATE]) await mkdir(directory, { mode: 0o700, recursive: true });
+  if ('text' in source) {
+    await writeDurably(CREDENTIALS, source.text);
+    write(`wrote ${CREDENTIALS}: ${source.what}\n`);
+  }
+  const kubeconfig = 'text' in source ? CREDENTIALS : source.file;
+  const object = k0s.role === 'controller' ? ['--object', 'controlnode'] : [];
+  await service.start([...program.agent, 'agent', ...object, '--kubeconfig', kubeconfig]);
+  write(`wrote ${service.file}\n`);
+  write(`started ${service.title}, now and at each boot; its state is in ${STATE}\n`);
+  return EXIT.ok;
+}
+
+function assertRoot(): void {
+  if (process.getuid?.() !== 0) throw new RefitError('REFIT_INSTALL', 'the agent runs as root: run this as root, too');
+}
+
+type Source = { readonly file: string } | { readonly text: string; readonly what: string };
+
+/** The kubelet's own on a worker. On a controller: a file that was given, or a command that gets them. */
+async function credentialsFor(k0s: RunningK0s, { refit }: Program, given: string | undefined): Promise<Source> {
+  if (given !== undefined) return { text: await readGiven(given), what: `a copy of ${given}` };
+  if (k0s.role === 'worker') {
+    const file = join(k0s.dataDirectory, 'kubelet.conf');
+    if (existsSync(file)) return { file };
+    throw new RefitError('REFIT_INSTALL', `${file} is missing: this worker has not joined its cluster yet`);
+  }
+  const admin = join(k0s.dataDirectory, 'pki', 'admin.conf');
+  if (!existsSync(admin))
+    throw new RefitError(
+      'REFIT_INSTALL',
+      `${admin} is missing: pass --credentials with the output of \`refit credentials\``,
+    );
+  const name = controlNodeName(k0s, process.env);
+  const node = k0s.runsPods ? ['--node', nodeName(k0s, process.env)] : [];
+  const options = ['--duration', VALIDITY, '--output', 'exec-credential', '--kubeconfig', admin];
+  const command = [...refit, 'credentials', 'controlnode', name, ...node, ...options];
+  const text = await kubeconfigWith(await loadClusterConfig({ path: admin }), withCommand(command));
+  return { text, what: `gets a certificate for controlnode ${name} with ${admin} whenever one is due` };
+}
+
+async function readGiven(path: string): Promise<string> {
+  await loadClusterConfig({ path });
+  return await readFile(path, 'utf8');
+}
+
+/** Removes all that install wrote, and the agent's state. */
+export async function uninstallAgent(write: Write): Promise<number> {
+  assertRoot();
+  const service = agentService(createCommands(process.env, systemClock));
+  // An agent that still runs could begin an upgrade meanwhile.
+  await service.stop();
+  const { phase } = await loadJournal(pathsIn(STATE).journal);
+  if (phase !== 'idle') {
+    await service.resume();
+    throw new RefitError('REFIT_INSTALL', `the agent is upgrading this node (${phase}): wait until that has ended`);
+  }
+  await service.remove();
+  write(`removed ${service.title}\n`);
+  for (const path of [STATE, RUN, CREDENTIALS, BINARY]) {
+    if (!existsSync(path)) continue;
+    await rm(path, { recursive: true });
+    write(`removed ${path}\n`);
+  }
+  // What else is there was written by a person.
+  await rmdir(CONFIG).catch(() => write(existsSync(CONFIG) ? `left ${CONFIG}: it has other files\n` : ''));
+  return EXIT.ok;
+}

@@ -1,0 +1,47 @@
+/** Puts the program where the agent's service finds it: the one-file binary is copied, a package must stay where it is. */
+import { constants } from 'node:fs';
+import { chmod, copyFile, realpath, rename, rm } from 'node:fs/promises';
+import { isSea } from 'node:sea';
+import { assertTrustedPath } from '../../agent/state/trusted-path.ts';
+import { messageOf, RefitError } from '../../util/errors.ts';
+import { AGENT_FLAGS } from './agent-flags.ts';
+
+/** Where install puts the binary. */
+export const BINARY = '/usr/local/bin/refit';
+
+export interface Program {
+  /** Starts `refit`. */
+  readonly refit: readonly string[];
+  /** Starts it as small as it can be. */
+  readonly agent: readonly string[];
+  /** Whether `place` copies a file. */
+  readonly isOneFile: boolean;
+}
+
+export async function ownProgram(): Promise<Program> {
+  if (isSea()) return { refit: [BINARY], agent: [BINARY, `--node-options=${AGENT_FLAGS.join(' ')}`], isOneFile: true };
+  const [node, script] = [await realpath(process.execPath), await realpath(process.argv[1] ?? '')];
+  await assertOwnedByRoot(node);
+  await assertOwnedByRoot(script);
+  return { refit: [node, script], agent: [node, ...AGENT_FLAGS, script], isOneFile: false };
+}
+
+/** Copies this binary to its place, unless it runs from there. True when it was copied. */
+export async function placeBinary(): Promise<boolean> {
+  const own = await realpath(process.execPath);
+  if (own === (await realpath(BINARY).catch(() => undefined))) return false;
+  const next = `${BINARY}.new`;
+  await rm(next, { force: true });
+  await copyFile(own, next, constants.COPYFILE_EXCL);
+  await chmod(next, 0o755);
+  await rename(next, BINARY);
+  await assertOwnedByRoot(BINARY);
+  return true;
+}
+
+/** Root runs it: nobody else may be able to change it. */
+async function assertOwnedByRoot(path: string): Promise<void> {
+  await assertTrustedPath(path).catch((cause: unknown) => {
+    throw new RefitError('REFIT_INSTALL', messageOf(cause), { cause });
+  });
+}

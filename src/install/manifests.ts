@@ -1,0 +1,52 @@
+/** The manifests of each component: those that the chart and the kustomize bases use. */
+import { parse, parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../kube/types.ts';
+import { deployFile } from './deploy-files.ts';
+
+/** The folders of deploy/chart/manifests that each component consists of, in the order of installation. */
+const FOLDERS = { controller: ['base', 'k0s'], cattle: ['base', 'cattle'], capi: ['base', 'capi'] } as const;
+
+export type Component = keyof typeof FOLDERS;
+
+export interface ManifestFlags {
+  /** As in `registry.example.com/refit:1.2.3`. */
+  readonly image?: string;
+  /** Of capi-extension. */
+  readonly payloadUrl?: string;
+  readonly checksumUrl?: string;
+}
+
+/** YAML, with the comments that say what each right is for. */
+export function manifestsOf(component: Component, flags: ManifestFlags): string {
+  const files = FOLDERS[component].flatMap((folder) => filesOf(`chart/manifests/${folder}`));
+  const text = files.map((file) => deployFile(file).trimEnd()).join('\n---\n');
+  const lines = text.split('\n').flatMap((line) => edited(line, flags) ?? [line]);
+  return `${lines.join('\n')}\n`;
+}
+
+/** The roles of the agent on one controller; with `node` also those for its Node. */
+export function controlNodeRoles(name: string, node: string | undefined): string {
+  const roles = deployFile('rbac-controlnode.yaml').replaceAll('CONTROL_NODE', name);
+  if (node === undefined) return roles;
+  const workloads = deployFile('rbac-controlnode-workloads.yaml').replaceAll('CONTROL_NODE', name);
+  return `${roles.trimEnd()}\n---\n${workloads.replaceAll('NODE', node)}`;
+}
+
+export function objectsIn(text: string): KubeObject[] {
+  const objects = parseAllDocuments(text).map((document) => document.toJS() as KubeObject | null);
+  return objects.filter((object) => object !== null);
+}
+
+function filesOf(folder: string): string[] {
+  const { resources } = parse(deployFile(`${folder}/kustomization.yaml`)) as { resources: readonly string[] };
+  return resources.map((name) => `${folder}/${name}`);
+}
+
+/** The lines that a flag puts in the place of one; undefined where it stays. */
+function edited(line: string, { image, payloadUrl, checksumUrl }: ManifestFlags): string[] | undefined {
+  const [, indent = '', name] = /^( +(?:- )?)(image: |--payload-url=|--checksum-url=)/.exec(line) ?? [];
+  if (name === 'image: ') return image === undefined ? undefined : [`${indent}image: ${JSON.stringify(image)}`];
+  if (name === undefined || payloadUrl === undefined) return undefined;
+  const value = name === '--payload-url=' ? payloadUrl : checksumUrl;
+  return value === undefined ? [] : [`${indent}${JSON.stringify(`${name}${value}`)}`];
+}

@@ -1,0 +1,98 @@
+/** Tests on hosts with real systemd and real OpenRC that the agent installs itself, upgrades the node, and goes again. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildProgram } from '../../tools/build/refit.ts';
+import { buildBinary } from '../../tools/release/binary.ts';
+import { PLATFORMS, readLock } from '../../tools/release/node-package.ts';
+import type { Seen } from './install/seen.ts';
+import { runInJail, whyNoOpenRc } from './openrc/jail.ts';
+import { bootInJail, whyNoSystemd } from './systemd/jail.ts';
+
+const INSIDE = join(import.meta.dirname, 'install', 'inside.ts');
+const TIMEOUT_MS = 160_000;
+
+interface Manager {
+  readonly name: string;
+  readonly service: string;
+  readonly why: string | undefined;
+  /** Returns the output when it failed. */
+  readonly run: (program: readonly string[], exchange: string) => string;
+}
+
+const MANAGERS: readonly Manager[] = [
+  {
+    name: 'systemd',
+    service: 'systemd unit refit-agent.service',
+    why: whyNoSystemd(),
+    run(program, exchange) {
+      const { status, output } = bootInJail(program, exchange, TIMEOUT_MS);
+      return status === 0 ? '' : `exit code ${status}\n${output}`;
+    },
+  },
+  {
+    name: 'openrc',
+    service: 'OpenRC service refit-agent',
+    why: whyNoOpenRc(),
+    run(program, exchange) {
+      const { status, stdout, stderr } = runInJail(program, TIMEOUT_MS, exchange);
+      return status === 0 ? '' : `exit code ${status}\n${stdout}${stderr}`;
+    },
+  },
+];
+
+let directory = '';
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'refit-install-'));
+  const platform = PLATFORMS.find(({ arch }) => arch === process.arch);
+  if (platform === undefined) throw new Error(`no binary is made for ${process.arch}`);
+  await buildProgram(join(directory, 'program'));
+  await buildBinary(platform, await readLock(process.cwd()), join(directory, 'program'), join(directory, 'refit'));
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+for (const manager of MANAGERS) {
+  if (manager.why === undefined) describe(`under ${manager.name}`, () => suite(manager));
+  else test(`under ${manager.name}: left out, since ${manager.why}`, () => expect(MANAGERS).toContain(manager));
+}
+
+function suite({ name, service, run }: Manager): void {
+  let seen: Seen;
+  beforeAll(() => {
+    expect(run([process.execPath, INSIDE, name, directory], directory)).toBe('');
+    const found = JSON.parse(readFileSync(join(directory, 'seen.json'), 'utf8')) as Seen & { error?: string };
+    expect(found.error).toBeUndefined();
+    seen = found;
+  });
+
+  test('without k0s nothing is installed', () => {
+    expect(seen.tooEarly).toMatch(/^REFIT_INSTALL: no k0s runs on this host/);
+  });
+
+  test('install says what it found and did', () => {
+    const lines = seen.installed.trim().split('\n');
+    expect(lines[0]).toMatch(/^found k0s v1\.36\.3\+k0s\.0, a worker \(PID \d+, data in \/var\/lib\/k0s\)$/);
+    expect(lines.slice(1)).toEqual([
+      'copied this program to /usr/local/bin/refit',
+      expect.stringMatching(/^wrote \/etc\/.*refit-agent/),
+      `started ${service}, now and at each boot; its state is in /var/lib/refit`,
+    ]);
+  });
+
+  test('its agent upgrades k0s by a restart at once, not after the delay of the service manager', () => {
+    expect(seen).toMatchObject({ status: 'Completed', versions: ['v1.36.3+k0s.0', 'v1.36.3+k0s.2', 'v1.36.3+k0s.2'] });
+    expect(seen.upgradeMs, seen.report).toBeLessThan(seen.respawnMs / 2);
+  });
+
+  test('a second install starts the agent anew', () => {
+    expect(seen.again).toContain(`started ${service}`);
+  });
+
+  test('uninstall leaves k0s, and nothing of its own', () => {
+    expect(seen.left).toEqual([]);
+    expect(seen.removed).toContain(`removed ${service}`);
+    expect(seen.removed).toContain('left /etc/refit: it has other files');
+    expect(seen.config).toContain('binary: /usr/local/bin/k0s');
+  });
+}

@@ -1,0 +1,161 @@
+/**
+ * Runs inside a jail with a real service manager: installs the agent beside k0s as the guide says, upgrades the node, and
+ * removes the agent. Writes what was seen as one JSON object.
+ *   node inside.ts systemd|openrc EXCHANGE
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, open, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
+import { startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
+import { buildStandIn } from '../../../sandbox/hosts/stand-in.ts';
+import { askStatus } from '../../../src/agent/service/status-socket.ts';
+import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
+import { nodes } from '../../../src/kube/resources.ts';
+import { createClient } from '../../../src/kube/transport/http-client.ts';
+import { decodeReport, decodeSignal, encodeSignal } from '../../../src/signal/annotations.ts';
+import { rfc3339, sleep, systemClock } from '../../../src/util/clock.ts';
+import { electSilentLeader } from '../leader-lease.ts';
+import type { Seen } from './seen.ts';
+
+const [manager = '', exchange = ''] = process.argv.slice(2);
+const REFIT = join(exchange, 'refit');
+const NODE = 'jailed';
+const [OLD, NEW] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];
+const K0S = '/usr/local/bin/k0s';
+const SOCKET = '/run/k0s/status.sock';
+const KUBELET = '/var/lib/k0s/kubelet.conf';
+/** A restart that waits for it would be seen. */
+const RESPAWN_S = 120;
+/** k0s ends with whoever holds its standard input. */
+const STDIN = '/run/k0s-stdin';
+const TERMINAL = ['Completed', 'FailedDownload', 'Failed'];
+const PLACES = [
+  '/etc/systemd/system/refit-agent.service',
+  '/etc/systemd/system/multi-user.target.wants/refit-agent.service',
+  '/etc/init.d/refit-agent',
+  '/etc/runlevels/default/refit-agent',
+  '/var/lib/refit',
+  '/run/refit',
+  '/etc/refit/agent.kubeconfig',
+  '/usr/local/bin/refit',
+];
+
+const UNIT = `[Service]
+ExecStart=${K0S} worker --status-socket ${SOCKET}
+StandardInput=file:${STDIN}
+Restart=always
+RestartSec=${RESPAWN_S}
+`;
+
+const SCRIPT = `#!/sbin/openrc-run
+supervisor=supervise-daemon
+command=${K0S}
+command_args="worker --status-socket ${SOCKET}"
+respawn_delay=${RESPAWN_S}
+supervise_daemon_args="--stdout /dev/null --stderr /dev/null"
+`;
+
+async function startK0s(): Promise<void> {
+  if (manager === 'systemd') {
+    execFileSync('mkfifo', [STDIN]);
+    // Open for reading and writing, it never ends.
+    await open(STDIN, 'r+');
+    await writeFile('/etc/systemd/system/k0sworker.service', UNIT);
+    execFileSync('systemctl', ['daemon-reload']);
+    execFileSync('systemctl', ['start', 'k0sworker.service']);
+    return;
+  }
+  await writeFile('/etc/init.d/k0sworker', SCRIPT);
+  await chmod('/etc/init.d/k0sworker', 0o755);
+  execFileSync('rc-service', ['k0sworker', 'start'], { stdio: 'ignore' });
+}
+
+const k0s = async () => await askStatus(SOCKET, 1_000).catch(() => undefined);
+
+async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+  for (const end = performance.now() + 60_000; performance.now() < end; await sleep(systemClock, 50)) {
+    const found = await look();
+    if (found !== undefined) return found;
+  }
+  throw new Error(`never seen: ${what}`);
+}
+
+function refit(...args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(REFIT, args, { encoding: 'utf8' });
+  return `${stdout}${stderr}${status === 0 ? '' : `exit code ${status}\n`}`;
+}
+
+const agentPid = (): string =>
+  spawnSync('pgrep', ['-f', '^/usr/local/bin/refit .*agent --kubeconfig'], { encoding: 'utf8' }).stdout.trim();
+
+async function run(): Promise<Seen> {
+  const tooEarly = refit('install', 'agent');
+  const server = await startApiServer();
+  const files = { '/old': join(exchange, 'old'), '/new': join(exchange, 'new') };
+  for (const [path, version] of [
+    [K0S, OLD],
+    [files['/old'], OLD],
+    [files['/new'], NEW],
+  ] as const)
+    await buildStandIn({ version, path });
+  const downloads = await startDownloadServer({ files });
+  for (const directory of ['/run/k0s', '/var/lib/k0s', '/etc/refit']) await mkdir(directory, { recursive: true });
+  const lists = {
+    clusters: [{ name: 'jail', cluster: { server: server.url } }],
+    users: [{ name: 'anybody', user: {} }],
+    contexts: [{ name: 'jail', context: { cluster: 'jail', user: 'anybody' } }],
+  };
+  await writeFile(KUBELET, JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'jail', ...lists }));
+  // The process of a script tells its interpreter only; and this download server has no TLS.
+  await writeFile('/etc/refit/agent.yaml', `binary: ${K0S}\nname: ${NODE}\nsoak: 1s\n`);
+  const admin = createClient(await loadClusterConfig({ path: KUBELET }));
+  await electSilentLeader(admin);
+  await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });
+  await startK0s();
+  const first = await until('the first k0s', k0s);
+
+  const installed = refit('install', 'agent');
+  const created = rfc3339(Date.now());
+  const sha256 = downloads.sha256('/new');
+  const command = { id: 0, kind: 'k0supdate', url: `${downloads.url}/new`, version: NEW, sha256 } as const;
+  const annotations = encodeSignal({ planId: 'plan', created, command });
+  await admin.patch(nodes, NODE, { metadata: { annotations } }, { type: 'merge' });
+  const began = performance.now();
+  const signal = await until('the end of the upgrade', async () => {
+    const found = decodeSignal((await admin.get(nodes, NODE)).metadata.annotations);
+    return TERMINAL.includes(found?.status?.status ?? '') ? found : undefined;
+  });
+  const upgradeMs = performance.now() - began;
+  const { annotations: reported } = (await admin.get(nodes, NODE)).metadata;
+  const second = await until('the second k0s', k0s);
+
+  const before = agentPid();
+  const again = refit('install', 'agent');
+  const after = await until('a new agent', async () => {
+    const pid = await Promise.resolve(agentPid());
+    return pid !== '' && pid !== before ? pid : undefined;
+  });
+  const removed = refit('uninstall', 'agent');
+  const left = [...PLACES.filter((path) => existsSync(path)), ...(agentPid() === '' ? [] : ['its process'])];
+  const still = await k0s();
+  admin.close();
+  return {
+    tooEarly,
+    installed,
+    again: after === before ? '' : again,
+    removed,
+    left,
+    status: signal.status?.status ?? '',
+    report: JSON.stringify(decodeReport(reported, created)),
+    upgradeMs,
+    respawnMs: RESPAWN_S * 1000,
+    versions: [first.version, second.version, still?.version ?? 'gone'],
+    config: await readFile('/etc/refit/agent.yaml', 'utf8').catch(() => ''),
+  };
+}
+
+const seen = await run().catch((error: unknown) => ({ error: error instanceof Error ? error.stack : String(error) }));
+await writeFile(join(exchange, 'seen.json'), JSON.stringify(seen));
+process.exit(0);

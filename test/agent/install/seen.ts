@@ -1,0 +1,19 @@
+/** What `inside.ts` reports out of its jail. */
+export interface Seen {
+  /** Output of install before k0s ran, then after, then a second time. */
+  readonly tooEarly: string;
+  readonly installed: string;
+  /** Empty when the agent was not started anew. */
+  readonly again: string;
+  readonly removed: string;
+  /** What uninstall left. */
+  readonly left: readonly string[];
+  readonly status: string;
+  readonly report: string;
+  readonly upgradeMs: number;
+  /** How long the service manager waits before it starts a service anew by itself. */
+  readonly respawnMs: number;
+  /** Of k0s: before the upgrade, after it, and after the agent was removed. */
+  readonly versions: readonly string[];
+  readonly config: string;
+}

@@ -1,0 +1,61 @@
+#!/bin/sh
+# Boots systemd in a copy of this machine's files, of which nothing reaches the machine itself:
+#   unshare --cgroup --mount --propagation private --pid --uts --ipc --net --fork --kill-child \
+#     sh enter-jail.sh DIRECTORY REPOSITORY EXCHANGE PROGRAM...
+# DIRECTORY is an empty one, EXCHANGE holds what the program reads and writes. Every other write goes to memory: the root is
+# an overlay, the repository is bound read-only, kernel settings and /sys are read-only, and systemd sees only the cgroup in
+# which this shell was started. Of Debian's units none starts by itself.
+set -eu
+directory=$1 repository=$2 exchange=$3
+shift 3
+
+mount -t tmpfs tmpfs "$directory"
+mkdir "$directory/upper" "$directory/work" "$directory/jail"
+jail=$directory/jail
+mount -t overlay overlay -o "lowerdir=/,upperdir=$directory/upper,workdir=$directory/work" "$jail"
+for place in dev run tmp sys var/log; do mount -t tmpfs tmpfs "$jail/$place"; done
+# After those, since they may lie in one of them.
+for place in "$repository" "$exchange"; do
+  mkdir -p "$jail$place"
+  mount --bind "$place" "$jail$place"
+done
+mount -o remount,ro,bind "$jail$repository"
+for device in null zero full random urandom; do
+  : >"$jail/dev/$device"
+  mount --bind "/dev/$device" "$jail/dev/$device"
+done
+mkdir -p "$jail/sys/fs/cgroup"
+mount -t cgroup2 none "$jail/sys/fs/cgroup"
+mount -o remount,ro "$jail/sys"
+mount -t proc proc "$jail/proc"
+mount --bind "$jail/proc/sys" "$jail/proc/sys"
+mount -o remount,ro,bind "$jail/proc/sys"
+[ "$(stat -f -c %T "$jail")" = overlayfs ]
+ip link set lo up
+
+units=$jail/etc/systemd/system
+rm -rf "$units" "$jail"/lib/systemd/system/*.wants "$jail"/lib/systemd/system-generators
+mkdir -p "$units/proof.target.wants"
+printf '[Unit]\nDefaultDependencies=no\n' >"$units/proof.target"
+cat >"$units/proof.service" <<UNIT
+[Unit]
+DefaultDependencies=no
+SuccessAction=exit
+FailureAction=exit
+[Service]
+Type=oneshot
+Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+ExecStart=$*
+StandardOutput=file:$exchange/output
+StandardError=file:$exchange/output
+UNIT
+ln -s ../proof.service "$units/proof.target.wants/proof.service"
+echo 0123456789abcdef0123456789abcdef >"$jail/etc/machine-id"
+
+mkdir -p "$jail/machine"
+pivot_root "$jail" "$jail/machine"
+cd /
+umount -l /machine
+# PID 1 knows by this variable that it may not change the machine.
+exec setpriv --bounding-set -sys_module,-sys_rawio,-sys_time,-syslog \
+  env -i container=refit PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --unit=proof.target --show-status=no

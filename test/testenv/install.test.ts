@@ -1,0 +1,174 @@
+/** Tests install, uninstall and credentials on a real API server of its own, whose roles they replace and remove. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../../src/kube/types.ts';
+import { type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
+import { kubectl } from '../../tools/controlplane/kubectl.ts';
+import { runRefit } from './refit-process.ts';
+
+const KINDS =
+  'clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,deployments,services,poddisruptionbudgets,networkpolicies';
+const PATIENCE = { timeout: 150_000, interval: 200 };
+
+let plane: ControlPlane;
+let directory = '';
+let admin = '';
+
+beforeAll(async () => {
+  plane = await startControlPlane({ components: ['kube-controller-manager'], log: () => undefined });
+  directory = await mkdtemp(join(tmpdir(), 'refit-install-'));
+  admin = await plane.kubeconfig('admin');
+});
+afterAll(async () => {
+  await plane.stop();
+  await rm(directory, { recursive: true });
+});
+
+async function refit(...args: string[]): Promise<string[]> {
+  const { code, stdout, stderr } = await runRefit(...args);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
+  return [...stdout];
+}
+
+async function ask(...args: string[]): Promise<string> {
+  return await askAs(admin, ...args);
+}
+
+async function askAs(kubeconfig: string, ...args: string[]): Promise<string> {
+  const { ok, stdout, stderr } = await kubectl(plane.kubectl, kubeconfig, args);
+  return (ok ? stdout : stderr + stdout).trim();
+}
+
+const ours = async (kinds: string): Promise<string[]> =>
+  (await ask('get', kinds, '--all-namespaces', '-l', 'app.kubernetes.io/managed-by=refit', '-o', 'name'))
+    .split('\n')
+    .filter((line) => line.includes('/'));
+
+const objectsOf = (text: string): KubeObject[] =>
+  parseAllDocuments(text).map((document) => document.toJS() as KubeObject);
+
+const nameOf = ({ kind, metadata }: KubeObject): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+
+const sorted = (text: string): KubeObject[] => objectsOf(text).toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)));
+
+describe.each([
+  ['controller', 'k0s'],
+  ['cattle', 'cattle'],
+  ['capi', 'capi'],
+])('install %s', (component, folder) => {
+  const flags =
+    component === 'capi'
+      ? [
+          '--payload-url',
+          'https://mirror.example.com/{version}/{os}-{arch}/k0s',
+          '--checksum-url',
+          'https://mirror.example.com/{version}/{os}-{arch}/k0s.sha256',
+        ]
+      : [];
+
+  test('prints what the kustomize base has', async () => {
+    const printed = await refit('install', component, ...flags);
+    const built = await ask('kustomize', `deploy/kustomize/${folder}`);
+    expect(sorted(printed.join('\n'))).toEqual(sorted(built));
+  });
+
+  test('--image is the image of the container', async () => {
+    const printed = await refit('install', component, ...flags, '--image', 'registry.example.com/refit:9');
+    const images = printed.filter((line) => line.includes('image: '));
+    expect(images.map((line) => line.trim())).toEqual(['image: "registry.example.com/refit:9"']);
+  });
+
+  test('--apply makes every object, and nothing the second time; uninstall removes them', async () => {
+    const said = await refit('install', component, ...flags, '--apply', '--kubeconfig', admin);
+    expect(said.filter((line) => !/ (?:created|configured|left as it is: it was there before)$/.test(line))).toEqual(
+      [],
+    );
+    expect((await ours(KINDS)).length).toBeGreaterThan(8);
+    const again = await refit('install', component, ...flags, '--apply', '--kubeconfig', admin);
+    expect(again.filter((line) => !/ (?:unchanged|left as it is: it was there before)$/.test(line))).toEqual([]);
+    expect(again).toHaveLength(said.length);
+
+    // The API server may take minutes to delete a definition that it does not serve yet.
+    await ask(
+      'wait',
+      '--for=condition=Established',
+      'crd',
+      '-l',
+      'app.kubernetes.io/managed-by=refit',
+      '--timeout=60s',
+    );
+    await refit('uninstall', component, '--kubeconfig', admin);
+    await vi.waitFor(async () => expect(await ours(KINDS)).toEqual([]), PATIENCE);
+    expect((await ours('customresourcedefinitions')).length).toBeGreaterThan(0);
+    await refit('uninstall', component, '--delete-plans', '--kubeconfig', admin);
+    await vi.waitFor(async () => expect(await ours('customresourcedefinitions,namespaces')).toEqual([]), PATIENCE);
+  });
+});
+
+test('what somebody else brought stays', async () => {
+  const crd = 'customresourcedefinition/plans.autopilot.k0sproject.io';
+  await ask('apply', '-f', 'deploy/crds/autopilot.k0sproject.io_plans.yaml');
+  const before = await ask('get', crd, '-o', 'jsonpath={.metadata.resourceVersion}{.metadata.generation}');
+  const said = await refit('install', 'controller', '--apply', '--kubeconfig', admin);
+  expect(said).toContain('customresourcedefinition plans.autopilot.k0sproject.io left as it is: it was there before');
+  const removed = await refit('uninstall', 'controller', '--delete-plans', '--kubeconfig', admin);
+  expect(removed).toContain(
+    'customresourcedefinition plans.autopilot.k0sproject.io left as it is: refit install did not make it',
+  );
+  expect(await ask('get', crd, '-o', 'jsonpath={.metadata.name}')).toBe('plans.autopilot.k0sproject.io');
+  expect(before).not.toBe('');
+});
+
+describe('credentials of a controller', () => {
+  beforeAll(async () => {
+    await ask('create', 'namespace', 'k0s-autopilot');
+    for (const kind of ['plans', 'controlnodes'])
+      await ask('apply', '-f', `deploy/crds/autopilot.k0sproject.io_${kind}.yaml`);
+  });
+
+  test('give the agent its own object and no other', async () => {
+    const file = join(directory, 'c1.conf');
+    await writeFile(file, (await refit('credentials', 'controlnode', 'c1', '--kubeconfig', admin)).join('\n'));
+    expect(await askAs(file, 'auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}')).toBe(
+      'refit:controlnode:c1',
+    );
+    const may = async (...args: string[]): Promise<string> => await askAs(file, 'auth', 'can-i', ...args);
+    expect(await may('update', 'controlnodes.autopilot.k0sproject.io/c1')).toMatch(/yes$/);
+    expect(await may('update', 'controlnodes.autopilot.k0sproject.io/c2')).toMatch(/no$/);
+    expect(await may('update', 'nodes/c1')).toMatch(/no$/);
+    expect(await ask('get', 'csr', '-o', 'name')).toBe('');
+  });
+
+  test('with --node also its Node', async () => {
+    const args = ['--node', 'n2', '--duration', '1h', '--kubeconfig', admin];
+    const text = (await refit('credentials', 'controlnode', 'c2', ...args)).join('\n');
+    const file = join(directory, 'c2.conf');
+    await writeFile(file, text);
+    expect(await askAs(file, 'auth', 'can-i', 'update', 'nodes/n2')).toMatch(/yes$/);
+    expect(await askAs(file, 'auth', 'can-i', 'update', 'nodes/c2')).toMatch(/no$/);
+    expect(parse(text)).toMatchObject({ 'current-context': 'agent' });
+  });
+
+  test('as a command for kubeconfigs, they are due again before they expire', async () => {
+    const args = ['--output', 'exec-credential', '--duration', '1h', '--kubeconfig', admin];
+    const [text = ''] = await refit('credentials', 'controlnode', 'c3', ...args);
+    const { status } = JSON.parse(text) as { status: { expirationTimestamp: string; clientKeyData: string } };
+    const left = Date.parse(status.expirationTimestamp) - Date.now();
+    expect(left).toBeGreaterThan(30 * 60_000);
+    expect(left).toBeLessThan(50 * 60_000);
+    expect(status.clientKeyData).toContain('PRIVATE KEY');
+  });
+
+  test.each([
+    ['c1: evil', '"c1: evil" is no name of a ControlNode or Node'],
+    ['c1 --duration 1m', '--duration: the least is 10m'],
+  ])('%s: one line', async (text, message) => {
+    const [name = '', ...more] = text.includes(':') ? [text] : text.split(' ');
+    const { code, stderr } = await runRefit('credentials', 'controlnode', name, ...more, '--kubeconfig', admin);
+    expect(code).toBe(2);
+    expect(stderr).toEqual([expect.stringContaining(message)]);
+  });
+});
