@@ -4,8 +4,8 @@
  *   node inside.ts systemd|openrc EXCHANGE
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { chmod, mkdir, open, readFile, writeFile } from 'node:fs/promises';
+import { existsSync, openSync } from 'node:fs';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
@@ -60,8 +60,8 @@ supervise_daemon_args="--stdout /dev/null --stderr /dev/null"
 async function startK0s(): Promise<void> {
   if (manager === 'systemd') {
     execFileSync('mkfifo', [STDIN]);
-    // Open for reading and writing, it never ends.
-    await open(STDIN, 'r+');
+    // Open for reading and writing until this process ends, it never ends either.
+    openSync(STDIN, 'r+');
     await writeFile('/etc/systemd/system/k0sworker.service', UNIT);
     execFileSync('systemctl', ['daemon-reload']);
     execFileSync('systemctl', ['start', 'k0sworker.service']);
@@ -123,7 +123,7 @@ async function run(): Promise<Seen> {
   const annotations = encodeSignal({ planId: 'plan', created, command });
   await admin.patch(nodes, NODE, { metadata: { annotations } }, { type: 'merge' });
   const began = performance.now();
-  const signal = await until('the end of the upgrade', async () => {
+  const signal = await until(`the end of the upgrade; install said ${installed}`, async () => {
     const found = decodeSignal((await admin.get(nodes, NODE)).metadata.annotations);
     return TERMINAL.includes(found?.status?.status ?? '') ? found : undefined;
   });
