@@ -1,6 +1,6 @@
 /** The agent as a privileged DaemonSet, for hosts where nobody may install a service. */
 import { VERSION } from '../../src/cli/version.ts';
-import { AGENT_FLAGS } from '../build/refit.ts';
+import { AGENT_FLAGS } from '../../src/install/host/agent-flags.ts';
 import { object } from './objects.ts';
 
 const LABELS = { 'app.kubernetes.io/name': 'refit', 'app.kubernetes.io/component': 'refit-agent' };
