@@ -2,6 +2,7 @@
 import { isConflict } from '../kube/status-error.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { SignalData } from '../signal/annotations.ts';
+import { decodePrefetch } from '../signal/prefetch.ts';
 import { backoffDelay } from '../util/backoff.ts';
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
@@ -70,6 +71,7 @@ export class Agent {
       const pauseMs = await this.#turn(stop).catch((error: unknown) => this.#failed(error, stop));
       if (pauseMs !== 0) await changeOrTimeout(object, version, pauseMs, { clock, stop });
     }
+    await this.#parts.prefetcher?.stop();
   }
 
   /** One decision and its step; returns the milliseconds to pause unless the object changes, undefined for no limit. */
@@ -80,8 +82,11 @@ export class Agent {
     this.#isResting = isAtRest(signal, this.#journal);
     if (this.#isResting) {
       if (!wasResting) this.#parts.onRest?.();
+      const { object, prefetcher } = this.#parts;
+      if (object.isKnown) prefetcher?.follow(decodePrefetch(newest?.metadata.annotations));
       return undefined;
     }
+    await this.#parts.prefetcher?.stop();
     this.#journal = withObservedStatus(this.#journal, signal, this.#now());
     const gathered = await this.#observer.gather(this.#journal, () => this.#now(), stop);
     // Read the time again: an unresponsive service takes seconds to ask.

@@ -9,6 +9,7 @@ import {
 import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Logger } from '../util/log.ts';
+import type { Prefetcher } from './download/prefetcher.ts';
 import { isBundle, type Journal } from './journal.ts';
 import type { Cordoner } from './maintenance/cordoner.ts';
 import type { Maintenance } from './maintenance/node-maintenance.ts';
@@ -33,6 +34,7 @@ export interface ObserverParts extends ExitCountParts, KubeletHeartbeatParts {
   readonly veto?: Veto;
   readonly finished?: FinishedSignals;
   readonly beside?: BesideK0s;
+  readonly prefetcher?: Pick<Prefetcher, 'follow' | 'stop' | 'holds'>;
   readonly log: Logger;
 }
 
@@ -67,11 +69,14 @@ export class StepInputObserver {
     const known = { signal, journal, host, policy };
     const heartbeat = await this.#heartbeat.check({ newest: object.newest, journal, steady }, stop);
     const node = { ...heartbeat, ...(await this.#cordonFacts(known, stop)) };
+    const isNew = signal !== undefined && journal.phase === 'idle';
+    const isStaged = isNew && (await this.#parts.prefetcher?.holds(signal.command)) === true;
     const ended = signal && (await finished?.endOf(signal));
     const ours = {
       ...this.#rulingOn(signal, journal, host, steady()),
       ...(beside && { beside }),
       ...(ended && { ended }),
+      ...(isStaged && { isStaged }),
     };
     return { signal, policy, journal, host, node, times, accepts, ...ours };
   }

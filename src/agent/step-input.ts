@@ -48,6 +48,8 @@ export interface StepInput {
   readonly early?: string;
   /** How this very signal ended before. */
   readonly ended?: SignalEnd;
+  /** True when the payload of a new signal was fetched ahead, and tried out. */
+  readonly isStaged?: boolean;
   /** From the agent's flags; absent: `replace`. */
   readonly beside?: BesideK0s;
 }

@@ -1,10 +1,12 @@
 /** Sends instructions to nodes as annotations and reads their answers, for every dialect whose nodes run an agent. */
-import type { ForeignWorkFinder, Signal, World } from '../engine/dialect.ts';
+import type { ForeignWorkFinder, Instruction, Signal, World } from '../engine/dialect.ts';
 import type { ForeignWork, Observation, Signalling } from '../engine/model/decision.ts';
-import type { Role, Rollout, Stage } from '../engine/model/recorded.ts';
+import type { Payload, Role, Rollout, Stage } from '../engine/model/recorded.ts';
+import { platformOf } from '../engine/observe/gather.ts';
 import type { TimedStep } from '../engine/policy/rollout-policy.ts';
 import { nodes, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { agentOf } from '../signal/agent-presence.ts';
 import {
   type AgentPolicy,
   agentPolicyFor,
@@ -16,8 +18,16 @@ import {
   type SignalCommand,
   type SignalData,
 } from '../signal/annotations.ts';
-import { AGENT_POLICY_ANNOTATION, ATTEMPT_LABEL, REPORT_ANNOTATION, ROLLOUT_ANNOTATION } from '../signal/names.ts';
+import {
+  AGENT_POLICY_ANNOTATION,
+  ATTEMPT_LABEL,
+  PREFETCH_ANNOTATION,
+  REPORT_ANNOTATION,
+  ROLLOUT_ANNOTATION,
+} from '../signal/names.ts';
+import { decodePrefetch, encodePrefetch, type Prefetch } from '../signal/prefetch.ts';
 import { rfc3339 } from '../util/clock.ts';
+import { sameJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 
 interface Carriers {
@@ -59,6 +69,27 @@ export function annotationSignal({ resourceOf, agent }: Carriers): Signal {
       return next === undefined ? undefined : replaceStatus(world, stage, name, next, now);
     },
 
+    prefetchOf(world, rollout, stage, target) {
+      const object = objectOf(world, stage, target.name);
+      const asked = decodePrefetch(object?.metadata.annotations);
+      const isOurs = asked?.rollout === rollout.source.uid;
+      const wanted = object && prefetchFor(object, rollout, stage);
+      if (wanted === undefined) return isOurs ? 'outdated' : undefined;
+      if (!isOurs) return 'possible';
+      return sameJson(asked.command, wanted.command) ? 'asked' : 'outdated';
+    },
+
+    prefetch(world, rollout, stage, target, policy) {
+      const object = objectOf(world, stage, target.name);
+      const wanted = object && prefetchFor(object, rollout, stage);
+      return wanted && withPrefetch(resourceOf(stage), object, encodePrefetch({ ...wanted, policy }));
+    },
+
+    endPrefetch(world, stage, target) {
+      const object = objectOf(world, stage, target.name);
+      return object && withPrefetch(resourceOf(stage), object, {});
+    },
+
     cancel: (world, _rollout, stage, { name }, { message }, now) =>
       replaceStatus(world, stage, name, 'Failed', now, message),
   };
@@ -76,19 +107,30 @@ export function withSignal(
   const {
     [REPORT_ANNOTATION]: _answered,
     [AGENT_POLICY_ANNOTATION]: _policy,
+    [PREFETCH_ANNOTATION]: _prefetch,
     ...annotations
   } = object.metadata.annotations ?? {};
-  const command = {
-    id: stage.command,
-    kind: kindOf(stage),
-    url: '',
-    ...payload,
-    version: stage.version,
-    forceupdate: stage.forced,
-  } as const;
-  const signal = encodeSignal({ planId: rollout.id, created: target.since, command });
+  const signal = encodeSignal({ planId: rollout.id, created: target.since, command: commandOf(stage, payload) });
   const ours = { [ROLLOUT_ANNOTATION]: `${rollout.source.uid}/${target.since}`, ...encodeAgentPolicy(agent) };
   return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...signal, ...ours } } };
+}
+
+function commandOf(stage: Stage, payload: Payload | undefined): SignalCommand {
+  const { command: id, version, forced } = stage;
+  return { id, kind: kindOf(stage), url: '', ...payload, version, ...(forced && { forceupdate: true }) };
+}
+
+/** Undefined where nothing may be fetched ahead: only our agent does it, and only what a sha256 verifies. */
+function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage): Omit<Prefetch, 'policy'> | undefined {
+  const payload = stage.payloads?.[platformOf(object) ?? ''];
+  if (payload?.sha256 === undefined || kindOf(stage) !== 'k0supdate' || !agentOf(object).ours) return undefined;
+  return { rollout: source.uid, command: commandOf(stage, payload) };
+}
+
+function withPrefetch(resource: Resource, object: KubeObject, asked: Record<string, string>): Instruction {
+  const { [PREFETCH_ANNOTATION]: _before, ...annotations } = object.metadata.annotations ?? {};
+  const metadata = { ...object.metadata, annotations: { ...annotations, ...asked } };
+  return { kind: 'replace', resource, object: { ...object, metadata } };
 }
 
 /** The leader's own record on the Node, in the same write as the signal. */

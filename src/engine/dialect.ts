@@ -3,7 +3,8 @@ import type { KubeClient } from '../kube/client.ts';
 import type { Resource } from '../kube/resources.ts';
 import type { KubeObject, Node } from '../kube/types.ts';
 import type { NodeAgent } from '../signal/agent-presence.ts';
-import type { ForeignWork, Observation, Signalling } from './model/decision.ts';
+import type { AgentPolicy } from '../signal/annotations.ts';
+import type { ForeignWork, Observation, PrefetchState, Signalling } from './model/decision.ts';
 import type { Reason } from './model/reasons.ts';
 import type { Rollout, Stage, Target } from './model/recorded.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
@@ -133,6 +134,11 @@ export interface Signal<P extends KubeObject = KubeObject> {
     reason: Reason,
     now: number,
   ): Instruction | undefined;
+  /** Whether the target could fetch its payload before its turn, or was asked to; undefined if it cannot. */
+  prefetchOf?(world: World, rollout: Rollout, stage: Stage, target: Target): PrefetchState | undefined;
+  /** Asks for that. The signal replaces it. */
+  prefetch?(world: World, rollout: Rollout, stage: Stage, target: Target, agent: AgentPolicy): Instruction | undefined;
+  endPrefetch?(world: World, stage: Stage, target: Target): Instruction | undefined;
   /** Carried out after the target is verified and before it is recorded as done. */
   finish?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Instruction | undefined;
 }

@@ -42,15 +42,18 @@ const decode = onceForEach((annotations: Annotations): SignalData | undefined =>
 
 /** The two annotations of a signal, in the key order and with the escapes that k0s itself writes. */
 export function encodeSignal({ planId, created, command, status }: SignalData): Record<string, string> {
-  const { id, kind, url, version, sha256, forceupdate } = command;
-  const body = { url, version, ...(sha256 ? { sha256 } : {}), ...(forceupdate ? { forceupdate } : {}) };
-  const data = { planId, created, command: { id, [kind]: body }, ...(status ? { status } : {}) };
+  const data = { planId, created, command: encodeCommand(command), ...(status ? { status } : {}) };
   return { [SIGNAL_VERSION_ANNOTATION]: 'v2', [SIGNAL_DATA_ANNOTATION]: escapeLikeGo(JSON.stringify(data)) };
+}
+
+export function encodeCommand({ id, kind, url, version, sha256, forceupdate }: SignalCommand): object {
+  const body = { url, version, ...(sha256 ? { sha256 } : {}), ...(forceupdate ? { forceupdate } : {}) };
+  return { id, [kind]: body };
 }
 
 function toSignal(value: unknown): SignalData | undefined {
   if (!isRecord(value) || !isText(value['planId']) || !isText(value['created'])) return undefined;
-  const command = toCommand(value['command']);
+  const command = decodeCommand(value['command']);
   if (!command) return undefined;
   const signal = { planId: value['planId'], created: value['created'], command };
   if (value['status'] === undefined || value['status'] === null) return signal;
@@ -59,7 +62,8 @@ function toSignal(value: unknown): SignalData | undefined {
   return { ...signal, status: { status: status['status'], timestamp: status['timestamp'] } };
 }
 
-function toCommand(value: unknown): SignalCommand | undefined {
+/** Undefined when no k0s node would accept it. */
+export function decodeCommand(value: unknown): SignalCommand | undefined {
   if (!isRecord(value) || !Number.isInteger(value['id'])) return undefined;
   const kinds = (['k0supdate', 'airgapupdate'] as const).filter((kind) => isRecord(value[kind]));
   const [kind] = kinds;

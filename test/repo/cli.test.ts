@@ -140,6 +140,7 @@ const EVERYTHING: Complete<StatusView> = {
               agent: { ours: true, title: '', lacks: '' },
               drains: 'node',
               isThere: true,
+              fetchesAhead: true,
               gone: true,
             },
           ],

@@ -8,8 +8,10 @@ import type { AgentPresence } from '../../signal/agent-presence.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import type { Tools } from '../../util/tools.ts';
-import { Agent } from '../agent.ts';
+import { Agent, type AgentParts } from '../agent.ts';
+import { Prefetcher } from '../download/prefetcher.ts';
 import { perform } from '../effects.ts';
+import type { Journal } from '../journal.ts';
 import { keepDelegated, type LeaseDelegation } from '../maintenance/lease-delegation.ts';
 import { NodeMaintenance } from '../maintenance/node-maintenance.ts';
 import { keepAnnounced } from '../object/announce.ts';
@@ -129,6 +131,9 @@ export function createObjectAgent(
     random,
     log,
   };
+  const observe = async (current: Journal) => await observeHost({ places, binary: host.binary }, current);
+  const carryOut: AgentParts['perform'] = async (step, current, abort) => await perform(step, current, effects, abort);
+  const prefetcher = new Prefetcher({ observe, perform: carryOut, veto, beside, log });
   return new Agent({
     object,
     loadJournal: async () => {
@@ -136,12 +141,13 @@ export function createObjectAgent(
       return await loadJournal(journal);
     },
     saveJournal: async (next) => await saveJournal(journal, next),
-    observe: async (current) => await observeHost({ places, binary: host.binary }, current),
+    observe,
     searchService,
     ageOf,
     accountOf: async ({ fresh, process: ended, work: { original, binary } }, ms) =>
       await restarter.account(fresh ?? ended ?? original, binary, clock.now() - ms),
-    perform: async (step, current, abort) => await perform(step, current, effects, abort),
+    perform: carryOut,
+    ...(accepts.includes('k0supdate') && { prefetcher }),
     maintenance,
     times,
     accepts,

@@ -63,7 +63,8 @@ function takeUpNew(input: NewSignalInput, running: RunningService): Step {
     const isCordoned = signal.status?.status === 'Cordoning' || node.isCordoned === true;
     return { kind: 'report', status: isCordoned ? 'UnCordoning' : 'Completed', from: running.version };
   }
-  return begin(input, running, { phase: 'started' });
+  // The swap compares the hash once more.
+  return begin(input, running, { phase: input.isStaged === true ? 'ready' : 'started' });
 }
 
 /** The target path may hold either binary, and the previous one may not have been kept: touch nothing. */

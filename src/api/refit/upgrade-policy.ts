@@ -182,6 +182,13 @@ export const upgradePolicySpecSchema = object('The settings for the plans that t
     })
     .exactOptional()
     .describe('Rules for downloads.'),
+  prefetch: z
+    .enum(['Next', 'All', 'None'])
+    .exactOptional()
+    .describe(
+      'Which waiting nodes download, verify and try out their version while others are upgraded: as many as have a turn `Next` ' +
+        '(the default), `All` up to 20, or `None`. Their services are not touched.',
+    ),
   agents: z
     .strictObject({
       require: z

@@ -44,6 +44,7 @@ export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, m
         { heading: 'waits', lines: waitLines(plan, now), style: 'yellow' },
         { heading: 'ends', lines: endLines(plan.waits.filter((wait) => !isRoutine(wait))) },
         { heading: 'agents', lines: agentLines(plan) },
+        { heading: 'ahead', lines: aheadLines(plan) },
         { heading: 'to do', lines: toDo(plan) },
       ],
       medium,
@@ -114,6 +115,12 @@ export function agentLines(plan: PlanView): string[] {
     const names = new Set(targets.map(({ name }) => name));
     return `${title} on ${listed([...names], FEW)}: ${targets[0]?.agent?.lacks}`;
   });
+}
+
+/** The nodes that fetch their version before their turn. */
+function aheadLines(plan: PlanView): string[] {
+  const names = targetsOf(plan).flatMap(({ name, fetchesAhead }) => (fetchesAhead === true ? [name] : []));
+  return names.length === 0 ? [] : [`downloading and trying out: ${listed(names, FEW)}`];
 }
 
 export function toDo(plan: PlanView): string[] {

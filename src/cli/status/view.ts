@@ -41,6 +41,8 @@ export interface TargetView {
   readonly drains?: 'leader' | 'node' | undefined;
   /** Whose agent acts on it; absent if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
+  /** True if its agent fetches its version before its turn. */
+  readonly fetchesAhead?: boolean | undefined;
   /** True if nothing is left to do there: it runs the version already, or a later one of the plan. */
   readonly isThere?: boolean | undefined;
   /** True if its object does not exist any more. */
@@ -195,7 +197,13 @@ function targetView(stage: Stage, target: Target, { snapshot, policy }: ViewInpu
   const { exists, observation, drainDelegation, agent } = facts;
   const isThere = facts.isThere === true || isOutdone(snapshot.rollout, stage, target);
   const isTold = isThere && (phase === 'pending' || phase === 'failed');
-  const always = { agent, ...(isTold ? { isThere } : {}), ...(exists ? {} : { gone: true }) };
+  const fetchesAhead = phase === 'pending' && facts.prefetch === 'asked';
+  const always = {
+    agent,
+    ...(fetchesAhead && { fetchesAhead }),
+    ...(isTold ? { isThere } : {}),
+    ...(exists ? {} : { gone: true }),
+  };
   if (observation.kind === 'none') return { name: target.name, phase, since: target.since, ...always };
   const { from, spent, rolledBack } = observation.report ?? {};
   const isOpen = target.state === 'intended' || target.state === 'pending';

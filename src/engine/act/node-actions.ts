@@ -117,6 +117,10 @@ function instructionsFor(
       const uncordon = nodeAction.cordon ? withoutCordon : unchanged;
       return changed(node, (before) => uncordon(nodeAction.taint ? withoutPendingTaint(before, pending) : before));
     }
+    case 'prefetch':
+      return present(signal.prefetch?.(world, rollout, stage, target, nodeAction.agent));
+    case 'end-prefetch':
+      return present(signal.endPrefetch?.(world, stage, target));
     case 'cancel':
       return present(signal.cancel?.(world, rollout, stage, target, nodeAction.reason, now));
     case 'acknowledge': {

@@ -70,8 +70,12 @@ export interface TargetFacts {
   readonly followedMs?: number | undefined;
   /** Whose agent acts on it; undefined if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
+  readonly prefetch?: PrefetchState | undefined;
   readonly observation: Observation;
 }
+
+/** `outdated`: this rollout asked, but not for what it would ask now. */
+export type PrefetchState = 'possible' | 'asked' | 'outdated';
 
 export interface NodeView {
   readonly name: string;
@@ -174,6 +178,8 @@ export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
     }
   | { readonly kind: 'cancel'; readonly node?: string | undefined; readonly reason: Reason }
   | { readonly kind: 'taint'; readonly node: string }
+  | { readonly kind: 'prefetch'; readonly node?: undefined; readonly agent: AgentPolicy }
+  | { readonly kind: 'end-prefetch'; readonly node?: undefined }
   | { readonly kind: 'clean-up'; readonly node: string; readonly cordon: boolean; readonly taint: boolean }
 );
 

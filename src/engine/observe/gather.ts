@@ -104,6 +104,7 @@ function factsOf<P extends KubeObject>(scene: Scene<P>, stage: Stage, target: Ta
     agent: dialect.agents?.of(object),
     ...drainFactsOf(scene, stage, target),
     ...known.watch?.(target, observation),
+    prefetch: dialect.signal.prefetchOf?.(world, rollout, stage, target),
     observation,
   };
 }

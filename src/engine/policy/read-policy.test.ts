@@ -72,6 +72,7 @@ test('a policy that says everything', () => {
     allow: new Set(['Downgrade']),
     requireSha256: true,
     requireHttps: true,
+    prefetch: 'next',
     requireAgent: true,
     agent: {
       soakMs: 30 * SECOND,

@@ -59,6 +59,7 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
     requireSha256: spec.payloads?.requireSha256 ?? DEFAULT_POLICY.requireSha256,
     requireHttps,
     requireAgent: spec.agents?.require === 'Refit',
+    prefetch: spec.prefetch ? PREFETCH[spec.prefetch] : DEFAULT_POLICY.prefetch,
     agent: { ...agent, ...(requireHttps && { requireHttps }), ...reserveOf(spec), ...agentDrain },
   };
 }
@@ -111,6 +112,7 @@ function limitOf(value: number | string): NodeLimit {
 }
 
 const ON_DEADLINE = { Wait: 'wait', Stop: 'stop', Skip: 'skip' } as const;
+const PREFETCH = { Next: 'next', All: 'all', None: 'none' } as const;
 const UNCORDON = { Ours: 'ours', Always: 'always' } as const;
 
 function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {

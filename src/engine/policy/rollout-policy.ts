@@ -50,6 +50,8 @@ export interface RolloutPolicy {
   readonly requireHttps: boolean;
   /** Nodes whose agent is not Refit's do not start. */
   readonly requireAgent: boolean;
+  /** Which waiting targets fetch their payload: those whose turn is next, more of them, or none. */
+  readonly prefetch: 'next' | 'all' | 'none';
   readonly agent: AgentPolicy;
 }
 
@@ -114,6 +116,7 @@ export const DEFAULT_POLICY: RolloutPolicy = {
   requireSha256: false,
   requireHttps: false,
   requireAgent: false,
+  prefetch: 'next',
   agent: {},
 };
 

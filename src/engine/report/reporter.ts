@@ -109,7 +109,14 @@ function nameOf({ metadata: { name, namespace } }: KubeObject): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
-const MESSAGES = { cordon: 'node cordoned', drain: 'drain started', taint: 'node tainted', cancel: 'signal cancelled' };
+const MESSAGES = {
+  cordon: 'node cordoned',
+  drain: 'drain started',
+  taint: 'node tainted',
+  prefetch: 'agent asked to fetch ahead',
+  'end-prefetch': 'agent told to fetch nothing ahead',
+  cancel: 'signal cancelled',
+};
 
 function actionMessage(nodeAction: NodeAction): string {
   if (nodeAction.kind === 'clean-up') return nodeAction.cordon ? 'node uncordoned' : 'taint removed from node';

@@ -1,0 +1,116 @@
+/** Fetches a version before the node's turn: downloaded, verified and tried out, while the service runs on untouched. */
+import { stat } from 'node:fs/promises';
+import type { SignalCommand } from '../../signal/annotations.ts';
+import type { Prefetch } from '../../signal/prefetch.ts';
+import { messageOf } from '../../util/errors.ts';
+import { sameJson } from '../../util/json.ts';
+import type { Logger } from '../../util/log.ts';
+import { type ActiveJournal, IDLE, type Journal, type Work } from '../journal.ts';
+import type { HostFacts, RunningService } from '../service/host.ts';
+import { pathsBeside } from '../state/state-directory.ts';
+import type { BesideK0s } from '../step-input.ts';
+import type { Step, StepOutcome } from '../steps/step.ts';
+import { type Veto, vetoOf } from '../veto.ts';
+
+export interface PrefetcherParts {
+  readonly observe: (journal: Journal) => Promise<HostFacts>;
+  readonly perform: (step: Step, journal: ActiveJournal, abort: AbortSignal) => Promise<StepOutcome>;
+  readonly veto: Veto;
+  readonly beside: BesideK0s;
+  readonly log: Logger;
+}
+
+/** What lies at the staging path; `stamp` changes with every write to the file. */
+interface Staged {
+  readonly command: SignalCommand;
+  readonly path: string;
+  readonly stamp: string;
+}
+
+/** Only to be used while the journal is idle: it shares the paths of the update. */
+export class Prefetcher {
+  readonly #parts: PrefetcherParts;
+  /** What was asked for last; undefined before anything was seen. */
+  #wish: Prefetch | 'nothing' | undefined;
+  #staged: Staged | undefined;
+  #abort = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(parts: PrefetcherParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes up a wish that is new, and discards what is not wished for any more. Does not wait. */
+  follow(asked: Prefetch | undefined): void {
+    const wish = asked ?? 'nothing';
+    if (sameJson(wish, this.#wish)) return;
+    this.#wish = wish;
+    const before = this.stop();
+    const { signal } = (this.#abort = new AbortController());
+    this.#running = before
+      .then(async () => await (wish === 'nothing' ? this.#discard(signal) : this.#fetch(wish, signal)))
+      .catch((error: unknown) => {
+        if (!signal.aborted) this.#parts.log.warn('cannot fetch ahead', { reason: messageOf(error) });
+      });
+  }
+
+  /** Resolves once nothing is written any more. What is there stays, for the update to go on from. */
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('no longer asked for'));
+    await this.#running;
+  }
+
+  /** True when the payload of the command was tried out and is still as it was. */
+  async holds(command: SignalCommand): Promise<boolean> {
+    const staged = this.#staged;
+    return staged !== undefined && sameJson(staged.command, command) && (await stampOf(staged.path)) === staged.stamp;
+  }
+
+  async #fetch(wish: Prefetch, abort: AbortSignal): Promise<void> {
+    const { observe, veto, beside, log } = this.#parts;
+    const { running, binary, ownAgent } = await observe(IDLE);
+    const { command } = wish;
+    const { version } = command;
+    if (running === undefined || binary === undefined || (beside !== 'replace' && ownAgent === true)) return;
+    const reason = vetoOf(command, running.version, veto);
+    if (reason !== undefined) return log.info('not fetching ahead', { version, reason });
+    if (running.version === version && running.current) return;
+    const journal = journalFor(wish, binary, running);
+    log.info('fetching ahead', { version });
+    await this.#perform('download', journal, abort);
+    await this.#perform('trial-run', journal, abort);
+    const path = pathsBeside(binary).staged;
+    const stamp = await stampOf(path);
+    if (stamp !== undefined) this.#staged = { command, path, stamp };
+    log.info('fetched ahead', { version });
+  }
+
+  async #discard(abort: AbortSignal): Promise<void> {
+    this.#staged = undefined;
+    const { running, binary } = await this.#parts.observe(IDLE);
+    if (running === undefined || binary === undefined) return;
+    const command = { id: 0, kind: 'k0supdate', url: '', version: '' } as const;
+    await this.#perform('clean-up', journalFor({ rollout: '', command, policy: {} }, binary, running), abort);
+  }
+
+  async #perform(kind: 'download' | 'trial-run' | 'clean-up', journal: ActiveJournal, abort: AbortSignal) {
+    const outcome = await this.#parts.perform({ kind }, journal, abort);
+    if (!outcome.ok) throw new Error(outcome.reason);
+  }
+}
+
+function journalFor(
+  { rollout, command, policy }: Prefetch,
+  binary: string,
+  { version, process }: RunningService,
+): ActiveJournal {
+  const signal = { planId: rollout, created: '', command };
+  const work: Work = { signal, policy, binary, from: version, original: process };
+  return { phase: 'started', work, spent: {} };
+}
+
+/** Undefined when there is no such file. */
+async function stampOf(path: string): Promise<string | undefined> {
+  const found = await stat(path, { bigint: true }).catch(() => undefined);
+  return found && [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join();
+}

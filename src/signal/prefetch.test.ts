@@ -1,0 +1,41 @@
+/** Tests the annotation by which a leader asks for a version ahead: only what can be verified is read. */
+import { expect, test } from 'vitest';
+import type { SignalCommand } from './annotations.ts';
+import { PREFETCH_ANNOTATION } from './names.ts';
+import { decodePrefetch, encodePrefetch } from './prefetch.ts';
+
+const COMMAND: SignalCommand = {
+  id: 1,
+  kind: 'k0supdate',
+  url: 'https://example.com/k0s',
+  version: 'v1.36.3+k0s.2',
+  sha256: 'ab'.repeat(32),
+};
+const WISH = { rollout: 'uid', command: COMMAND, policy: { requireHttps: true, diskReserveBytes: 5 } } as const;
+
+test('what was asked for comes back, with the rules for downloads and no others', () => {
+  const policy = { ...WISH.policy, soakMs: 1, cordonFor: 'x' };
+  expect(decodePrefetch(encodePrefetch({ ...WISH, policy }))).toEqual(WISH);
+});
+
+const written = (change: object): Record<string, string> => {
+  const text = encodePrefetch(WISH)[PREFETCH_ANNOTATION] ?? '';
+  return { [PREFETCH_ANNOTATION]: JSON.stringify({ ...(JSON.parse(text) as object), ...change }) };
+};
+const bare = { url: COMMAND.url, version: COMMAND.version };
+
+test.each<[string, Record<string, string> | undefined]>([
+  ['no annotation', {}],
+  ['no annotations', undefined],
+  ['no JSON', { [PREFETCH_ANNOTATION]: '{' }],
+  ['no rollout', written({ rollout: undefined })],
+  ['no sha256', written({ command: { id: 1, k0supdate: bare } })],
+  ['a sha256 of another type', written({ command: { id: 1, k0supdate: { ...bare, sha256: 1 } } })],
+  ['a bundle', written({ command: { id: 1, airgapupdate: { ...bare, sha256: 'ab' } } })],
+])('%s: nothing is asked for', (_what, annotations) => {
+  expect(decodePrefetch(annotations)).toBeUndefined();
+});
+
+test('a policy that is none changes nothing', () => {
+  expect(decodePrefetch(written({ policy: 'x' }))).toEqual({ ...WISH, policy: {} });
+});
